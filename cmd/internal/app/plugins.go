@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/packs"
 	"github.com/mcp-pif/mcp-pif/plugins/clock"
 	"github.com/mcp-pif/mcp-pif/plugins/env"
@@ -285,7 +286,7 @@ func serveServer() int {
 // Kinds is what the plugins can do: those that ship, and more.
 func Kinds(more ...*caps.Manifest) (caps.Kinds, error) {
 	manifests := make([]*caps.Manifest, 0, len(Shipped)+len(more)+1)
-	manifests = append(append(manifests, more...), mcpserver.AskManifest())
+	manifests = append(append(manifests, more...), elicit.Manifest())
 	for _, plugin := range Shipped {
 		m, err := plugin().Manifest()
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/programs"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/spf13/pflag"
@@ -216,7 +216,7 @@ func (s sandboxes) Mode(kind string) host.Mode {
 func (s sandboxes) Lines(grants []*caps.Grant) []string {
 	var lines []string
 	for _, g := range grants {
-		if g.Kind == mcpserver.AskKind {
+		if g.Kind == elicit.Kind {
 			continue // no process
 		}
 		line := g.Kind + " " + string(s.Mode(g.Kind))
@@ -237,7 +237,7 @@ func (a *Authority) TellSandbox() {
 	said := map[string]bool{}
 	for _, g := range a.Principals.Grants() {
 		mode := a.Sandboxes.Mode(g.Kind)
-		if said[g.Kind] || g.Kind == mcpserver.AskKind {
+		if said[g.Kind] || g.Kind == elicit.Kind {
 			continue
 		}
 		said[g.Kind] = true

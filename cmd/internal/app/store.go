@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
 )
 
 // A keeping says where tools are kept, in words.
@@ -122,11 +122,11 @@ func (a *Authority) record(lasts bool) error {
 			return err
 		}
 		if a.options.AskVia == "elicitation" {
-			options.AskFlow = mcpserver.AskFlow
+			options.AskFlow = elicit.AskFlow
 		}
 	}
 	if a.Host != nil {
-		options.Handler, options.Asker = a.Telemetry.Handler(mcpserver.Asking(a.Host)), mcpserver.Asker
+		options.Handler, options.Asker = a.Telemetry.Handler(elicit.Handler(a.Host)), elicit.Asker
 	}
 	a.Broker = run.New(options)
 	a.brokers.add(a.Broker)

@@ -189,6 +189,7 @@ var rules = map[string]rule{
 		libraries: []string{"go.opentelemetry.io/...", "github.com/prometheus/client_golang/...", "google.golang.org/protobuf/proto"},
 	},
 	"cmd/internal/mcpserver":         {std: anyStd, ours: []string{"core/...", "caps/...", "cmd/internal/mcpserver/..."}, libraries: mcpSDK},
+	"cmd/internal/mcpserver/elicit":  {std: anyStd, ours: []string{"core/...", "caps/...", "cmd/internal/mcpserver/queue", "cmd/internal/mcpserver/wire"}, libraries: mcpSDK},
 	"cmd/internal/mcpserver/queue":   {std: anyStd, ours: []string{"core/fault"}},
 	"cmd/internal/mcpserver/results": {std: anyStd, ours: []string{"cmd/internal/mcpserver/wire"}},
 	"cmd/internal/mcpserver/wire":    {std: anyStd, ours: []string{"core/...", "caps"}, libraries: mcpSDK},
@@ -227,7 +228,7 @@ var rules = map[string]rule{
 	// What the operator grants, and where it is kept: it wires both sides of an interface.
 	"cmd/internal/app": {
 		std:       anyStd,
-		ours:      []string{"core", "core/fault", "caps/...", "plugins/...", "cmd/internal/cli", "cmd/internal/mcpserver", "cmd/internal/node", "cmd/internal/packs", "cmd/internal/pinned", "cmd/internal/programs", "cmd/internal/telemetry"},
+		ours:      []string{"core", "core/fault", "caps/...", "plugins/...", "cmd/internal/cli", "cmd/internal/mcpserver/...", "cmd/internal/node", "cmd/internal/packs", "cmd/internal/pinned", "cmd/internal/programs", "cmd/internal/telemetry"},
 		libraries: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	},
 	// The commands about plugins of others, and about other MCP servers.

@@ -407,35 +407,6 @@ func TestAnswersShown(t *testing.T) {
 	}
 }
 
-// TestFilledIn: what a person fills in is a record of what they wrote, of the type that
-// is said, whatever the form's fields are called.
-func TestFilledIn(t *testing.T) {
-	o := AskManifest().Operations[0]
-	for content, want := range map[string]string{
-		`{}`:                        "",
-		`{"dec":"2.5"}`:             "dec string",
-		`{"z":"42","a":1,"b":2.5}`:  "a int, b dec, z string",
-		`{"pair":true,"quote":"x"}`: "pair bool, quote string",
-	} {
-		v, ok := filledIn(wire.Object(content))
-		r, isRecord := v.(*value.Record)
-		if !ok || !isRecord {
-			t.Fatalf("%s is %v", content, v)
-		}
-		var got []string
-		for _, f := range r.Fields {
-			got = append(got, f.Key+" "+string(f.Value.Type()))
-		}
-		if strings.Join(got, ", ") != want {
-			t.Errorf("%s is %v, expected %s", content, got, want)
-		}
-		answer := &value.Record{Fields: []value.Field{{Key: "action", Value: value.Str("accept")}, {Key: "content", Value: v}}}
-		if why := o.Type.Misfit(answer); why != "" {
-			t.Errorf("%s: %s", content, why)
-		}
-	}
-}
-
 // shownContents is content items in a line.
 func shownContents(t testing.TB, list []mcp.Content) string {
 	t.Helper()

@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,8 +10,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
 // A tool that holds something for which a person is asked first is made at once,
@@ -139,7 +141,7 @@ var consentAnswers = []struct{ text, answer string }{
 // client as well; whichever answer comes first counts.
 func (s *Server) askHere(ctx context.Context, t *registry.Tool) asking {
 	a := s.ask(t)
-	e := elicitorOf(ctx)
+	e := elicit.Of(ctx)
 	if a.question == nil || e == nil || !s.opts.Elicit {
 		return a
 	}
@@ -147,20 +149,13 @@ func (s *Server) askHere(ctx context.Context, t *registry.Tool) asking {
 	for i, c := range consentAnswers {
 		texts[i] = c.text
 	}
-	res, err := e.elicit(ctx, &mcp.ElicitParams{
-		Mode:    "form",
-		Message: strings.Join(a.question.Lines(), "\n"),
-		RequestedSchema: json.RawMessage(wire.Begin().Text("type", "object").
-			Raw("properties", wire.Begin().Raw("answer", wire.Begin().Text("type", "string").Text("title", "Your answer").Raw("enum", wire.Encode(texts)).End()).End()).
-			Raw("required", wire.Encode([]string{"answer"})).End()),
-	})
+	text, err := e.Choose(ctx, strings.Join(a.question.Lines(), "\n"), texts)
 	if err != nil {
 		s.log.Info("the client put no question; it waits for 'mcp-pif approve'", "tool", t.Name, "error", err)
 		return a
 	}
-	text, _ := res.Content["answer"].(string)
 	i := slices.Index(texts, text)
-	if res.Action != "accept" || i < 0 {
+	if i < 0 {
 		a.note = "the user didn't answer. " + a.note
 		return a
 	}
@@ -186,7 +181,7 @@ func (s *Server) awaits(ctx context.Context, t *registry.Tool) {
 	switch {
 	case t == nil || s.broker.Consents() == nil:
 	case taskOf(ctx) != nil: // it can wait for the answer
-		s.askHere(naming(ctx, fmt.Sprintf("consent-%s-%d", t.Name, t.Version)), t)
+		s.askHere(elicit.Named(ctx, fmt.Sprintf("consent-%s-%d", t.Name, t.Version)), t)
 	default:
 		s.ask(t)
 	}
@@ -280,4 +275,83 @@ func orNothing(texts []string) string {
 		return "nothing"
 	}
 	return strings.Join(texts, ", ")
+}
+
+// asksAnybody reports whether a call of a tool may have a question.
+func (s *Server) asksAnybody(tool string) bool {
+	if s.opts.Elicit && tool != "evolve" && len(s.broker.Policy().Confirms()) > 0 {
+		return true
+	}
+	if tool == "evolve" || tool == "run" && s.opts.Elicit && s.broker.Policy().Asking() {
+		return s.opts.Elicit && s.broker.Policy().Asking()
+	}
+	if p := s.broker.Flow(); s.opts.Elicit && p != nil && slices.ContainsFunc(p.Rules, func(r *flow.Rule) bool { return r.Else == flow.Ask }) {
+		return true
+	}
+	for _, g := range s.broker.Policy().Grants() {
+		if g.Kind == elicit.Kind {
+			return true
+		}
+	}
+	return false
+}
+
+// converse does a call, and puts its questions to the person.
+func (s *Server) converse(ctx context.Context, req *mcp.CallToolRequest, c Call) (*mcp.CallToolResult, error) {
+	if req.Params.RequestState != "" {
+		if !older(req) {
+			if res, err, ok := s.talks.Resume(ctx, req.Params.RequestState, s.who(), elicit.Digest(c.Tool, c.Arguments), req.Params.InputResponses); ok {
+				return res, err
+			}
+		}
+		a := wire.Failed(&fault.Fault{
+			Kind:    fault.InvalidRequest,
+			Message: "the requestState names no call that waits for this answer: it was answered, it is over, or it isn't of this call",
+			Hint:    "Call the tool again without requestState and inputResponses.",
+		})
+		return a.Result(), nil
+	}
+	if s.mayBeTask(req, &c) {
+		return s.asTask(ctx, req, c), nil
+	}
+	able := req.ClientCapabilities()
+	if able == nil || able.Elicitation == nil || able.Elicitation.Form == nil && able.Elicitation.URL != nil || !s.asksAnybody(c.Tool) {
+		a := s.Call(ctx, c)
+		return a.Result(), nil
+	}
+	if older(req) {
+		a := s.Call(elicit.With(ctx, &elicit.Elicitor{Calls: &s.talks, Put: req.Session.Elicit}), c)
+		return a.Result(), nil
+	}
+	return s.talks.Start(ctx, s.who(), elicit.Digest(c.Tool, c.Arguments), func(under context.Context) wire.Answer { return s.Call(under, c) })
+}
+
+// older reports whether a call is of a protocol in which the server asks the client.
+func older(req *mcp.CallToolRequest) bool {
+	p := req.Session.InitializeParams()
+	return p != nil && p.ProtocolVersion < "2026-07-28"
+}
+
+// hangUp ends the calls that wait, when the last session is over.
+func (s *Server) hangUp() {
+	s.sessions.Lock()
+	open := s.open
+	s.sessions.Unlock()
+	if open == 0 {
+		s.EndWaiting()
+	}
+}
+
+// EndWaiting ends the calls that wait for a person, and returns when they have
+// ended.
+func (s *Server) EndWaiting() {
+	s.talks.End()
+}
+
+// who is whose server this is.
+func (s *Server) who() string {
+	if c := s.broker.Consents(); c != nil {
+		return c.Who
+	}
+	return ""
 }

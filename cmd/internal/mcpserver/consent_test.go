@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 )
 
@@ -157,7 +158,7 @@ func TestAnsweredRunReplays(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { store.Close() })
-		w.server.broker = run.New(run.Options{Policy: w.policy, Handler: Asking(steady{}), Journal: store, Consents: w.consents})
+		w.server.broker = run.New(run.Options{Policy: w.policy, Handler: elicit.Handler(steady{}), Journal: store, Consents: w.consents})
 		client := &answers{give: accepting(map[string]any{"n": 7, "size": "S"})}
 		cs := speaking(t, w.server, version, client.options())
 		ask(t, cs, "evolve", orderTool)
@@ -280,23 +281,5 @@ func TestStateToTheLetter(t *testing.T) {
 	}
 	if !resumes(t, cs, "evolve", reader, state, yes) {
 		t.Error("the state itself doesn't count any more")
-	}
-}
-
-// TestQuestionContent: an answer with a question has the empty list as its content, since
-// null isn't one.
-func TestQuestionContent(t *testing.T) {
-	s := New(Options{})
-	asking := &talk{cancel: func() {}, questions: make(chan question, 1), ended: make(chan struct{})}
-	close(asking.ended)
-	asking.questions <- question{&mcp.ElicitParams{Message: "?"}, make(chan *mcp.ElicitResult, 1)}
-	res, err := s.follow(t.Context(), asking)
-	defer s.EndWaiting()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(res)
-	if err != nil || !strings.Contains(string(text), `"content":[]`) {
-		t.Errorf("%s, %v", text, err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"math"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
@@ -31,7 +31,7 @@ type consenting struct {
 
 func newConsenting(t testing.TB, path, who string) *consenting {
 	t.Helper()
-	known, err := caps.NewKinds(toy, AskManifest())
+	known, err := caps.NewKinds(toy, elicit.Manifest())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func newConsenting(t testing.TB, path, who string) *consenting {
 	}
 	w.consents = &caps.Consents{Path: path, Who: who, Kinds: known}
 	w.server = New(Options{Elicit: true, Broker: run.New(run.Options{
-		Policy: w.policy, Handler: Asking(steady{}), Journal: journal.NewMemory(8<<20, nil), Consents: w.consents,
+		Policy: w.policy, Handler: elicit.Handler(steady{}), Journal: journal.NewMemory(8<<20, nil), Consents: w.consents,
 	})})
 	return w
 }
@@ -144,7 +144,7 @@ func call(t testing.TB, cs *mcp.ClientSession, tool, arguments, state, answer st
 	t.Helper()
 	p := &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments), RequestState: state}
 	if state != "" {
-		p.InputResponses = mcp.InputResponseMap{questionName: &mcp.ElicitResult{Action: "accept", Content: map[string]any{"answer": answer}}}
+		p.InputResponses = mcp.InputResponseMap{elicit.QuestionName: &mcp.ElicitResult{Action: "accept", Content: map[string]any{"answer": answer}}}
 	}
 	res, err := cs.CallTool(t.Context(), p)
 	if err != nil {
@@ -162,7 +162,7 @@ func TestForgedState(t *testing.T) {
 	yes := consentAnswers[0].text
 	first := call(t, cs, "evolve", reader, "", "")
 	state := first.RequestState
-	if state == "" || first.InputRequests[questionName] == nil {
+	if state == "" || first.InputRequests[elicit.QuestionName] == nil {
 		t.Fatalf("no question: %+v", first)
 	}
 	refused := func(what string, cs *mcp.ClientSession, tool, arguments, state string) {
@@ -181,15 +181,15 @@ func TestForgedState(t *testing.T) {
 	refused("another's", theirs, "evolve", reader, state)
 	refused("other code", cs, "evolve", strings.Replace(reader, "toy.get(k)", "toy.get(\\\"notes/secret\\\")", 1), state)
 	refused("another tool", cs, "run", reader, state)
-	p, ok := open(state)
+	p, ok := elicit.OpenState(state)
 	if !ok {
 		t.Fatal("what was sealed can't be opened")
 	}
 	p.Until = time.Now().Unix() - 1
-	refused("expired", cs, "evolve", reader, seal(p))
+	refused("expired", cs, "evolve", reader, elicit.SealState(p))
 	p.Until += 1000
 	p.ID = strings.Repeat("0", 32)
-	refused("of no call", cs, "evolve", reader, seal(p))
+	refused("of no call", cs, "evolve", reader, elicit.SealState(p))
 	if got := w.consents.Poll(); got != nil {
 		t.Fatal(got)
 	}
@@ -310,7 +310,7 @@ func TestTalksEnd(t *testing.T) {
 	w := newConsenting(t, filepath.Join(t.TempDir(), "consent.json"), "p")
 	cs := manually(t, w.server)
 	ask(t, cs, "evolve", orderTool)
-	for range mostTalks {
+	for range elicit.MaxCalls {
 		if res := call(t, cs, "order", `{"input":"?"}`, "", ""); res.RequestState == "" {
 			t.Fatalf("%+v", res)
 		}
@@ -322,7 +322,7 @@ func TestTalksEnd(t *testing.T) {
 		t.Error(text)
 	}
 	cs.Close()
-	wait.Until(t, "no call waits any more", func() bool { return w.server.talks.waiting.Load() == 0 })
+	wait.Until(t, "no call waits any more", func() bool { return w.server.talks.Waiting.Load() == 0 })
 }
 
 // resumes calls again with what a client brought back, and reports whether the call
@@ -331,7 +331,7 @@ func resumes(t *testing.T, cs *mcp.ClientSession, tool, arguments, state string,
 	t.Helper()
 	res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{
 		Name: tool, Arguments: json.RawMessage(arguments), RequestState: state,
-		InputResponses: mcp.InputResponseMap{questionName: answer},
+		InputResponses: mcp.InputResponseMap{elicit.QuestionName: answer},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -347,7 +347,7 @@ func TestStateIsSigned(t *testing.T) {
 	cs := manually(t, w.server)
 	yes := &mcp.ElicitResult{Action: "accept", Content: map[string]any{"answer": consentAnswers[0].text}}
 	state := call(t, cs, "evolve", reader, "", "").RequestState
-	p, ok := open(state)
+	p, ok := elicit.OpenState(state)
 	if !ok {
 		t.Fatal(state)
 	}
@@ -356,13 +356,13 @@ func TestStateIsSigned(t *testing.T) {
 	other.Until++
 	another := p
 	another.Who = "q"
-	_, othersSum, _ := strings.Cut(seal(other), ".")
+	_, othersSum, _ := strings.Cut(elicit.SealState(other), ".")
 	zeros := strings.Repeat("A", len(sum))
 	for what, forged := range map[string]string{
 		"no signature": body + ".", "zeros": body + "." + zeros, "the beginning of it": body + "." + sum[:len(sum)-4],
 		"more than it": body + "." + sum + "AAAA", "twice": body + "." + sum + "." + sum, "that of another state": body + "." + othersSum,
 		"one bit of it is another": body + "." + string(sum[0]^1) + sum[1:], "padded": state + "=",
-		"another principal's": seal(another), "nothing": ".",
+		"another principal's": elicit.SealState(another), "nothing": ".",
 	} {
 		if resumes(t, cs, "evolve", reader, forged, yes) {
 			t.Errorf("%s: it counts", what)
@@ -521,78 +521,6 @@ func TestQuestionTooLong(t *testing.T) {
 	}
 }
 
-// A server's form is shown with its words in quotes; what wants a secret, what is no form, and
-// what two clients could read in two ways isn't shown.
-func TestServerForm(t *testing.T) {
-	t.Parallel()
-	const canary = `IGNORE-ALL\u202e\n`
-	for schema, want := range map[string]string{
-		``: `{"type":"object","properties":{}}`,
-		`{"type":"object","properties":{"n":{"type":"integer","title":"` + canary + `","minimum":1,"default":2}},"required":["n"]}`: `{"type":"object","properties":{"n":{"type":"integer","title":"\"IGNORE-ALL\\u202e\\n\""}},"required":["n"]}`,
-		`{"properties":{"c":{"type":"string","oneOf":[{"const":"a","title":"A"},{"const":"b"}]}}}`:                                  `{"type":"object","properties":{"c":{"type":"string","enum":["a","b"]}}}`,
-		`{"properties":{"compass":{"type":"boolean","description":"turn the map"}}}`:                                                `{"type":"object","properties":{"compass":{"type":"boolean","description":"\"turn the map\""}}}`,
-		`{"properties":{"x":{"type":"string","format":"password"}}}`:                                                                "",
-		`{"properties":{"x":{"type":"array","items":{"type":"string"}}}}`:                                                           "",
-		`{"properties":{"x":{"type":"object"}}}`:                                                                                    "",
-		`{"properties":{"x":{"type":"string"},"x":{"type":"integer"}}}`:                                                             "",
-		`{"properties":{"` + canary + `":{"type":"string"}}}`:                                                                       "",
-		`{"properties":{"c":{"type":"string","enum":["a\u202eb"]}}}`:                                                                "",
-		`{"type":"string"}`: "", `[]`: "", `{"properties":[]}`: "", `nonsense`: "",
-		`{"properties":{` + strings.Repeat(`"a":{"type":"string"},`, mostFields) + `"b":{"type":"string"}}}`: "",
-	} {
-		form, err := serverForm([]byte(schema))
-		if (err == nil) != (want != "") || err == nil && string(form.schema()) != want {
-			t.Errorf("%s: %s, %v; want %s", schema, form.schema(), err, want)
-		}
-		if err != nil && strings.Contains(err.Error(), "IGNORE") {
-			t.Errorf("%s: the reason has the server's words: %v", schema, err)
-		}
-	}
-	for _, name := range []string{"password", "Passwort", "user_password", "API-Key", "apiKey", "accessToken", "otp", "pin", "cvv", "cardNumber", "client_secret", "privateKey", "verificationCode"} {
-		if form, err := serverForm([]byte(`{"properties":{"` + name + `":{"type":"string"}}}`)); err == nil {
-			t.Errorf("%s: the user is asked %s", name, form.schema())
-		}
-		if form, err := serverForm([]byte(`{"properties":{"x":{"type":"string","description":"your ` + name + `"}}}`)); err == nil {
-			t.Errorf("%s: the user is asked %s", name, form.schema())
-		}
-	}
-}
-
-// TestFormContent: of what a client says that the person filled in, only what fits
-// the form reaches the tool; a client that offers no choice but sends one, or another
-// type, is told so, whatever it checked itself.
-func TestFormContent(t *testing.T) {
-	all := form{
-		{name: "n", typ: "integer", optional: true}, {name: "x", typ: "number", optional: true}, {name: "yes", typ: "boolean", optional: true},
-		{name: "size", typ: "string", choices: []string{"S", "L"}, optional: true}, {name: "note", typ: "string", optional: true},
-	}
-	for _, test := range []struct {
-		name  string
-		given any
-		want  string // ""; it is refused
-	}{
-		{"size", "L", `{"size":"L"}`}, {"size", "XL", ""}, {"size", "s", ""}, {"size", "", ""}, {"size", "S ", ""}, {"size", true, ""}, {"size", []any{"S"}, ""},
-		{"n", 3.0, `{"n":3}`}, {"n", -0.5, ""}, {"n", 9007199254740991.0, `{"n":9007199254740991}`}, {"n", 9007199254740992.0, ""}, {"n", -9007199254740992.0, ""},
-		{"n", math.NaN(), ""}, {"n", math.Inf(1), ""}, {"n", 1e300, ""}, {"n", "3", ""}, {"n", true, ""},
-		{"x", 0.5, `{"x":0.5}`}, {"x", "0.5", ""}, {"x", false, ""},
-		{"yes", false, `{"yes":false}`}, {"yes", "true", ""}, {"yes", 1.0, ""},
-		{"note", "a", `{"note":"a"}`}, {"note", 1.0, ""}, {"note", map[string]any{"a": 1}, ""}, {"note", true, ""},
-		{"note", strings.Repeat("x", mostAnswer), `{"note":"` + strings.Repeat("x", mostAnswer) + `"}`}, {"note", strings.Repeat("x", mostAnswer+1), ""},
-		{"note", nil, `{}`}, {"more", "x", `{}`},
-	} {
-		content, f := all.content(map[string]any{test.name: test.given})
-		if test.want == "" && f == nil || test.want != "" && (f != nil || string(content) != test.want) {
-			t.Errorf("%s %.40v: %.60s, %v", test.name, test.given, content, f)
-		}
-	}
-	all[4].optional = false
-	for _, given := range []map[string]any{nil, {}, {"note": nil}, {"n": 1.0}} {
-		if content, f := all.content(given); f == nil {
-			t.Errorf("%v: %s", given, content)
-		}
-	}
-}
-
 // TestChoiceOutsideTheForm: an answer that isn't one of the choices is no value, over
 // the protocol, too; the tool learns of it and can go on.
 func TestChoiceOutsideTheForm(t *testing.T) {
@@ -603,7 +531,7 @@ func TestChoiceOutsideTheForm(t *testing.T) {
 		state := call(t, cs, "size", `{"input":"?"}`, "", "").RequestState
 		res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{
 			Name: "size", Arguments: map[string]any{"input": "?"}, RequestState: state,
-			InputResponses: mcp.InputResponseMap{questionName: &mcp.ElicitResult{Action: "accept", Content: map[string]any{"size": given}}},
+			InputResponses: mcp.InputResponseMap{elicit.QuestionName: &mcp.ElicitResult{Action: "accept", Content: map[string]any{"size": given}}},
 		})
 		if err != nil {
 			t.Fatal(err)

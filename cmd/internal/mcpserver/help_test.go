@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
@@ -219,8 +220,8 @@ words of the server github, not of this program:
 // TestExampleParses: the call that help shows of an operation is that call: with a record
 // of what is required, whatever its parameters are called, which evolve takes.
 func TestExampleParses(t *testing.T) {
-	s := granting(t, nil, map[string]bool{"github": false, "toy:notes/**": false, "ask": false, "evil": false}, "", github(t), toy, AskManifest(), hostile(t))
-	for _, m := range []*caps.Manifest{github(t), toy, AskManifest(), hostile(t)} {
+	s := granting(t, nil, map[string]bool{"github": false, "toy:notes/**": false, "ask": false, "evil": false}, "", github(t), toy, elicit.Manifest(), hostile(t))
+	for _, m := range []*caps.Manifest{github(t), toy, elicit.Manifest(), hostile(t)} {
 		for i := range m.Operations {
 			o := &m.Operations[i]
 			shown := exampleOf(o)

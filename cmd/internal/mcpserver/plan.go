@@ -9,10 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
@@ -136,7 +135,7 @@ func (s *Server) offerPlan(ctx context.Context, c Call, t *task, p *run.Plan) wi
 
 // confirmHere has the client put the plan to its user, where the operator allowed that.
 func (s *Server) confirmHere(ctx context.Context, p *run.Plan) bool {
-	e := elicitorOf(ctx)
+	e := elicit.Of(ctx)
 	if e == nil || !s.opts.Elicit {
 		s.log.Warn("a plan waits for your approval: run 'mcp-pif approve "+p.ID+"'", "plan", p.ID, "tool", p.Tool, "steps", len(p.Steps))
 		return false
@@ -157,17 +156,8 @@ func (s *Server) confirmHere(ctx context.Context, p *run.Plan) bool {
 			}
 			given = answers
 		}
-		res, err := e.elicit(ctx, &mcp.ElicitParams{
-			Mode:    "form",
-			Message: pages[at],
-			RequestedSchema: json.RawMessage(wire.Begin().Text("type", "object").
-				Raw("properties", wire.Begin().Raw("answer", wire.Begin().Text("type", "string").Text("title", "Your answer").Raw("enum", wire.Encode(given)).End()).End()).
-				Raw("required", wire.Encode([]string{"answer"})).End()),
-		})
-		if err != nil || res.Action != "accept" {
-			return false
-		}
-		if text, _ = res.Content["answer"].(string); !slices.Contains(given, text) {
+		var err error
+		if text, err = e.Choose(ctx, pages[at], given); err != nil || text == "" {
 			return false
 		}
 		if text != answers[2] {

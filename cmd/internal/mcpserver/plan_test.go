@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -243,7 +244,7 @@ func TestConfirm(t *testing.T) {
 	}
 	// A client that asks its user, who reads all of it first.
 	var shown []string
-	ctx := context.WithValue(t.Context(), elicitorKey{}, &elicitor{talks: &talks{}, ask: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	ctx := elicit.With(t.Context(), &elicit.Elicitor{Calls: &elicit.Calls{}, Put: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 		shown = append(shown, p.Message)
 		answer := "yes, do exactly this"
 		if more := moreToRead.FindString(string(p.RequestedSchema.(json.RawMessage))); more != "" {
@@ -264,7 +265,7 @@ func TestConfirm(t *testing.T) {
 	// And one who doesn't.
 	for answer, want := range map[string]bool{"yes, do exactly this": true, "no": false, "yes": false} {
 		before := world.done()
-		ctx := context.WithValue(t.Context(), elicitorKey{}, &elicitor{talks: &talks{}, ask: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		ctx := elicit.With(t.Context(), &elicit.Elicitor{Calls: &elicit.Calls{}, Put: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			if !strings.Contains(p.Message, `"copy" (version 1) wants to do 2 things:`) {
 				t.Errorf("it asks %s", p.Message)
 			}

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -100,10 +101,17 @@ func (m *mailbox) Perform(_ context.Context, a run.Act) (value.Value, int64, *fa
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	args := a.Args.(*value.Record)
-	key, _ := fieldOf(args, "key").(value.Str)
+	field := func(name string) value.Value {
+		i := slices.IndexFunc(args.Fields, func(f value.Field) bool { return f.Key == name })
+		if i < 0 {
+			return nil
+		}
+		return value.Force(args.Fields[i].Value)
+	}
+	key, _ := field("key").(value.Str)
 	switch a.Verb {
 	case "put":
-		m.notes[string(key)] = fieldOf(args, "value")
+		m.notes[string(key)] = field("value")
 	case "send":
 		text, _ := journal.AppendValue(nil, args, 1<<20)
 		m.sent = append(m.sent, string(text))

@@ -37,6 +37,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/results"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
@@ -116,7 +117,7 @@ type Server struct {
 	sealed  sealedResults
 	listens listens
 	publish publishing
-	talks   talks
+	talks   elicit.Calls
 	tasks   taskSet
 	extra   map[string]bool // tools that a test added
 	started time.Time

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -148,7 +149,7 @@ func (s *Server) replayed(ctx context.Context, id string) (a wire.Answer, err er
 func (s *Server) background(ctx context.Context, c Call) wire.Answer {
 	t := s.newTask(s.broker.NewID(), c)
 	t.call.arrival, t.later = nil, true
-	t.start(ctx, elicitorOf(ctx) != nil)
+	t.start(ctx, elicit.Of(ctx) != nil)
 	timer := time.NewTimer(queuedAfter)
 	defer timer.Stop()
 	select {
@@ -219,7 +220,7 @@ func (s *Server) taskCall(ctx context.Context, a *wire.Arguments) wire.Answer {
 			if !s.otherServer(ctx, id, deadline.C) {
 				break
 			}
-		} else if e := elicitorOf(ctx); e != nil {
+		} else if e := elicit.Of(ctx); e != nil {
 			if q := t.toPut(); q != nil {
 				t.putBy(ctx, e, q)
 				continue
@@ -238,8 +239,8 @@ func (s *Server) taskCall(ctx context.Context, a *wire.Arguments) wire.Answer {
 }
 
 // putBy has a call's client put a question of the task.
-func (t *taskRun) putBy(ctx context.Context, e *elicitor, q *taskQuestion) {
-	res, err := e.elicit(ctx, q.params)
+func (t *taskRun) putBy(ctx context.Context, e *elicit.Elicitor, q *taskQuestion) {
+	res, err := e.Ask(ctx, q.params)
 	if err == nil || ctx.Err() == nil {
 		t.reply(q.key, res)
 		return

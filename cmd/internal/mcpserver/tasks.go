@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -113,6 +114,16 @@ func taskOf(ctx context.Context) *taskRun {
 	return t
 }
 
+// waited is how long a call has waited for a person: its clock stands still then. A task has
+// more time besides.
+func waited(ctx context.Context) time.Duration {
+	d := elicit.Waited(ctx)
+	if t := taskOf(ctx); t != nil {
+		d += time.Duration(t.extra.Load())
+	}
+	return d
+}
+
 // newTask prepares a call as what may become a task.
 func (s *Server) newTask(id string, c Call) *taskRun {
 	return &taskRun{
@@ -124,11 +135,11 @@ func (s *Server) newTask(id string, c Call) *taskRun {
 // start begins the call in the background. With able its client can put questions.
 func (t *taskRun) start(ctx context.Context, able bool) {
 	ctx = context.WithValue(context.WithoutCancel(ctx), taskKey{}, t)
-	var e *elicitor
+	var e *elicit.Elicitor
 	if able {
-		e = &elicitor{ask: t.ask, patience: taskLifetime}
+		e = &elicit.Elicitor{Put: t.ask, Patience: taskLifetime}
 	}
-	ctx = context.WithValue(ctx, elicitorKey{}, e)
+	ctx = elicit.With(ctx, e)
 	ctx, t.cancel = context.WithCancel(ctx)
 	tell := t.call.Progress
 	t.call.Progress = func(p Progress) {
@@ -344,19 +355,11 @@ func (t *taskRun) leave() {
 	}
 }
 
-type questionKey struct{}
-
-// naming has the questions of a context be called by a name that no other question of the
-// task has, in whatever process it is put.
-func naming(ctx context.Context, key string) context.Context {
-	return context.WithValue(ctx, questionKey{}, key)
-}
-
 // ask waits for the answer to a question. Meanwhile others compute in its slot.
 func (t *taskRun) ask(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
-	key, _ := ctx.Value(questionKey{}).(string)
+	key := elicit.NameOf(ctx)
 	if key == "" {
-		key = questionName + "-" + strings.ToLower(rand.Text()[:8])
+		key = elicit.QuestionName + "-" + strings.ToLower(rand.Text()[:8])
 	}
 	q := &taskQuestion{key: key, params: p, answer: make(chan *mcp.ElicitResult, 1)}
 	t.mu.Lock()

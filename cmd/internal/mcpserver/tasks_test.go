@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -287,16 +288,16 @@ func TestSchedule(t *testing.T) {
 func TestTaskQuestions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		e := &elicitor{ask: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		e := &elicit.Elicitor{Put: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			time.Sleep(time.Second)
 			return &mcp.ElicitResult{Action: "decline"}, nil
 		}}
 		var both sync.WaitGroup
 		for range 2 {
-			both.Go(func() { _, _ = e.elicit(t.Context(), &mcp.ElicitParams{}) })
+			both.Go(func() { _, _ = e.Ask(t.Context(), &mcp.ElicitParams{}) })
 		}
 		both.Wait()
-		if waited := time.Duration(e.waited.Load()); waited != time.Second {
+		if waited := time.Duration(e.Waited.Load()); waited != time.Second {
 			t.Errorf("both waited for %v", waited)
 		}
 	})

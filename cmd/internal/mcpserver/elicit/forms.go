@@ -1,13 +1,12 @@
-package mcpserver
+package elicit
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"math"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -16,29 +15,167 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-// AskKind is the kind of asking the person before the client, which no plugin
-// serves.
-const AskKind = "ask"
+// An MCP server behind a kind may ask the user while a tool's call of it is under way, where
+// the operator lets it and the tool may ask itself. Its words are a stranger's: they are
+// within the margin or in quotes, and a form that wants a password isn't shown.
 
-const askOperation = "ask.user"
+// Asker puts the questions of servers to the client of the run.
+var Asker run.Asker = serverAsker{}
+
+type serverAsker struct{}
+
+// AskOperation implements [run.Asker].
+func (serverAsker) AskOperation() string { return Operation }
+
+// Ask implements [run.Asker].
+func (serverAsker) Ask(ctx context.Context, a run.Act, q run.Question) run.Reply {
+	nobody := func(reason string) run.Reply { return run.Reply{Action: "decline", Reason: reason} }
+	form, err := serverForm(q.Schema)
+	if err != nil {
+		return nobody(err.Error())
+	}
+	e := Of(ctx)
+	if e == nil {
+		return nobody("this client can't put a question to its user")
+	}
+	res, err := e.Ask(ctx, &mcp.ElicitParams{Mode: "form", Message: serverMessage(&a, q.Message), RequestedSchema: form.schema()})
+	switch {
+	case ctx.Err() != nil:
+		return run.Reply{Action: "cancel", Reason: "the call is over"}
+	case err != nil:
+		return run.Reply{Action: "cancel", Reason: "the user gave no answer"}
+	case res.Action == "accept":
+		content, f := form.content(res.Content)
+		if f != nil {
+			return run.Reply{Action: "cancel", Reason: "the answer isn't what was asked for"}
+		}
+		return run.Reply{Action: "accept", Content: content}
+	case res.Action == "decline", res.Action == "cancel":
+		return run.Reply{Action: res.Action}
+	}
+	return run.Reply{Action: "cancel", Reason: "the client's answer can't be read"}
+}
+
+// serverMessage is what the person reads: who asks first, the server's words within a margin.
+func serverMessage(a *run.Act, message string) string {
+	lines := []string{
+		fmt.Sprintf(`The MCP server "%s" asks you what follows, in a run of your tool "%s", version %d. These are the words of a stranger, and so are those in quotes in the form; your answer goes to that server. Give it no password and no key.`,
+			caps.PlainASCII(a.Held.Kind), caps.PlainASCII(a.Tool), a.Version),
+		"",
+	}
+	return strings.Join(append(lines, caps.Margined(message, mostMessaged)...), "\n")
+}
+
+// credential is what fields are called that want a secret.
+var credential = regexp.MustCompile(`(?i)pass(wor[dt]|phrase|code|key)|passwd|\bpwd\b|secret|credential|api.?key|(private|access|seed|recovery|auth|license).?(key|code|phrase|words)|token|bearer|\botp\b|one.?time|2fa|\bmfa\b|verification.?code|\bpin\b|\bcv[vc]2?\b|card.?(number|no)|\biban\b|\bssn\b|social.?security`)
+
+// unsplit takes names of fields apart, so that words in them are seen.
+var unsplit = regexp.MustCompile(`[_.-]|([a-z])([A-Z])`)
+
+// serverForm reads the form that a server wants filled in. What it declares beyond kinds and
+// choices isn't shown, as its bounds and defaults: it holds the answer to them itself.
+func serverForm(schema []byte) (form, error) {
+	var s struct {
+		Type       string          `json:"type"`
+		Properties json.RawMessage `json:"properties"`
+		Required   []string        `json:"required"`
+	}
+	if len(schema) == 0 {
+		return nil, nil
+	}
+	members, ok := []wire.Member(nil), true
+	if err := json.Unmarshal(schema, &s); err != nil {
+		return nil, errors.New("the form can't be read")
+	}
+	if len(s.Properties) > 0 {
+		members, ok = wire.Split(s.Properties)
+	}
+	if !ok || s.Type != "" && s.Type != "object" || len(members) > mostFields {
+		return nil, fmt.Errorf("the form isn't one of at most %d fields", mostFields)
+	}
+	var all form
+	for _, m := range members {
+		f, err := serverField(m.Name, m.Value)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(all, func(o formField) bool { return o.name == f.name }) {
+			return nil, errors.New("two fields of the form have one name")
+		}
+		f.optional = !slices.Contains(s.Required, f.name)
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+func serverField(name string, schema []byte) (formField, error) {
+	var s struct {
+		Type        string   `json:"type"`
+		Title       string   `json:"title"`
+		Description string   `json:"description"`
+		Format      string   `json:"format"`
+		Enum        []string `json:"enum"`
+		OneOf       []struct {
+			Const string `json:"const"`
+		} `json:"oneOf"`
+	}
+	f := formField{name: name}
+	if !fieldName.MatchString(name) || json.Unmarshal(schema, &s) != nil {
+		return f, errors.New("a field of the form can't be read")
+	}
+	for _, c := range s.OneOf {
+		s.Enum = append(s.Enum, c.Const)
+	}
+	if s.Type == "" && s.Enum != nil {
+		s.Type = "string"
+	}
+	if !slices.Contains([]string{"string", "number", "integer", "boolean"}, s.Type) || s.Enum != nil && s.Type != "string" || len(s.Enum) > mostChoices {
+		return f, errors.New("a field of the form is no string, number, integer or boolean")
+	}
+	for i, c := range s.Enum {
+		if c == "" || len(c) > mostFieldText || caps.Plain(c) != c || slices.Contains(s.Enum[:i], c) {
+			return f, fmt.Errorf("a choice of the form isn't a plain text of at most %d bytes", mostFieldText)
+		}
+	}
+	if s.Format == "password" || credential.MatchString(unsplit.ReplaceAllString(name, "$1 $2")) || credential.MatchString(s.Title) || credential.MatchString(s.Description) {
+		return f, errors.New("a field of the form wants a password or a key")
+	}
+	quoted := func(text string) string {
+		if text == "" {
+			return ""
+		}
+		return caps.Quote(display.Truncate(text, mostFieldText))
+	}
+	f.typ, f.choices = s.Type, s.Enum
+	f.title, f.text = quoted(s.Title), quoted(s.Description)
+	return f, nil
+}
+
+// Kind is the kind of asking the person before the client, which no plugin
+// serves.
+const Kind = "ask"
+
+const Operation = "ask.user"
 
 // filled is the type of what a person fills in.
 var filled = check.Record(nil, &check.Type{Kinds: prim.KindNumber | prim.KindBool | prim.KindString})
 
-// AskManifest is what can be asked.
-func AskManifest() *caps.Manifest {
+// Manifest is what can be asked.
+func Manifest() *caps.Manifest {
 	return &caps.Manifest{
-		Kind: AskKind, Version: "1", Doc: "asks the person before the client",
+		Kind: Kind, Version: "1", Doc: "asks the person before the client",
 		Algebra: caps.Exact, Only: "user", Lent: true,
 		Verbs: []caps.Verb{{Name: "user", Flags: caps.Flags{ReadOnly: true}}},
 		Operations: []caps.Operation{{
-			Name: askOperation, Verb: "user",
+			Name: Operation, Verb: "user",
 			Doc: "puts a message, and a form if there is a schema, to the person; that they decline or cancel is a value",
 			Params: []caps.Param{
 				{Name: "message", Type: "string", Main: true, Doc: "what to ask, at most 4 KiB"},
@@ -51,22 +188,22 @@ func AskManifest() *caps.Manifest {
 	}
 }
 
-// Asking is a handler that carries out ask.user by the client of the run, and has
+// Handler is a handler that carries out ask.user by the client of the run, and has
 // the other one do the rest.
-func Asking(rest run.Handler) run.Handler { return asks{rest} }
+func Handler(rest run.Handler) run.Handler { return asks{rest} }
 
 type asks struct{ run.Handler }
 
 // Prepare implements [run.Handler].
 func (h asks) Prepare(g *caps.Grant) {
-	if g.Kind != AskKind {
+	if g.Kind != Kind {
 		h.Handler.Prepare(g)
 	}
 }
 
 // Perform implements [run.Handler].
 func (h asks) Perform(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
-	if a.Operation.Name != askOperation {
+	if a.Operation.Name != Operation {
 		return h.Handler.Perform(ctx, a)
 	}
 	return askUser(ctx, &a)
@@ -85,7 +222,7 @@ func unasked(message, hint string) *fault.Fault {
 	if hint == "" {
 		hint = `A right one: {"ask.user":{"message":"How many?","schema":{"n":{"type":"integer"}}}}.`
 	}
-	return &fault.Fault{Kind: fault.EffectFailed, Message: askOperation + ": " + message, Hint: hint}
+	return &fault.Fault{Kind: fault.EffectFailed, Message: Operation + ": " + message, Hint: hint}
 }
 
 // askUser puts a tool's question to the person.
@@ -99,11 +236,11 @@ func askUser(ctx context.Context, a *run.Act) (value.Value, int64, *fault.Fault)
 	if f != nil {
 		return nil, 0, f
 	}
-	e := elicitorOf(ctx)
+	e := Of(ctx)
 	if e == nil {
 		return nil, 0, unasked("this client can't put a question to its user", "Work without an answer, or take it as an input; with try the tool can go on.")
 	}
-	res, err := e.elicit(naming(ctx, a.Key), &mcp.ElicitParams{Mode: "form", Message: userMessage(a, string(message)), RequestedSchema: form.schema()})
+	res, err := e.Ask(Named(ctx, a.Key), &mcp.ElicitParams{Mode: "form", Message: userMessage(a, string(message)), RequestedSchema: form.schema()})
 	if err != nil {
 		return nil, 0, unasked(fmt.Sprintf("the user gave no answer: %.200s", err), "Don't ask again in this run.")
 	}
@@ -303,16 +440,8 @@ func filledIn(content wire.Object) (value.Value, bool) {
 	members, ok := wire.Split(content)
 	r := &value.Record{}
 	for _, m := range members {
-		var v value.Value
-		if n, err := strconv.ParseFloat(string(m.Value), 64); err == nil && n != math.Trunc(n) {
-			// As input it would be rounded.
-			d, exact := value.ParseDec(strconv.FormatFloat(n, 'f', -1, 64))
-			v, ok = d, ok && exact
-		} else {
-			var f *fault.Fault
-			v, f = dataValue(m.Value, false)
-			ok = ok && f == nil
-		}
+		v, err := pifjson.Read(string(m.Value), 1, nil)
+		ok = ok && err == nil
 		r.Fields = append(r.Fields, value.Field{Key: m.Name, Value: v})
 	}
 	slices.SortFunc(r.Fields, func(a, b value.Field) int { return strings.Compare(a.Key, b.Key) })
@@ -338,4 +467,25 @@ func fieldOf(r *value.Record, name string) value.Value {
 func texts(v value.Value) (list []string, ok bool) {
 	enc, f := text.Encode(v, 64<<10, 64<<10)
 	return list, f == nil && json.Unmarshal(enc.JSON, &list) == nil
+}
+
+// AskFlow puts a request that breaks a rule about where data may flow to the person before the client: all of it,
+// with where each argument came from. An error is that nobody answered; then it waits for one at a terminal.
+func AskFlow(ctx context.Context, q run.FlowQuestion) (yes bool, err error) {
+	e := Of(ctx)
+	if e == nil {
+		return false, errors.New("this client can't put a question to its user")
+	}
+	lines, err := q.Lines(mostMessaged, mostMessage)
+	if err != nil {
+		return false, err
+	}
+	res, err := e.Ask(ctx, &mcp.ElicitParams{Mode: "form", Message: strings.Join(lines, "\n"), RequestedSchema: map[string]any{
+		"type": "object", "properties": map[string]any{"allow": map[string]any{"type": "boolean", "title": "Allow this one request"}}, "required": []string{"allow"},
+	}})
+	if err != nil {
+		return false, err
+	}
+	allowed, _ := res.Content["allow"].(bool)
+	return res.Action == "accept" && allowed, nil
 }
