@@ -16,7 +16,7 @@ import (
 // comments and blank lines: what it has, rounded up to tens. Who raises a number says why
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
-	"(tests)":                      5740,
+	"(tests)":                      5750,
 	"caps":                         7590,
 	"caps/flow":                    1330,
 	"caps/journal":                 5160,
@@ -30,7 +30,7 @@ var maxLines = map[string]int{
 	"cmd/internal/clientconfig":    970,
 	"cmd/internal/loadbench":       1050,
 	"cmd/internal/mcpcmd":          2026,
-	"cmd/internal/mcpserver":       12420,
+	"cmd/internal/mcpserver":       12400,
 	"cmd/internal/node":            430,
 	"cmd/internal/orders/postgres": 400,
 	"cmd/internal/orders/remote":   490,
