@@ -51,6 +51,7 @@ file that 'go tool pprof' and speedscope read is written.`,
   mcp-pif step abcdefgh-17 --store pif.db --pprof run.pb.gz && go tool pprof -http : run.pb.gz`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			tuneMemory(maxWalked)
 			path, err := o.There()
 			if err != nil {
 				return cli.Failed(err)
@@ -155,9 +156,9 @@ func (s *stepper) run(read func() (string, error)) error {
 // do does one command; io.EOF is the end.
 func (s *stepper) do(words []string) error {
 	ctx, w, n := s.ctx, s.walk, s.at.N
-	find := func(wanted func(*step.Point) bool) error { return s.move(w.Next(ctx, n, wanted)) }
+	find := func(wanted step.Wanted) error { return s.move(w.Next(ctx, n, wanted)) }
 	if words[0] == "back" && len(words) == 2 {
-		find = func(wanted func(*step.Point) bool) error { return s.move(w.Previous(ctx, n, wanted)) }
+		find = func(wanted step.Wanted) error { return s.move(w.Previous(ctx, n, wanted)) }
 		words = words[1:]
 	}
 	arg := ""
@@ -178,14 +179,11 @@ func (s *stepper) do(words []string) error {
 	case "fault", "f":
 		return find(step.Failed)
 	case "c", "continue":
-		return find(func(p *step.Point) bool {
-			for _, b := range s.stops {
-				if step.Line(b.in, b.line)(p) {
-					return true
-				}
-			}
-			return p.Kind == step.End || p.Kind == step.Limit
-		})
+		stops := []step.Wanted{step.OfKind(step.End), step.OfKind(step.Limit)}
+		for _, b := range s.stops {
+			stops = append(stops, step.Line(b.in, b.line))
+		}
+		return find(step.Or(stops...))
 	case "start":
 		return s.move(w.At(ctx, 0))
 	case "end":

@@ -70,11 +70,15 @@ with 'mcp-pif approve'.`,
 	return cmd
 }
 
+// maxWalked is from how many bytes on the collector works harder in a process that walks through runs.
+const maxWalked = 512 << 20
+
 // storeName is what a store is called that --store names.
 const storeName = "store"
 
 // serve shows the page until it is interrupted.
 func (o *uiOptions) serve(cmd *cobra.Command) error {
+	tuneMemory(maxWalked)
 	if err := o.Check(); err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ type pass struct {
 	round   int
 	now     *Round
 	awaited int    // endings that are waited for
+	frames  uint64 // that were made
 	asked   uint64 // the steps at the last round of requests
 	other   *frame // of a document that isn't the code's
 
@@ -66,20 +67,28 @@ type fn struct {
 // A frame is an application that hasn't returned.
 type frame struct {
 	fn     *fn
+	n      uint64          // among all frames of a pass, from 1; of any other pass, too
+	deep   int             // how many there are around it, and itself
 	call   core.TraceEvent // that applied it
 	line   int             // of the call
 	parent *frame
 	node   *Node // of the call, in a profile
 }
 
-// in reports whether f, or one that called it, is of.
+// in reports whether f, or one that called it, is of. They may be of two passes.
 func (f *frame) in(of *frame) bool {
-	for ; f != of; f = f.parent {
-		if f == nil {
-			return false
-		}
+	for of != nil && f != nil && f.n > of.n {
+		f = f.parent
 	}
-	return true
+	return of == nil || f != nil && f.n == of.n
+}
+
+// depth is how many frames there are, with those that called it.
+func (f *frame) depth() int {
+	if f == nil {
+		return 0
+	}
+	return f.deep
 }
 
 // A stack is the evaluations under way in one branch.
@@ -224,7 +233,8 @@ func (p *pass) eval(s core.TraceEvent) bool {
 	}
 	moved := of.line != line || of.fn != nil
 	if of.fn != nil {
-		top.frame = &frame{fn: of.fn, call: *call, line: line, parent: base}
+		p.frames++
+		top.frame = &frame{fn: of.fn, n: p.frames, deep: base.depth() + 1, call: *call, line: line, parent: base}
 	}
 	top.line = of.line
 	// The program of a tool that is called runs at the level of the call.

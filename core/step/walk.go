@@ -7,9 +7,11 @@
 // by its number: the evaluations of terms, the effects, the faults and the ends of
 // rounds, in the order in which they come about.
 //
-// A pass takes about a fifth of a second for a million steps. It keeps the points of
+// A pass takes about a tenth of a second for a million steps. It keeps the points of
 // a window around the one that was asked for, so that going on from there takes no
-// pass. Values are of the evaluator and as large as the run made them; what
+// pass. The pass of [Walk.Summary] notes of each block of points what they may be: a
+// point that is looked for is then found in one more pass, which makes those of one
+// block. Values are of the evaluator and as large as the run made them; what
 // [Point.View] shows of them is bounded.
 //
 // What is evaluated acts on nothing: whoever walks through a recorded run answers
@@ -64,6 +66,9 @@ const MaxPoints = 5_000_000
 // window is how many points are kept on each side of the one that was asked for.
 const window = 256
 
+// blockPoints is how many points a block has.
+const blockPoints = 4096
+
 // ahead is how many points past the window a pass looks for the values of those in it.
 const ahead = 100_000
 
@@ -73,9 +78,33 @@ type Walk struct {
 	rounds []Round
 	max    uint64
 
-	mu   sync.Mutex
-	kept []Point // neighbours, the window
-	sum  *Summary
+	mu     sync.Mutex
+	kept   []Point // neighbours, the window
+	sum    *Summary
+	blocks []block // all of them, with the summary
+}
+
+// A block is what is known of [blockPoints] points.
+type block struct {
+	steps    uint64        // at the first
+	kinds    map[Kind]bool // that some have
+	lines    uint64        // that some come to, by bits modulo 64
+	level    int           // the lowest
+	depth    int           // the least of their frames
+	branched bool          // some are in a branch of par, or at an end
+}
+
+// add adds a point.
+func (b *block) add(p *Point) {
+	if b.kinds == nil {
+		*b = block{steps: p.Steps, kinds: map[Kind]bool{}, level: p.scene.Level, depth: p.frame.depth()}
+	}
+	b.kinds[p.Kind] = true
+	if p.moved {
+		b.lines |= 1 << (uint(p.line) % 64)
+	}
+	b.level, b.depth = min(b.level, p.scene.Level), min(b.depth, p.frame.depth())
+	b.branched = b.branched || !p.some || p.scene.Branch() != 0
 }
 
 // New returns a walk through rounds, of at most max points; 0: [MaxPoints].
@@ -92,12 +121,12 @@ var ErrNoPoint = errors.New("the run has no such point")
 
 // At returns the point of a number.
 func (w *Walk) At(ctx context.Context, n uint64) (*Point, error) {
-	return w.find(ctx, func(p *Point) bool { return p.N == n }, n, false)
+	return w.find(ctx, Wanted{is: func(p *Point) bool { return p.N == n }}, n, false)
 }
 
 // Near returns the last point that is at most so many steps into the run.
 func (w *Walk) Near(ctx context.Context, steps uint64) (*Point, error) {
-	return w.find(ctx, func(p *Point) bool { return p.Steps <= steps }, 1<<63, true)
+	return w.find(ctx, Wanted{func(p *Point) bool { return p.Steps <= steps }, func(b *block) bool { return b.steps <= steps }}, 1<<63, true)
 }
 
 // Window returns the points kept around the point of a number, at most so many on each
@@ -117,13 +146,13 @@ func (w *Walk) Window(ctx context.Context, n uint64, around int) ([]Point, error
 }
 
 // Next returns the first point behind one that is wanted.
-func (w *Walk) Next(ctx context.Context, from uint64, wanted func(*Point) bool) (*Point, error) {
-	return w.find(ctx, func(p *Point) bool { return p.N > from && wanted(p) }, from+1, false)
+func (w *Walk) Next(ctx context.Context, from uint64, wanted Wanted) (*Point, error) {
+	return w.find(ctx, wanted, from+1, false)
 }
 
 // Previous returns the last point before one that is wanted.
-func (w *Walk) Previous(ctx context.Context, from uint64, wanted func(*Point) bool) (*Point, error) {
-	return w.find(ctx, func(p *Point) bool { return p.N < from && wanted(p) }, from, true)
+func (w *Walk) Previous(ctx context.Context, from uint64, wanted Wanted) (*Point, error) {
+	return w.find(ctx, wanted, from, true)
 }
 
 // Each calls visit for each point, in one pass, until it returns false. What an evaluation
@@ -134,7 +163,7 @@ func (w *Walk) Each(ctx context.Context, visit func(*Point) bool) error {
 
 // find looks for the first point that is wanted from the point of a number on, or for
 // the last one before it: in the window, and else by a pass.
-func (w *Walk) find(ctx context.Context, wanted func(*Point) bool, from uint64, back bool) (*Point, error) {
+func (w *Walk) find(ctx context.Context, wanted Wanted, from uint64, back bool) (*Point, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if n := len(w.kept); n > 0 {
@@ -142,33 +171,100 @@ func (w *Walk) find(ctx context.Context, wanted func(*Point) bool, from uint64, 
 		switch {
 		case back && from > first && from <= last+1:
 			for i := n - 1; i >= 0; i-- {
-				if p := w.kept[i]; p.N < from && wanted(&p) {
+				if p := w.kept[i]; p.N < from && wanted.is(&p) {
 					return &p, nil
 				}
 			}
 			from = first
 		case !back && from >= first && from <= last+1:
 			for _, p := range w.kept {
-				if p.N >= from && wanted(&p) {
+				if p.N >= from && wanted.is(&p) {
 					return &p, nil
 				}
 			}
 			from = last + 1
 		}
 	}
-	if back {
-		n, err := w.lastBefore(ctx, wanted, from)
-		if err != nil {
-			return nil, err
+	if !back {
+		if w.sum != nil {
+			b := int(min(from/blockPoints, uint64(len(w.blocks))))
+			for ; b < len(w.blocks) && !wanted.maybe(&w.blocks[b]); b++ {
+			}
+			if b == len(w.blocks) {
+				return nil, ErrNoPoint
+			}
+			from = max(from, uint64(b)*blockPoints)
 		}
-		from, wanted = n, Any
+		return w.firstFrom(ctx, wanted, from)
 	}
-	return w.firstFrom(ctx, wanted, from)
+	if w.sum != nil {
+		from = min(from, w.sum.Points)
+		b := int((from + blockPoints - 1) / blockPoints)
+		for b--; b >= 0 && !wanted.maybe(&w.blocks[b]); b-- {
+		}
+		if b < 0 {
+			return nil, ErrNoPoint
+		}
+		first := uint64(b) * blockPoints
+		if p, err := w.lastWithin(ctx, wanted, first, min(from, first+blockPoints)); p != nil || err != nil {
+			return p, err
+		}
+		from = first // none of that block's is it
+	}
+	n, err := w.lastBefore(ctx, wanted, from)
+	if err != nil {
+		return nil, err
+	}
+	return w.firstFrom(ctx, Any, n)
+}
+
+// lastWithin makes a pass that finds the last wanted point between two, and keeps the window around it; nil:
+// there is none.
+func (w *Walk) lastWithin(ctx context.Context, wanted Wanted, first, before uint64) (*Point, error) {
+	var points []Point
+	found, looked := -1, false
+	p := w.newPass(ctx)
+	p.from = first - min(first, window)
+	look := func() {
+		looked = true
+		for i := range points {
+			if q := &points[i]; q.N >= first && q.N < before && wanted.is(q) {
+				found = i
+			}
+		}
+		if found >= 0 {
+			points = points[max(0, found-window):min(len(points), found+window+1)]
+			found = min(found, window)
+			for i := range points {
+				p.awaits(points[i].ending)
+			}
+		}
+	}
+	err := p.run(func(q *Point) bool {
+		if !looked {
+			if points = append(points, *q); q.N+1 >= before+window {
+				look()
+			}
+		}
+		return !looked || p.awaited > 0 && q.N < before+window+ahead
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !looked {
+		look()
+	}
+	if found < 0 {
+		return nil, nil
+	}
+	w.kept = slices.Clone(points)
+	q := w.kept[found]
+	return &q, nil
 }
 
 // firstFrom makes a pass to the first wanted point from the point of a number on, and
 // keeps the window around it. It goes on for a while, to know their values.
-func (w *Walk) firstFrom(ctx context.Context, wanted func(*Point) bool, from uint64) (*Point, error) {
+func (w *Walk) firstFrom(ctx context.Context, wanted Wanted, from uint64) (*Point, error) {
 	var kept []Point
 	found, stop := -1, uint64(0)
 	p := w.newPass(ctx)
@@ -180,7 +276,7 @@ func (w *Walk) firstFrom(ctx context.Context, wanted func(*Point) bool, from uin
 				kept = append(kept[:0], kept[window:]...)
 			}
 			kept = append(kept, *q)
-			if q.N < from || !wanted(q) {
+			if q.N < from || !wanted.is(q) {
 				return true
 			}
 			found, stop = len(kept)-1, q.N+window+ahead
@@ -205,13 +301,13 @@ func (w *Walk) firstFrom(ctx context.Context, wanted func(*Point) bool, from uin
 }
 
 // lastBefore makes a pass that finds the number of the last wanted point before one.
-func (w *Walk) lastBefore(ctx context.Context, wanted func(*Point) bool, before uint64) (n uint64, err error) {
+func (w *Walk) lastBefore(ctx context.Context, wanted Wanted, before uint64) (n uint64, err error) {
 	err = ErrNoPoint
 	failed := w.newPass(ctx).run(func(q *Point) bool {
 		if q.N >= before {
 			return false
 		}
-		if wanted(q) {
+		if wanted.is(q) {
 			n, err = q.N, nil
 		}
 		return true
@@ -244,10 +340,15 @@ func (w *Walk) Summary(ctx context.Context) (*Summary, error) {
 		return w.sum, nil
 	}
 	s := &Summary{Profile: newProfile(), Whole: true}
+	var blocks []block
 	p := w.newPass(ctx)
 	p.profile = s.Profile
 	err := p.run(func(q *Point) bool {
 		s.Points, s.Steps = q.N+1, q.Steps
+		if q.N%blockPoints == 0 {
+			blocks = append(blocks, block{})
+		}
+		blocks[len(blocks)-1].add(q)
 		switch {
 		case q.Kind == Effect && len(s.Effects) < maxMarks:
 			s.Effects = append(s.Effects, q.N)
@@ -261,7 +362,7 @@ func (w *Walk) Summary(ctx context.Context) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.sum = s
+	w.sum, w.blocks = s, blocks
 	return s, nil
 }
 
@@ -302,20 +403,37 @@ type ending struct {
 // isn't known yet, which is so far ahead, or where it comes to no end.
 func (p *Point) Value() (value.Value, *fault.Fault) { return p.ending.value, p.ending.fault }
 
-// Failed is a predicate of [Walk.Next]: an evaluation fails.
-func Failed(p *Point) bool { return p.Kind == Fault }
+// Wanted is a point that is looked for.
+type Wanted struct {
+	is  func(*Point) bool
+	may func(*block) bool // whether a block may have one; nil: any may
+}
 
-// Acted is a predicate of [Walk.Next]: an effect has its outcome.
-func Acted(p *Point) bool { return p.Kind == Effect }
+func (w *Wanted) maybe(b *block) bool { return w.may == nil || w.may(b) }
 
-// Any is a predicate of [Walk.Next].
-func Any(*Point) bool { return true }
+// Where is a point of which something is so.
+func Where(is func(*Point) bool) Wanted { return Wanted{is: is} }
 
-// Over is a predicate of [Walk.Next]: the run is beyond the term of p, in the same
-// function or after it has returned.
-func Over(p *Point) func(*Point) bool {
+// Failed is an evaluation that fails, Acted an effect that has its outcome, Any any point.
+var Failed, Acted, Any = OfKind(Fault), OfKind(Effect), Where(func(*Point) bool { return true })
+
+// OfKind is a point of a kind.
+func OfKind(k Kind) Wanted {
+	return Wanted{func(p *Point) bool { return p.Kind == k }, func(b *block) bool { return b.kinds[k] }}
+}
+
+// Or is what one of several is.
+func Or(all ...Wanted) Wanted {
+	return Wanted{
+		func(p *Point) bool { return slices.ContainsFunc(all, func(w Wanted) bool { return w.is(p) }) },
+		func(b *block) bool { return slices.ContainsFunc(all, func(w Wanted) bool { return w.maybe(b) }) },
+	}
+}
+
+// Over is where the run is beyond the term of p, in the same function or after it has returned.
+func Over(p *Point) Wanted {
 	path, _ := p.path()
-	return func(q *Point) bool {
+	return Wanted{func(q *Point) bool {
 		if q.last(p) {
 			return true
 		}
@@ -323,12 +441,13 @@ func Over(p *Point) func(*Point) bool {
 			return strings.HasPrefix(path, at) && p.frame.in(q.frame)
 		}
 		return q.scene.Level <= p.scene.Level && p.frame.in(q.frame)
-	}
+	}, func(b *block) bool { return b.branched || b.level <= p.scene.Level }}
 }
 
-// Out is a predicate of [Walk.Next]: the function that p is in has returned.
-func Out(p *Point) func(*Point) bool {
-	return func(q *Point) bool { return q.last(p) || !q.frame.in(p.frame) }
+// Out is where the function that p is in has returned.
+func Out(p *Point) Wanted {
+	return Wanted{func(q *Point) bool { return q.last(p) || !q.frame.in(p.frame) },
+		func(b *block) bool { return b.branched || b.depth <= p.frame.depth() }}
 }
 
 // last reports whether the round of a point before is over.
@@ -341,9 +460,9 @@ func (p *Point) path() (path string, outer int) {
 	return p.scene.Path()
 }
 
-// Line is a predicate of [Walk.Next]: the run comes to a line of a document, "" of any.
-func Line(in string, line int) func(*Point) bool {
-	return func(p *Point) bool {
+// Line is where the run comes to a line of a document, "" of any.
+func Line(in string, line int) Wanted {
+	return Wanted{func(p *Point) bool {
 		return p.Kind == Eval && p.moved && p.line == line && (in == "" || in == p.scene.In())
-	}
+	}, func(b *block) bool { return b.lines&(1<<(uint(line)%64)) != 0 }}
 }

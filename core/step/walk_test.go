@@ -69,13 +69,13 @@ func TestWhatIsShown(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name  string
-		wants func(*step.Point) bool
+		wants step.Wanted
 		want  string
 	}{
 		{"breakpoint", step.Line("", 3), `eval code 3:11 x * x → 0; x=0 n=3 ; square@4 ((sum, x)) => …@4 code@1 `},
 		{"effect", step.Acted, `effect code 5:17 !fs.read("a.txt") → 1; total=5 square=a function n=3 ; code@1 fs.read "a.txt" gave 1`},
 		{"fault", step.Failed, `fault code 6:19 1 / (n - n) → division_by_zero: div of the integer 1 by 0; got={ok: 1} total=5 square=a function n=3 ; code@1 `},
-		{"end", func(p *step.Point) bool { return p.Kind == step.End }, `end    → [2,5]; ; `},
+		{"end", step.OfKind(step.End), `end    → [2,5]; ; `},
 	} {
 		v := find(w.Next(ctx, 0, c.wants))
 		got := fmt.Sprintf("%s %s %s → %s; %s; %s", v.Kind, strings.TrimSuffix(v.Place.Text(), "/"), v.Term, v.Value+v.Failure, vars(v), calls(v))

@@ -213,7 +213,7 @@ var rules = map[string]rule{
 	"cmd/mcpb":                 {std: anyStd, ours: serving, libraries: mcpSDK, tests: true},
 	// The page for people; its tests in a browser are a module of their own.
 	"cmd/internal/ui":         {std: anyStd, ours: []string{"core/...", "caps/...", "plugins/mcplock", "cmd/internal/mcpserver"}},
-	"cmd/internal/ui/figures": {std: anyStd, ours: []string{"caps/...", "plugins/mcplock", "cmd/internal/mcpserver", "cmd/internal/ui"}},
+	"cmd/internal/ui/figures": {std: anyStd, ours: []string{"caps/...", "core", "core/step", "plugins/mcplock", "cmd/internal/mcpserver", "cmd/internal/ui"}},
 	// What commands have in common: printing, failures, tables.
 	"cmd/internal/cli": {
 		std: anyStd, ours: []string{"core", "core/prim"},

@@ -129,11 +129,6 @@ func showSteps(q *request) (view, error) {
 
 // move goes to another point as a link says.
 func move(ctx context.Context, w *step.Walk, p *step.Point, do, steps, line string) (*step.Point, error) {
-	if back, ok := strings.CutPrefix(do, "back-"); ok {
-		if wanted := wantedBy(back, p, line); wanted != nil {
-			return w.Previous(ctx, p.N, wanted)
-		}
-	}
 	if do == "go" {
 		n, err := strconv.ParseUint(steps, 10, 63)
 		if err != nil {
@@ -141,28 +136,16 @@ func move(ctx context.Context, w *step.Walk, p *step.Point, do, steps, line stri
 		}
 		return w.Near(ctx, n)
 	}
-	if wanted := wantedBy(do, p, line); wanted != nil {
-		return w.Next(ctx, p.N, wanted)
+	what, back := strings.CutPrefix(do, "back-")
+	n, _ := strconv.Atoi(line)
+	wanted, ok := map[string]step.Wanted{"over": step.Over(p), "out": step.Out(p), "effect": step.Acted, "fault": step.Failed, "break": step.Line("", n)}[what]
+	switch {
+	case !ok:
+		return p, nil
+	case back:
+		return w.Previous(ctx, p.N, wanted)
 	}
-	return p, nil
-}
-
-func wantedBy(do string, p *step.Point, line string) func(*step.Point) bool {
-	switch do {
-	case "over":
-		return step.Over(p)
-	case "out":
-		return step.Out(p)
-	case "effect":
-		return step.Acted
-	case "fault":
-		return step.Failed
-	case "break":
-		if n, err := strconv.Atoi(line); err == nil {
-			return step.Line("", n)
-		}
-	}
-	return nil
+	return w.Next(ctx, p.N, wanted)
 }
 
 // A codeLine is a line of the code that a point is in.

@@ -15,6 +15,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +26,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/ui"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/step"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 )
 
@@ -32,6 +35,7 @@ func main() {
 	tools := flag.Int("tools", 10_000, "how many tools there are")
 	events := flag.Int("events", 1_000_000, "how many events there are")
 	flag.Parse()
+	debug.SetGCPercent(400) // as the command does
 	if err := measure(*tools, *events); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -112,11 +116,21 @@ func open(path string) (*ui.Store, error) {
 	server := mcpserver.New(mcpserver.Options{Registry: tools, Broker: run.New(run.Options{Policy: policy, Journal: j})})
 	return &ui.Store{
 		Journal: j, Tools: tools, Server: server, Policy: policy, Close: func() { j.Close() },
+		Walk: func(context.Context, string) (*step.Walk, run.Verdict, error) {
+			program, err := core.CompileText("", []byte(million))
+			if err != nil {
+				return nil, run.Verdict{}, err
+			}
+			return step.New([]step.Round{{Program: program, Budgets: core.Budgets{Steps: 1e7, Memory: 256 << 20, Depth: 1e5}}}, 0), run.Verdict{Verdict: run.Identical}, nil
+		},
 		Replay: func(context.Context, string, string) (mcpserver.Answer, run.Verdict, error) {
 			return mcpserver.Answer{}, run.Verdict{}, errors.New("there is nothing to replay")
 		},
 	}, nil
 }
+
+// million is a run of a million steps: lists of records, made, filtered and added up, with an effect here and there.
+const million = `range(0, 15000) |> map(x => {a: x, b: [x, x + 1], c: if mod(x, 5000) == 0 then try(!fs.read(to_text(x))) else 0}) |> filter(r => r.a > 10) |> map(r => r.b[0] * 2) |> sum`
 
 // rounds is how often each view is asked for.
 const rounds = 9
@@ -163,11 +177,19 @@ func measure(tools, events int) error {
 		{"overview", ""}, {"tools", "tools"}, {"tools, the last page", fmt.Sprintf("tools?from=%d", tools-100)}, {"tools with a word", "tools?q=tool_0123"}, {"a tool", "tool?name=tool_00042"},
 		{"runs", "runs"}, {"runs of one tool", "runs?tool=tool_00042"}, {"runs that failed", "runs?outcome=failed"}, {"runs in the middle", fmt.Sprintf("runs?before=%d", events/2)},
 		{"a run", "run?id=figures-1234"}, {"authority", "authority"}, {"journal", "events"}, {"denials in the journal", "events?kind=effect.denied"}, {"an old event", "events?seq=5"},
+		{"a point among a million", "steps?id=figures-1234&at=%d"}, {"the effect before it", "steps?id=figures-1234&at=%d&do=back-effect"}, {"from there out of the function", "steps?id=figures-1234&at=%d&do=out"},
 	} {
 		var took []time.Duration
 		bytes := 0
-		for range rounds {
-			a, d := get("/p/figures/" + v.path)
+		for i := range rounds {
+			path := "/p/figures/" + v.path
+			if strings.Contains(path, "%d") { // in another part of the run each time, from a point that is shown
+				path = fmt.Sprintf(path, (i*390_000+999_000)%1_000_000)
+				if from, _, ok := strings.Cut(path, "&do="); ok {
+					get(from)
+				}
+			}
+			a, d := get(path)
 			if a.Code != http.StatusOK {
 				return fmt.Errorf("%s: %d %s", v.name, a.Code, a.Body)
 			}
