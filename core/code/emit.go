@@ -40,7 +40,7 @@ func (f *fn) bind(l *label) {
 	if f.dead {
 		f.pend = l.refs[0].pend
 	}
-	f.dead = false
+	f.dead, f.bound = false, len(f.code)
 	for _, r := range l.refs {
 		in := &f.code[r.at]
 		in.D = int32(len(f.code)-r.at) * InstrSize

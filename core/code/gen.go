@@ -141,6 +141,10 @@ func (c *compiler) valueOf(n *node, dst, top uint8, m mode) {
 		c.call(n, top, m)
 		c.move(dst, top, n.pos)
 	case kLet:
+		if n.tries() {
+			c.extreme(n, dst, top)
+			return
+		}
 		top = c.let(n, top)
 		c.valueOf(n.body, dst, top, m)
 	case kLetRec:
@@ -226,6 +230,9 @@ func (c *compiler) tail(n *node, top uint8) {
 		c.tail(n.body, top)
 		return
 	case kLet:
+		if n.tries() {
+			break
+		}
 		top = c.let(n, top)
 		c.tail(n.body, top)
 		return
@@ -278,6 +285,11 @@ func (c *compiler) let(n *node, top uint8) uint8 {
 	f, b := c.f, n.b
 	f.pend += int64(n.pre)
 	b.info, b.half, b.self, b.twins, b.group = nil, false, false, false, nil
+	if r, ok := c.halfReg(n.a); ok {
+		f.pend += 2
+		b.owner, b.reg = f, r
+		return top
+	}
 	switch a := n.a; {
 	case a.kind == kLam:
 		f.pend++

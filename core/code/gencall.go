@@ -135,6 +135,15 @@ func (c *compiler) direct(n *node, info *fnInfo, b *binder, args []*node, top ui
 			}
 		}
 	}
+	if len(args) == 1 && m != tail {
+		f.top = max(f.top, top+1)
+		if r := c.operand(args[0], top+1); r != top+1 {
+			f.endCall(Instr{Op: CallKReg, A: top, B: 1, C: r, D: target}, m, pos)
+			return
+		}
+		f.endCall(Instr{Op: CallK, A: top, B: 1, D: target}, m, pos)
+		return
+	}
 	for i, a := range args {
 		t := top + 1 + uint8(i)
 		c.value(a, t, t)

@@ -19,6 +19,9 @@ func (c *compiler) list(n *node, dst, top uint8) {
 			t++
 		}
 		f.pend++
+		if n.try != Halt {
+			c.tried = f.emit(Instr{Op: n.try, B: top, C: top + 1}, n.pos)
+		}
 		f.op(List, dst, uint8(k), top, int32(t), n.pos)
 		return
 	}
@@ -104,9 +107,48 @@ func (c *compiler) fold(n *node, dst, top uint8) {
 	f.jump(Instr{Op: first, A: top}, &end, n.pos)
 	start, at := f.pend, len(f.code)
 	c.valueOf(fun.body, top, free, body)
+	c.foldCons(next, top, at, start)
 	f.emit(Instr{Op: next, A: top, D: int32(at-len(f.code)) * InstrSize, K: start - f.pend}, n.pos)
 	f.bind(&end)
 	c.move(dst, top, n.pos)
+}
+
+// tries reports whether a let is that of the larger or smaller of two.
+func (n *node) tries() bool { return n.a.kind == kList && n.a.try != Halt }
+
+// extreme compiles the larger or smaller of two: before the fold over the list of them
+// stands what finds it among small integers. It takes the steps of the fold's one loop.
+func (c *compiler) extreme(n *node, dst, top uint8) {
+	f := c.f
+	inner := c.let(n, top)
+	at := c.tried
+	c.value(n.body, dst, inner)
+	in := &f.code[at]
+	in.A, in.D = dst, int32(len(f.code)-at)*InstrSize
+	for i := len(f.code) - 1; i > at; i-- {
+		if f.code[i].Op == FoldLoop {
+			in.K = f.code[i].K
+			break
+		}
+	}
+	f.bound = len(f.code)
+}
+
+// foldCons puts before the cons that ends the body of a fold what does it together with
+// the loop: f.code[at] is where the body begins, with start steps pending.
+func (c *compiler) foldCons(next Op, top uint8, at int, start int64) {
+	f := c.f
+	last := len(f.code) - 1
+	if in := &f.code[last]; next != FoldLoop || last < at || in.Op != Cons || in.A != top || in.C != top || f.bound > last {
+		return
+	}
+	in, meta := f.code[last], f.meta[last]
+	with := Instr{Op: FoldCons, A: top, B: in.B, D: int32(at-last) * InstrSize, K: start - f.pend}
+	if last == at && in.B == top+1 {
+		with.Op = FoldRev
+	}
+	f.code[last] = with
+	f.code, f.meta = append(f.code, in), append(f.meta, meta)
 }
 
 // visible lists the variables an eval can see from here.

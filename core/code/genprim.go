@@ -72,21 +72,51 @@ func (c *compiler) prim(n *node, dst, top uint8) {
 		a := c.operand(n.list[0], top)
 		f.op(op, dst, a, 0, int32(above(a, top)), n.pos)
 	default:
-		t := top
-		for _, a := range n.list {
-			c.value(a, t, t)
-			t++
+		in := Instr{Op: rowOps[n.id], A: dst, B: uint8(len(n.list)), D: int32(n.id)}
+		if in.Op == Halt || in.Op == At && len(n.list) != 2 {
+			in.Op = Prim
 		}
-		row := rowOps[n.id]
-		if row == Halt || row == At && len(n.list) != 2 {
-			row = Prim
-		}
-		in := Instr{Op: row, A: dst, B: uint8(len(n.list)), C: top, D: int32(n.id), K: int64(t)}
 		if n.own != nil && n.own.owns && n.own.owner == f {
 			in.Op, in.B = PutOwn, n.own.reg+ownFlag
 		}
+		t := top
+		if in.Op == Prim {
+			for _, a := range n.list {
+				c.value(a, t, t)
+				t++
+			}
+			in.C, in.K = top, int64(t)
+			f.emit(in, n.pos)
+			return
+		}
+		if key, ok := constantKey(n); ok {
+			r := c.operand(n.list[0], t)
+			f.pend++
+			t = above(r, t)
+			f.top = max(f.top, t+2)
+			f.emit(Instr{Op: GetK, A: dst, B: r, C: t, D: c.literal(key), K: int64(t) + 2}, n.pos)
+			return
+		}
+		var from [3]uint8
+		for i, a := range n.list {
+			from[i] = c.operand(a, t)
+			t = above(from[i], t)
+		}
+		// Copies for the row, above what holds the operands, so that it may be done again.
+		in.C = t
+		t += uint8(len(n.list))
+		f.top = max(f.top, t)
+		in.K = Packed(t, from)
 		f.emit(in, n.pos)
 	}
+}
+
+// constantKey returns the key of a get that has no other operand beside the record.
+func constantKey(n *node) (key *term.Str, ok bool) {
+	if n.id == prim.GetField && len(n.list) == 2 && n.list[1].kind == kConst {
+		key, ok = n.list[1].t.(*term.Str)
+	}
+	return key, ok
 }
 
 // try compiles try: its operand, and what a fault in it becomes, into top.
@@ -120,7 +150,8 @@ func (c *compiler) binary(n *node, op Op, dst, top, a uint8) {
 			c.value(second.list[0], t, t)
 			in.Op, in.C, in.D = ConcatT, t, int32(t)+1
 			c.f.emit(in, n.pos)
-			c.f.emit(Instr{Op: ToText, A: t, B: 1, C: t, D: int32(second.id), K: int64(t) + 1}, second.pos)
+			c.f.top = max(c.f.top, t+2)
+			c.f.emit(Instr{Op: ToText, A: t, B: 1, C: t + 1, D: int32(second.id), K: Packed(t+2, [3]uint8{t})}, second.pos)
 			in.Op = Concat
 			c.f.emit(in, n.pos)
 			return
@@ -165,7 +196,7 @@ var opOf = func() []Op {
 var rowOps = func() []Op {
 	ops := make([]Op, len(prim.Table))
 	for name, op := range map[string]Op{
-		"get": Get, "compare": Compare, "at": At, "nth": Nth, "to_text": ToText,
+		"get": Get, "compare": Compare, "at": At, "nth": Nth, "to_text": ToText, "push": Push,
 	} {
 		if id, _, ok := prim.Lookup(name); ok {
 			ops[id] = op
@@ -336,8 +367,12 @@ func (c *compiler) compare(n *node, op Op, sense bool, l *label, top uint8) {
 		j = jumps[op][1]
 	}
 	if v, ok := n.list[1].smallInt(); ok && fits16(v) {
+		at := len(f.code)
 		a := c.operand(n.list[0], top)
 		f.pend++
+		if v == 0 && at < len(f.code) {
+			c.tryCompare(j.imm, l, n.pos)
+		}
 		f.jump(Instr{Op: j.imm, A: a, B: uint8(v), C: uint8(v >> 8)}, l, n.pos)
 		f.sides(n.id, ConstRight, above(a, top))
 		return
@@ -362,6 +397,34 @@ func (c *compiler) compare(n *node, op Op, sense bool, l *label, top uint8) {
 	}
 	f.jump(in, l, n.pos)
 	f.sides(n.id, side, height)
+}
+
+// tryCompare puts before a compare, the last instruction, what does it together with the
+// jump on whether it is 0 or on which side.
+func (c *compiler) tryCompare(jump Op, l *label, pos int32) {
+	f := c.f
+	last := len(f.code) - 1
+	in, meta := f.code[last], f.meta[last]
+	a, b := in.Unpacked(0), in.Unpacked(1)
+	try := Instr{Op: TryLt, A: a, B: b}
+	switch jump {
+	case JGeI:
+		try.Op = TryGe
+	case JGtI:
+		try.A, try.B = b, a
+	case JLeI:
+		try.Op, try.A, try.B = TryGe, b, a
+	case JLtI:
+	default:
+		return
+	}
+	if in.Op != Compare || f.bound > last {
+		return
+	}
+	f.code, f.meta = f.code[:last], f.meta[:last]
+	f.jump(try, l, pos)
+	f.meta[last].Pend = meta.Pend
+	f.code, f.meta = append(f.code, in), append(f.meta, meta)
 }
 
 // JumpsWhen reports whether a comparison that jumps does so where it is true.

@@ -114,12 +114,14 @@ const (
 	Concat  // A ← concat B C, h in D; K says whether B and A are known here alone, see JoinsFresh
 	ConcatT // the same of B and the text of C, and then the two instructions after it are done, too
 	Prim    // A ← row D of the table on the B registers from C on; K is h
-	Get     // the same for get
+	Get     // the same for get, its operands in the registers that K names (see [Packed])
 	Compare // the same for compare
 	At      // the same for at with two operands
 	Nth     // the same for nth
 	ToText  // the same for to_text
+	Push    // the same for push
 	PutOwn  // the same for put, B a register that is true where the record is known here alone, and then in place
+	GetK    // A ← get of B and constant D; C and the register after it are free, K is their height
 	List    // A ← the list of the B registers from C on; D is h
 	ConsN   // A ← cons of the B registers from C on, onto list K; D is h
 	Rev     // A ← the list B reversed, D is h
@@ -138,9 +140,14 @@ const (
 	JGeI
 	JGtI
 	JLeI
+	TryLt  // of small integers, what the two instructions after it do: to D if A < B, else on after them
+	TryGe  // the same for A >= B
+	TryMax // A ← the larger of B and C if they are small integers, and to D; likewise TryMin
+	TryMin
 	JEmpty // to D if A is the empty list; likewise JCons
 	JCons
 	CallK     // call the function at code offset D, window A with its closure where it has one, B arguments
+	CallKReg  // the same with one argument, which is in C
 	CallKSubI // the same with one argument: B − C, both small
 	TailK     // tail call of the function at D with B arguments from register A+1 on, closure in A, C the own return slot
 	Loop0     // jump to D, a back edge
@@ -157,6 +164,8 @@ const (
 	FoldPair  // the same, the pair of acc and item to A+1
 	FoldLoop  // the next item of the rest in A+2, to D if there is one
 	FoldPLoop // the same, the pair
+	FoldCons  // where there is a next item, the Cons of B and A to A and the FoldLoop that are after it
+	FoldRev   // the same with the item as it is, for as many as there are
 	FoldFn    // f in A, acc in A+1, list in A+2: tests both; to D if empty
 	FoldCall  // next pair and f to the window at A+3, to D if none
 	Closure   // A ← closure of the function at D with B+C<<8 captured values and the header K
@@ -229,6 +238,15 @@ const (
 func ClosureHeader(words int, entry int32, arity int) int64 {
 	return int64(0xF | uint64(words)<<8 | uint64(entry/InstrSize)<<28 | uint64(arity)<<56)
 }
+
+// Packed returns what K of Get, Compare, At, Nth, ToText, Push and PutOwn holds: the height,
+// with their operands at C, and the registers that these are in until then.
+func Packed(height uint8, from [3]uint8) int64 {
+	return int64(height) | int64(from[0])<<8 | int64(from[1])<<16 | int64(from[2])<<24
+}
+
+// Unpacked returns the register of operand i.
+func (in *Instr) Unpacked(i int) uint8 { return uint8(in.K >> (8 + 8*i)) }
 
 // What K of Concat says: the first operand is what another concat made, which nothing else
 // refers to, or the result has to be such.

@@ -49,6 +49,7 @@ type node struct {
 	name   string
 	scope  *scope
 	key    *sortKey
+	try    Op      // kList: of two, of which it may find the larger or smaller: see compiler.extreme
 	fresh  bool    // the value of a concat has to be one that nothing else refers to
 	own    *binder // put: of a fold that has the record alone: see accumulator
 	size   int32   // nodes below, for bounding what is compiled twice
@@ -165,6 +166,14 @@ func (c *compiler) resolve(t term.Term, s *scope) *node {
 			n := c.resolve(e, s)
 			if t.ID == prim.SortBy {
 				c.trySort(n, t)
+			}
+			if l, ok := t.Args[0].(*term.List); ok && len(l.Items) == 2 && n.kind == kLet && n.a.kind == kList {
+				switch t.ID {
+				case prim.Max:
+					n.a.try = TryMax
+				case prim.Min:
+					n.a.try = TryMin
+				}
 			}
 			return n
 		}

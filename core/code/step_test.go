@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/mcp-pif/mcp-pif/core/code"
+	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
 // step follows one instruction: what it reads, writes, keeps, and where it goes.
@@ -48,9 +49,17 @@ func (v *verifier) step(i int, s *state) {
 		after := *s
 		v.writes(i, &after, a)
 		v.jumps(i, &after, in.D, in.K)
-	case code.Prim, code.Get, code.Compare, code.At, code.Nth, code.ToText:
+	case code.Prim:
 		v.readsFrom(i, s, c, b)
 		v.keeps(i, s, int(in.K))
+		v.writes(i, s, a)
+	case code.Get, code.Compare, code.At, code.Nth, code.ToText, code.Push:
+		v.unpacks(i, s, b)
+		v.writes(i, s, a)
+	case code.GetK:
+		v.reads(i, s, b)
+		v.constant(i, func(k *code.Const) bool { _, ok := k.Term.(*term.Str); return ok })
+		v.copies(i, s, 2)
 		v.writes(i, s, a)
 	case code.ConcatT:
 		v.reads(i, s, b, c)
@@ -59,8 +68,7 @@ func (v *verifier) step(i int, s *state) {
 		v.writes(i, &after, a)
 		v.reach(i, i+3, &after)
 	case code.PutOwn:
-		v.readsFrom(i, s, c, 3)
-		v.keeps(i, s, int(in.K))
+		v.unpacks(i, s, 3)
 		v.writes(i, s, a, b)
 	case code.List:
 		v.readsFrom(i, s, c, b)
@@ -149,6 +157,21 @@ func (v *verifier) step(i int, s *state) {
 		v.reads(i, s, a, b)
 		v.keeps(i, s, int(v.u.Meta[i].Height))
 		v.jumps(i, s, in.D, in.K)
+	case code.TryLt, code.TryGe:
+		v.reads(i, s, a, b)
+		v.jumps(i, s, in.D, in.K)
+		v.next(i, code.Compare)
+		v.goes(i, i+3, s, 0)
+	case code.TryMax, code.TryMin:
+		v.reads(i, s, b, c)
+		v.next(i, code.List)
+		after, to := *s, i+d/code.InstrSize
+		v.writes(i, &after, a)
+		// It takes what the loop does that the fold goes through once.
+		if !slices.ContainsFunc(v.u.Code[i:max(i, min(to, len(v.u.Code)))], func(loop code.Instr) bool { return loop.Op == code.FoldLoop && loop.K == in.K }) {
+			v.bad(i, "takes other steps than the fold before %d", to)
+		}
+		v.reach(i, to, &after)
 	case code.Loop0:
 		v.loops(i, s)
 		return
@@ -163,12 +186,15 @@ func (v *verifier) step(i int, s *state) {
 		v.loops(i, s)
 		return
 
-	case code.CallK, code.CallKSubI:
+	case code.CallK, code.CallKReg, code.CallKSubI:
 		args := b
-		if in.Op == code.CallKSubI {
+		switch in.Op {
+		case code.CallKSubI:
 			v.reads(i, s, b)
 			args = 1
-		} else {
+		case code.CallKReg:
+			v.reads(i, s, c)
+		default:
 			v.readsFrom(i, s, a+1, b)
 		}
 		v.fits(i, a+args+1)
@@ -237,6 +263,14 @@ func (v *verifier) step(i int, s *state) {
 		v.keeps(i, s, a+3)
 		v.jumps(i, s, in.D, in.K)
 		s.depth++
+	case code.FoldCons, code.FoldRev:
+		v.reads(i, s, a, a+2)
+		v.reads(i, s, b)
+		v.jumps(i, s, in.D, in.K)
+		v.next(i, code.Cons)
+		if loop := &v.u.Code[i+2]; loop.Op != code.FoldLoop || loop.A != in.A || loop.D != in.D-2*code.InstrSize || loop.K != in.K {
+			v.bad(i, "is not followed by the loop it does")
+		}
 	case code.FoldFn:
 		v.reads(i, s, a, a+1, a+2)
 		v.jumps(i, s, in.D, in.K)
@@ -293,6 +327,36 @@ func (v *verifier) step(i int, s *state) {
 		return
 	}
 	v.goes(i, i+1, s, 0)
+}
+
+// unpacks checks a row of the table whose operands are where K says, and which may be
+// copied to the registers from C on.
+func (v *verifier) unpacks(i int, s *state, n int) {
+	in := &v.u.Code[i]
+	for k := range n {
+		r := int(in.Unpacked(k))
+		v.reads(i, s, r)
+		if r >= int(in.C) {
+			v.bad(i, "its operand in register %d is overwritten by the copy", r)
+		}
+	}
+	v.copies(i, s, n)
+}
+
+// copies checks that there is room for n operands, which are the last below the height.
+func (v *verifier) copies(i int, s *state, n int) {
+	in := &v.u.Code[i]
+	if h := int(in.K & 255); h != int(in.C)+n || h > v.u.Window {
+		v.bad(i, "the height %d isn't that of the operands in a window of %d", h, v.u.Window)
+	}
+	v.keeps(i, s, int(in.C))
+}
+
+// next checks that the instruction after one is that which it may do, too.
+func (v *verifier) next(i int, op code.Op) {
+	if i+2 >= len(v.u.Code) || v.u.Code[i+1].Op != op {
+		v.bad(i, "is not followed by what it does")
+	}
 }
 
 // loops is a jump back: of a function that calls itself, which takes all the

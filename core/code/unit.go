@@ -127,6 +127,7 @@ type fn struct {
 	split   bool            // generating the worker: the parameter is two registers
 	outline bool            // holds a part of another function: takes no depth
 	pend    int64
+	bound   int   // where the last label is
 	top     uint8 // the highest register that was free where something was evaluated
 	dead    bool
 }
@@ -152,9 +153,11 @@ type compiler struct {
 	params   arena[*binder]
 	places   arena[int32]
 	captures int
-	args     []term.Term // a stack, for resolveApp
-	strs     map[string]int32
-	fns      []*fn // for reuse
+	tried    int              // where the last TryMax or TryMin is
+	args     []term.Term      // a stack, for resolveApp
+	strs     map[string]int32 // names
+	keys     map[string]int32 // of records
+	fns      []*fn            // for reuse
 	code     []Instr
 	meta     []Meta
 }
@@ -214,7 +217,7 @@ func Compile(t term.Term, o Options) (unit *Unit) {
 	if cap(c.code) > 1<<12 {
 		c.code, c.meta, c.fns = nil, nil, nil
 	}
-	c.unit, c.far, c.f, c.strs, c.root = nil, nil, nil, nil, nil
+	c.unit, c.far, c.f, c.strs, c.keys, c.root = nil, nil, nil, nil, nil, nil
 	compilers.Put(c)
 	return u
 }
@@ -304,7 +307,7 @@ func (c *compiler) link() {
 	for i := 0; i < len(code); i++ {
 		in := &code[i]
 		switch in.Op {
-		case CallK, CallKSubI, TailK:
+		case CallK, CallKReg, CallKSubI, TailK:
 			if in.D < 0 {
 				in.D = c.infos[-1-in.D].worker
 			} else {
@@ -343,6 +346,19 @@ func (c *compiler) name(s string) int32 {
 	}
 	i := c.constant(Const{Name: s})
 	c.strs[s] = i
+	return i
+}
+
+// literal returns the constant that is a string.
+func (c *compiler) literal(t *term.Str) int32 {
+	if i, ok := c.keys[t.Value]; ok {
+		return i
+	}
+	if c.keys == nil {
+		c.keys = make(map[string]int32)
+	}
+	i := c.constant(Const{Term: t})
+	c.keys[t.Value] = i
 	return i
 }
 

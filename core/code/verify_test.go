@@ -104,7 +104,7 @@ func (v *verifier) closures() {
 	// arguments than it takes and makes a closure, or finds one, instead.
 	for i := range v.u.Code {
 		switch in := &v.u.Code[i]; in.Op {
-		case code.CallK, code.CallKSubI, code.TailK, code.Closure:
+		case code.CallK, code.CallKReg, code.CallKSubI, code.TailK, code.Closure:
 			v.windows[in.A] = true
 		case code.LoadK:
 			v.windows[in.A] = v.windows[in.A] || v.function(in)

@@ -14,7 +14,7 @@ func (m *Machine) slowCall(in *code.Instr) bool {
 	switch in.Op {
 	case code.Loop0, code.Loop1, code.Loop2, code.TailK:
 		return m.exhausted(f)
-	case code.CallK:
+	case code.CallK, code.CallKReg:
 		if spent(f) {
 			return m.exhausted(f)
 		}

@@ -382,6 +382,48 @@ func (m *Machine) loop() exit {
 				fuel += in.K
 				ip = unsafe.Add(unsafe.Pointer(in), int(in.D))
 			}
+		case code.TryLt:
+			a, b := *reg(r, in.A), *reg(r, in.B)
+			if (a|b)&1 == 0 {
+				ip = unsafe.Add(ip, 2*code.InstrSize)
+				if int64(a) < int64(b) {
+					fuel += in.K
+					ip = unsafe.Add(unsafe.Pointer(in), int(in.D))
+				}
+			}
+		case code.TryGe:
+			a, b := *reg(r, in.A), *reg(r, in.B)
+			if (a|b)&1 == 0 {
+				ip = unsafe.Add(ip, 2*code.InstrSize)
+				if int64(a) >= int64(b) {
+					fuel += in.K
+					ip = unsafe.Add(unsafe.Pointer(in), int(in.D))
+				}
+			}
+		case code.TryMax:
+			a, b := *reg(r, in.B), *reg(r, in.C)
+			f := fuel + in.K
+			if (a|b)&1 != 0 || fuel < code.Depth1 || spent(f) {
+				break
+			}
+			fuel = f
+			if int64(a) < int64(b) {
+				a = b
+			}
+			*reg(r, in.A) = a
+			ip = unsafe.Add(unsafe.Pointer(in), int(in.D))
+		case code.TryMin:
+			a, b := *reg(r, in.B), *reg(r, in.C)
+			f := fuel + in.K
+			if (a|b)&1 != 0 || fuel < code.Depth1 || spent(f) {
+				break
+			}
+			fuel = f
+			if int64(a) > int64(b) {
+				a = b
+			}
+			*reg(r, in.A) = a
+			ip = unsafe.Add(unsafe.Pointer(in), int(in.D))
 		case code.JEmpty:
 			a := *reg(r, in.A)
 			if a == wNil {
@@ -406,6 +448,16 @@ func (m *Machine) loop() exit {
 				goto slow
 			}
 			*(*word)(unsafe.Add(nr, uintptr(in.B)*8+8)) = word(uintptr(ip)-uintptr(m.cb)) | word(in.A)<<35
+			fuel, r = f, nr
+			ip = unsafe.Add(m.cb, int(in.D))
+		case code.CallKReg:
+			f := fuel + in.K
+			nr := unsafe.Add(r, uintptr(in.A)*8)
+			if spent(f) || uintptr(nr) > m.slim {
+				goto slow
+			}
+			*(*word)(unsafe.Add(nr, 8)) = *reg(r, in.C)
+			*(*word)(unsafe.Add(nr, 16)) = word(uintptr(ip)-uintptr(m.cb)) | word(in.A)<<35
 			fuel, r = f, nr
 			ip = unsafe.Add(m.cb, int(in.D))
 		case code.CallKSubI:
@@ -559,6 +611,39 @@ func (m *Machine) loop() exit {
 			*reg(r, in.A+1) = *heapWord(hb, l-tagCons)
 			*reg(r, in.A+2) = *heapWord(hb, l-tagCons+8)
 			ip = unsafe.Add(unsafe.Pointer(in), int(in.D))
+		case code.FoldCons:
+			acc, l := *reg(r, in.A), *reg(r, in.A+2)
+			f := fuel + in.K
+			hp := m.hp
+			if l&tagMask != tagCons || acc&tagMask != tagCons && acc != wNil || hp+16 > m.hlim || spent(f) {
+				break
+			}
+			fuel = f
+			*heapWord(hb, word(hp)) = *reg(r, in.B)
+			*heapWord(hb, word(hp)+8) = acc
+			m.hp = hp + 16
+			*reg(r, in.A) = word(hp) | tagCons
+			*reg(r, in.A+1) = *heapWord(hb, l-tagCons)
+			*reg(r, in.A+2) = *heapWord(hb, l-tagCons+8)
+			ip = unsafe.Add(unsafe.Pointer(in), int(in.D))
+		case code.FoldRev:
+			m.fuel = fuel
+			acc, l, item := *reg(r, in.A), *reg(r, in.A+2), *reg(r, in.A+1)
+			if acc&tagMask == tagCons || acc == wNil {
+				hp := m.hp
+				for l&tagMask == tagCons && hp+16 <= m.hlim && !spent(m.fuel+in.K) {
+					m.fuel += in.K
+					*heapWord(hb, word(hp)) = item
+					*heapWord(hb, word(hp)+8) = acc
+					acc = word(hp) | tagCons
+					hp += 16
+					item = *heapWord(hb, l-tagCons)
+					l = *heapWord(hb, l-tagCons+8)
+				}
+				m.hp = hp
+				*reg(r, in.A), *reg(r, in.A+2), *reg(r, in.A+1) = acc, l, item
+			}
+			fuel = m.fuel
 		case code.FoldPair:
 			l := *reg(r, in.A+1)
 			if l&tagMask == tagCons {
@@ -629,15 +714,19 @@ func (m *Machine) loop() exit {
 
 		case code.Get:
 			goto field
+		case code.GetK:
+			goto field
 		case code.At:
-			if *reg(r, in.C+1)&1 != 0 {
+			if *reg(r, in.Unpacked(1))&1 != 0 {
 				goto field
 			}
 			goto item
 		case code.Nth:
 			goto item
+		case code.Push:
+			goto push
 		case code.ToText:
-			w := *reg(r, in.C)
+			w := *reg(r, in.Unpacked(0))
 			if w&tagMask != tagBox {
 				goto slow
 			}
@@ -660,7 +749,7 @@ func (m *Machine) loop() exit {
 			}
 			*reg(r, in.A) = *heapWord(hb, w-tagBox+8) >> 32 << 1
 		case code.Compare:
-			a, b := *reg(r, in.C), *reg(r, in.C+1)
+			a, b := *reg(r, in.Unpacked(0)), *reg(r, in.Unpacked(1))
 			if (a|b)&1 != 0 {
 				goto slow
 			}
@@ -744,7 +833,7 @@ func (m *Machine) loop() exit {
 			code.Eval, code.TailEval, code.CodeOf, code.CodeOfV, code.Cont, code.Restrict, code.Effect, code.CallTool,
 			code.Par, code.Branch, code.EndPar, code.Unbound, code.NoSelf, code.Sort, code.Try, code.EndTry,
 			code.Restore, code.CallCode, code.CallDone,
-			103, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113, 114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124,
+			112, 113, 114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124,
 			125, 126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 136, 137, 138, 139, 140, 141, 142, 143, 144, 145, 146,
 			147, 148, 149, 150, 151, 152, 153, 154, 155, 156, 157, 158, 159, 160, 161, 162, 163, 164, 165, 166, 167, 168,
 			169, 170, 171, 172, 173, 174, 175, 176, 177, 178, 179, 180, 181, 182, 183, 184, 185, 186, 187, 188, 189, 190,
@@ -786,7 +875,12 @@ func (m *Machine) loop() exit {
 	field:
 		m.fuel = fuel // so that what follows has registers
 		{
-			w, k := *reg(r, in.C)-tagBox, *reg(r, in.C+1)-tagBox
+			var w, k word
+			if in.Op == code.GetK {
+				w, k = *reg(r, in.B)-tagBox, m.consts[in.D]-tagBox
+			} else {
+				w, k = *reg(r, in.Unpacked(0))-tagBox, *reg(r, in.Unpacked(1))-tagBox
+			}
 			if (w|k)&tagMask != 0 {
 				goto stored
 			}
@@ -805,13 +899,13 @@ func (m *Machine) loop() exit {
 			}
 			if w != end {
 				if in.Op == code.PutOwn {
-					*heapWord(hb, w+8) = *reg(r, in.C+2)
-					*reg(r, in.A) = *reg(r, in.C)
+					*heapWord(hb, w+8) = *reg(r, in.Unpacked(2))
+					*reg(r, in.A) = *reg(r, in.Unpacked(0))
 				} else {
 					*reg(r, in.A) = *heapWord(hb, w+8)
 				}
 			} else if in.B == 3 && in.Op == code.Get {
-				*reg(r, in.A) = *reg(r, in.C+2)
+				*reg(r, in.A) = *reg(r, in.Unpacked(2))
 			} else {
 				goto stored
 			}
@@ -820,7 +914,7 @@ func (m *Machine) loop() exit {
 	item:
 		m.fuel = fuel
 		{
-			w, i := *reg(r, in.C), *reg(r, in.C+1)
+			w, i := *reg(r, in.Unpacked(0)), *reg(r, in.Unpacked(1))
 			if i&1 != 0 {
 				goto stored
 			}
@@ -845,6 +939,43 @@ func (m *Machine) loop() exit {
 				node = *heapWord(hb, node-tagBox+16+i>>(s&63)&vecMask*8)
 			}
 			*reg(r, in.A) = *heapWord(hb, node-tagBox+16+i&vecMask*8)
+			goto restored
+		}
+	push:
+		m.fuel = fuel
+		{
+			// As vecAdd does it.
+			w := *reg(r, in.Unpacked(0)) - tagBox
+			if w&tagMask != 0 || *heapWord(hb, w) != vecHeader || m.hp+vecWords*8 > m.hlim {
+				goto stored
+			}
+			i := (*heapWord(hb, w+16) + *heapWord(hb, w+24)) >> 1
+			s := *heapWord(hb, w+32) >> 1
+			node := *heapWord(hb, w+8) - tagBox
+			if i>>((s+vecBits)&63) > 0 {
+				goto stored
+			}
+			for ; s > 0; s -= vecBits {
+				if i>>(s&63)&vecMask >= *heapWord(hb, node+8)>>1 {
+					goto stored
+				}
+				node = *heapWord(hb, node+16+i>>(s&63)&vecMask*8) - tagBox
+			}
+			i &= vecMask
+			if *heapWord(hb, node+8) != i<<1 || i+2 >= *heapWord(hb, node)>>8 {
+				goto stored
+			}
+			*heapWord(hb, node+8) = (i + 1) << 1
+			*heapWord(hb, node+16+i*8) = *reg(r, in.Unpacked(1))
+			node = word(m.hp)
+			m.hp += vecWords * 8
+			*heapWord(hb, node) = vecHeader
+			*heapWord(hb, node+8) = *heapWord(hb, w+8)
+			*heapWord(hb, node+16) = *heapWord(hb, w+16)
+			*heapWord(hb, node+24) = *heapWord(hb, w+24) + 2
+			*heapWord(hb, node+32) = *heapWord(hb, w+32)
+			*heapWord(hb, node+40) = 0
+			*reg(r, in.A) = node | tagBox
 			goto restored
 		}
 

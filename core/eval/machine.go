@@ -146,7 +146,8 @@ type Machine struct {
 	outside int64 // bytes of extra that are Go's memory, for branches
 	lent    int64 // bytes the pool lent for those
 
-	extra     int64 // bytes of code that was made or compiled during the run, and of saved branches
+	row       code.Instr // see unpacked
+	extra     int64      // bytes of code that was made or compiled during the run, and of saved branches
 	units     []unit
 	codeIndex map[term.Term]int
 	kinds     []code.Const // what consts are made from

@@ -126,10 +126,10 @@ func (m *Machine) nativePut(in *code.Instr) (done, stop bool) {
 }
 
 // putOwn is put where the compiler knows that after the first put of a fold nobody else
-// sees the record: it says so in register B, and the later ones may change a value in place.
-func (m *Machine) putOwn(in *code.Instr) bool {
+// sees the record: it says so in register own, and the later ones may change a value in place.
+func (m *Machine) putOwn(own uint8, in *code.Instr) bool {
 	rec, key, ok := m.field(in)
-	flag := m.reg(in.B)
+	flag := m.reg(own)
 	// Of a tree the first put copies a path only: it stays shared.
 	fresh := ok && headerKind(*m.obj(rec, 0)) == kRecord
 	if ok && *flag == wTrue && headerKind(*m.obj(rec, 0)) == kNode {
@@ -141,7 +141,7 @@ func (m *Machine) putOwn(in *code.Instr) bool {
 		}
 	}
 	if !ok {
-		return m.generic(&code.Instr{Op: code.Prim, A: in.A, B: 3, C: in.C, D: in.D, K: in.K})
+		return m.generic(in)
 	}
 	if _, stop := m.nativePut(in); stop {
 		return true

@@ -134,6 +134,9 @@ func (m *Machine) slow() bool {
 		return m.concat(in)
 	case code.ConcatT:
 		return m.concatText(in)
+	case code.CallKReg:
+		*m.reg(in.A + 1) = *m.reg(in.C)
+		return m.slowCall(in)
 	case code.CallK, code.CallKSubI, code.Call, code.TailK, code.TailCall,
 		code.Check, code.Pend, code.Loop0, code.Loop1, code.Loop2:
 		return m.slowCall(in)
@@ -194,10 +197,12 @@ func (m *Machine) slow() bool {
 		return m.reverse(in)
 	case code.Record, code.RecordL:
 		return m.record(in)
-	case code.Get, code.Compare, code.At, code.Nth, code.ToText:
-		return m.generic(in)
+	case code.Get, code.Compare, code.At, code.Nth, code.ToText, code.Push, code.GetK:
+		row, ok := m.unpacked(in)
+		return !ok || m.generic(row)
 	case code.PutOwn:
-		return m.putOwn(in)
+		row, _ := m.unpacked(in)
+		return m.putOwn(in.B, row)
 	case code.Sort:
 		return m.sort(in)
 	case code.Try:
@@ -208,6 +213,27 @@ func (m *Machine) slow() bool {
 		return m.arithmetic(in)
 	}
 	return false
+}
+
+// unpacked returns the row that an instruction stands for, with its operands one after
+// the other, below the height.
+func (m *Machine) unpacked(in *code.Instr) (row *code.Instr, ok bool) {
+	row = &m.row
+	*row = code.Instr{Op: code.Prim, A: in.A, B: in.B, C: in.C, D: in.D, K: in.K & 255}
+	switch in.Op {
+	case code.GetK:
+		row.B, row.D = 2, int32(prim.GetField)
+		*m.reg(row.C) = *m.reg(in.B)
+		key, ok := m.constant(int(in.D), int(row.C)+1)
+		*m.reg(row.C + 1) = key
+		return row, ok
+	case code.PutOwn:
+		row.B = 3
+	}
+	for i := range row.B {
+		*m.reg(row.C + i) = *m.reg(in.Unpacked(int(i)))
+	}
+	return row, true
 }
 
 // asked says what a condition that is no truth value is an operand of.

@@ -431,6 +431,7 @@ var (
 	Continue, Record, Dec     = must("continue"), must("record"), must("dec")
 	Try, Call, Par, GetField  = must("try"), must("call"), must("par"), must("get")
 	SortBy, Compare           = must("sort_by"), must("compare")
+	Max, Min                  = must("max"), must("min")
 	Put, Has, ToText          = must("put"), must("has"), must("to_text")
 )
 
