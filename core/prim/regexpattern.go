@@ -40,6 +40,8 @@ type pattern struct {
 	atStart bool
 	// asserts is set where the pattern asks for what is around a place.
 	asserts bool
+	// states is set where it can be searched by states: see byStates.
+	states bool
 	// steps is what compiling it takes, whether it was done before or not.
 	steps uint64
 	size  int // in bytes
@@ -164,6 +166,7 @@ func newPattern(row, s string) (*pattern, *fault.Fault) {
 	p.whole = p.whole && p.groups() == 0 && p.literal != ""
 	p.atStart = prog.StartCond()&syntax.EmptyBeginText != 0
 	p.findFirst()
+	p.states = p.byStates()
 	return p, nil
 }
 

@@ -26,6 +26,7 @@ type search struct {
 	found bool
 	work  uint64 // instructions that weren't charged yet
 	spent bool   // there are no steps for more
+	again bool   // what is searched was counted
 	made  int64  // bytes
 }
 
@@ -35,6 +36,9 @@ type scratch struct {
 	places    []int // of the thread that is being added
 	seen      []uint64
 	round     uint64 // what seen has where an instruction was come to at this character
+	states
+	visited []uint64 // of locate
+	todo    []branch
 }
 
 // threads are ways to go on, the preferred first: where each is in the pattern, and most
@@ -59,6 +63,7 @@ func newSearch(p *pattern, s string, groups, test bool, m *Meter) (*search, *fau
 	}
 	if old, ok := p.spare.Get().(*scratch); ok {
 		v.scratch = *old
+		v.forgotten = 0
 	}
 	if len(v.seen) == 0 {
 		v.seen = make([]uint64, len(p.code))
@@ -95,6 +100,10 @@ func (t *threads) clear() { t.at, t.places = t.at[:0], t.places[:0] }
 
 // charge takes the steps of the work so far.
 func (v *search) charge() {
+	if v.again {
+		v.work = 0
+		return
+	}
 	n := v.work / perMatchStep
 	v.work -= n * perMatchStep
 	if n > 0 && !v.spent {
@@ -144,6 +153,23 @@ func (v *search) find(pos int) bool {
 		v.work++
 		return i >= 0
 	}
+	if !p.states {
+		return v.run(pos)
+	}
+	from, end := v.scan(pos)
+	if end < 0 || v.most == 0 || v.locate(from, end) {
+		return end >= 0
+	}
+	work := v.work
+	v.again = true
+	found := v.run(from)
+	v.again, v.work = false, work
+	return found
+}
+
+// run is find by the machine alone.
+func (v *search) run(pos int) bool {
+	p := v.p
 	v.found = false
 	v.now.clear()
 	v.round++
