@@ -326,11 +326,17 @@ func (f *follower) save(conn *sql.Conn, at point, changed uint64, which map[boot
 
 // compare holds what a proposer had at a place against what was here.
 func (f *follower) compare(p *proposal) error {
-	if p.boot == f.boot || p.profile == f.s.o.Profile && p.base != f.base {
-		return nil
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if p.boot == f.boot {
+		for _, peer := range f.peers {
+			peer.Missed++
+		}
+		return nil
+	}
+	if p.profile == f.s.o.Profile && p.base != f.base {
+		return nil
+	}
 	peer := f.peers[p.node]
 	if peer == nil {
 		peer = new(Peer)
@@ -338,7 +344,7 @@ func (f *follower) compare(p *proposal) error {
 	}
 	peer.heard = time.Now()
 	if p.profile == f.s.o.Profile {
-		peer.Seen, peer.Place = peer.heard, p.at.place
+		peer.Seen, peer.Place, peer.Missed = peer.heard, p.at.place, 0
 	}
 	i, found := slices.BinarySearchFunc(f.points, p.at.place, func(here point, place uint64) int { return cmp.Compare(here.place, place) })
 	if p.at.place == 0 || !found && (i == 0 || i == len(f.points)) {

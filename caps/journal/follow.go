@@ -79,6 +79,9 @@ type Peer struct {
 	Place   uint64
 	Differs bool // its order or its events aren't those of this node
 
+	// Missed is how many proposals of this node came back since.
+	Missed int
+
 	heard time.Time // when the last one of any profile came
 }
 
@@ -367,6 +370,20 @@ func (s *Store) Cluster() (Cluster, bool) {
 		c.Peers[name] = *p
 	}
 	return c, true
+}
+
+// Fresh waits until the store has all that was in its cluster's order less than
+// [lease.Length] ago, and gives when that was; 0 where it is in no cluster.
+func (s *Store) Fresh(ctx context.Context) (lease.Time, error) {
+	for {
+		c, in := s.Cluster()
+		if !in || c.Fresh != 0 && !c.Fresh.Add(lease.Length).Over() {
+			return c.Fresh, nil
+		}
+		if err := s.Barrier(ctx); err != nil {
+			return 0, err
+		}
+	}
 }
 
 // Barrier waits until all is applied that was in the order when it was called. Where the

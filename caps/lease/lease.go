@@ -13,6 +13,9 @@ import "time"
 // is started again. 0 is no time.
 type Time int64
 
+// Length is how long a lease lasts.
+const Length = time.Second
+
 // Add is a time later by d.
 func (t Time) Add(d time.Duration) Time { return t + Time(d) }
 

@@ -262,6 +262,9 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 		Deadline: deadline, Most: a.most, Key: r.id + "-" + strconv.FormatUint(a.seq, 10), Progress: r.hear,
 	}
 	by.Ask = a.asking(by)
+	if r.b.act != nil {
+		by.Lease = r.lease
+	}
 	r.b.begins(a)
 	v, size, f := r.b.perform(ctx, by)
 	r.b.ends(a)
@@ -303,6 +306,9 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 	}
 	if f != nil && f.Kind == fault.OutcomeUnknown {
 		r.unsure(a.request.Op)
+	}
+	if by.Lease != nil && r.owner != "" && r.lasts.Load() {
+		_, _ = r.own(ctx)
 	}
 	if r.abandoned.Load() { // as if the process had ended just now
 		return
@@ -393,9 +399,8 @@ func (b *Broker) perform(ctx context.Context, a Act) (value.Value, int64, *fault
 		}
 	}
 	defer b.room.Release(room)
-	if b.act != nil {
-		a.Lease = b.act
-		if _, err := b.act(waiting); err != nil {
+	if a.Lease != nil {
+		if _, err := a.Lease(waiting); err != nil {
 			return nil, 0, &fault.Fault{
 				Kind:    fault.EffectFailed,
 				Message: fmt.Sprintf("%s was not begun: %v", a.Operation.Name, err),

@@ -43,7 +43,7 @@ func (b *Broker) Resume(tools *registry.Snapshot, s Start, rec *Record) (*Run, e
 	case (t == nil) != (rec.Tool == ""), t != nil && (t.Name != rec.Tool || t.Version != rec.Version || t.Hash != rec.Hash):
 		return nil, noRecord("the call runs something else than was recorded")
 	}
-	r := &Run{b: b, id: rec.ID, tools: tools, ledger: caps.NewLedger(), past: &past{rec: rec}, task: s.Task}
+	r := &Run{b: b, id: rec.ID, tools: tools, ledger: caps.NewLedger(), past: &past{rec: rec}, task: s.Task, owner: s.Owner}
 	r.beginFlow()
 	r.lasts.Store(true)
 	r.beginFlow()
@@ -61,6 +61,9 @@ func (r *Run) Last() { r.lasts.Store(true) }
 // Abandon ends the run in this process alone: nothing more is performed or recorded, as if
 // the process had ended, so that another can go on with it.
 func (r *Run) Abandon() { r.abandoned.Store(true) }
+
+// Abandoned reports whether it is another's now.
+func (r *Run) Abandoned() bool { return r.abandoned.Load() }
 
 // Halted is why the run may not go on; nil: it may.
 func (r *Run) Halted() *fault.Fault { return r.halted.Load() }

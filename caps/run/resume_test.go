@@ -246,8 +246,11 @@ func TestTasks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.broker.ResumeTask("b", "you"); err != nil {
-		t.Fatal(err)
+	if mine, err := w.broker.ResumeTask("b", "you", 0); err != nil || !mine {
+		t.Fatal(mine, err)
+	}
+	if mine, err := w.broker.ResumeTask("b", "they", 0); err != nil || mine { // they come late
+		t.Fatal(mine, err)
 	}
 	if err := run.CancelTask(w.memory, "c", "operator"); err != nil {
 		t.Fatal(err)

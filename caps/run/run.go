@@ -20,6 +20,7 @@ type Start struct {
 	ID    string         // the run's, from [Broker.NewID]; "": a new one
 	Lasts bool           // it is to go on after the end of its server
 	Task  string         // whose call it is, where the run is planned; "": no task's
+	Owner string         // the server that does it, as tasks name it; "": none that others know
 	Call  Call           // that asked for the run
 	Tool  *registry.Tool // nil: inline code
 	Code  []byte         // of inline code, as given
@@ -68,6 +69,7 @@ type Run struct {
 	aside  bool    // it is only looked at, and records nothing
 	past   *past   // what is on record of a run that goes on; nil: it begins here
 	task   string  // see [Start]
+	owner  string
 	// lasts is set where each event must outlive the process, and abandoned where the run
 	// ends with it, and is to go on in another.
 	lasts, abandoned atomic.Bool
@@ -119,7 +121,7 @@ func (b *Broker) Begin(tools *registry.Snapshot, s Start) *Run {
 	if s.ID == "" { // each number is taken once
 		s.ID = b.NewID()
 	}
-	r := &Run{b: b, id: s.ID, tools: tools, ledger: caps.NewLedger(), task: s.Task}
+	r := &Run{b: b, id: s.ID, tools: tools, ledger: caps.NewLedger(), task: s.Task, owner: s.Owner}
 	r.lasts.Store(s.Lasts)
 	r.beginFlow()
 	data := make([]byte, 0, 640)

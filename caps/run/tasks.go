@@ -1,12 +1,16 @@
 package run
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/lease"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -62,10 +66,55 @@ func (b *Broker) CreateTask(t *Task) error {
 	return err
 }
 
-// ResumeTask records that a server goes on with a task.
-func (b *Broker) ResumeTask(id, owner string) error {
-	_, err := b.journal.Append(journal.Written, journal.TaskResumed, id, "", append(journal.AppendString([]byte(`{"owner":`), owner), '}'))
-	return err
+// ResumeTask records that a server goes on with a task that was resumed so many times before.
+// mine is not set where another did so first.
+func (b *Broker) ResumeTask(id, owner string, resumed int) (mine bool, err error) {
+	data := strconv.AppendInt([]byte(`{"after":`), int64(resumed), 10)
+	data = append(journal.AppendString(append(data, `,"owner":`...), owner), '}')
+	if _, err := b.journal.Append(journal.Written, journal.TaskResumed, id, "", data); err != nil {
+		return false, err
+	}
+	t, err := FindTask(b.journal, id)
+	return err == nil && t != nil && t.Owner == owner && t.Resumed == resumed+1, err
+}
+
+// errTaken is what a program is told that another server goes on with.
+var errTaken = errors.New("another server goes on with this task")
+
+// lease waits until the run may begin an effect, and gives until when. A task may have gone
+// on at another node of the cluster while this one was silent: then it is abandoned here.
+func (r *Run) lease(ctx context.Context) (until lease.Time, err error) {
+	if until, err = r.b.act(ctx); err != nil || r.owner == "" || !r.lasts.Load() {
+		return until, err
+	}
+	at, err := r.own(ctx)
+	if at != 0 {
+		until = min(until, at.Add(lease.Length))
+	}
+	return until, err
+}
+
+// own abandons a task that another server has taken up, and else gives when it wasn't.
+func (r *Run) own(ctx context.Context) (at lease.Time, err error) {
+	if s, ok := r.b.journal.(interface {
+		Fresh(context.Context) (lease.Time, error)
+	}); ok {
+		at, err = s.Fresh(ctx)
+	}
+	var t *Task
+	if err == nil {
+		t, err = FindTask(r.b.journal, cmp.Or(r.task, r.id))
+	}
+	switch {
+	case err != nil:
+		r.b.log.Error("whose a task is can't be read", "run", r.id, "error", err)
+		return 0, errors.New("whether another server goes on with this task isn't known")
+	case t != nil && t.Owner != r.owner:
+		r.b.log.Warn("another server goes on with a task of this one", "task", t.ID, "owner", t.Owner)
+		r.Abandon()
+		return 0, errTaken
+	}
+	return at, nil
 }
 
 // CancelTask records that a task is to end.
@@ -136,6 +185,7 @@ func readTasks(j journal.Journal, events []journal.Event) (all []*Task, err erro
 			}
 			AsOf            uint64 `json:"as_of"`
 			Owner, Schedule string
+			After           *int
 		}
 		if err := json.Unmarshal(e.Data, &data); err != nil {
 			return nil, err
@@ -151,6 +201,7 @@ func readTasks(j journal.Journal, events []journal.Event) (all []*Task, err erro
 			byID[e.Run] = t
 			all = append(all, t)
 		case t == nil: // its beginning is older than what was read
+		case e.Kind == journal.TaskResumed && data.After != nil && *data.After != t.Resumed: // another was first
 		case e.Kind == journal.TaskResumed:
 			t.Owner, t.Resumed = data.Owner, t.Resumed+1
 		case e.Kind == journal.TaskCancelled && t.Cancelled.IsZero():

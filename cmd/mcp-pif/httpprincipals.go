@@ -370,6 +370,9 @@ func (w *web) principal(ctx context.Context, name string, number uint64) (*princ
 		Elicit: w.o.AskVia == "elicitation", HideEvolved: !w.o.listEvolved, Fleeting: kept.Fleeting, Trace: w.o.Tracer(w.errs),
 		Results: w.results, Processors: w.processors, Tasks: &w.tasks, TaskDir: auth.TaskDir(),
 	}
+	if w.auth.Node != nil {
+		options.Node = w.auth.Node
+	}
 	if w.auth.Telemetry != nil {
 		options.Observer = w.auth.Telemetry
 	}

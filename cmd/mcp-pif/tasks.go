@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -121,6 +122,9 @@ func showTask(s *journal.Store, dir string, t *run.Task) (shownTask, []journal.E
 	case !t.Ended.IsZero():
 	case mcpserver.OwnerLives(dir, t.Owner):
 		shown.State = "working"
+	case strings.Contains(t.Owner, "@"):
+		_, node, _ := strings.Cut(t.Owner, "@")
+		shown.State = "at the node " + node
 	default:
 		shown.State = "waits for a server to start"
 	}

@@ -83,6 +83,9 @@ type Options struct {
 	// TaskDir is the folder in which servers on the same journal agree on who does which task,
 	// and where schedules are kept; "": tasks end with the process.
 	TaskDir string
+	// Node is the server as one of a cluster, whose nodes go on with each other's tasks; nil: it
+	// is in none.
+	Node Node
 	// Elicit has clients put the questions to their users that evolve raises, beside
 	// `mcp-pif approve`.
 	Elicit bool
@@ -92,6 +95,14 @@ type Options struct {
 
 // An Answer is what a call gives.
 type Answer = wire.Answer
+
+// A Node is what tasks need to know of a server that is one of a cluster.
+type Node interface {
+	Name() string
+	// Alive reports whether a node of a name may still act, and Lost how many may not any more.
+	Alive(name string) bool
+	Lost() int
+}
 
 // Server is one server: a set of tools and the runs on them. It is safe for
 // concurrent use.

@@ -15,6 +15,7 @@ import (
 // has no tasks but its own.
 type taskOwner struct {
 	dir, name string
+	node      Node // nil: it is in no cluster
 	lock      *os.File
 	schedules *os.File // locked by the server that starts what is scheduled; nil: another
 }
@@ -22,14 +23,17 @@ type taskOwner struct {
 const ownerEnding = ".owner"
 
 // ownTasks makes a server's file in a folder.
-func ownTasks(dir, name string) (*taskOwner, error) {
+func ownTasks(dir, name string, node Node) (*taskOwner, error) {
+	if node != nil {
+		name += "@" + node.Name()
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	if err := statefile.CheckDir(dir); err != nil {
 		return nil, err
 	}
-	o := &taskOwner{dir: dir, name: name}
+	o := &taskOwner{dir: dir, name: name, node: node}
 	var err error
 	if o.lock, err = os.OpenFile(o.path(name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 		return nil, err
@@ -55,7 +59,17 @@ func (o *taskOwner) lives(name string) bool {
 	if o == nil {
 		return false
 	}
+	if o.elsewhere(name) {
+		_, node, _ := strings.Cut(name, "@")
+		return o.node.Alive(node)
+	}
 	return name == o.name || OwnerLives(o.dir, name)
+}
+
+// elsewhere reports whether a server is, or was, another node of the cluster.
+func (o *taskOwner) elsewhere(name string) bool {
+	_, node, of := strings.Cut(name, "@")
+	return of && o.node != nil && node != o.node.Name()
 }
 
 // OwnerLives reports whether the server that a task's record names runs. dir is the

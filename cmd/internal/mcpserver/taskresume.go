@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/lease"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
@@ -17,12 +18,15 @@ import (
 // maxResumed is how often servers go on with one task: it may be what ends them.
 const maxResumed = 20
 
+// lookAgain is how long a node of a cluster waits until it looks again for tasks of nodes that are gone.
+const lookAgain = 30 * time.Second
+
 // OpenTasks goes on with the tasks of servers on the same journal that ended, and has an eye on
 // what is cancelled and scheduled, until what it gives is called: then the tasks under way are
 // left to the next server. Tasks work without it, and end with the process.
 func (s *Server) OpenTasks(ctx context.Context) (stop func()) {
 	if s.opts.TaskDir != "" && s.lasting() {
-		owner, err := ownTasks(s.opts.TaskDir, s.broker.NewID())
+		owner, err := ownTasks(s.opts.TaskDir, s.broker.NewID(), s.opts.Node)
 		if err != nil {
 			s.log.Warn("tasks end with this server", "error", err)
 		} else {
@@ -32,19 +36,7 @@ func (s *Server) OpenTasks(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
 	seen := s.newestCancelled()
-	if s.tasks.owner != nil {
-		var found []*taskRun
-		err := s.tasks.owner.alone(func() (err error) {
-			found, err = s.orphans()
-			return err
-		})
-		if err != nil {
-			s.log.Error("tasks of servers that ended can't be taken up", "error", err)
-		}
-		for _, t := range found {
-			t.start(ctx, true)
-		}
-	}
+	s.goOn(ctx)
 	go func() {
 		defer close(ended)
 		s.watchTasks(ctx, seen)
@@ -59,6 +51,31 @@ func (s *Server) OpenTasks(ctx context.Context) (stop func()) {
 			}
 		}
 	})
+}
+
+// goOn goes on with the tasks that no server does any more.
+func (s *Server) goOn(ctx context.Context) {
+	if s.tasks.owner == nil {
+		return
+	}
+	var found []*taskRun
+	err := s.tasks.owner.alone(func() (err error) {
+		found, err = s.orphans()
+		return err
+	})
+	if err != nil {
+		s.log.Error("tasks of servers that ended can't be taken up", "error", err)
+	}
+	if s.opts.Node != nil && len(found) > 0 {
+		// What a node that is silent, and not dead, had begun to do begins before that.
+		select {
+		case <-ctx.Done():
+		case <-time.After(2 * lease.Length):
+		}
+	}
+	for _, t := range found {
+		t.start(ctx, true)
+	}
 }
 
 // abandon leaves the tasks under way to the next server.
@@ -106,6 +123,7 @@ func (s *Server) orphans() (found []*taskRun, err error) {
 	if err != nil {
 		return nil, err
 	}
+	s.latest()
 	for _, rec := range all {
 		if rec.Over() || s.tasks.owner.lives(rec.Owner) {
 			continue
@@ -115,6 +133,9 @@ func (s *Server) orphans() (found []*taskRun, err error) {
 		t.extra.Store(int64(s.limits.Task - s.limits.Timeout))
 		if f := s.takeUp(t, rec); f != nil {
 			s.log.Warn("a task can't go on", "task", rec.ID, "tool", rec.Call.Tool, "why", f.Message)
+			if s.tasks.owner.elsewhere(rec.Owner) { // it may at another node
+				continue
+			}
 			if err := s.broker.EndTask(rec.ID, "", f); err != nil {
 				return found, err
 			}
@@ -124,9 +145,12 @@ func (s *Server) orphans() (found []*taskRun, err error) {
 			s.log.Warn("a task waits for the next start: too many are under way", "task", rec.ID)
 			continue
 		}
-		if err := s.broker.ResumeTask(rec.ID, s.tasks.owner.name); err != nil {
+		if mine, err := s.broker.ResumeTask(rec.ID, s.tasks.owner.name, rec.Resumed); !mine {
 			s.tasks.leave(t)
-			return found, err
+			if err != nil {
+				return found, err
+			}
+			continue
 		}
 		s.log.Info("a task goes on", "task", rec.ID, "tool", rec.Call.Tool)
 		found = append(found, t)
@@ -189,6 +213,7 @@ func (s *Server) watchTasks(ctx context.Context, seen uint64) {
 	tick := time.NewTicker(2 * glance)
 	defer tick.Stop()
 	due := map[string]time.Time{}
+	looked, gone := time.Now(), 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -216,6 +241,14 @@ func (s *Server) watchTasks(ctx context.Context, seen uint64) {
 				seen = events[i].Seq
 				s.endOwn(events[i].Run)
 			}
+		}
+		if s.opts.Node != nil {
+			lost := s.opts.Node.Lost()
+			if lost > 0 && (lost != gone || time.Since(looked) > lookAgain) {
+				s.goOn(ctx)
+				looked = time.Now()
+			}
+			gone = lost
 		}
 		if s.tasks.owner != nil {
 			s.startScheduled(ctx, due, time.Now())

@@ -171,7 +171,13 @@ func (t *taskRun) finish(a wire.Answer) {
 		}
 	}
 	public, begun, by := t.public, t.run != nil || t.abandoned, t.by
+	elsewhere := !t.abandoned && t.run != nil && t.run.Abandoned()
 	t.mu.Unlock()
+	if elsewhere { // what is asked of it is answered by the record from here on
+		t.s.tasks.mu.Lock()
+		delete(t.s.tasks.all, t.id)
+		t.s.tasks.mu.Unlock()
+	}
 	if public && !begun {
 		if err := t.s.broker.EndTask(t.id, by, a.Fault); err != nil {
 			t.s.log.Error("the end of a task could not be recorded", "task", t.id, "error", err)
@@ -293,7 +299,7 @@ func (s *Server) begin(ctx context.Context, tools *registry.Snapshot, start run.
 			return nil, f
 		}
 	}
-	start.ID, start.Lasts = t.id, t.public
+	start.ID, start.Lasts, start.Owner = t.id, t.public, s.tasks.owner.word()
 	if t.record != nil {
 		r, err := s.broker.Resume(tools, start, t.record)
 		if err != nil {

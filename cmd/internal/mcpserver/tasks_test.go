@@ -16,6 +16,8 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/journal/order"
+	"github.com/mcp-pif/mcp-pif/caps/lease"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
@@ -55,7 +57,20 @@ type tasked struct {
 	t       *testing.T
 	dir     string
 	confirm string // what is performed as part of an approved plan only
+	// order and node are set where the server is one of a cluster.
+	order order.Order
+	node  *fakeNode
 }
+
+// A fakeNode is what a node of a cluster sees of the others.
+type fakeNode struct {
+	name string
+	lost atomic.Int32
+}
+
+func (n *fakeNode) Name() string           { return n.name }
+func (n *fakeNode) Alive(name string) bool { return name == n.name || n.lost.Load() == 0 }
+func (n *fakeNode) Lost() int              { return int(n.lost.Load()) }
 
 // serves starts a server; what it gives leaves its tasks to the next.
 func (w *tasked) serves(h run.Handler, grants ...string) (s *Server, stop func()) {
@@ -78,11 +93,18 @@ func (w *tasked) serves(h run.Handler, grants ...string) (s *Server, stop func()
 			w.t.Fatal(err)
 		}
 	}
-	store, err := journal.Open(filepath.Join(w.dir, "journal.db"), journal.Options{})
+	kept, options := journal.Options{}, Options{TaskDir: filepath.Join(w.dir, "tasks"), Limits: Limits{Runs: 2 * maxTasks}}
+	if w.node != nil {
+		kept, options.Node = journal.Options{Order: w.order, Node: w.node.name, Profile: "p"}, w.node
+	}
+	store, err := journal.Open(filepath.Join(w.dir, "journal.db"), kept)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	o := run.Options{Policy: policy, Handler: h, Journal: store}
+	if w.node != nil {
+		o.Act = func(context.Context) (lease.Time, error) { return lease.Now().Add(time.Hour), nil }
+	}
 	if w.confirm != "" {
 		r, err := caps.ParseRequests(w.confirm, "", known)
 		if err != nil {
@@ -90,7 +112,8 @@ func (w *tasked) serves(h run.Handler, grants ...string) (s *Server, stop func()
 		}
 		policy.Confirm([]caps.Requests{r})
 	}
-	s = New(Options{Broker: run.New(o), TaskDir: filepath.Join(w.dir, "tasks"), Limits: Limits{Runs: 2 * maxTasks}})
+	options.Broker = run.New(o)
+	s = New(options)
 	leave := s.OpenTasks(w.t.Context())
 	var once atomic.Bool
 	stop = func() {
@@ -124,6 +147,46 @@ const (
 	reads = `{"name":"reads","code":"k => let a = !toy.get(k) in let _ = !toy.put({key: k, value: a}) in a ++ k","capabilities":["toy:notes/**"]}`
 	read  = `{"tool":"reads","input":"notes/a","background":true}`
 )
+
+// TestTaskGoesOnElsewhere: a node of a cluster leaves the others' tasks alone, but goes on with
+// those of a node that is gone. One that was only silent does nothing more of them when it
+// comes back: each write is done once, and both nodes give the answer.
+func TestTaskGoesOnElsewhere(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	g, h := newGate(), newGate()
+	one := &tasked{t: t, dir: t.TempDir(), order: m.Open(), node: &fakeNode{name: "a"}}
+	two := &tasked{t: t, dir: t.TempDir(), order: m.Open(), node: &fakeNode{name: "b"}}
+	a, _ := one.serves(g, "toy:notes/**")
+	if r := one.call(a, "evolve", reads); r.Fault != nil {
+		t.Fatal(r.Text)
+	}
+	id := one.background(a, read)
+	wait.For(t, g.begun, "the read at a")
+	b, _ := two.serves(h, "toy:notes/**")
+	wait.Until(t, "b has the task", func() bool {
+		rec, err := run.FindTask(b.broker.Journal(), id)
+		return err == nil && rec != nil
+	})
+	b.goOn(t.Context())
+	select {
+	case <-h.begun:
+		t.Fatal("b does the task of a, which lives")
+	default:
+	}
+	two.node.lost.Store(1)
+	wait.For(t, h.begun, "the read at b")
+	close(g.open) // a comes back
+	close(h.open)
+	for name, s := range map[string]*Server{"a": a, "b": b} {
+		wait.Until(t, "the answer at "+name, func() bool {
+			return one.call(s, "run", `{"task":"`+id+`"}`).Text == `"readnotes/a"`
+		})
+	}
+	if n := g.puts.Load() + h.puts.Load(); n != 1 || h.puts.Load() != 1 {
+		t.Errorf("%d writes, %d of them at b", n, h.puts.Load())
+	}
+}
 
 // TestTaskGoesOn: what a server leaves is done by the next one, and the one after that knows the answer.
 func TestTaskGoesOn(t *testing.T) {

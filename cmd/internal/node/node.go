@@ -45,7 +45,7 @@ const (
 	// authority is the profile of what the operator decided.
 	authority = "~authority"
 	// Lease is how long a node may act after it proposed a heartbeat that came back.
-	Lease = time.Second
+	Lease = lease.Length
 	beat  = 300 * time.Millisecond
 	// maxSilence is how long a node without a majority still counts as ready, and a write
 	// waits for one.
@@ -472,6 +472,31 @@ func (n *Node) listen() (err error) {
 	n.tasks.Go(func() { _ = n.server.Serve(l) })
 	n.o.Config.Node, n.o.Config.Socket = n.o.Name, path
 	return statefile.WriteCluster(n.o.Dir, n.o.Config)
+}
+
+// Name is the node's.
+func (n *Node) Name() string { return n.o.Name }
+
+// gone is how many heartbeats of this node come back until another that sent none is gone.
+// Where the order is slow for all, none come back.
+const gone = 15
+
+// Alive reports whether a node still counts as one that acts.
+func (n *Node) Alive(name string) bool {
+	c, _ := n.store.Cluster()
+	p, seen := c.Peers[name]
+	return name == n.o.Name || seen && p.Missed < gone || !seen && time.Since(n.begun) < gone*beat
+}
+
+// Lost is how many other nodes are gone.
+func (n *Node) Lost() (lost int) {
+	c, _ := n.store.Cluster()
+	for name := range c.Peers {
+		if !n.Alive(name) && !strings.HasSuffix(name, "/joins") {
+			lost++
+		}
+	}
+	return lost
 }
 
 // Close ends it. The stores of others are closed before.
