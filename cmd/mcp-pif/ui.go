@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 
@@ -130,7 +131,20 @@ func (o *uiOptions) page(cmd *cobra.Command) (*ui.Page, []net.Listener, error) {
 		Questions: &caps.Consents{Path: asked}, Revocations: taken,
 		Servers: func() (*mcplock.Lock, error) { return (&mcpcmd.ServerLock{Path: o.McpLock}).Read() },
 		Problem: func(l *mcplock.Lock, name string) string { return mcpcmd.ServerStateOf(l, name).Problem },
-		Act:     o.act, Version: cli.Version(), Log: app.Warnings(cmd),
+		Changes: func(ctx context.Context, l *mcplock.Lock, name string) (all []ui.ServerChange, err error) {
+			mode := "require" // or what is said of all kinds
+			for _, m := range o.Sandbox {
+				if !strings.Contains(m, "=") {
+					mode = m
+				}
+			}
+			changes, err := mcpcmd.Changes(ctx, l, name, mode)
+			for _, c := range changes {
+				all = append(all, ui.ServerChange(c))
+			}
+			return all, err
+		},
+		Act: o.act, Version: cli.Version(), Log: app.Warnings(cmd),
 	}
 	if o.isIP {
 		options.Name = "127.0.0.1"

@@ -391,56 +391,87 @@ The exit status is 1 if something differs. Nothing is written.`,
 	})
 }
 
-// printDifference prints what differs, by tool. All of its words are a stranger's.
+// A Change is how one tool of a server differs from what was accepted. All of its words are a stranger's.
+type Change struct {
+	Tool, What string
+	Diff       string // of both definitions, line by line; "": there are not two
+}
+
+// changes is what differs, by tool.
+func changes(name string, s *mcplock.Server, d *mcplock.Difference) (all []Change, err error) {
+	for _, word := range slices.Sorted(maps.Keys(d.Held)) {
+		held := d.Held[word]
+		c := Change{Tool: name + "." + word, What: "HELD: changed"}
+		switch _, now, err := mcplock.NewTool(held.Now); {
+		case held.Twice:
+			c.What = "HELD: the list has it twice"
+		case err != nil:
+			c.What += ", and can't be read: " + err.Error()
+		default:
+			if held.Words {
+				c.What = "HELD: its words changed"
+			}
+			if c.Diff, err = definitions(s.Tools[word], now); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, c)
+	}
+	for _, added := range d.Added {
+		c := Change{Tool: added.Tool, What: "new"}
+		if added.Renamed != "" {
+			c.What += ", which is " + added.Renamed + " under another name"
+		}
+		all = append(all, c)
+	}
+	for _, word := range d.Gone {
+		all = append(all, Change{Tool: name + "." + word, What: "gone"})
+	}
+	return all, nil
+}
+
+// Changes starts a server in its sandbox, and holds what it lists now to its entry.
+func Changes(ctx context.Context, l *mcplock.Lock, name, sandbox string) ([]Change, error) {
+	quiet, why := quietly(ctx)
+	listed, err := probe(quiet, l, name, l.Servers[name], sandbox)
+	if err != nil {
+		return nil, fmt.Errorf("%w%s", err, why())
+	}
+	d := mcplock.Compare(l.Servers[name], listed.Tools)
+	return changes(name, l.Servers[name], &d)
+}
+
+// printDifference prints what differs, by tool.
 func printDifference(out io.Writer, name string, s *mcplock.Server, d *mcplock.Difference) error {
 	if d.Same() {
 		fmt.Fprintf(out, "%s: its %d tools are as they were accepted\n", name, len(s.Tools))
 		return nil
 	}
-	for _, word := range slices.Sorted(maps.Keys(d.Held)) {
-		held := d.Held[word]
-		fmt.Fprintf(out, "%s.%s  HELD: %s\n", name, word, whyHeld(held))
-		if held.Twice {
-			continue
-		}
-		_, now, err := mcplock.NewTool(held.Now)
-		if err != nil {
-			fmt.Fprintf(out, "  it can't be read: %s\n", lock.Shown(err.Error(), 300))
-			continue
-		}
-		if err := printToolChange(out, s.Tools[word], now); err != nil {
-			return err
+	all, err := changes(name, s, d)
+	for _, c := range all {
+		fmt.Fprintf(out, "%s  %s\n", lock.Shown(c.Tool, 80), lock.Shown(c.What, 300))
+		if c.Diff != "" {
+			for line := range strings.Lines(c.Diff) {
+				fmt.Fprintf(out, "  %s\n", lock.Shown(strings.TrimSuffix(line, "\n"), 500))
+			}
 		}
 	}
-	for _, added := range d.Added {
-		if added.Renamed != "" {
-			fmt.Fprintf(out, "new: %s, which is %s under another name\n", lock.Shown(added.Tool, 80), added.Renamed)
-		} else {
-			fmt.Fprintf(out, "new: %s\n", lock.Shown(added.Tool, 80))
-		}
-	}
-	for _, word := range d.Gone {
-		fmt.Fprintf(out, "gone: %s.%s\n", name, word)
-	}
-	return nil
+	return err
 }
 
-// printToolChange prints two definitions of a tool line by line.
-func printToolChange(out io.Writer, was, now *mcplock.Tool) error {
+// definitions is the difference of two definitions of a tool.
+func definitions(was, now *mcplock.Tool) (string, error) {
 	texts := [2][]byte{}
 	for i, t := range []*mcplock.Tool{was, now} {
 		text, err := json.MarshalIndent(map[string]any{
 			"title": t.Title, "description": strings.Split(t.Description, "\n"), "input": t.Input, "output": t.Output, "claims": t.Claims,
 		}, "", "  ")
 		if err != nil {
-			return err
+			return "", err
 		}
 		texts[i] = append(text, '\n')
 	}
-	for _, line := range strings.Split(strings.TrimRight(string(diff.Diff("accepted", texts[0], "now", texts[1])), "\n"), "\n") {
-		fmt.Fprintf(out, "  %s\n", lock.Shown(line, 500))
-	}
-	return nil
+	return string(diff.Diff("accepted", texts[0], "now", texts[1])), nil
 }
 
 func newMCPUpgrade() *cobra.Command {

@@ -1,10 +1,13 @@
 package ui
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 )
 
 // TestNothingWithoutAct: without --act the page refuses each change, and shows no way to one.
@@ -90,6 +93,37 @@ func TestAct(t *testing.T) {
 	}
 	if _, text := w.get("authority"); !strings.Contains(text, "revoked") || !strings.Contains(text, "note:spare/**") || !strings.Contains(text, "unused") {
 		t.Errorf("what was revoked, and what is unused, isn't shown: %s", text)
+	}
+}
+
+// TestServerChanges: with --act the page asks a server what it lists now, and shows it beside what was accepted.
+func TestServerChanges(t *testing.T) {
+	t.Parallel()
+	for _, act := range []bool{false, true} {
+		w := newWorld(t, func(o *Options) {
+			o.Act = act
+			o.Servers = func() (*mcplock.Lock, error) {
+				return &mcplock.Lock{Servers: map[string]*mcplock.Server{"shop": {}}}, nil
+			}
+			o.Changes = func(_ context.Context, _ *mcplock.Lock, name string) ([]ServerChange, error) {
+				return []ServerChange{{name + ".buy", "HELD: its words changed", "--- a\n+++ b\n@@ -1,1 +1,1 @@\n-buys\n+buys \u202e<b>all</b>\n"}, {"new\u202e", "new", ""}}, nil
+			}
+		})
+		status, text := w.post("servers", url.Values{"name": {"shop"}})
+		if !act {
+			if _, shown := w.get("servers"); status != http.StatusNotFound || strings.Contains(shown, "Ask it now") {
+				t.Errorf("without --act: %d %s", status, text)
+			}
+			continue
+		}
+		for _, want := range []string{"What <bdi>shop</bdi> lists now", "shop.buy", "HELD: its words changed", `<td class="del"><span class="hidden">removed: </span>buys</td>`, `buys \u{202E}&lt;b&gt;all`} {
+			if status != http.StatusOK || !strings.Contains(text, want) || strings.Contains(text, "\u202e") {
+				t.Errorf("%d, without %q: %s", status, want, text)
+			}
+		}
+		if status, _ := w.post("servers", url.Values{"name": {"none"}}); status != http.StatusNotFound {
+			t.Errorf("a server that isn't: %d", status)
+		}
 	}
 }
 

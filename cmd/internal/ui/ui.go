@@ -52,6 +52,8 @@ type Options struct {
 	// started; "": nothing.
 	Servers func() (*mcplock.Lock, error)
 	Problem func(l *mcplock.Lock, name string) string
+	// Changes starts a server and tells how its tools differ from the lock file.
+	Changes func(ctx context.Context, l *mcplock.Lock, name string) ([]ServerChange, error)
 	// Revocations is what the operator took back.
 	Revocations caps.Revocations
 	// Act lets the page retire, revoke and roll back.
@@ -220,7 +222,7 @@ func (p *Page) routes() http.Handler {
 		m.HandleFunc("GET /p/{profile}/"+path, func(w http.ResponseWriter, r *http.Request) { p.show(w, r, r.PathValue("profile"), show) })
 	}
 	m.HandleFunc("GET /p/{profile}/live", p.live)
-	for path, do := range map[string]func(*request) (view, error){"example": showExample, "act": doAct} {
+	for path, do := range map[string]func(*request) (view, error){"example": showExample, "act": doAct, "servers": askServer} {
 		m.HandleFunc("POST /p/{profile}/"+path, func(w http.ResponseWriter, r *http.Request) { p.show(w, r, r.PathValue("profile"), do) })
 	}
 	m.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {

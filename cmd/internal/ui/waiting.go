@@ -49,33 +49,81 @@ func showQuestions(q *request) (view, error) {
 	return view{Template: "questions.html", Title: "Questions", Data: &d}, nil
 }
 
+// A ServerChange is how a tool of a server differs from what was accepted.
+type ServerChange struct {
+	Tool, What string
+	Diff       string // of both definitions; "": there are not two
+}
+
+// Rows is the difference side by side.
+func (c ServerChange) Rows() []pairOfLines {
+	rows := sides(c.Diff)
+	return rows[:min(len(rows), maxDiff)]
+}
+
+type serversPage struct {
+	Path    string
+	Servers []shownServer
+	Asked   *askedServer // nil: none was
+}
+
+type shownServer struct {
+	Name string
+	*mcplock.Server
+	Problem string
+	Tools   []shownServerTool
+	Open    bool
+}
+
+type shownServerTool struct {
+	Word string
+	*mcplock.Tool
+	Flags string
+}
+
+// An askedServer is what a server listed a moment ago.
+type askedServer struct {
+	Name    string
+	Changes []ServerChange
+	Failed  error
+}
+
 // showServers is the MCP servers of the lock file.
-func showServers(q *request) (view, error) {
+func showServers(q *request) (view, error) { return q.servers(nil) }
+
+// maxAsked is how long a server may take to start and list its tools.
+const maxAsked = 30 * time.Second
+
+// askServer starts a server of the lock file, as 'mcp-pif mcp diff' does.
+func askServer(q *request) (view, error) {
+	l, err := q.page.o.Servers()
+	name := q.PostForm.Get("name")
+	switch {
+	case err != nil:
+		return view{}, err
+	case !q.page.o.Act || q.page.o.Changes == nil:
+		return view{}, missing("This page starts nothing: it was started without --act.")
+	case l.Servers[name] == nil:
+		return view{}, missing("There is no such server.")
+	}
+	ctx, cancel := contextWithin(q.Context(), maxAsked)
+	defer cancel()
+	asked := &askedServer{Name: name}
+	asked.Changes, asked.Failed = q.page.o.Changes(ctx, l, name)
+	return q.servers(asked)
+}
+
+func (q *request) servers(asked *askedServer) (view, error) {
 	l, err := q.page.o.Servers()
 	if err != nil {
 		return view{}, err
 	}
-	type tool struct {
-		Word string
-		*mcplock.Tool
-		Flags string
-	}
-	type server struct {
-		Name string
-		*mcplock.Server
-		Problem string
-		Tools   []tool
-		Open    bool
-	}
-	d := struct {
-		Path    string
-		Servers []server
-	}{Path: l.Path}
+	d := serversPage{Path: l.Path, Asked: asked}
 	for _, name := range slices.Sorted(maps.Keys(l.Servers)) {
-		s := server{Name: name, Server: l.Servers[name], Problem: q.page.o.Problem(l, name), Open: name == q.FormValue("name")}
+		s := shownServer{Name: name, Server: l.Servers[name], Problem: q.page.o.Problem(l, name), Open: name == q.FormValue("name")}
 		for _, word := range slices.Sorted(maps.Keys(s.Server.Tools)) {
 			t := s.Server.Tools[word]
-			s.Tools = append(s.Tools, tool{word, t, t.Flags().Words()})
+			s.Tools = append(s.Tools, shownServerTool{word, t, t.Flags().Words()})
 		}
 		d.Servers = append(d.Servers, s)
 	}
