@@ -141,7 +141,7 @@ func (s *Server) versions(name string) []string {
 			name = plain
 		}
 	}
-	changes, _, err := s.tools.History(name, 0, mostVersions)
+	changes, _, err := s.tools.History(name, 0, mostCompleted)
 	if err != nil {
 		s.log.Error("reading a tool's history", "tool", name, "error", err)
 		return nil

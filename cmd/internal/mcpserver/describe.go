@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
@@ -19,39 +18,20 @@ const mostDescribed = 32 << 10
 const mostCallers = 50
 
 // describe shows all there is about a tool.
-func (s *Server) describe(c Call) wire.Answer {
-	a, f := wire.Read("describe", c.Arguments, "name", "version", "detail", "canonical")
-	if f != nil {
-		return wire.Failed(f)
-	}
-	name, f := a.ToolNamed()
-	if f != nil {
-		return wire.Failed(f)
-	}
-	version, wanted, f := a.Count("version", math.MaxInt32)
-	if f != nil {
-		return wire.Failed(f)
-	}
-	detail, f := a.Flag("detail")
-	if f != nil {
-		return wire.Failed(f)
-	}
-	canonical, f := a.Flag("canonical")
-	if f != nil {
-		return wire.Failed(f)
-	}
+func (s *Server) describe(c Call, in wire.DescribeArguments) wire.Answer {
+	name, version := string(in.Name), int(in.Version)
 	t, current := c.Tools.Get(name)
-	if wanted && (!current || t.Version != int(version)) {
-		old, err := s.tools.Version(registry.Ref{Name: name, Version: int(version)})
+	if version > 0 && (!current || t.Version != version) {
+		old, err := s.tools.Version(registry.Ref{Name: name, Version: version})
 		if err != nil {
-			return wire.Failed(s.noVersion(name, int(version), err, c.Tools))
+			return wire.Failed(s.noVersion(name, version, err, c.Tools))
 		}
 		t, current = old, false
 	} else if !current {
 		return wire.Failed(s.gone(name, c.Tools))
 	}
-	o := s.description(t, current, detail, c.Tools)
-	if canonical {
+	o := s.description(t, current, in.Detail, c.Tools)
+	if in.Canonical {
 		o = o.Raw("canonical", t.Program().Canonical())
 	}
 	return wire.Succeeded(o)

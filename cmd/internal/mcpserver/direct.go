@@ -29,7 +29,7 @@ func (s *Server) direct(ctx context.Context, c Call) wire.Answer {
 	}
 	t := task{
 		tool: tool, as: core.InputData, step: 1, direct: true,
-		budgets: core.Budgets{Steps: min(core.DefaultSteps, s.limits.MaxSteps), Memory: s.limits.MaxMemory, Depth: s.limits.MaxDepth},
+		budgets: s.budgets(),
 	}
 	return s.queued(ctx, c, &t, func() wire.Answer {
 		// With a slot held: the types may have to be found first.

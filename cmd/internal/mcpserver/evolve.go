@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -16,7 +15,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
-var evolveArguments = []string{"name", "code", "description", "capabilities", "examples", "if_version", "as", "strict", "draft", "input_schema", "from_version"}
+// evolveArguments is the names of the arguments of evolve that say what one tool is to be.
+var evolveArguments = slices.DeleteFunc(wire.NamesOf(wire.EvolveArguments{}), func(name string) bool { return name == "tools" || name == "run" })
 
 // runWith is what "run" of an evolve may have: the arguments of run, but for what is run.
 var runWith = []string{"input", "input_as", "steps", "memory", "drive", "rounds"}
@@ -26,7 +26,7 @@ const mostInputs = 32
 
 // evolve makes a tool, or a new version of one; or several at once.
 func (s *Server) evolve(ctx context.Context, c Call) wire.Answer {
-	a, f := wire.Read("evolve", c.Arguments, append(evolveArguments[:len(evolveArguments):len(evolveArguments)], "tools", "run")...)
+	a, f := wire.Read("evolve", c.Arguments, wire.NamesOf(wire.EvolveArguments{})...)
 	if f != nil {
 		return wire.Failed(f)
 	}
@@ -125,33 +125,24 @@ type proposal struct {
 // propose reads the arguments of an evolve.
 func (s *Server) propose(ctx context.Context, a *wire.Arguments) (p *proposal, f *fault.Fault) {
 	p = &proposal{}
-	from, again, f := a.Count("from_version", math.MaxInt32)
-	switch {
-	case f != nil:
-	case again:
-		p.from = int(from)
+	var in wire.EvolveArguments
+	if f = a.Into(&in); f != nil {
+		return nil, f
+	}
+	p.from, p.edit.IfVersion = int(in.FromVersion), (*int)(in.IfVersion)
+	if p.from > 0 {
 		p.d.Name, f = readAgain(a)
-	default:
-		p.d, p.notes, f = readDefinition(a)
+	} else {
+		p.d, p.notes, f = readDefinition(a, &in)
+	}
+	if f == nil && !in.Draft && p.from == 0 {
+		f = badName(p.d.Name)
 	}
 	if f != nil {
 		return nil, f
 	}
 	p.d.MadeUnder = s.broker.MadeUnder()
-	if p.edit.IfVersion, f = a.IfVersion(); f != nil {
-		return nil, f
-	}
-	strict, f := a.Flag("strict")
-	if f != nil {
-		return nil, f
-	}
-	draft, f := a.Flag("draft")
-	if f != nil {
-		return nil, f
-	}
-	if f = badName(p.d.Name); f != nil && !draft && !again {
-		return nil, f
-	}
+	strict, draft := in.Strict, in.Draft
 	p.before, _ = s.tools.Snapshot().Get(p.d.Name)
 	p.edit.Check = func(candidate *registry.Tool, sees *registry.Snapshot) (f *fault.Fault) {
 		if p.before, _ = sees.Get(p.d.Name); p.before == candidate { // it is seen with the others of its group
@@ -461,27 +452,17 @@ func readAs(a *wire.Arguments) (string, *fault.Fault) {
 }
 
 // definition reads what the tool is to be.
-func readDefinition(a *wire.Arguments) (d registry.Definition, notes []string, f *fault.Fault) {
-	name, ok, f := a.Text("name")
+func readDefinition(a *wire.Arguments, in *wire.EvolveArguments) (d registry.Definition, notes []string, f *fault.Fault) {
 	switch {
-	case f != nil:
-		return d, nil, f
-	case !ok:
+	case in.Name == nil:
 		return d, nil, wire.Invalid("evolve needs a name", "evolve", evolveArguments)
-	}
-	description, _, f := a.Text("description")
-	if f != nil {
-		return d, nil, f
-	}
-	code, ok := a.Any("code")
-	if !ok {
+	case in.Code == nil:
 		return d, nil, wire.Invalid("evolve needs code", "evolve", evolveArguments)
 	}
-	capabilities, f := a.Texts("capabilities")
-	if f != nil {
-		return d, nil, f
+	d = registry.Definition{Name: *in.Name, Code: in.Code, Capabilities: in.Capabilities}
+	if in.Description != nil {
+		d.Description = *in.Description
 	}
-	d = registry.Definition{Name: name, Description: description, Code: code, Capabilities: capabilities}
 	d.Keep = registry.Keep{Description: !a.Has("description"), As: !a.Has("as"), Input: !a.Has("input_schema")}
 	if d.Examples, f = readExamples(a); f != nil {
 		return d, nil, f
@@ -492,8 +473,8 @@ func readDefinition(a *wire.Arguments) (d registry.Definition, notes []string, f
 	if d.Input, f = readInputSchema(a); f != nil {
 		return d, nil, f
 	}
-	if code[0] == '"' {
-		d.Code, d.Text, notes = literal(code)
+	if in.Code[0] == '"' {
+		d.Code, d.Text, notes = literal(in.Code)
 	}
 	// The bytes belong to a request that may be megabytes long.
 	d.Code = bytes.Clone(d.Code)

@@ -238,12 +238,12 @@ func (s *Server) queued(ctx context.Context, c Call, t *task, do func() wire.Ans
 }
 
 // plainly does what is no run when its turn has come.
-func (s *Server) plainly(ctx context.Context, c Call, do func(Call) wire.Answer) wire.Answer {
+func (s *Server) plainly(ctx context.Context, c Call, do func(*Server, Call) wire.Answer) wire.Answer {
 	if f := s.plain.Enter(ctx, c.ticket, 0); f != nil {
 		return wire.Failed(f)
 	}
 	defer c.arrival.whenAnswered(func() { s.plain.Leave(0) })
-	return do(c)
+	return do(s, c)
 }
 
 // making waits for the turn of an evolve. Its code takes memory as that of a run does; leave may be

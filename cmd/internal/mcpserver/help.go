@@ -14,30 +14,14 @@ import (
 )
 
 // help explains the language from its table, and finds operations.
-func (s *Server) help(c Call) wire.Answer {
-	a, f := wire.Read("help", c.Arguments, "category", "name", "search")
-	if f != nil {
-		return wire.Failed(f)
-	}
-	category, byCategory, f := a.Text("category")
-	if f != nil {
-		return wire.Failed(f)
-	}
-	name, byName, f := a.Text("name")
-	if f != nil {
-		return wire.Failed(f)
-	}
-	query, searched, f := a.Text("search")
-	if f != nil {
-		return wire.Failed(f)
-	}
+func (s *Server) help(c Call, in wire.HelpArguments) wire.Answer {
 	switch {
-	case searched && query != "":
-		return s.helpSearch(query)
-	case byName && name != "":
-		return s.helpName(name, c.Tools)
-	case byCategory && category != "":
-		return helpCategory(category)
+	case in.Search != "":
+		return s.helpSearch(in.Search)
+	case in.Name != "":
+		return s.helpName(in.Name, c.Tools)
+	case in.Category != "":
+		return helpCategory(in.Category)
 	}
 	return helpAll()
 }

@@ -65,7 +65,7 @@ var more = map[string][]string{
 // toolHelp is all there is to say about a tool.
 func toolHelp(t *wire.Tool) string {
 	lines := []string{fmt.Sprintf("%s: %s", t.Name, t.Description), t.Example}
-	for _, a := range t.Arguments {
+	for _, a := range wire.ArgumentsOf(t.Arguments) {
 		if told := strings.Trim(a.Brief+"; "+a.More, "; "); told != "" {
 			lines = append(lines, fmt.Sprintf("%s: %s", a.Name, told))
 		}

@@ -1,47 +1,24 @@
 package mcpserver
 
 import (
+	"cmp"
 	"fmt"
-	"math"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
-// The numbers of versions in an answer.
-const (
-	defaultVersions = 20
-	mostVersions    = 200
-)
+// defaultVersions is how many versions an answer has.
+const defaultVersions = 20
 
 // history shows what became of a tool, the newest first.
-func (s *Server) history(c Call) wire.Answer {
-	a, f := wire.Read("history", c.Arguments, "name", "limit", "before", "version")
-	if f != nil {
-		return wire.Failed(f)
+func (s *Server) history(c Call, in wire.HistoryArguments) wire.Answer {
+	name := string(in.Name)
+	if in.Version > 0 {
+		return s.difference(name, int(in.Version), c.Tools)
 	}
-	name, f := a.ToolNamed()
-	if f != nil {
-		return wire.Failed(f)
-	}
-	if version, ok, f := a.Count("version", math.MaxInt32); ok || f != nil {
-		if f != nil {
-			return wire.Failed(f)
-		}
-		return s.difference(name, int(version), c.Tools)
-	}
-	limit, given, f := a.Count("limit", mostVersions)
-	if f != nil {
-		return wire.Failed(f)
-	}
-	if !given {
-		limit = defaultVersions
-	}
-	before, _, f := a.Number("before")
-	if f != nil {
-		return wire.Failed(f)
-	}
+	limit, before := cmp.Or(in.Limit, defaultVersions), uint64(in.Before)
 	// One more than is shown says whether the oldest one's description is new.
 	changes, more, err := s.tools.History(name, before, int(limit)+1)
 	if err != nil {
@@ -71,8 +48,8 @@ func (s *Server) history(c Call) wire.Answer {
 	o := wire.Begin().Text("name", name).Raw("versions", append(rows, ']'))
 	if (n < len(changes) || more) && !counted {
 		args := wire.Begin().Text("name", name).Number("before", changes[n-1].Seq)
-		if given {
-			args = args.Number("limit", limit)
+		if in.Limit > 0 {
+			args = args.Number("limit", uint64(limit))
 		}
 		o = o.Raw("next", wire.Begin().Text("name", "history").Raw("arguments", args.End()).End())
 	}

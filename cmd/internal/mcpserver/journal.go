@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -12,8 +13,6 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
-var journalArguments = []string{"limit", "run", "kind", "tool", "before", "after"}
-
 // The numbers of events in an answer.
 const (
 	defaultEvents = 50
@@ -21,12 +20,8 @@ const (
 )
 
 // journal shows recent events.
-func (s *Server) journal(c Call) wire.Answer {
-	a, f := wire.Read("journal", c.Arguments, journalArguments...)
-	if f != nil {
-		return wire.Failed(f)
-	}
-	q, f := readQuery(a)
+func (s *Server) journal(_ Call, in wire.JournalArguments) wire.Answer {
+	q, f := query(in)
 	if f == nil {
 		f = s.secretive()
 	}
@@ -127,40 +122,18 @@ func (s *Server) rows(events []journal.Event, newest bool, more *bool) (list, ch
 
 // query reads which events are wanted: the newest, unless it is said where to
 // begin.
-func readQuery(a *wire.Arguments) (q journal.Query, f *fault.Fault) {
-	q = journal.Query{Limit: defaultEvents, Last: true}
-	n, ok, f := a.Count("limit", mostEvents)
-	if f != nil {
-		return q, f
+func query(in wire.JournalArguments) (q journal.Query, f *fault.Fault) {
+	q = journal.Query{
+		Limit: int(cmp.Or(in.Limit, defaultEvents)), Run: in.Run, Kind: journal.Kind(in.Kind), Tool: in.Tool,
+		Before: uint64(in.Before), Last: in.After == nil,
 	}
-	if ok {
-		q.Limit = int(n)
+	if in.After != nil {
+		q.After = uint64(*in.After)
 	}
-	if q.Run, _, f = a.Text("run"); f != nil {
-		return q, f
-	}
-	kind, _, f := a.Text("kind")
-	if f != nil {
-		return q, f
-	}
-	q.Kind = journal.Kind(kind)
 	if err := journal.CheckKind(q.Kind); err != nil {
-		return q, &fault.Fault{Kind: fault.InvalidRequest, Message: err.Error(), Hint: "A correct call: " + wire.ToolNamed("journal").Example + "."}
+		f = &fault.Fault{Kind: fault.InvalidRequest, Message: err.Error(), Hint: "A correct call: " + wire.ToolNamed("journal").Example + "."}
 	}
-	if q.Tool, _, f = a.Text("tool"); f != nil {
-		return q, f
-	}
-	after, given, f := a.Number("after")
-	if f != nil {
-		return q, f
-	}
-	if q.After = after; given {
-		q.Last = false
-	}
-	if q.Before, _, f = a.Number("before"); f != nil {
-		return q, f
-	}
-	return q, nil
+	return q, f
 }
 
 // mostShown is how many bytes of a recorded text are shown.

@@ -10,18 +10,10 @@ import (
 )
 
 // list shows the evolved tools and the grants, as many as one answer holds.
-func (s *Server) list(c Call) wire.Answer {
-	a, f := wire.Read("list", c.Arguments, "after")
-	if f != nil {
-		return wire.Failed(f)
-	}
-	after, given, f := a.Text("after")
-	if f != nil {
-		return wire.Failed(f)
-	}
+func (s *Server) list(c Call, in wire.ListArguments) wire.Answer {
 	tools := c.Tools.All()
-	if given {
-		i, found := slices.BinarySearchFunc(tools, after, func(t *registry.Tool, name string) int {
+	if in.After != nil {
+		i, found := slices.BinarySearchFunc(tools, *in.After, func(t *registry.Tool, name string) int {
 			return strings.Compare(t.Name, name)
 		})
 		if found {

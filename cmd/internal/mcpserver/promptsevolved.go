@@ -139,7 +139,7 @@ func (s *Server) runPrompt(ctx context.Context, c Call) wire.Answer {
 func (s *Server) dataTask(t *registry.Tool) task {
 	return task{
 		tool: t, as: core.InputData, step: 1, rounds: 1,
-		budgets: core.Budgets{Steps: min(core.DefaultSteps, s.limits.MaxSteps), Memory: s.limits.MaxMemory, Depth: s.limits.MaxDepth},
+		budgets: s.budgets(),
 	}
 }
 

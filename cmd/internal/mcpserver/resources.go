@@ -238,11 +238,7 @@ func (s *Server) helpOperation(name string) wire.Answer {
 
 // toolContent is what describe says with detail; version 0 is the current one.
 func (s *Server) toolContent(name string, version uint64) *mcp.ResourceContents {
-	args := wire.Begin().Text("name", name).Raw("detail", []byte("true"))
-	if version > 0 {
-		args = args.Number("version", version)
-	}
-	return objectOf(s.describe(Call{Tool: "describe", Arguments: json.RawMessage(args.End()), Tools: s.latest()}))
+	return objectOf(s.describe(Call{Tools: s.latest()}, wire.DescribeArguments{Name: wire.ToolName(name), Version: wire.Count(version), Detail: true}))
 }
 
 // runContent is what journal says of a run from its beginning, or from an event on.
@@ -251,8 +247,7 @@ func (s *Server) runContent(run string, a address) *mcp.ResourceContents {
 	if !ok {
 		return nil
 	}
-	args := wire.Begin().Text("run", run).Number("after", after).Number("limit", mostEvents)
-	answer := s.journal(Call{Tool: "journal", Arguments: json.RawMessage(args.End())})
+	answer := s.journal(Call{}, wire.JournalArguments{Run: run, After: (*wire.Number)(&after), Limit: mostEvents})
 	var shown struct {
 		Events []struct{ Seq uint64 }
 		Next   json.RawMessage

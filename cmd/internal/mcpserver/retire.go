@@ -10,20 +10,9 @@ import (
 )
 
 // retire takes a tool off the list.
-func (s *Server) retire(c Call) wire.Answer {
-	a, f := wire.Read("retire", c.Arguments, "name", "if_version")
-	if f != nil {
-		return wire.Failed(f)
-	}
-	name, f := a.ToolNamed()
-	if f != nil {
-		return wire.Failed(f)
-	}
-	ifVersion, f := a.IfVersion()
-	if f != nil {
-		return wire.Failed(f)
-	}
-	t, err := s.tools.Retire(name, registry.Edit{IfVersion: ifVersion})
+func (s *Server) retire(c Call, in wire.RetireArguments) wire.Answer {
+	name := string(in.Name)
+	t, err := s.tools.Retire(name, registry.Edit{IfVersion: (*int)(in.IfVersion)})
 	if err != nil {
 		f := s.discreet(name, wire.AsFault(err))
 		if f.Kind == fault.NoTool {

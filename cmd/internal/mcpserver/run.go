@@ -20,7 +20,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-var runArguments = []string{"code", "tool", "version", "input", "input_as", "steps", "memory", "drive", "rounds", "step", "background", "task", "cancel", "plan", "fresh", "resume", "sealed", "result", "from"}
+// runArguments is the names of the arguments of run.
+var runArguments = wire.NamesOf(wire.RunArguments{})
 
 const defaultRounds = 10_000
 
@@ -53,7 +54,7 @@ func (s *Server) run(ctx context.Context, c Call) wire.Answer {
 		return wire.Failed(f)
 	}
 	if _, ok := a.Raw("result"); ok {
-		return s.plainly(ctx, c, func(Call) wire.Answer { return s.readResult(a) })
+		return s.plainly(ctx, c, func(s *Server, _ Call) wire.Answer { return s.readResult(a) })
 	}
 	if _, ok := a.Raw("task"); ok {
 		return s.taskCall(ctx, a)
@@ -131,10 +132,14 @@ const dataByDefault = 5
 
 // task reads the arguments of run.
 func (s *Server) task(a *wire.Arguments, tools *registry.Snapshot) (t task, f *fault.Fault) {
-	if f = readWhat(a, &t, tools); f != nil {
+	var in wire.RunArguments
+	if f = a.Into(&in); f == nil {
+		f = readWhat(&in, &t, tools)
+	}
+	if f != nil {
 		return t, f
 	}
-	t.input, _ = a.Any("input")
+	t.input, t.drive = in.Input, in.Drive
 	switch as, raw, ok := a.Bare("input_as"); {
 	case !ok, as == "":
 		if s.record != nil && s.record.Semantics < dataByDefault {
@@ -145,38 +150,24 @@ func (s *Server) task(a *wire.Arguments, tools *registry.Snapshot) (t task, f *f
 	default:
 		return t, a.Wrong("input_as", `"data", "auto" or "term"`, raw)
 	}
-	t.budgets = core.Budgets{Steps: min(core.DefaultSteps, s.limits.MaxSteps), Memory: s.limits.MaxMemory, Depth: s.limits.MaxDepth}
-	if n, ok, f := a.Count("steps", math.MaxUint64); f != nil {
-		return t, f
-	} else if ok {
-		t.budgets.Steps = min(n, s.limits.MaxSteps)
-		if n > s.limits.MaxSteps {
+	t.budgets = s.budgets()
+	if n := uint64(in.Steps); n > 0 {
+		if t.budgets.Steps = min(n, s.limits.MaxSteps); n > s.limits.MaxSteps {
 			t.note("the budget of steps is %d: the operator allows no more", s.limits.MaxSteps)
 		}
 	}
-	if n, ok, f := a.Count("memory", math.MaxInt64); f != nil {
-		return t, f
-	} else if ok {
-		t.budgets.Memory = min(int64(n), s.limits.MaxMemory)
-		if int64(n) > s.limits.MaxMemory {
+	if n := int64(in.Memory); n > 0 {
+		if t.budgets.Memory = min(n, s.limits.MaxMemory); n > s.limits.MaxMemory {
 			t.note("the budget of memory is %d bytes: the operator allows no more", s.limits.MaxMemory)
 		}
 	}
-	if t.drive, f = a.Flag("drive"); f != nil {
-		return t, f
-	}
-	t.rounds, t.step = defaultRounds, 1
-	if n, ok, f := a.Count("rounds", math.MaxInt32); f != nil {
-		return t, f
-	} else if ok {
-		t.rounds = int(n)
-	}
-	if n, ok, f := a.Count("step", math.MaxInt32); f != nil {
-		return t, f
-	} else if ok {
-		t.step = int(n)
-	}
+	t.rounds, t.step = cmp.Or(int(in.Rounds), defaultRounds), cmp.Or(int(in.Step), 1)
 	return t, nil
+}
+
+// budgets is what a run may take whose call says nothing of that.
+func (s *Server) budgets() core.Budgets {
+	return core.Budgets{Steps: min(core.DefaultSteps, s.limits.MaxSteps), Memory: s.limits.MaxMemory, Depth: s.limits.MaxDepth}
 }
 
 func (t *task) note(format string, args ...any) {
@@ -184,22 +175,18 @@ func (t *task) note(format string, args ...any) {
 }
 
 // what reads which code is to be run: an evolved tool's, or inline.
-func readWhat(a *wire.Arguments, t *task, tools *registry.Snapshot) *fault.Fault {
-	name, named, f := a.Text("tool")
-	if f != nil {
-		return f
-	}
-	code, given := a.Any("code")
-	if named && given && string(code) == "null" {
+func readWhat(in *wire.RunArguments, t *task, tools *registry.Snapshot) *fault.Fault {
+	code, given, named := in.Code, in.Code != nil, in.Tool != nil
+	if named && string(code) == "null" {
 		given = false // a client that fills in what it leaves out
 	}
 	switch {
 	case named && given:
 		return wire.Invalid(`run takes "code" or "tool", not both`, "run", runArguments)
 	case named:
-		tool, ok := tools.Get(name)
+		tool, ok := tools.Get(*in.Tool)
 		if !ok {
-			return noTool(name, tools)
+			return noTool(*in.Tool, tools)
 		}
 		t.tool = tool
 		return nil

@@ -70,7 +70,7 @@ func (s *Server) evenBudgets(t *task) {
 		return
 	}
 	t.even = true
-	t.budgets = core.Budgets{Steps: min(core.DefaultSteps, s.limits.MaxSteps), Memory: s.limits.MaxMemory, Depth: s.limits.MaxDepth}
+	t.budgets = s.budgets()
 	t.rounds = defaultRounds
 }
 

@@ -276,20 +276,41 @@ func (s *Server) call(ctx context.Context, c Call) wire.Answer {
 		return s.evolve(ctx, c)
 	case "run":
 		return s.orGone(c, s.run(ctx, c))
-	case "list":
-		return s.plainly(ctx, c, s.list)
-	case "describe":
-		return s.plainly(ctx, c, s.describe)
-	case "history":
-		return s.plainly(ctx, c, s.history)
-	case "journal":
-		return s.plainly(ctx, c, s.journal)
-	case "retire":
-		return s.plainly(ctx, c, s.retire)
-	case "help":
-		return s.plainly(ctx, c, s.help)
+	}
+	if do := plainTool(c.Tool); do != nil {
+		return s.plainly(ctx, c, do)
 	}
 	return s.orGone(c, s.direct(ctx, c))
+}
+
+// plainTool is what one of the server's own tools does that runs nothing; nil: there is none of that name.
+func plainTool(name string) func(*Server, Call) wire.Answer {
+	switch name {
+	case "list":
+		return withArguments((*Server).list)
+	case "describe":
+		return withArguments((*Server).describe)
+	case "history":
+		return withArguments((*Server).history)
+	case "journal":
+		return withArguments((*Server).journal)
+	case "retire":
+		return withArguments((*Server).retire)
+	case "help":
+		return withArguments((*Server).help)
+	}
+	return nil
+}
+
+// withArguments reads a call's arguments for what does it.
+func withArguments[A any](do func(*Server, Call, A) wire.Answer) func(*Server, Call) wire.Answer {
+	return func(s *Server, c Call) wire.Answer {
+		in, f := wire.ReadInto[A](c.Tool, c.Arguments)
+		if f != nil {
+			return wire.Failed(f)
+		}
+		return do(s, c, in)
+	}
 }
 
 // defect logs a panic and turns it into an answer.

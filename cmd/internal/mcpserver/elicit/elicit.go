@@ -104,11 +104,11 @@ func (e *Elicitor) Choose(ctx context.Context, message string, answers []string)
 		Title string   `json:"title"`
 		Enum  []string `json:"enum"`
 	}
-	res, err := e.Ask(ctx, &mcp.ElicitParams{Mode: "form", Message: message, RequestedSchema: struct {
+	res, err := e.Ask(ctx, &mcp.ElicitParams{Mode: "form", Message: message, RequestedSchema: json.RawMessage(wire.Encode(struct {
 		Type       string              `json:"type"`
 		Properties map[string]property `json:"properties"`
 		Required   []string            `json:"required"`
-	}{"object", map[string]property{"answer": {"string", "Your answer", answers}}, []string{"answer"}}})
+	}{"object", map[string]property{"answer": {"string", "Your answer", answers}}, []string{"answer"}}))})
 	if err != nil {
 		return "", err
 	}

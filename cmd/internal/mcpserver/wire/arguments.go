@@ -2,12 +2,15 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/mcp-pif/mcp-pif/caps"
@@ -401,19 +404,132 @@ func (a *Arguments) Number(name string) (n uint64, ok bool, f *fault.Fault) {
 	return n, ok, f
 }
 
-// IfVersion reads the version that a change is to replace; 0: none.
-func (a *Arguments) IfVersion() (*int, *fault.Fault) {
-	text, raw, ok := a.Bare("if_version")
+// version reads the version that a change is to replace; 0: none.
+func (a *Arguments) version(name string) (*Version, *fault.Fault) {
+	text, raw, ok := a.Bare(name)
 	if !ok || text == "" {
 		return nil, nil
 	}
-	if text == "0" {
-		return new(int), nil
+	n, _, f := a.Count(name, math.MaxInt32)
+	if f != nil && text != "0" {
+		return nil, a.Wrong(name, "the number of a version, or 0 for no tool", raw)
 	}
-	n, _, f := a.Count("if_version", math.MaxInt32)
-	if f != nil {
-		return nil, a.Wrong("if_version", "the number of a version, or 0 for no tool", raw)
-	}
-	v := int(n)
+	v := Version(n)
 	return &v, nil
+}
+
+// A ToolArgument is a field of a struct of arguments: its name, its JSON Schema, and what it is for. The tags of the
+// field say it: arg, brief, more, max, schema, and hidden for what only help tells.
+type ToolArgument struct {
+	Name, schema     string
+	Brief            string // in tools/list, for what isn't plain from the name, and in help
+	More             string // in help alone
+	max              uint64
+	hidden, required bool
+}
+
+var (
+	readStructs  sync.Map // of reflect.Type: their []ToolArgument
+	typeOfSchema = map[reflect.Type]string{
+		reflect.TypeFor[string](): `"type":"string"`, reflect.TypeFor[*string](): `"type":"string"`, reflect.TypeFor[ToolName](): `"type":"string"`,
+		reflect.TypeFor[bool](): `"type":"boolean"`, reflect.TypeFor[Count](): `"type":"integer"`, reflect.TypeFor[Number](): `"type":"integer"`,
+		reflect.TypeFor[*Number](): `"type":"integer"`, reflect.TypeFor[*Version](): `"type":"integer"`, reflect.TypeFor[Record](): `"type":"object"`,
+		reflect.TypeFor[[]string](): `"type":"array","items":{"type":"string"}`, reflect.TypeFor[Records](): `"type":"array","items":{"type":"object"}`,
+	}
+)
+
+// ArgumentsOf returns the arguments that a struct is of.
+func ArgumentsOf(v any) []ToolArgument {
+	t := reflect.TypeOf(v)
+	if known, ok := readStructs.Load(t); ok {
+		return known.([]ToolArgument)
+	}
+	list := make([]ToolArgument, t.NumField())
+	for i := range list {
+		f := t.Field(i)
+		most, err := strconv.ParseUint(f.Tag.Get("max"), 10, 64)
+		if err != nil {
+			most = math.MaxInt32
+		}
+		list[i] = ToolArgument{
+			Name: f.Tag.Get("arg"), schema: cmp.Or(f.Tag.Get("schema"), typeOfSchema[f.Type]), Brief: f.Tag.Get("brief"),
+			More: strings.ReplaceAll(f.Tag.Get("more"), "{categories}", strings.Join(Categories(), ", ")),
+			max:  most, hidden: f.Tag.Get("hidden") != "", required: f.Type == reflect.TypeFor[ToolName](),
+		}
+	}
+	readStructs.Store(t, list)
+	return list
+}
+
+// NamesOf returns the names of the arguments that a struct is of.
+func NamesOf(v any) []string {
+	var names []string
+	for _, a := range ArgumentsOf(v) {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+// ReadInto reads a call's arguments into a struct of them.
+func ReadInto[A any](tool string, raw json.RawMessage) (in A, f *fault.Fault) {
+	a, f := Read(tool, raw, NamesOf(in)...)
+	if f == nil {
+		f = a.Into(&in)
+	}
+	return in, f
+}
+
+// Into reads arguments that were taken apart into a struct, which v points to.
+func (a *Arguments) Into(v any) (f *fault.Fault) {
+	to := reflect.ValueOf(v).Elem()
+	for i, arg := range ArgumentsOf(to.Interface()) {
+		if !arg.required && !a.Has(arg.Name) {
+			continue
+		}
+		switch to := to.Field(i).Addr().Interface().(type) {
+		case *string:
+			*to, _, f = a.Text(arg.Name)
+		case **string:
+			if s, ok, g := a.Text(arg.Name); ok {
+				*to = &s
+			} else {
+				f = g
+			}
+		case *ToolName:
+			var name string
+			name, f = a.ToolNamed()
+			*to = ToolName(name)
+		case *bool:
+			*to, f = a.Flag(arg.Name)
+		case *Count:
+			var n uint64
+			n, _, f = a.Count(arg.Name, arg.max)
+			*to = Count(n)
+		case *Number:
+			var n uint64
+			n, _, f = a.Number(arg.Name)
+			*to = Number(n)
+		case **Number:
+			n, ok, g := a.Number(arg.Name)
+			if f = g; ok {
+				*to = (*Number)(&n)
+			}
+		case **Version:
+			*to, f = a.version(arg.Name)
+		case *[]string:
+			*to, f = a.Texts(arg.Name)
+		case *json.RawMessage:
+			*to, _ = a.Any(arg.Name)
+		case *Record:
+			raw, _ := a.Any(arg.Name)
+			*to = Record(raw)
+		case *Records:
+			raw, _ := a.Any(arg.Name)
+			*to = Records(raw)
+		}
+		if f != nil {
+			return f
+		}
+	}
+	return nil
 }

@@ -16,50 +16,114 @@ import (
 type Tool struct {
 	Name, title, Description string
 	Example                  string // a correct call
-	Arguments                []ToolArgument
-	required                 string // the argument that has to be there
+	Arguments                any    // the zero value of their struct
 	output                   string // properties of the answer, of which none is required: clients hold failures to them, too
 	annotations              mcp.ToolAnnotations
 }
 
-// An ToolArgument of a fixed tool: its JSON Schema, and what it is for.
-type ToolArgument struct {
-	Name, schema string
-	Brief        string // in tools/list, for what isn't plain from the name, and in help
-	More         string // in help alone
-}
-
 var yes, no = true, false
 
-const (
-	aString     = `"type":"string"`
-	aNumber     = `"type":"integer"`
-	aBoolean    = `"type":"boolean"`
-	anObject    = `"type":"object"`
-	manyStrings = `"type":"array","items":{"type":"string"}`
-	manyObjects = `"type":"array","items":{"type":"object"}`
+// The types of arguments besides string, bool, []string (of capabilities), *string (also "" counts as given)
+// and [json.RawMessage] (any JSON, as it came).
+type (
+	ToolName string // an evolved tool's, which is required
+	Count    uint64 // positive, at most what its tag says; 0: not given
+	Number   uint64 // of an event, from 0
+	Version  int    // of a tool, or 0 for none
+	Record   json.RawMessage
+	Records  json.RawMessage
 )
+
+// EvolveArguments is what evolve takes.
+type EvolveArguments struct {
+	Name         *string         `arg:"name" more:"letters, digits, _ - and ., at most 64"`
+	Code         json.RawMessage `arg:"code" brief:"text, n => n * n, or JSON" more:"a PIF term: a string of the text form, or JSON such as {\"lam\":\"n\",\"body\":{\"mul\":[{\"var\":\"n\"},{\"var\":\"n\"}]}}"`
+	Description  *string         `arg:"description" more:"what the tool computes from its input"`
+	Capabilities []string        `arg:"capabilities" brief:"what it may act on, such as fs.read:./sandbox; call:NAME for a tool it calls" more:"within the grants that list shows"`
+	Examples     Records         `arg:"examples" brief:"tests: [{\"input\":3,\"expect\":9}]" more:"run first and kept for later versions"`
+	Run          Record          `arg:"run" brief:"run it at once: {\"input\":5}" more:"with the arguments of run"`
+	Tools        Records         `arg:"tools" brief:"several tools at once, each with name, code, …" more:"in place of all else, all or none; they may call one another. run beside it takes tool, too: which is run, else the first"`
+	IfVersion    *Version        `arg:"if_version" more:"the version this is to replace, 0 for none: else nothing is done"`
+	FromVersion  Count           `arg:"from_version" more:"in place of code: make this earlier version anew, as it was"`
+	As           json.RawMessage `arg:"as" schema:"\"type\":\"string\",\"enum\":[\"tool\",\"prompt\",\"resource\"]" more:"publish it as a prompt (its parameters are the arguments, it gives a text or [{role, text}]) or as a resource (run on null)"`
+	Strict       bool            `arg:"strict" more:"refuse code that isn't known to be free of type errors"`
+	Draft        bool            `arg:"draft" more:"make it though it has places that always fail"`
+	InputSchema  Record          `arg:"input_schema" more:"a JSON Schema of the arguments, narrower than the inferred one; every input must fit it"`
+}
+
+// RunArguments is what run takes.
+type RunArguments struct {
+	Code       json.RawMessage `arg:"code" more:"a PIF term: a string of the text form, or JSON; or a tool's name"`
+	Tool       *string         `arg:"tool" more:"a tool's name, in place of code"`
+	Input      json.RawMessage `arg:"input" brief:"data; several parameters as one object by their names" more:"JSON as it is, numbers exact"`
+	Version    Count           `arg:"version" more:"with tool, an earlier version of it"`
+	Plan       json.RawMessage `arg:"plan" schema:"\"type\":[\"boolean\",\"string\"]" more:"true: perform what only reads, and answer with the steps that would change something, as a plan; its name: do exactly that"`
+	Fresh      json.RawMessage `arg:"fresh" hidden:"plan"`
+	Resume     bool            `arg:"resume" hidden:"plan"`
+	Sealed     json.RawMessage `arg:"sealed" hidden:"flow"`
+	Background bool            `arg:"background" more:"answer at once with a task; it goes on though the client or the server ends"`
+	Task       string          `arg:"task" more:"in place of code: wait for the result of this task; call again until it is there"`
+	Cancel     bool            `arg:"cancel" more:"with task, end it"`
+	Drive      bool            `arg:"drive" more:"take a tool's continue steps here instead of handing each back"`
+	Rounds     Count           `arg:"rounds" more:"with drive, at most so many; 10,000 if left out"`
+	Step       Count           `arg:"step" more:"which step of a continued tool this is, from its next call"`
+	Result     string          `arg:"result" more:"in place of code: read on in a large result, as its next call says"`
+	From       *Number         `arg:"from" more:"with result, from this byte on"`
+	Steps      Count           `arg:"steps" max:"18446744073709551615" more:"budget of steps; 10,000,000 if left out"`
+	Memory     Count           `arg:"memory" max:"9223372036854775807" more:"budget of memory in bytes"`
+	InputAs    json.RawMessage `arg:"input_as" schema:"\"type\":\"string\",\"enum\":[\"data\",\"auto\",\"term\"]" more:"leave it out, for data; auto reads strings as JSON and evaluates terms, term is exactly a term: both round numbers"`
+}
+
+// ListArguments is what list takes.
+type ListArguments struct {
+	After *string `arg:"after" more:"go on after the tool of this name"`
+}
+
+// HelpArguments is what help takes.
+type HelpArguments struct {
+	Name     string `arg:"name" more:"an operation, operator, topic (recursion, errors), tool, kind of capability, or a word of another language (while)"`
+	Category string `arg:"category" more:"{categories}"`
+	Search   string `arg:"search" brief:"words: find operations of capabilities granted"`
+}
+
+// DescribeArguments is what describe takes.
+type DescribeArguments struct {
+	Name      ToolName `arg:"name"`
+	Version   Count    `arg:"version" more:"an earlier version; the current one if left out"`
+	Detail    bool     `arg:"detail" more:"all there is: hash, time, effects with their places, formulas of the cost, certificate"`
+	Canonical bool     `arg:"canonical" more:"the code as canonical JSON, too, as it is hashed and given by code_of"`
+}
+
+// HistoryArguments is what history takes.
+type HistoryArguments struct {
+	Name    ToolName `arg:"name"`
+	Version Count    `arg:"version" more:"in place of the list: what changed from this version to the current one"`
+	Limit   Count    `arg:"limit" max:"200" more:"at most so many; 20 if left out"`
+	Before  Number   `arg:"before" more:"go on with those before this seq"`
+}
+
+// JournalArguments is what journal takes.
+type JournalArguments struct {
+	Limit  Count   `arg:"limit" max:"1000" more:"at most so many; 50 if left out"`
+	Run    string  `arg:"run" more:"of this run only"`
+	Kind   string  `arg:"kind" brief:"effect, run, tool, policy or exactly, as effect.denied"`
+	Tool   string  `arg:"tool" more:"what became of this tool only; with the kind effect or run, what its runs did"`
+	Before Number  `arg:"before" more:"the newest before the event of this number"`
+	After  *Number `arg:"after" more:"the oldest after the event of this number"`
+}
+
+// RetireArguments is what retire takes.
+type RetireArguments struct {
+	Name      ToolName `arg:"name"`
+	IfVersion *Version `arg:"if_version" more:"only if this is its version"`
+}
 
 var Tools = []Tool{
 	{
 		Name: "evolve", title: "Make a tool",
 		Description: "Make a tool, or its next version, from PIF code; call it at once, by its name or with run. help evolve explains all arguments.",
 		Example:     `{"name":"evolve","arguments":{"name":"square","code":"n => n * n"}}`,
-		Arguments: []ToolArgument{
-			{"name", aString, "", "letters, digits, _ - and ., at most 64"},
-			{"code", "", "text, n => n * n, or JSON", `a PIF term: a string of the text form, or JSON such as {"lam":"n","body":{"mul":[{"var":"n"},{"var":"n"}]}}`},
-			{"description", aString, "", "what the tool computes from its input"},
-			{"capabilities", manyStrings, "what it may act on, such as fs.read:./sandbox; call:NAME for a tool it calls", "within the grants that list shows"},
-			{"examples", manyObjects, `tests: [{"input":3,"expect":9}]`, "run first and kept for later versions"},
-			{"run", anObject, `run it at once: {"input":5}`, "with the arguments of run"},
-			{"tools", manyObjects, "several tools at once, each with name, code, …", "in place of all else, all or none; they may call one another. run beside it takes tool, too: which is run, else the first"},
-			{"if_version", aNumber, "", "the version this is to replace, 0 for none: else nothing is done"},
-			{"from_version", aNumber, "", "in place of code: make this earlier version anew, as it was"},
-			{"as", `"type":"string","enum":["tool","prompt","resource"]`, "", "publish it as a prompt (its parameters are the arguments, it gives a text or [{role, text}]) or as a resource (run on null)"},
-			{"strict", aBoolean, "", "refuse code that isn't known to be free of type errors"},
-			{"draft", aBoolean, "", "make it though it has places that always fail"},
-			{"input_schema", anObject, "", "a JSON Schema of the arguments, narrower than the inferred one; every input must fit it"},
-		},
+		Arguments:   EvolveArguments{},
 		output: `"name":{"type":"string"},"version":{"type":"integer"},"state":{"type":"string"},"type":{"type":"string"},` +
 			`"notes":{"type":"array","items":{"type":"string"}},"next":{"type":"object"},"run":{"type":"object"},"error":{"type":"object"}`,
 		// A new version takes the old one's place.
@@ -69,24 +133,7 @@ var Tools = []Tool{
 		Name: "run", title: "Run a tool or a term",
 		Description: "Run an evolved tool, or PIF code, which alone can read and change nothing. Every run has budgets and ends. help run explains all arguments.",
 		Example:     `{"name":"run","arguments":{"code":"n => n * n","input":7}}`,
-		Arguments: []ToolArgument{
-			{"code", "", "", "a PIF term: a string of the text form, or JSON; or a tool's name"},
-			{"tool", aString, "", "a tool's name, in place of code"},
-			{"input", "", "data; several parameters as one object by their names", "JSON as it is, numbers exact"},
-			{"version", aNumber, "", "with tool, an earlier version of it"},
-			{"plan", `"type":["boolean","string"]`, "", "true: perform what only reads, and answer with the steps that would change something, as a plan; its name: do exactly that"},
-			{"background", aBoolean, "", "answer at once with a task; it goes on though the client or the server ends"},
-			{"task", aString, "", "in place of code: wait for the result of this task; call again until it is there"},
-			{"cancel", aBoolean, "", "with task, end it"},
-			{"drive", aBoolean, "", "take a tool's continue steps here instead of handing each back"},
-			{"rounds", aNumber, "", "with drive, at most so many; 10,000 if left out"},
-			{"step", aNumber, "", "which step of a continued tool this is, from its next call"},
-			{"result", aString, "", "in place of code: read on in a large result, as its next call says"},
-			{"from", aNumber, "", "with result, from this byte on"},
-			{"steps", aNumber, "", "budget of steps; 10,000,000 if left out"},
-			{"memory", aNumber, "", "budget of memory in bytes"},
-			{"input_as", `"type":"string","enum":["data","auto","term"]`, "", "leave it out, for data; auto reads strings as JSON and evaluates terms, term is exactly a term: both round numbers"},
-		},
+		Arguments:   RunArguments{},
 		// Also of every tool that runs something.
 		output: `"result":{},"type":{"type":"string"},"steps":{"type":"integer"},"notes":{"type":"array","items":{"type":"string"}},` +
 			`"next":{"type":"object"},"preview":{"type":"string"},"uri":{"type":"string"},"task":{"type":"string"},"error":{"type":"object"}`,
@@ -96,7 +143,7 @@ var Tools = []Tool{
 		Name: "list", title: "List the evolved tools",
 		Description: "List the evolved tools, and what is granted to tools.",
 		Example:     `{"name":"list","arguments":{}}`,
-		Arguments:   []ToolArgument{{"after", aString, "", "go on after the tool of this name"}},
+		Arguments:   ListArguments{},
 		output: `"tools":{"type":"array","items":{"type":"object"}},"grants":{"type":"array","items":{"type":"string"}},` +
 			`"total":{"type":"integer"},"next":{"type":"object"},"error":{"type":"object"}`,
 		annotations: pure(),
@@ -105,11 +152,7 @@ var Tools = []Tool{
 		Name: "help", title: "How to write PIF",
 		Description: "Explain PIF: all of it, a category, or one name.",
 		Example:     `{"name":"help","arguments":{"name":"recursion"}}`,
-		Arguments: []ToolArgument{
-			{"name", aString, "", "an operation, operator, topic (recursion, errors), tool, kind of capability, or a word of another language (while)"},
-			{"category", aString, "", strings.Join(Categories(), ", ")},
-			{"search", aString, "words: find operations of capabilities granted", ""},
-		},
+		Arguments:   HelpArguments{},
 		output: `"text":{"type":"string"},"categories":{"type":"array","items":{"type":"string"}},` +
 			`"operations":{"type":"array","items":{"type":"object"}},"error":{"type":"object"}`,
 		annotations: pure(),
@@ -118,13 +161,7 @@ var Tools = []Tool{
 		Name: "describe", title: "Show a tool",
 		Description: "Show an evolved tool: code, type, capabilities, examples, callers.",
 		Example:     `{"name":"describe","arguments":{"name":"square"}}`,
-		Arguments: []ToolArgument{
-			{"name", aString, "", ""},
-			{"version", aNumber, "", "an earlier version; the current one if left out"},
-			{"detail", aBoolean, "", "all there is: hash, time, effects with their places, formulas of the cost, certificate"},
-			{"canonical", aBoolean, "", "the code as canonical JSON, too, as it is hashed and given by code_of"},
-		},
-		required: "name",
+		Arguments:   DescribeArguments{},
 		output: `"name":{"type":"string"},"version":{"type":"integer"},"state":{"type":"string"},"description":{"type":"string"},` +
 			`"text":{"type":"string"},"code":{},"type":{"type":"string"},"next":{"type":"object"},"error":{"type":"object"}`,
 		annotations: pure(),
@@ -133,13 +170,7 @@ var Tools = []Tool{
 		Name: "history", title: "Show a tool's versions",
 		Description: "Show a tool's versions, newest first, or with version what changed since.",
 		Example:     `{"name":"history","arguments":{"name":"square"}}`,
-		Arguments: []ToolArgument{
-			{"name", aString, "", ""},
-			{"version", aNumber, "", "in place of the list: what changed from this version to the current one"},
-			{"limit", aNumber, "", "at most so many; 20 if left out"},
-			{"before", aNumber, "", "go on with those before this seq"},
-		},
-		required: "name",
+		Arguments:   HistoryArguments{},
 		output: `"name":{"type":"string"},"versions":{"type":"array","items":{"type":"object"}},"diff":{"type":"string"},` +
 			`"next":{"type":"object"},"error":{"type":"object"}`,
 		annotations: pure(),
@@ -148,14 +179,7 @@ var Tools = []Tool{
 		Name: "journal", title: "Show what happened",
 		Description: "Show recent events, newest last: tools evolved or refused, runs, effects asked for, denied or done.",
 		Example:     `{"name":"journal","arguments":{"limit":20,"kind":"effect"}}`,
-		Arguments: []ToolArgument{
-			{"limit", aNumber, "", "at most so many; 50 if left out"},
-			{"run", aString, "", "of this run only"},
-			{"kind", aString, "effect, run, tool, policy or exactly, as effect.denied", ""},
-			{"tool", aString, "", "what became of this tool only; with the kind effect or run, what its runs did"},
-			{"before", aNumber, "", "the newest before the event of this number"},
-			{"after", aNumber, "", "the oldest after the event of this number"},
-		},
+		Arguments:   JournalArguments{},
 		output:      `"events":{"type":"array","items":{"type":"object"}},"next":{"type":"object"},"error":{"type":"object"}`,
 		annotations: pure(),
 	},
@@ -163,11 +187,7 @@ var Tools = []Tool{
 		Name: "retire", title: "Retire a tool",
 		Description: "Take a tool off the list. Its history stays, and tools bound to it go on.",
 		Example:     `{"name":"retire","arguments":{"name":"square"}}`,
-		Arguments: []ToolArgument{
-			{"name", aString, "", ""},
-			{"if_version", aNumber, "", "only if this is its version"},
-		},
-		required: "name",
+		Arguments:   RetireArguments{},
 		output: `"name":{"type":"string"},"version":{"type":"integer"},"callers":{"type":"array","items":{"type":"string"}},` +
 			`"next":{"type":"object"},"error":{"type":"object"}`,
 		// A second call finds no tool any more, and changes nothing.
@@ -177,9 +197,12 @@ var Tools = []Tool{
 
 // input is the JSON Schema of a tool's arguments.
 func (t *Tool) input() json.RawMessage {
-	b := []byte(`{"type":"object","properties":{`)
-	for i, a := range t.Arguments {
-		if i > 0 {
+	b, required := []byte(`{"type":"object","properties":{`), ""
+	for _, a := range ArgumentsOf(t.Arguments) {
+		if a.hidden {
+			continue
+		}
+		if b[len(b)-1] != '{' {
 			b = append(b, ',')
 		}
 		schema := a.schema
@@ -188,12 +211,11 @@ func (t *Tool) input() json.RawMessage {
 			schema = strings.TrimPrefix(schema+`,"description":`+string(brief), ",")
 		}
 		b = fmt.Appendf(b, "%q:{%s}", a.Name, schema)
+		if a.required {
+			required = fmt.Sprintf(`,"required":[%q]`, a.Name)
+		}
 	}
-	b = append(b, '}')
-	if t.required != "" {
-		b = fmt.Appendf(b, `,"required":[%q]`, t.required)
-	}
-	return append(b, '}')
+	return append(b, "}"+required+"}"...)
 }
 
 // pure annotates what changes nothing and reaches nothing.
