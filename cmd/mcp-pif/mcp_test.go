@@ -68,7 +68,7 @@ func TestMCPCommands(t *testing.T) {
 	w.fails([]string{"mcp", "add", "third", "--", "docker", "run", "image:latest"}, "by its digest")
 	w.fails([]string{"mcp", "add", "third", "http://example.com/mcp"}, "without encryption")
 	w.fails([]string{"mcp", "add", "third", "--network", "https://example.com/x", "--", w.self}, "--network", "is no origin")
-	w.prints([]string{"mcp", "list"}, "second", "up", "0 accepted", "ok")
+	w.prints([]string{"mcp", "list"}, "SERVER", "second", "up", "ok")
 	w.prints([]string{"mcp", "show", "second", "echo"}, "words of the server second, not of this program", "takes")
 	w.fails([]string{"mcp", "show", "second", "ecko"}, "has no tool ecko", "echo")
 	w.prints([]string{"mcp", "try", "second"}, "echo")

@@ -21,6 +21,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/internal/jsonvalue"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -60,7 +61,7 @@ func (s *Settings) Check() error {
 		name       string
 		n          *int
 		usual, max int
-	}{{"in", &s.In, defaultIn, maxIn}, {"out", &s.Out, defaultOut, maxOut}, {"tries", &s.Tries, 1, maxTries}} {
+	}{{"in", &s.In, defaultIn, maxIn}, {"out", &s.Out, defaultOut, maxOut}, {"tries", &s.Tries, maxTries, maxTries}} {
 		if *n.n == 0 {
 			*n.n = n.usual
 		}
@@ -99,20 +100,42 @@ func ParseSettings(b []byte) (s Settings, err error) {
 }
 
 type extractArgs struct {
-	Text  string  `pif:"text" doc:"the text that the data are in"`
-	As    string  `pif:"as" doc:"the type of the data, written as types are: {total: num, due: string | unit}; or a JSON Schema as text. A literal types the call"`
-	Ask   *string `pif:"ask" doc:"what is wanted of the text, in words of yours and never of the text's"`
-	Quote *bool   `pif:"quote" doc:"true: each string has to stand in the text"`
-	Need  *bool   `pif:"need" doc:"true: the answer is the value alone, and nothing found is a failure"`
+	Text     string    `pif:"text" doc:"the text that the data are in; empty where parts have them"`
+	Parts    []part    `pif:"parts,optional" doc:"what they are in besides text: images, recordings and texts, as MCP servers give them"`
+	As       string    `pif:"as" doc:"the type of the data, written as types are: {total: num, due: string | unit}; or a JSON Schema as text. A literal types the call"`
+	Ask      *string   `pif:"ask" doc:"what is wanted of the text, in words of yours and never of the text's"`
+	Examples []example `pif:"examples,optional" doc:"texts with what is in them: {text, value}, without value where there is nothing; at most 20"`
+	Quote    *bool     `pif:"quote" doc:"true: each string has to stand in the text"`
+	Need     *bool     `pif:"need" doc:"true: the answer is the value alone, and nothing found is a failure"`
 }
 
-// maxAsk is the bytes of what is asked.
-const maxAsk = 4 << 10
+// A part is one of the parts of an answer of an MCP server.
+type part struct {
+	Type string  `pif:"type"`
+	Text *string `pif:"text"`
+	Mime *string `pif:"mime"`
+	Data *string `pif:"data" doc:"in base64"`
+	Name *string `pif:"name"`
+	URI  *string `pif:"uri"`
+}
+
+// An example is a text with what is in it.
+type example struct {
+	Text  string      `pif:"text"`
+	Value value.Value `pif:"value,optional"`
+}
+
+// maxAsk is the bytes of what is asked, and maxExamples how many examples there may be.
+const maxAsk, maxExamples = 4 << 10, 20
 
 // extract performs model.extract.
 func (e *endpoint) extract(ctx context.Context, a extractArgs) (value.Value, error) {
 	q := question{text: a.Text, quote: a.Quote != nil && *a.Quote}
-	var err error
+	size, err := q.add(a.Parts)
+	if err != nil {
+		return nil, err
+	}
+	size += len(q.text)
 	if q.want, err = caps.ParseWanted(a.As); err != nil {
 		return nil, sdk.Fail("invalid", "as is no type of data: %s", err).
 			WithHint(`Write as in {total: num, due: string | unit}; a list has at most 100 items there, and a string one line of at most 200 characters. A JSON Schema as text says other bounds.`)
@@ -120,9 +143,27 @@ func (e *endpoint) extract(ctx context.Context, a extractArgs) (value.Value, err
 	if a.Ask != nil {
 		q.ask = *a.Ask
 	}
-	if len(q.ask) > maxAsk || len(q.text) > e.settings.In {
-		return nil, sdk.Fail("too_large", "ask has %d bytes and text %d; at most %d and %d are allowed", len(q.ask), len(q.text), maxAsk, e.settings.In).
+	for i, x := range a.Examples {
+		answer := value.Value(value.Unit{})
+		if x.Value != nil {
+			answer = q.want.Type.Integers(value.Force(x.Value))
+			if why := q.want.Misfit(answer); why != "" {
+				return nil, sdk.Fail("invalid", "the value of example %d isn't of the type in as: %s", i, why)
+			}
+		}
+		text, err := jsonvalue.Write(&value.Record{Fields: []value.Field{{Key: "found", Value: value.Bool(x.Value != nil)}, {Key: "value", Value: answer}}})
+		if err != nil {
+			return nil, sdk.Fail("invalid", "the value of example %d has no JSON", i)
+		}
+		q.examples = append(q.examples, message{Role: "user", Content: x.Text}, message{Role: "assistant", Content: text})
+		size += len(x.Text) + len(text)
+	}
+	if len(q.ask) > maxAsk || size > e.settings.In {
+		return nil, sdk.Fail("too_large", "ask has %d bytes and text, with its parts and examples, %d; at most %d and %d are allowed", len(q.ask), size, maxAsk, e.settings.In).
 			WithHint("Give it a part of the text.")
+	}
+	if len(a.Examples) > maxExamples {
+		return nil, sdk.Fail("too_large", "there are %d examples; at most %d are allowed", len(a.Examples), maxExamples)
 	}
 	need := a.Need != nil && *a.Need
 	for tries := 1; ; tries++ {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -84,7 +85,7 @@ func (s *scripted) extract(t *testing.T, more func(*Settings), args map[string]v
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	r := &value.Record{}
-	for _, key := range []string{"as", "ask", "need", "quote", "text"} { // in order
+	for _, key := range []string{"as", "ask", "examples", "need", "parts", "quote", "text"} { // in order
 		if v := args[key]; v != nil {
 			r.Fields = append(r.Fields, value.Field{Key: key, Value: v})
 		}
@@ -191,7 +192,7 @@ func TestExtract(t *testing.T) {
 				})
 				args := bill(test.as)
 				args["need"], args["quote"] = value.Bool(test.need), value.Bool(test.quote)
-				got, err := s.extract(t, nil, args)
+				got, err := s.extract(t, func(s *Settings) { s.Tries = 1 }, args)
 				if test.code == "" {
 					if err != nil || got != test.want {
 						t.Errorf("it gives %s, %v; want %s", got, err, test.want)
@@ -229,6 +230,67 @@ func endless(w http.ResponseWriter, _ request) {
 		if _, err := io.WriteString(w, strings.Repeat(" ", 1<<16)); err != nil {
 			return
 		}
+	}
+}
+
+// UnmarshalJSON reads a message as endpoints do.
+func (m *message) UnmarshalJSON(b []byte) error {
+	var in struct {
+		Role    string
+		Content any
+	}
+	err := json.Unmarshal(b, &in)
+	m.Role = in.Role
+	switch content := in.Content.(type) {
+	case string:
+		m.Content = content
+	case []any:
+		for _, part := range content {
+			m.Parts = append(m.Parts, part.(map[string]any))
+		}
+	}
+	return err
+}
+
+// Images, recordings and texts are parts of the last message, examples are turns before it, and
+// what isn't of the type or no base64 is refused before anything is sent.
+func TestPartsAndExamples(t *testing.T) {
+	t.Parallel()
+	s := newScripted(t, said(`{"found":true,"value":"seven"}`))
+	list := func(text string) value.Value {
+		v, ok := jsonvalue.Read(text)
+		if !ok {
+			t.Fatal(text)
+		}
+		return v
+	}
+	args := map[string]value.Value{
+		"in": value.Str("small"), "as": value.Str("string"), "quote": value.Bool(true), "text": value.Str(""),
+		"parts":    list(`[{"type":"image","mime":"image/png","data":"AAEC"},{"type":"resource","text":"seven birds","uri":"x:y"},{"type":"audio","mime":"audio/wav","data":"AA=="}]`),
+		"examples": list(`[{"text":"two cats","value":"two"},{"text":"none"}]`),
+	}
+	if got, err := s.extract(t, nil, args); err != nil || got != `{"found":true,"value":"seven"}` {
+		t.Fatal(got, err)
+	}
+	sent, _ := json.Marshal(s.asked[0].Messages[1:])
+	want := `[{"content":"two cats","role":"user"},{"content":"{\"found\":true,\"value\":\"two\"}","role":"assistant"},{"content":"none","role":"user"},{"content":"{\"found\":false,\"value\":null}","role":"assistant"},` +
+		`{"content":[{"image_url":{"url":"data:image/png;base64,AAEC"},"type":"image_url"},{"text":"seven birds","type":"text"},{"input_audio":{"data":"AA==","format":"wav"},"type":"input_audio"}],"role":"user"}]`
+	if string(sent) != want {
+		t.Errorf("it was sent %s", sent)
+	}
+	for key, wrong := range map[string]string{
+		"parts":    `[{"type":"image","mime":"image/png;x=\",","data":"AAEC"}]`,
+		"examples": `[{"text":"two cats","value":2}]`,
+	} {
+		one := maps.Clone(args)
+		one[key] = list(wrong)
+		if got, err := s.extract(t, nil, one); err == nil || len(s.asked) != 1 {
+			t.Errorf("%s: %s, asked %d times", wrong, got, len(s.asked))
+		}
+	}
+	args["parts"] = list(`[{"type":"image","mime":"image/png","data":"not base64"}]`)
+	if _, err := s.extract(t, nil, args); err == nil || strings.Contains(err.Error(), "not base64") || len(s.asked) != 1 {
+		t.Error(err)
 	}
 }
 

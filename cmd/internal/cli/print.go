@@ -190,7 +190,7 @@ var stateColors = map[string]lipgloss.Style{}
 func init() {
 	for color, words := range map[string]string{
 		"2": "✓ ready ok on answers identical yes",
-		"1": "✗ blocked fails failed denied refused different broken no missing changed",
+		"1": "✗ blocked fails failed denied refused: refused different broken no missing changed",
 		"3": "asking waits incomplete running impossible",
 		"8": "retired - off",
 	} {

@@ -166,13 +166,15 @@ func printServers(out io.Writer, states []serverState) {
 		fmt.Fprintln(out, "no servers; 'mcp-pif mcp add NAME -- COMMAND…' or 'mcp-pif mcp add NAME URL' adds one")
 		return
 	}
+	var rows [][]string
 	for _, s := range states {
 		state := "ok"
 		if s.Problem != "" {
-			state = "REFUSED: " + s.Problem
+			state = "refused: " + s.Problem
 		}
-		fmt.Fprintf(out, "%-14s %3d tools, %d accepted  %s  %s\n", s.Name, s.Tools, s.Accepted, lock.Shown(s.Pinned, 100), state)
+		rows = append(rows, []string{s.Name, fmt.Sprint(s.Tools), fmt.Sprint(s.Accepted), state, lock.Shown(s.Pinned, 100)})
 	}
+	cli.PrintTable(out, []string{"SERVER", "TOOLS", "ACCEPTED", "STATE", "PINNED TO"}, rows)
 }
 
 func newMCPShow() *cobra.Command {

@@ -51,8 +51,10 @@ its go.sum is copied, so that nothing is downloaded that isn't there.`,
 			}
 			out := cmd.OutOrStdout()
 			fmt.Fprintf(out, "wrote the plugin %s to %s; next:\n\n  cd %s\n", args[0], dir, dir)
-			if replace == "" {
+			if replace == "" && released.MatchString(cli.Version()) {
 				fmt.Fprintf(out, "  go get %s@latest\n", modulePath)
+			} else if replace == "" {
+				fmt.Fprintf(out, "  go mod edit -replace %s=CLONE && go mod tidy    # CLONE: your clone of mcp-pif; this program is of no release\n", modulePath)
 			}
 			fmt.Fprintf(out, "  go test ./...\n  CGO_ENABLED=0 go build -o %[1]s .\n  mcp-pif plugin test ./%[1]s --fixtures fixtures.json\n  mcp-pif plugin add ./%[1]s\n", args[0])
 			return nil

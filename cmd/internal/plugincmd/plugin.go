@@ -274,14 +274,17 @@ func printStates(cmd *cobra.Command, states []pluginState, asJSON bool) error {
 	}
 	if len(states) == 0 {
 		fmt.Fprintln(out, "no plugins; 'mcp-pif plugin add' adds one, 'mcp-pif plugin new' makes one")
+		return nil
 	}
+	var rows [][]string
 	for _, s := range states {
 		state := "ok"
 		if s.Problem != "" {
-			state = "REFUSED: " + s.Problem
+			state = "refused: " + s.Problem
 		}
-		fmt.Fprintf(out, "%-12s %-10s %s  %s\n", s.Name, lock.Shown(s.Version, 30), lock.Shown(s.Manifest.Doc, 60), state)
+		rows = append(rows, []string{s.Name, lock.Shown(s.Version, 30), state, lock.Shown(s.Manifest.Doc, 60)})
 	}
+	cli.PrintTable(out, []string{"PLUGIN", "VERSION", "STATE", "DESCRIPTION"}, rows)
 	return nil
 }
 
