@@ -6,9 +6,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -474,5 +477,51 @@ func TestUpstreamIdentity(t *testing.T) {
 		if b, _ := app.IdentityOf("a", nil, policy, mcplock.Inherited{}); a != b {
 			t.Errorf("%s makes another grant", text)
 		}
+	}
+}
+
+// actsElsewhere has effects of what isn't this server's: a model's, an MCP server's, an interpreter's; and of what
+// never answers the same.
+const actsElsewhere = `i => let t = !clock.now({}) in let r = !random.seed({}) in let e = !env.get({default: "C"}) in
+  let m = try(!model.extract({text: i, as: "{n: num}"})) in
+  let u = try(!up.note({line: i})) in
+  let s = try(!proc.start({})) in
+  let w = has(s, "ok") ? try(!proc.send({session: s.ok, text: "print(6 * 7)\n"})) : s in
+  let o = has(w, "ok") ? try(!proc.read({session: s.ok, pattern: "42", wait: 600000})) : w in
+  let both = par(try(!up.note({line: i ++ "+"})), try(!model.extract({text: i ++ "+", as: "{n: num}"}))) in
+  [i, r == r, t.rfc3339 == t.rfc3339, e, map(x => has(x, "ok"), [m, u, s, w, o]), map(x => has(x, "ok"), both)]`
+
+// TestTasksSurviveKillElsewhere: as TestTasksSurviveKill, with effects of a model, an MCP server and an interpreter.
+func TestTasksSurviveKillElsewhere(t *testing.T) {
+	t.Parallel()
+	requireProc(t)
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"finish_reason": "stop", "message": map[string]any{"content": `{"found":true,"value":{"n":7}}`}}}})
+	}))
+	t.Cleanup(endpoint.Close)
+	// task.created, run.started, ten requests with their outcomes, run.ended
+	for _, at := range killedAt(23, []int{10, -14, 20}) {
+		t.Run(strconv.Itoa(at), func(t *testing.T) {
+			served, w := newServedWorld(t), newTasksWorld(t)
+			w.state = served.state
+			w.more = []string{
+				"--task-timeout=30m", "--cap", "clock:utc", "--cap", "random:seed", "--cap", "env:LANG", "--cap", "up.note", "--cap", "model:small",
+				"--model", "small=" + endpoint.URL + "/v1,model=m", "--cap", capPython, "--proc", mapsPython,
+			}
+			w.survives(t, at, actsElsewhere, []string{"clock:utc", "random:seed", "env:LANG", "up.note", "model:small", "proc:python3"}, func(input, result string, unknown int) {
+				done := 0
+				for _, line := range []string{input, input + "+"} {
+					times := strings.Count(served.acted(), "note "+line+"\n")
+					if done += times; times > 1 {
+						t.Errorf("%s was noted %d times", line, times)
+					}
+				}
+				t.Logf("%d notes, %d unknown: %s", done, unknown, result)
+				if done+unknown < 2 {
+					t.Errorf("of the two notes %d were made, and of %d it is said that nobody knows: %s", done, unknown, result)
+				}
+			})
+		})
 	}
 }

@@ -71,6 +71,7 @@ func kill() {
 // A tasksWorld is what tasks act on: a folder, keys, and a server that counts.
 type tasksWorld struct {
 	dir, state string
+	more       []string // flags
 	web        *httptest.Server
 	mu         sync.Mutex
 	posts      map[string]int
@@ -122,7 +123,7 @@ func (w *tasksWorld) serves(t *testing.T) *process {
 }
 
 func (w *tasksWorld) flags() []string {
-	return []string{"--profile", "p", "--cap", "fs:./box", "--cap", "kv:n/**", "--cap", "fetch:" + w.web.URL, "--cap", "ask"}
+	return append([]string{"--profile", "p", "--cap", "fs:./box", "--cap", "kv:n/**", "--cap", "fetch:" + w.web.URL, "--cap", "ask"}, w.more...)
 }
 
 // diesAt starts one that kills itself at an event, has it do a call, and waits for its end. It may
@@ -181,58 +182,11 @@ func (p *process) ended(id string) toolReply {
 // under way the program is told that nobody knows.
 func TestTasksSurviveKill(t *testing.T) {
 	t.Parallel()
-	const events = 21 // task.created, run.started, nine requests with their outcomes, run.ended
-	points, each := []int{}, 1
-	for n := 1; n <= events; n++ {
-		points = append(points, n, -n)
-	}
-	if full() {
-		each = 5 // 210 tasks
-	} else {
-		points = []int{1, 3, -4, 5, 6, -6, 9, -10, 12, 14, -16, 20}
-	}
-	for _, at := range points {
+	few := []int{1, 3, -4, 5, 6, -6, 9, -10, 12, 14, -16, 20}
+	for _, at := range killedAt(21, few) { // task.created, run.started, nine requests with their outcomes, run.ended
 		t.Run(strconv.Itoa(at), func(t *testing.T) {
 			w := newTasksWorld(t)
-			code := fmt.Sprintf(acts, w.web.URL, w.web.URL)
-			capabilities := []string{"fs:./box", "kv:n/**", "fetch:" + w.web.URL}
-			first := w.serves(t)
-			first.makes("acts", code, capabilities...)
-			first.in.Close()
-			if err := first.wait(); err != nil {
-				t.Fatal(err)
-			}
-			for n := range each {
-				w.diesAt(t, at, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run","arguments":{"tool":"acts","input":"i%d","background":true}}}`, n))
-			}
-			p := w.serves(t)
-			list := w.listed(t).Tasks
-			if len(list) == 0 && at != -1 {
-				t.Fatal("no task is on record")
-			}
-			for _, task := range list {
-				var input string
-				if err := json.Unmarshal([]byte(task.Input), &input); err != nil {
-					t.Fatal(err)
-				}
-				r := p.ended(task.Task)
-				if r.IsError {
-					t.Fatalf("%s ended with %s", task.Task, r.Content[0].Text)
-				}
-				out, err := w.command("mcp-pif", "replay", task.Task, "--profile", "p", "--json").Output()
-				var replayed struct {
-					Verdict string
-					Answer  struct{ Result json.RawMessage }
-				}
-				if err != nil || json.Unmarshal(out, &replayed) != nil || replayed.Verdict != "identical" || string(replayed.Answer.Result) != r.Content[0].Text {
-					t.Errorf("the answer is %s, and the replay: %v %s", r.Content[0].Text, err, out)
-				}
-				var result []json.RawMessage
-				if err := json.Unmarshal(replayed.Answer.Result, &result); err != nil || len(result) != 4 || string(result[0]) != strconv.Quote(input) {
-					t.Fatalf("the result is %s", replayed.Answer.Result)
-				}
-				events, _ := w.command("mcp-pif", "journal", "export", "--run", task.Task, "--profile", "p").Output()
-				unknown := strings.Count(string(events), `"kind":"outcome_unknown"`)
+			w.survives(t, at, fmt.Sprintf(acts, w.web.URL, w.web.URL), []string{"fs:./box", "kv:n/**", "fetch:" + w.web.URL}, func(input, result string, unknown int) {
 				done := 0
 				for _, one := range []string{input, input + "+"} {
 					for what, times := range map[string]int{"posted": w.posted(one), "appended": w.appended(t, one)} {
@@ -244,8 +198,69 @@ func TestTasksSurviveKill(t *testing.T) {
 				if done+unknown < 4 {
 					t.Errorf("of the four that happen once %d happened, and of %d it is said that nobody knows: %s", done, unknown, result)
 				}
-			}
+			})
 		})
+	}
+}
+
+// killedAt is the events of a run at which its server is killed, before and after each is on record; few are enough
+// without full counts.
+func killedAt(events int, few []int) (points []int) {
+	if !full() {
+		return few
+	}
+	for n := 1; n <= events; n++ {
+		points = append(points, n, -n)
+	}
+	return points
+}
+
+// survives has a tool run as a task whose server is killed at an event, five times in full counts. Each ends with
+// the answer that its replay gives, a list that begins with the input; check is told it, and of how many effects it
+// is said that nobody knows.
+func (w *tasksWorld) survives(t *testing.T, at int, code string, capabilities []string, check func(input, result string, unknown int)) {
+	t.Helper()
+	first := w.serves(t)
+	first.makes("acts", code, capabilities...)
+	first.in.Close()
+	if err := first.wait(); err != nil {
+		t.Fatal(err)
+	}
+	each := 1
+	if full() {
+		each = 5 // 210 tasks in all
+	}
+	for n := range each {
+		w.diesAt(t, at, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run","arguments":{"tool":"acts","input":"i%d","background":true}}}`, n))
+	}
+	p := w.serves(t)
+	list := w.listed(t).Tasks
+	if len(list) == 0 && at != -1 {
+		t.Fatal("no task is on record")
+	}
+	for _, task := range list {
+		var input string
+		if err := json.Unmarshal([]byte(task.Input), &input); err != nil {
+			t.Fatal(err)
+		}
+		r := p.ended(task.Task)
+		if r.IsError {
+			t.Fatalf("%s ended with %s", task.Task, r.Content[0].Text)
+		}
+		out, err := w.command("mcp-pif", "replay", task.Task, "--profile", "p", "--json").Output()
+		var replayed struct {
+			Verdict string
+			Answer  struct{ Result json.RawMessage }
+		}
+		if err != nil || json.Unmarshal(out, &replayed) != nil || replayed.Verdict != "identical" || string(replayed.Answer.Result) != r.Content[0].Text {
+			t.Errorf("the answer is %s, and the replay: %v %s", r.Content[0].Text, err, out)
+		}
+		var result []json.RawMessage
+		if err := json.Unmarshal(replayed.Answer.Result, &result); err != nil || len(result) == 0 || string(result[0]) != strconv.Quote(input) {
+			t.Fatalf("the result is %s", replayed.Answer.Result)
+		}
+		events, _ := w.command("mcp-pif", "journal", "export", "--run", task.Task, "--profile", "p").Output()
+		check(input, string(replayed.Answer.Result), strings.Count(string(events), `"kind":"outcome_unknown"`))
 	}
 }
 
