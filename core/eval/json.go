@@ -76,14 +76,19 @@ func (m *Machine) nativeToJSON(in *code.Instr) (done, stop bool) {
 	if m.spend(prim.WriteCost(uint64(len(w.to)-w.longer), w.parts) + w.extra) {
 		return true, true
 	}
-	n := len(w.to)
-	runes := utf8.RuneCount(w.to)
-	words := strWords(n)
-	clear(w.to[n : words*8-16])
-	p := m.alloc(words)
-	*m.at(p), *m.at(p + 8) = header(kStr, words), word(n)|word(runes)<<32
-	*m.reg(in.A) = p | tagBox
+	*m.reg(in.A) = m.keepText(w.to)
 	return true, false
+}
+
+// keepText makes a string of a text that was written where it is to be, in a slice of
+// what is free there.
+func (m *Machine) keepText(text []byte) word {
+	n := len(text)
+	words := strWords(n)
+	clear(text[n : words*8-16])
+	p := m.alloc(words)
+	*m.at(p), *m.at(p + 8) = header(kStr, words), word(n)|word(utf8.RuneCount(text))<<32
+	return p | tagBox
 }
 
 // room reports whether so many bytes fit.

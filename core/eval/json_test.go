@@ -70,6 +70,48 @@ func TestJSONInOnePass(t *testing.T) {
 	stressedNot()
 }
 
+// TestCSVInOnePass: lines are read and written in the heap as the rows do it.
+func TestCSVInOnePass(t *testing.T) {
+	codes := []string{
+		`s => parse_csv(s)`, `s => to_csv(parse_csv(s))`, `s => try(parse_csv(s))`, `s => try(to_csv(map(r => {...r, n: length(r), on: true, no: null}, parse_csv(s))))`,
+		`s => to_csv(map(r => put(r, "b", [1.5, 12345678901234567890, -7, s, "", null][length(to_text(r)) % 6]), parse_csv(s)))`,
+		`s => to_csv([...parse_csv(s), {a: 1}])`, `s => to_csv(reverse(parse_csv(s ++ s)))`,
+	}
+	for seed := range full(8_000, 600) {
+		r := rand.New(rand.NewPCG(uint64(seed), 12))
+		columns := 1 + r.IntN(4)
+		var text strings.Builder
+		for range r.IntN(1 + r.IntN(80)) {
+			for k := range columns {
+				if k > 0 {
+					text.WriteByte(',')
+				}
+				text.WriteString([]string{"", "a", "b", "name", "é", " x", `"a,b"`, `"a ""b"""`, `"""` + "\n" + `"`, `""`, "12", strings.Repeat("long ", r.IntN(9))}[r.IntN(12)])
+				if r.IntN(400) == 0 {
+					text.WriteString([]string{",", `"`, "\r", "\n"}[r.IntN(4)])
+				}
+			}
+			text.WriteString([]string{"\n", "\n", "\n", "\n", "\n", "\n\n", "\r\n"}[r.IntN(7-r.IntN(2))])
+			if text.Len() < 40 {
+				// names that differ, mostly
+				text.Reset()
+				text.WriteString([]string{"a,b,c,d", "b,a,d,c", "d,c,é,a", "a,a,b,c"}[r.IntN(20)/6][:2*columns-1] + "\n")
+			}
+		}
+		tr := trial{code: fmt.Sprintf(`{"app":[%s,%s]}`, mustCompileText(t, codes[r.IntN(len(codes))]).Canonical(), quoteJSON(strings.ToValidUTF8(text.String(), "?"))), input: "null"}
+		if tr.slice = uint64(r.IntN(3) * 40); r.IntN(4) == 0 {
+			tr.budgets = core.Budgets{Steps: uint64(1 + r.IntN(900))}
+		}
+		if seed%3 == 0 {
+			stressed(t, seed%2 == 0)
+		} else {
+			stressedNot()
+		}
+		tr.check(t)
+	}
+	stressedNot()
+}
+
 func quoteJSON(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

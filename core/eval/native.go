@@ -31,6 +31,8 @@ var natives = func() []func(m *Machine, in *code.Instr) (done, stop bool) {
 		"to_text":     (*Machine).nativeToText,
 		"to_json":     (*Machine).nativeToJSON,
 		"parse_json":  (*Machine).nativeParseJSON,
+		"to_csv":      (*Machine).nativeToCSV,
+		"parse_csv":   (*Machine).nativeParseCSV,
 		"parse_int":   (*Machine).nativeParseInt,
 		"join":        (*Machine).nativeJoin,
 		"split":       (*Machine).nativeSplit,

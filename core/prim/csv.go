@@ -160,7 +160,7 @@ func toCSV(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 				return nil, notRecord(i, item)
 			}
 			i++
-			if !m.Spend(uint64(1 + len(r.Fields)/4)) {
+			if !m.Spend(CSVRecordCost(len(r.Fields))) {
 				return nil, OutOfFuel(m.Left)
 			}
 			for _, f := range r.Fields {
@@ -214,6 +214,12 @@ type csvWriter struct {
 	fault *fault.Fault
 	spare uint64 // bytes that weren't charged yet
 }
+
+// CSVCost returns what writing so many bytes by so many writes takes.
+func CSVCost(bytes, writes int) uint64 { return uint64(bytes+32*writes) / (8 * perStep) }
+
+// CSVRecordCost returns what finding the keys of a record takes.
+func CSVRecordCost(fields int) uint64 { return uint64(1 + fields/4) }
 
 func (w *csvWriter) text(s string) {
 	if w.fault != nil {
