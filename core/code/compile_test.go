@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/code"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
 	"github.com/mcp-pif/mcp-pif/core/parse"
@@ -152,6 +153,41 @@ var shapes = map[string]string{
 	"a try before a call":            `{"app":[{"self":true},{"if":{"cond":{"has":[{"try":{"div":[1,{"var":"in"}]}},"ok"]},"then":{"var":"in"},"else":0}}]}`,
 	"a try of a call":                `{"try":{"fold":[{"lam":"p","body":{"app":[{"self":true},{"div":[{"fst":{"var":"p"}},{"snd":{"var":"p"}}]}]}},{"var":"in"},[2,1,0]]}}`,
 	"dead code":                      `{"if":{"cond":true,"then":{"if":{"cond":{"not":false},"then":{"var":"no"},"else":[{"var":"in"}]}},"else":{"app":[{"var":"in"},1]}}}`,
+}
+
+// written are shapes in the text form.
+var written = map[string]string{
+	"halves of a pair that call one another": `let p = ((p, n, a) => if n < 1 then a else (snd(p))(p, n - 1, a + n), (p, n, a) => if n < 1 then [a] else (fst(p))(p, n - 1, a + 1)) in
+	  [(fst(p))(p, inp, 0), (snd(p))(p, inp, inp), map(x => (fst(p))(p, x, x), [1, 2])]`,
+	"halves with arguments in another order": `let p = ((p, a, b) => if a < 1 then (a, b) else (snd(p))(p, b - 1, a - 1), (p, b, a) => if b < 1 then [a, b] else (fst(p))(p, a - 1, b)) in (fst(p))(p, inp, 7)`,
+	"halves that are given more or fewer":    `let p = ((p, n) => if n < 1 then (x => x + n) else (snd(p))(p, n - 1), (p, n, m) => n + m) in [(fst(p))(p, inp), (fst(p))(p, 0, 5)]`,
+	"halves of several lengths":              `let p = ((p, n) => if n < 1 then 0 else (snd(p))(p, n - 1, 2), (p, n, m) => if n < 1 then m else (fst(p))(p, n - m)) in (fst(p))(p, inp) + (snd(p))(p, inp, 1)`,
+	"a pair of functions that is seen":       `let p = ((p, n) => n + 1, (p, n) => if n < 1 then p else (fst(p))(p, n)) in [(fst(p))(p, inp), (snd(p))(p, 0)]`,
+	"a pair of functions that see more":      `let k = inp in let p = ((p, n) => if n < 1 then k else (snd(p))(p, n - 1), (p, n) => (fst(p))(p, n - 1)) in (fst(p))(p, 5)`,
+	"the larger of two":                      `[max(inp, 4), min(inp, 4), max(inp, "s"), max(2, max(inp, 1.5)), (x => max(x, inp))(9), fold((a, x) => max(a, min(x, inp)), inp, [3, 1, 5])]`,
+	"the larger of two or none":              `[max([inp]), try(max([])), max([inp, inp]), if max(inp, 1) > 2 then 1 else 2]`,
+	"comparisons of all kinds":               `map(x => [if compare(x, inp) < 0 then 1 else 2, if compare(inp, x) >= 0 then 1 else 2, if 0 < compare(x, inp) then 1 else 2, compare(x, inp) <= 0, if compare(x, inp) == 0 then 1 else 2], [inp, 3, 2, 4])`,
+	"a reversed list and none":               `[reverse([inp, 2, 3]), fold((a, x) => cons(x, a), inp, [1, 2, 3]), reverse(range(0, 70)), fold((a, x) => cons(inp, a), range(0, 40), [1, 2])]`,
+	"cons on one way only":                   `fold((a, x) => if x == inp then a else cons(x, a), [], [1, 3, 2, 3])`,
+	"fields by constant keys":                `let r = {a: inp, b: [inp], long_key_of_many_bytes: 2} in [r.a, r.b[0], r.long_key_of_many_bytes, get(r, "c", inp), try(r.c), try(inp.a), try({a: {b: inp}}.a.b)]`,
+	"pushed":                                 `[fold((a, x) => [...a, x, inp], [], range(0, 50)), try(push(inp, 1)), push(push(range(0, 40), inp), 2)]`,
+	"halves by name in a loop":               `let go = ((a, b)) => let x = a in let y = b in if x < 1 then [x, y] else go((y - 1, x - 1)) in go((inp, 9))`,
+	"halves by name in a fold":               `fold(((a, x)) => let y = a in let z = x in (z, y), inp, [1, 2, 3])`,
+	"functions of the same length in tails":  `let even = (n, a) => if n < 1 then a else odd(n - 1, n), odd = (n, b) => if n < 1 then [b] else even(b - 2, n - 1) in even(inp, 3)`,
+}
+
+func init() {
+	for name, src := range written {
+		p, err := core.CompileText("", []byte("inp => "+src))
+		if err != nil {
+			panic(name + ": " + err.Error())
+		}
+		var code struct{ Body json.RawMessage }
+		if err := json.Unmarshal(p.Canonical(), &code); err != nil {
+			panic(err)
+		}
+		shapes[name] = strings.ReplaceAll(string(code.Body), `{"var":"inp"}`, `{"var":"in"}`)
+	}
 }
 
 func TestShapesAreSound(t *testing.T) {

@@ -284,7 +284,11 @@ func (c *compiler) tail(n *node, top uint8) {
 func (c *compiler) let(n *node, top uint8) uint8 {
 	f, b := c.f, n.b
 	f.pend += int64(n.pre)
-	b.info, b.half, b.self, b.twins, b.group = nil, false, false, false, nil
+	b.info, b.half, b.self, b.twins, b.group, b.pair = nil, false, false, false, nil, nil
+	if c.pairOf(n.a, b) {
+		f.pend += 3
+		return top
+	}
 	if r, ok := c.halfReg(n.a); ok {
 		f.pend += 2
 		b.owner, b.reg = f, r

@@ -50,6 +50,14 @@ func (c *compiler) call(n *node, top uint8, m mode) {
 	case kVar:
 		info = head.b.info
 	}
+	b, half := n.paired()
+	paired := b != nil && b.pair != nil
+	if paired {
+		// The row, its operand, the pair as an argument, and the lambda that is given.
+		info = b.pair[half]
+		f.pend += 4
+		args, apps = args[1:], apps[1:]
+	}
 	twins := head.kind == kVar && head.b.twins
 	if twins {
 		// The variable, its twin, and the lambda that this application gives.
@@ -87,7 +95,7 @@ func (c *compiler) call(n *node, top uint8, m mode) {
 		c.apply(args, apps, top, m)
 		return
 	}
-	if !twins {
+	if !twins && !paired {
 		f.pend++
 	}
 	rest := args[info.Arity:]
@@ -110,8 +118,9 @@ func (c *compiler) direct(n *node, info *fnInfo, b *binder, args []*node, top ui
 		args = args[0].list
 		target = -1 - info.id
 	}
-	if m == tail && info == f.info && f.split == (target < 0) {
-		c.loop(n, args, top)
+	if m == tail && info == f.info && f.split == (target < 0) ||
+		m == tail && info.Closed && !info.hidden && target >= 0 && !f.split && len(args)+1 == int(f.ret) {
+		c.loop(n, info, args, top)
 		return
 	}
 	if !info.Closed && b.group != nil {
@@ -171,9 +180,9 @@ func (c *compiler) plainReg(n *node) (uint8, bool) {
 	return c.halfReg(n)
 }
 
-// loop calls the function itself in tail position: new values for the
-// parameters, and a jump.
-func (c *compiler) loop(n *node, args []*node, top uint8) {
+// loop calls the function itself, or one like it that needs no closure, in tail
+// position: new values for the parameters, and a jump.
+func (c *compiler) loop(n *node, info *fnInfo, args []*node, top uint8) {
 	f := c.f
 	type move struct{ from, to uint8 }
 	var moves [maxArgs]move
@@ -199,11 +208,14 @@ func (c *compiler) loop(n *node, args []*node, top uint8) {
 		}
 	}
 	pos := n.apps[len(n.apps)-1]
-	for k > 2 {
+	for k > 2 || k > 0 && info != f.info {
 		k--
 		f.op(Move, moves[k].to, moves[k].from, 0, 0, pos)
 	}
 	in := Instr{Op: Loop0, D: (f.start - int32(len(f.code))) * InstrSize}
+	if info != f.info {
+		in = Instr{Op: TailIn, D: info.id}
+	}
 	switch k {
 	case 1:
 		in.Op, in.A, in.B = Loop1, moves[0].from, moves[0].to

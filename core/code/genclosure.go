@@ -2,10 +2,54 @@ package code
 
 import (
 	"slices"
+
+	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
 // twinned reports whether a variable is only ever applied to itself.
 func twinned(b *binder) bool { return b.uses == 2*b.twin && !b.seen }
+
+// pairOf makes the functions of a pair known that is only taken apart to be given one of
+// its halves, with all arguments, as functions are that see one another without letrec.
+// It returns false where n is no such pair.
+func (c *compiler) pairOf(n *node, b *binder) bool {
+	if n.kind != kPrim || n.id != prim.Pair || b.pairs == 0 {
+		return false
+	}
+	most := 0
+	fewest := b.fewest
+	binders := []*binder{b}
+	for _, l := range n.list {
+		if l.kind != kLam || !l.closed || len(l.params) < 2 {
+			return false
+		}
+		g := l.params[0]
+		binders = append(binders, g)
+		most = max(most, len(l.params)-1)
+		if g.pairs > 0 {
+			fewest = min(fewest, g.fewest)
+		}
+	}
+	for _, g := range binders {
+		if g.uses != 2*g.pairs || g.seen {
+			return false
+		}
+	}
+	if int(fewest) < most {
+		return false
+	}
+	b.pair = &[2]*fnInfo{}
+	for i, l := range n.list {
+		info := c.declare(l)
+		info.Arity--
+		info.pair = b.pair
+		b.pair[i] = info
+	}
+	for i, l := range n.list {
+		c.function(l, b.pair[i], nil)
+	}
+	return true
+}
 
 // splits reports whether a variable is only ever an operand of fst and snd.
 func splits(b *binder) bool { return b.uses == b.proj && b.uses > 0 && !b.seen }
@@ -90,7 +134,11 @@ func (c *compiler) functionOf(n *node, info *fnInfo, b, self *binder) []capture 
 	info.busy = true
 	params := n.params
 	for _, p := range params {
-		p.info, p.half, p.self, p.twins, p.owner = nil, false, false, false, f
+		p.info, p.half, p.self, p.twins, p.owner, p.pair, p.reg = nil, false, false, false, f, nil, 0
+	}
+	if info.pair != nil {
+		params[0].pair = info.pair
+		params = params[1:]
 	}
 	if info.twin {
 		g := params[0]

@@ -150,6 +150,7 @@ const (
 	CallKReg  // the same with one argument, which is in C
 	CallKSubI // the same with one argument: B − C, both small
 	TailK     // tail call of the function at D with B arguments from register A+1 on, closure in A, C the own return slot
+	TailIn    // the same where the arguments are the function's own parameters, without a closure
 	Loop0     // jump to D, a back edge
 	Loop1     // B ← A, then the same
 	Loop2     // B ← A, C ← A+1, then the same

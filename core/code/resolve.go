@@ -353,8 +353,25 @@ func (c *compiler) resolveApp(n *node, t *term.App, s *scope) *node {
 	if n.a.kind == kVar && n.list[0].kind == kVar && n.a.b == n.list[0].b {
 		n.a.b.twin++
 	}
+	if b, _ := n.paired(); b != nil {
+		if b.pairs++; b.fewest == 0 || int(b.fewest) >= k {
+			b.fewest = int32(k) - 1
+		}
+	}
 	n.size += n.a.size
 	return n
+}
+
+// paired returns the variable and half of an application of the half of a pair to the
+// pair itself; nil: n is none.
+func (n *node) paired() (b *binder, half int) {
+	if h := n.a; h.kind == kPrim && (h.id == prim.Fst || h.id == prim.Snd) && h.list[0].kind == kVar && n.list[0].kind == kVar && h.list[0].b == n.list[0].b {
+		if h.id == prim.Snd {
+			half = 1
+		}
+		return n.list[0].b, half
+	}
+	return nil, 0
 }
 
 func (c *compiler) resolveLet(n *node, head term.Term, args []term.Term, apps []int32, s *scope) *node {
@@ -410,19 +427,23 @@ type binder struct {
 	uses  int32
 	proj  int32 // uses as the operand of fst or snd
 	twin  int32 // applications of it to itself, two uses each
-	seen  bool  // an eval may name it
+	pairs int32 // applications of a half of it to itself, two uses each
+	// fewest is how many arguments come after it there at least.
+	fewest int32
+	seen   bool // an eval may name it
 
 	closed bool // bound to a closed function, so that its uses capture nothing
 
 	// While generating code:
 	owner *fn
 	reg   uint8
-	half  bool    // the pair is in reg and reg+1, and was never built
-	self  bool    // the value is the closure of owner
-	info  *fnInfo // the function it is known to be
-	owns  bool    // a fold's: its puts are in place: see accumulator
-	twins bool    // every use is an application to itself: see twinned
-	group *group  // it is a function of those, whose closure it is made of
+	half  bool        // the pair is in reg and reg+1, and was never built
+	self  bool        // the value is the closure of owner
+	info  *fnInfo     // the function it is known to be
+	owns  bool        // a fold's: its puts are in place: see accumulator
+	twins bool        // every use is an application to itself: see twinned
+	group *group      // it is a function of those, whose closure it is made of
+	pair  *[2]*fnInfo // its halves are these functions, and no pair is made: see pairOf
 }
 
 // A scope is a chain of binders, innermost first.

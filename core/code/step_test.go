@@ -212,6 +212,11 @@ func (v *verifier) step(i int, s *state) {
 		v.enter(i, in.D, function{args: b, gives: gives}, s.defined[a])
 		v.returns(i, s, in.C, 0)
 		return
+	case code.TailIn:
+		v.readsFrom(i, s, 1, s.ret-1)
+		v.enter(i, in.D, function{args: s.ret - 1, gives: 1}, false)
+		v.returns(i, s, uint8(s.ret), 0)
+		return
 	case code.Call, code.TailCall:
 		v.reads(i, s, a)
 		v.readsFrom(i, s, a+1, b)

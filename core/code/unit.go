@@ -103,8 +103,9 @@ type fnInfo struct {
 	lam    *node // the lambda, where it may be compiled again for fewer arguments
 	busy   bool  // its code is being generated
 	parts  [maxParams]*part
-	twin   bool // the first parameter is the closure itself and isn't passed
-	hidden bool // the first captured value is the authority
+	pair   *[2]*fnInfo // the first parameter is the pair of these, and isn't passed
+	twin   bool        // the first parameter is the closure itself and isn't passed
+	hidden bool        // the first captured value is the authority
 }
 
 // A part is a known function's code for when its first arguments were given
@@ -307,7 +308,7 @@ func (c *compiler) link() {
 	for i := 0; i < len(code); i++ {
 		in := &code[i]
 		switch in.Op {
-		case CallK, CallKReg, CallKSubI, TailK:
+		case CallK, CallKReg, CallKSubI, TailK, TailIn:
 			if in.D < 0 {
 				in.D = c.infos[-1-in.D].worker
 			} else {

@@ -12,7 +12,7 @@ import (
 func (m *Machine) slowCall(in *code.Instr) bool {
 	f := m.fuel + in.K
 	switch in.Op {
-	case code.Loop0, code.Loop1, code.Loop2, code.TailK:
+	case code.Loop0, code.Loop1, code.Loop2, code.TailK, code.TailIn:
 		return m.exhausted(f)
 	case code.CallK, code.CallKReg:
 		if spent(f) {

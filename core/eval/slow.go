@@ -137,7 +137,7 @@ func (m *Machine) slow() bool {
 	case code.CallKReg:
 		*m.reg(in.A + 1) = *m.reg(in.C)
 		return m.slowCall(in)
-	case code.CallK, code.CallKSubI, code.Call, code.TailK, code.TailCall,
+	case code.CallK, code.CallKSubI, code.Call, code.TailK, code.TailIn, code.TailCall,
 		code.Check, code.Pend, code.Loop0, code.Loop1, code.Loop2:
 		return m.slowCall(in)
 	case code.Eval, code.TailEval:
