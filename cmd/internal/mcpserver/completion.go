@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/help"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -125,7 +126,7 @@ func (s *Server) operationNames() []string {
 	for i := range prim.Table {
 		all = append(all, prim.Table[i].Name)
 	}
-	all = slices.Concat(all, wire.ToolNames(), s.effectNames())
+	all = slices.Concat(all, wire.ToolNames(), help.Operations(s.broker.Policy()))
 	slices.Sort(all)
 	return slices.Compact(all)
 }

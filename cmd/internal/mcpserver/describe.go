@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/help"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
@@ -185,4 +186,26 @@ func (s *Server) noVersion(name string, version int, err error, tools *registry.
 		f.Message = fmt.Sprintf("version %d of %q can't be made from what is on record", version, wire.Short([]byte(name)))
 	}
 	return &f
+}
+
+// help explains the language, finds operations, and shows a tool.
+func (s *Server) help(c Call, in wire.HelpArguments) wire.Answer {
+	switch {
+	case in.Search != "":
+		return help.Search(s.broker.Policy(), in.Search)
+	case in.Name != "":
+		evolved := ""
+		if t, ok := c.Tools.Get(in.Name); ok {
+			call := s.suggest(t, c.Tools).call
+			if call == nil {
+				call = describing(t)
+			}
+			s.tell(t)
+			evolved = fmt.Sprintf("%s (version %d): %s\n  %s\n  code: %s", t.Name, t.Version, t.Description, call, wire.Cut(t.Program().Canonical(), preview))
+		}
+		return help.Name(s.broker.Policy(), in.Name, evolved, names(c.Tools))
+	case in.Category != "":
+		return help.Category(in.Category)
+	}
+	return help.All()
 }

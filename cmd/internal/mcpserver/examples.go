@@ -19,8 +19,7 @@ import (
 // What a tool's examples may take, all of them together. They are run while
 // nothing else is read of the session, so it is a small part of what a run may.
 const (
-	exampleSteps = 1_000_000
-	exampleTime  = 5 * time.Second
+	exampleTime = 5 * time.Second
 	// exampleBytes is how large a result may be to be compared.
 	exampleBytes = 1 << 20
 )
@@ -52,7 +51,7 @@ func (s *Server) try(ctx context.Context, candidate *registry.Tool, sees *regist
 func (s *Server) newTrial(candidate *registry.Tool, sees *registry.Snapshot, given []registry.Example) *trial {
 	return &trial{
 		server: s, candidate: candidate, sees: sees, given: given,
-		steps: min(exampleSteps, s.limits.MaxSteps), until: time.Now().Add(min(exampleTime, s.limits.Timeout)),
+		steps: min(wire.ExampleSteps, s.limits.MaxSteps), until: time.Now().Add(min(exampleTime, s.limits.Timeout)),
 	}
 }
 
@@ -317,7 +316,7 @@ func (t *trial) refused(i int, cause *fault.Fault, what, want string) *fault.Fau
 
 // exhausted is the fault of examples that take too much.
 func (t *trial) exhausted(i int) *fault.Fault {
-	f := t.refused(i, nil, fmt.Sprintf("the examples of a tool may take %d steps in all, and these take more", min(exampleSteps, t.server.limits.MaxSteps)), "")
+	f := t.refused(i, nil, fmt.Sprintf("the examples of a tool may take %d steps in all, and these take more", min(wire.ExampleSteps, t.server.limits.MaxSteps)), "")
 	f.Hint = "Give smaller inputs, or fewer examples."
 	return f
 }
@@ -350,6 +349,6 @@ func shownResult(p *product) []byte {
 // authority, with no plugin and no record. The fault says in what it differs.
 func (s *Server) TryExample(ctx context.Context, t *registry.Tool, i int) (steps uint64, f *fault.Fault) {
 	trial := s.newTrial(t, s.tools.Snapshot(), t.Examples)
-	trial.steps = min(10*exampleSteps, s.limits.MaxSteps)
+	trial.steps = min(10*wire.ExampleSteps, s.limits.MaxSteps)
 	return trial.example(ctx, i)
 }

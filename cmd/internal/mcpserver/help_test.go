@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/help"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
@@ -29,7 +30,7 @@ import (
 // operator, keyword and kind of failure, and of words that other languages have.
 func TestHelpAnswers(t *testing.T) {
 	s := New(Options{})
-	words := slices.Concat(wire.Categories(), text.Operators(), text.Keywords(), topics(), wire.ToolNames())
+	words := slices.Concat(wire.Categories(), text.Operators(), text.Keywords(), help.Topics(), wire.ToolNames())
 	for i := range prim.Table {
 		words = append(words, prim.Table[i].Name)
 	}
@@ -212,7 +213,7 @@ words of the server github, not of this program:
 		many = append(many, caps.Operation{Name: fmt.Sprintf("op_%d", i), Result: "any"})
 	}
 	lines := strings.Split(must(t, granting(t, nil, map[string]bool{"many": false}, "", serverKind("many", many...)), "help", `{"search":"op"}`).Text, "\n")
-	if len(lines) != maxFound || !strings.HasPrefix(lines[maxFound-1], "and 6 more") {
+	if len(lines) != help.MaxFound || !strings.HasPrefix(lines[help.MaxFound-1], "and 6 more") {
 		t.Errorf("%d lines, the last %s", len(lines), lines[len(lines)-1])
 	}
 }
@@ -224,7 +225,7 @@ func TestExampleParses(t *testing.T) {
 	for _, m := range []*caps.Manifest{github(t), toy, elicit.Manifest(), hostile(t)} {
 		for i := range m.Operations {
 			o := &m.Operations[i]
-			shown := exampleOf(o)
+			shown := help.ExampleOf(o)
 			code, isText := spelling(shown) // as evolve reads it
 			compile := core.Compile
 			if isText {

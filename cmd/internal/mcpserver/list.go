@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/help"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 )
 
@@ -56,7 +57,7 @@ func (s *Server) list(c Call, in wire.ListArguments) wire.Answer {
 	if asks := asksOf(policy); len(asks) > 0 {
 		o = o.Raw("asks", wire.Encode(asks))
 	}
-	if servers := s.servers(); len(servers) > 0 {
+	if servers := help.Servers(s.broker.Policy()); len(servers) > 0 {
 		o = o.Raw("servers", wire.Encode(servers))
 	}
 	if secrets := policy.SecretTexts(); len(secrets) > 0 {

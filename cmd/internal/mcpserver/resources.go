@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/help"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 )
 
@@ -162,11 +163,11 @@ func (s *Server) content(a address) *mcp.ResourceContents {
 	}
 	switch {
 	case kind == "language" && len(rest) == 0:
-		return textOf(helpAll())
+		return textOf(help.All())
 	case kind == "language" && len(rest) == 1:
-		return textOf(helpCategory(rest[0]))
+		return textOf(help.Category(rest[0]))
 	case kind == "operations" && len(rest) == 1:
-		return textOf(s.helpOperation(rest[0]))
+		return textOf(help.Name(s.broker.Policy(), rest[0], "", nil))
 	case kind == "capabilities" && len(rest) == 0:
 		return &mcp.ResourceContents{MIMEType: jsonText, Text: string(s.capabilities())}
 	case kind == "server" && len(rest) == 0:
@@ -231,11 +232,6 @@ func objectOf(a wire.Answer) *mcp.ResourceContents {
 	return &mcp.ResourceContents{MIMEType: jsonText, Text: string(a.Structured)}
 }
 
-// helpOperation explains what isn't an evolved tool: that is at pif://tools.
-func (s *Server) helpOperation(name string) wire.Answer {
-	return s.helpName(name, new(registry.Snapshot))
-}
-
 // toolContent is what describe says with detail; version 0 is the current one.
 func (s *Server) toolContent(name string, version uint64) *mcp.ResourceContents {
 	return objectOf(s.describe(Call{Tools: s.latest()}, wire.DescribeArguments{Name: wire.ToolName(name), Version: wire.Count(version), Detail: true}))
@@ -295,7 +291,7 @@ func (s *Server) capabilities() []byte {
 	if secrets := policy.SecretTexts(); len(secrets) > 0 {
 		o = o.Raw("secrets", wire.Encode(secrets))
 	}
-	if servers := s.servers(); len(servers) > 0 {
+	if servers := help.Servers(s.broker.Policy()); len(servers) > 0 {
 		o = o.Raw("servers", wire.Encode(servers))
 	}
 	granted := map[string]bool{}
@@ -316,7 +312,7 @@ func (s *Server) capabilities() []byte {
 				ops = append(ops, ',')
 			}
 			var b strings.Builder
-			explainEffect(&b, m, &m.Operations[i])
+			help.Explain(&b, m, &m.Operations[i])
 			ops = append(ops, wire.Begin().Text("name", m.Operations[i].Name).Text("help", b.String()).End()...)
 		}
 	}

@@ -277,3 +277,7 @@ func ToolNames() []string {
 	}
 	return names
 }
+
+// ExampleSteps is how many steps the examples of a tool may take, all of them together: they are run while nothing
+// else is read of the session, so it is a small part of what a run may.
+const ExampleSteps = 1_000_000

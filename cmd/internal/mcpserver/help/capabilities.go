@@ -1,4 +1,4 @@
-package mcpserver
+package help
 
 import (
 	"cmp"
@@ -10,10 +10,166 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
+
+// ofKind explains an operation of a capability (kv.put), or all of a kind (kv);
+// false where there is none of that name. Of an MCP server's it explains no operation
+// that isn't granted, and lists those that are.
+func ofKind(policy *caps.Policy, name string) (string, bool) {
+	kinds := policy.Kinds()
+	m, operations := kinds[name], []caps.Operation(nil)
+	if m != nil {
+		operations = m.Operations
+	} else if of, o, ok := kinds.Operation(name); ok {
+		m, operations = of, []caps.Operation{*o}
+	} else {
+		return "", false
+	}
+	if m.Server != "" {
+		return ofServer(policy, name, m, operations), true
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n%s\n", m.Kind, m.Doc, m.ScopeDoc())
+	for i := range operations {
+		Explain(&b, m, &operations[i])
+	}
+	var granted []string
+	for _, g := range policy.Grants() {
+		if g.Kind == m.Kind && !g.Revoked() {
+			granted = append(granted, g.Shown().String())
+		}
+	}
+	if granted == nil {
+		b.WriteString("None of this is granted here: ask the operator to start the server with --cap.")
+	} else {
+		fmt.Fprintf(&b, "A tool declares what it uses of what is granted: %s.", strings.Join(granted, " "))
+	}
+	return b.String(), true
+}
+
+// ofServer explains what tools can hold of an MCP server: one operation, or a line for
+// each.
+func ofServer(policy *caps.Policy, name string, m *caps.Manifest, operations []caps.Operation) string {
+	var offers []offer
+	for i := range operations {
+		if offered, asks := policy.Offers(m, &operations[i]); offered {
+			offers = append(offers, offer{m, &operations[i], asks})
+		}
+	}
+	if len(offers) == 0 {
+		return fmt.Sprintf("%s: %s\n%s isn't granted here: ask the operator to start the server with --cap %[3]s.", m.Kind, m.Doc, name)
+	}
+	if name == m.Kind {
+		return fmt.Sprintf("%s: %s\n%s", m.Kind, m.Doc, offerLines(offers))
+	}
+	var b strings.Builder
+	o := offers[0].o
+	Explain(&b, m, o)
+	who := "granted"
+	if offers[0].asks {
+		who = "granted to tools that a person approves"
+	}
+	declared := policy.Suggest(caps.Needs{Ops: []caps.Need{{Name: o.Name}}})
+	fmt.Fprintf(&b, "It is %s: a tool declares %s.\n", who, strings.Join(declared, ", "))
+	var docs []string
+	for _, p := range o.Params {
+		if p.Doc != "" {
+			docs = append(docs, p.Name+": "+p.Doc)
+		}
+	}
+	if o.Words != "" || docs != nil {
+		fmt.Fprintf(&b, "words of the server %s, not of this program:\n%s%s", m.Server, quoteWords(o.Words), quoteWords(strings.Join(docs, "\n")))
+	}
+	return b.String()
+}
+
+// The bounds of what help shows of a server's own words.
+const (
+	maxWords     = 600
+	maxWordLines = 24
+)
+
+// quoteWords writes a stranger's words within a margin, with every character written out
+// that could hide, act or turn others.
+func quoteWords(words string) string {
+	if words == "" {
+		return ""
+	}
+	lines := strings.SplitAfterN(display.Truncate(words, maxWords), "\n", maxWordLines+1)
+	if len(lines) > maxWordLines {
+		lines[maxWordLines] = "…"
+	}
+	return strings.Join(caps.Margined(strings.Join(lines, ""), maxWords), "\n") + "\n"
+}
+
+// Explain writes an operation with its arguments and a right call. Of an MCP
+// server's operation the words about arguments are the server's, and not written here.
+func Explain(b *strings.Builder, m *caps.Manifest, o *caps.Operation) {
+	b.WriteString(strings.TrimSpace(o.Name+"  "+o.Doc) + "\n")
+	var spelled []string
+	for _, p := range o.Params {
+		mark := ""
+		if p.Optional {
+			mark = "?"
+		}
+		typ := p.Type
+		if p.Of != nil {
+			typ = caps.Visible(p.Of.String())
+		}
+		spelled = append(spelled, caps.QuoteName(p.Name)+mark+": "+typ)
+	}
+	gives := o.Result
+	if m.Server != "" && o.Type != nil {
+		gives = caps.Visible(o.Type.String())
+	}
+	fmt.Fprintf(b, "  !%s({%s}) gives %s\n", o.Name, strings.Join(spelled, ", "), gives)
+	if o.Type != nil && m.Server == "" && o.Type.String() != o.Result {
+		fmt.Fprintf(b, "  of the type %s\n", o.Type)
+	}
+	for _, p := range o.Params {
+		var words []string
+		if len(p.Enum) > 0 {
+			words = append(words, p.Choices())
+		}
+		if p.Doc != "" && m.Server == "" {
+			words = append(words, p.Doc)
+		}
+		if p.Main {
+			words = append(words, "may stand alone")
+		}
+		if words != nil {
+			fmt.Fprintf(b, "  %s: %s\n", caps.QuoteName(p.Name), strings.Join(words, "; "))
+		}
+	}
+	fmt.Fprintf(b, "  such as %s\n", strings.ReplaceAll(ExampleOf(o), "\n", "\n  "))
+}
+
+// ExampleOf is a right call of an operation, in the text form if nothing in that hides.
+func ExampleOf(o *caps.Operation) string {
+	if p, err := core.Compile([]byte(o.Example())); err == nil {
+		if text := string(p.Text()); caps.Visible(text) == text {
+			return text
+		}
+	}
+	return o.Example()
+}
+
+// Operations is the kinds and their operations.
+func Operations(policy *caps.Policy) []string {
+	var all []string
+	kinds := policy.Kinds()
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		all = append(all, kind)
+		for _, o := range kinds[kind].Operations {
+			all = append(all, o.Name)
+		}
+	}
+	return all
+}
 
 // Operations of MCP servers may be a hundred. They are in no list: a model searches among
 // those that its tools can hold, and each is one line.
@@ -25,9 +181,8 @@ type offer struct {
 	asks bool // a person approves each tool
 }
 
-// offers returns the operations that tools can hold now, by kind.
-func (s *Server) offers() (all []offer) {
-	policy := s.broker.Policy()
+// findOffers returns the operations that tools can hold now, by kind.
+func findOffers(policy *caps.Policy) (all []offer) {
 	kinds := policy.Kinds()
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		m := kinds[kind]
@@ -123,14 +278,14 @@ func btoi(b bool) int {
 	return 0
 }
 
-// maxFound is how many lines a search has.
-const maxFound = 20
+// MaxFound is how many lines a search has.
+const MaxFound = 20
 
 // offerLines is a line for each, as many as a search has.
 func offerLines(offers []offer) string {
 	var lines []string
 	for i := range offers {
-		if i == maxFound-1 && len(offers) > maxFound {
+		if i == MaxFound-1 && len(offers) > MaxFound {
 			lines = append(lines, fmt.Sprintf(`and %d more: help {"search":…} finds those of a word`, len(offers)-i))
 			break
 		}
@@ -139,11 +294,11 @@ func offerLines(offers []offer) string {
 	return strings.Join(lines, "\n")
 }
 
-// helpSearch finds operations among those that tools can hold, the nearest first.
-func (s *Server) helpSearch(query string) wire.Answer {
+// Search finds operations among those that tools can hold, the nearest first.
+func Search(policy *caps.Policy, query string) wire.Answer {
 	said := ""
-	offers := s.offers()
-	if found := search(offers, query); len(found) > 0 {
+	offers := findOffers(policy)
+	if found := find(offers, query); len(found) > 0 {
 		said = offerLines(found)
 	} else if len(offers) == 0 {
 		said = "No operation is granted here: ask the operator to start the server with --cap."
@@ -164,9 +319,9 @@ const (
 	nowhere
 )
 
-// search returns the offers that a query finds, those with its words at a better place
+// find returns the offers that a query finds, those with its words at a better place
 // first. If some have all of its words, the others are left out.
-func search(offers []offer, query string) (found []offer) {
+func find(offers []offer, query string) (found []offer) {
 	type rank struct{ missing, place int }
 	ranks := map[*caps.Operation]rank{}
 	words := wordsOf(query)
@@ -246,9 +401,9 @@ func closest(offers []offer, query string) string {
 	return "The closest are " + strings.Join(near, ", ") + "."
 }
 
-// servers is a line for each MCP server of which tools can hold something.
-func (s *Server) servers() (lines []string) {
-	offers := s.offers()
+// Servers is a line for each MCP server of which tools can hold something.
+func Servers(policy *caps.Policy) (lines []string) {
+	offers := findOffers(policy)
 	for len(offers) > 0 {
 		m := offers[0].m
 		granted, asks := 0, 0
