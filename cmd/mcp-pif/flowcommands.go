@@ -150,7 +150,7 @@ enumerations, dates. Only a person writes policy.`,
 		if !ok {
 			return fmt.Errorf("there is no tool %q", args[0])
 		}
-		typ := t.Report().Type.String()
+		typ := t.Report().Signature()
 		var to []string
 		for _, r := range p.Rules {
 			if !slices.Contains(to, r.To) {

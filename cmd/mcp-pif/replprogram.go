@@ -236,7 +236,7 @@ func (r *repl) enter(entry string) {
 	tool, isTool := r.tool(name)
 	switch {
 	case isTool && rest == "" && tool.Program() != nil && tool.Program().IsFunction():
-		cli.Paint(r.cmd.OutOrStdout(), cli.Cyan, tool.Report().Type.String())
+		cli.Paint(r.cmd.OutOrStdout(), cli.Cyan, tool.Report().Signature())
 		return
 	case isTool && (rest == "" || json.Valid([]byte(rest))):
 		r.run(map[string]any{"tool": name}, rest)

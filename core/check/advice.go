@@ -247,8 +247,12 @@ func (x *remark) stands() bool {
 	return x.message != "" && !x.dropped && !slices.ContainsFunc(x.unknown, func(s *seed) bool { return s != nil && !s.known() })
 }
 
-// remark is that on a term of the program; nil for one of the library.
+// remark is that on a term of the program; nil for one of the library, or of what ?? and
+// ?. are read as.
 func (c *checker) remark(t term.Term) *remark {
+	if c.src != nil && c.src.Form == term.PIF && t.Pos() < len(c.src.Text) && c.src.Text[t.Pos()] == '?' {
+		return nil
+	}
 	x, ok := c.remarks[t]
 	if !ok && c.library == elsewhere {
 		x = &remark{pos: t.Pos()}
@@ -281,6 +285,18 @@ func (c *checker) divided(t term.Term) {
 	}
 	if x := c.remark(t); x != nil {
 		x.message = `/ of two integers is rounded down, and this is used as a number with digits after the point: div_dec(a, b, 2, "half_even") gives two`
+	}
+}
+
+// mean notes that a sum is divided by a length, which is hardly meant to be rounded down.
+func (c *checker) mean(t *term.Prim) {
+	a, ok := t.Args[0].(*term.Prim)
+	b, is := t.Args[1].(*term.Prim)
+	if !ok || !is || prim.Get(a.ID).Name != "sum" || b.ID != prim.Length {
+		return
+	}
+	if x := c.remark(t); x != nil {
+		x.message = `/ of two integers is rounded down, so this is no exact mean: div_dec(a, b, 2, "half_even") gives two digits after the point`
 	}
 }
 

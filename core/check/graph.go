@@ -196,6 +196,8 @@ type variable struct {
 	watch []watcher
 	// fixed says that nothing flows in any more, so nothing need be kept.
 	fixed bool
+	// loops says that it is a parameter of a function that names itself.
+	loops bool
 	// open is the unknown that a caller gives; sunk, escaped and lent, that all
 	// that flows in goes where nothing is known of it, to the caller, or to a
 	// function of the caller's.
@@ -260,7 +262,8 @@ type checker struct {
 	depth    int  // of the Go stack
 	single   bool // every function has one type, for all its uses
 	library  certainty
-	nested   int // how many checks of quoted code this one is inside
+	loops    map[*term.Lam]bool // functions that name themselves, and those they give
+	nested   int                // how many checks of quoted code this one is inside
 
 	ids int
 	// What there is much of is made many at a time: variables, shapes, tests, and

@@ -228,7 +228,13 @@ func (c *checker) group(t *term.LetRec, e env, ctx context) env {
 		e = e.bind(&binding{name: f.Name, path: c.path(), v: vars[i]})
 	}
 	ctx.sure = false
+	if c.loops == nil {
+		c.loops = map[*term.Lam]bool{}
+	}
 	for i, f := range t.Funcs {
+		for l, ok := f.Lam, true; ok; l, ok = l.Body.(*term.Lam) {
+			c.loops[l] = true
+		}
 		c.flow(c.infer(f.Lam, e, ctx), vars[i])
 	}
 	return e
@@ -245,6 +251,7 @@ func (e env) names() []string {
 func (c *checker) function(t *term.Lam, e env, ctx context) *variable {
 	s := c.shape(prim.KindFunction)
 	s.param, s.result, s.effects, s.raised = c.variable(), c.variable(), c.variable(), c.variable()
+	s.param.loops = c.loops[t]
 	inside := ctx
 	inside.effects, inside.raised = s.effects, s.raised
 	inside.sure = ctx.sure && c.outermost(t)

@@ -30,12 +30,18 @@ func (c *checker) prim(t *term.Prim, e env, ctx context) *variable {
 		return c.fixed(c.shape(prim.KindQuoted))
 	}
 	switch row.Name {
-	case "round_dec", "div_dec", "to_dec", "ceil":
+	case "round_dec", "div_dec", "to_dec", "ceil", "sqrt":
 		c.divided(t.Args[0])
 	case "round", "format":
 		if len(t.Args) > 1 {
 			c.divided(t.Args[0])
 		}
+	case "floor":
+		if x := c.remark(t.Args[0]); x != nil {
+			x.dropped = true
+		}
+	case "div":
+		c.mean(t)
 	}
 	if row.Body != "" {
 		if t.ID == pipeline && !c.single {

@@ -65,6 +65,34 @@ func (r *Report) Arguments() (params []Parameter, result *Type) {
 	return params, t
 }
 
+// Signature gives the type of the function as it is called: of several parameters with
+// their names, (a: num, b: num) -> num, and otherwise as [Type.String] does.
+func (r *Report) Signature() string {
+	params, result := r.Arguments()
+	if len(params) < 2 {
+		return r.Type.String()
+	}
+	var b strings.Builder
+	t := r.Type
+	for i, p := range params {
+		if i == 0 {
+			b.WriteByte('(')
+		} else {
+			b.WriteString(", ")
+			t = t.Result.or()
+		}
+		b.WriteString(p.Name + ": ")
+		p.Type.write(&b)
+	}
+	b.WriteString(") ->")
+	if t.IsFunction() && (len(t.Effects.Ops) > 0 || t.Effects.Open) {
+		t.Effects.write(&b)
+	}
+	b.WriteByte(' ')
+	result.write(&b)
+	return b.String()
+}
+
 // proto is a name that clients written in JavaScript drop, or refuse, whatever a
 // schema says of it.
 const proto = "__proto__"

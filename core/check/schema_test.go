@@ -460,3 +460,17 @@ func TestRows(t *testing.T) {
 		t.Error("too few are told of")
 	}
 }
+
+// TestSignature: the type of a tool of several parameters is told as it is called.
+func TestSignature(t *testing.T) {
+	for src, want := range map[string]string{
+		`(a, b) => [a + 1, length(b)]`:       "(a: num, b: string | list[any]) -> list[num]",
+		`a => b => !fs.read({path: a ++ b})`: "(a: string, b: string) ->{fs.read} ",
+		`xs => xs`:                           "(a) -> a",
+		`3`:                                  "int",
+	} {
+		if got := reportOf(t, src).Signature(); !strings.HasPrefix(got, want) {
+			t.Errorf("%s is of the type %s, not %s", src, got, want)
+		}
+	}
+}

@@ -81,7 +81,8 @@ func (c *checker) become(s *seed) {
 	}
 	s.used = true
 	for up := s.parent; up != nil; up = up.parent {
-		if up.same == nil && slices.Contains(s.holders, up.v) {
+		loops := func(v *variable) bool { return v == up.v || v.loops && slices.Contains(up.holders, v) }
+		if up.same == nil && slices.ContainsFunc(s.holders, loops) {
 			// What calls itself with a part takes parts like the whole.
 			s.same = up
 			c.flow(up.v, s.v)

@@ -122,14 +122,16 @@ func (r *Row) hint(want Kinds, got string) string {
 		return fmt.Sprintf("Take the pair apart with {\"fst\":P} or {\"snd\":P}. Correct: %s.", correct)
 	case got == "quoted code" && want&KindQuoted == 0:
 		return fmt.Sprintf("Evaluate quoted code with {\"eval\":Q} first. Correct: %s.", correct)
-	case is("decimal") && want&KindInt != 0 && r.Group == "arithmetic":
-		return `Divide decimals with div_dec, which names digits and rounding: {"div_dec":[A,B,2,"half_even"]}.`
+	case is("decimal") && r.Name == "mod":
+		return `What is left of a division of decimals is {"sub":[A,{"mul":[B,{"div_dec":[A,B,0,"floor"]}]}]}.`
 	case is("decimal") && want&KindInt != 0:
 		return fmt.Sprintf("Make an integer of the decimal: {\"to_int\":[D,\"half_even\"]}. Correct: %s.", correct)
 	case r.Group == "comparison" && want == KindNumber && is("string") && r.Name != "eq":
 		return fmt.Sprintf("%[1]s compares numbers only: write {%[1]q:[{\"compare\":[A,B]},0]} for strings.", r.Name)
 	case r.Group == "comparison" && want == KindNumber:
 		return fmt.Sprintf("%s compares numbers only: use {\"equal\":[A,B]} or {\"compare\":[A,B]} for other values. Correct: %s.", r.Name, correct)
+	case want&KindAny == KindString && (is("integer") || is("decimal") || is("number") || is("boolean")) && !strings.HasPrefix(r.Name, "parse_"):
+		return fmt.Sprintf("Make a string of the value: {\"to_text\":V}. Correct: %s.", correct)
 	}
 	return fmt.Sprintf("Give %s %s. Correct: %s.", r.Name, want.Phrase(), correct)
 }

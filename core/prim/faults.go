@@ -220,10 +220,11 @@ var failure = []Row{
 			if f != nil {
 				return nil, f
 			}
-			return nil, &fault.Fault{
-				Kind: fault.Raised, Message: s, Raised: args[0],
-				Hint: `The program raised this; catch it with {"try":T}.`,
+			hint := `The program raised this; catch it with {"try":T}.`
+			if s == negativeExponent {
+				hint = `Divide by the power: {"div_dec":[1,{"pow":[A,N]},20,"half_even"]}.`
 			}
+			return nil, &fault.Fault{Kind: fault.Raised, Message: s, Raised: args[0], Hint: hint}
 		},
 	},
 	{

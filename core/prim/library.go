@@ -334,7 +334,7 @@ var library = []Row{
   let go = (go, b, n, acc) =>
     if eq(n, 0) then acc
     else go(go, if eq(n, 1) then b else b * b, n / 2, if eq(n % 2, 1) then acc * b else acc)
-  in if n < 0 then raise("pow takes an exponent that isn't negative") else go(go, b, n, 1)`,
+  in if n < 0 then raise("` + negativeExponent + `") else go(go, b, n, 1)`,
 	},
 }
 
@@ -400,3 +400,5 @@ func apply(t term.Term, args []term.Term, at term.At) term.Term {
 	}
 	return t
 }
+
+const negativeExponent = "pow takes an exponent that isn't negative"

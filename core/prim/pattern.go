@@ -1,6 +1,7 @@
 package prim
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -505,7 +506,13 @@ func NamePattern(f *fault.Fault, src []byte, pos int) {
 	if f.Expected = "a value that the pattern fits"; part.takes != "" {
 		f.Message, f.Expected = "the pattern "+pattern+" takes "+part.takes+", not "+f.Got, part.takes
 	}
-	f.Hint = "Give what the pattern fits, or take it apart with match, which has a branch for other values."
+	switch f.Hint = "Give what the pattern fits, or take it apart with match, which has a branch for other values."; {
+	case isJSON || op != "fst":
+	case strings.Contains(f.Got, "list"):
+		f.Hint = fmt.Sprintf("A list of two is taken apart by [%s].", strings.Trim(pattern, "()"))
+	case strings.Contains(f.Message, ", "):
+		f.Hint = "The function gets one item there, and (a, b) takes a pair apart; for items with their index write map((i, x) => …, enumerate(list))."
+	}
 }
 
 // cutBracket returns s up to the end of the bracket, string or word that it begins

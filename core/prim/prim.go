@@ -147,6 +147,14 @@ func (r *Row) PassesPairs(args []term.Term) bool {
 	return r.Passes == PassesPair || r.Passes == PassesItem && r.ofPairs(args)
 }
 
+// TakesPairs reports whether, in the text form, a function of two parameters that stands
+// as the row's first operand takes a pair apart: where pairs are passed, and where items
+// are, of which it would else make functions. What it gives there to order items by tells
+// that it is meant to compare two.
+func (r *Row) TakesPairs(args []term.Term) bool {
+	return r.PassesPairs(args) || r.Passes == PassesItem && r.Name != "sort_by" && r.Name != "min_by" && r.Name != "max_by"
+}
+
 // ofPairs reports whether the row's list is one of pairs.
 func (r *Row) ofPairs(args []term.Term) bool {
 	for i, p := range r.Params {

@@ -73,11 +73,11 @@ var Topics = []Topic{
 	},
 	{
 		Names: []string{"loops", "for", "while", "foreach", "loop", "iteration", "iterate", "do", "until", "for each", "each", "break", "comprehension", "comprehensions", "list comprehension", "map/reduce", "reduce", "generator", "+=", "++i"},
-		Doc:   "A loop is an operation on a list: map for what comes of each item, filter for those that are wanted, fold for one value out of all, range for the numbers to go through. What has no list, such as while, is recursion.",
+		Doc:   "A loop is an operation on a list: map for what comes of each item, filter for those that are wanted, fold for one value out of all, range for the numbers to go through; [x * x for x in xs if x > 1] is map and filter. What has no list, such as while, is recursion.",
 		Examples: []Written{
 			{Code: `xs => xs |> filter(x => x > 1) |> map(x => x * x)`, Input: `[1,2,3]`, Want: `[4,9]`},
 			{Code: `xs => fold((acc, x) => acc + x, 0, xs)`, Input: `[1,2,3]`, Want: `6`},
-			{Code: `n => range(1, n + 1) |> map(i => i * i)`, Input: `4`, Want: `[1,4,9,16]`},
+			{Code: `n => [i * i for i in range(1, n + 1)]`, Input: `4`, Want: `[1,4,9,16]`},
 			{Code: `n => if n % 2 == 0 then self(n / 2) else n`, Input: `40`, Want: `5`},
 		},
 		See: []string{"map", "filter", "fold", "range", "recursion"},
@@ -124,7 +124,7 @@ var Topics = []Topic{
 	},
 	{
 		Names: []string{"numbers", "integer", "integers", "number", "int", "bigint", "long", "//", "**", "^", "arithmetic operators", "math"},
-		Doc:   "Integers are exact at any size. + - * work on integers and decimals; / and % round down, and pow(a, b) is a to the b. to_text shows a number, parse_int and to_dec read one.",
+		Doc:   "Integers are exact at any size. + - * work on integers and decimals; / and % of integers round down, round(a / b, 2) rounds the exact quotient, and a ** b is pow(a, b). to_text shows a number, parse_int and to_dec read one.",
 		Examples: []Written{
 			{Code: `n => pow(2, n) + 1`, Input: `70`, Want: `1180591620717411303425`},
 			{Code: `n => [n / 2, n % 2, -n / 2]`, Input: `7`, Want: `[3,1,-4]`},
@@ -154,7 +154,7 @@ var Topics = []Topic{
 	},
 	{
 		Names: []string{"conditions", "if", "then", "else", "elif", "elseif", "unless", "ternary", "?:", "? :", "?", "&&", "||", "!", "bool", "boolean", "booleans", "true", "false", "truthy"},
-		Doc:   "if c then a else b is an expression with both branches; more conditions follow else, and c ? a : b is the same. and, or and not, also && and ||, take booleans only, and nothing else counts as true.",
+		Doc:   "if c then a else b is an expression with both branches; more conditions follow else, and c ? a : b, a if c else b and if c { a } else { b } are the same. and, or and not, also && and ||, take booleans only, and nothing else counts as true.",
 		Examples: []Written{
 			{Code: `n => if n < 0 then "minus" else if n == 0 then "zero" else "plus"`, Input: `3`, Want: `"plus"`},
 			{Code: `xs => not isEmpty(xs) and head(xs) > 0`, Input: `[]`, Want: `false`},
@@ -173,7 +173,7 @@ var Topics = []Topic{
 	},
 	{
 		Names: []string{"let", "const", "val", "variable", "variables", "assignment", "=", ":=", ";", "blocks", "block", "statement", "statements", "begin", "local", "mutable", "pass", "del statement"},
-		Doc:   "let a = 1, b = a + 1 in e names values for e; each is seen by the next ones. A name never changes: what changes in another language is an argument of a function or the accumulator of fold here. In braces, or at the top, semicolons or line ends do in place of in; a block is worth its last expression.",
+		Doc:   "let a = 1, b = a + 1 in e names values for e; each is seen by the next ones. A name never changes: what changes in another language is an argument of a function or the accumulator of fold here. In braces, or at the top, semicolons or line ends do in place of in; a block is worth its last expression; return before it, and const for let, are read, too.",
 		Examples: []Written{
 			{Code: `r => let net = r.price * r.n, tax = net / 5 in {net, tax, total: net + tax}`, Input: `{"price":50,"n":3}`, Want: `{"net":150,"tax":30,"total":180}`},
 			{Code: `r => { let {price, n} = r; let net = price * n; [net, net / 5] }`, Input: `{"price":50,"n":3}`, Want: `[150,30]`},
@@ -182,7 +182,7 @@ var Topics = []Topic{
 	},
 	{
 		Names: []string{"pipelines", "|>", "pipe", "pipeline operator", "methods", "method", "chaining", "dot call"},
-		Doc:   "x |> f is f(x), and an operation after |> takes x as the operand that it lacks: xs |> map(f) is map(f, xs), s |> split(\",\") is split(s, \",\"). Values have no methods: what is xs.map(f) elsewhere is xs |> map(f).",
+		Doc:   "x |> f is f(x), and an operation after |> takes x as the operand that it lacks: xs |> map(f) is map(f, xs), s |> split(\",\") is split(s, \",\"). xs.map(f) is xs |> map(f), for every operation f; other methods there are none.",
 		Examples: []Written{
 			{Code: `s => s |> trim |> split(",") |> map(w => upper(w)) |> join("-")`, Input: `" a,b "`, Want: `"A-B"`},
 		},

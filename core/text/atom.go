@@ -114,11 +114,7 @@ func (r *reader) parens() (term.Term, bool) {
 	case 0:
 		return nil, r.fail(open, &fault.Fault{Message: "nothing stands in these parentheses", Expected: "an expression", Got: `"()"`, Hint: "Write null for nothing, [] for an empty list, _ => 1 for a function that ignores its argument."})
 	}
-	return nil, r.fail(open, &fault.Fault{
-		Message:  fmt.Sprintf("a pair has two parts, these are %d", len(args)),
-		Expected: "two parts", Got: strconv.Itoa(len(args)),
-		Hint: "Write ((a, b), c) for pairs in a pair, or [a, b, c] for a list.",
-	})
+	return &term.List{At: term.At(open.off), Items: args}, true
 }
 
 // record reads a record literal.
@@ -127,6 +123,9 @@ func (r *reader) record() (term.Term, bool) {
 	// What stands before tells whether {x} may be meant as x.
 	value := r.i == 0 || !slices.Contains([]tokKind{tokArrow, tokThen, tokElse, tokEnd}, r.toks[r.i-1].kind)
 	r.i++
+	if at := r.comprehends(); at > 0 {
+		return r.recordOf(open, at)
+	}
 	var parts []part
 	seen := map[string]bool{} // since the last spread
 	spread := false
@@ -205,6 +204,9 @@ func (r *reader) key() (term.Term, bool) {
 	r.i++
 	out := r.inside()
 	k, ok := r.expr()
+	if t := r.tok(); ok && t.kind == tokComma {
+		ok = r.fail(t, &fault.Fault{Message: "a key is one string", Expected: `"]" after it`, Hint: "Write a computed key as {[k]: 1}, and a list without braces around it."})
+	}
 	out()
 	return k, r.close(open, tokCloseList, ok)
 }

@@ -72,7 +72,13 @@ func (r *reader) lambda() (term.Term, bool) {
 		}
 		defer func() { r.matches-- }()
 	}
-	return r.body(params, bound)
+	t, ok := r.body(params, bound)
+	if l, isLam := t.(*term.Lam); isLam && len(params) == 2 {
+		two := r.two[l]
+		two.open = term.At(open.off)
+		r.two[l] = two
+	}
+	return t, ok
 }
 
 // body reads the body of a function; bound is the names besides the parameters that
@@ -98,7 +104,7 @@ func (r *reader) ofParams(params []prim.Parameter, body term.Term) term.Term {
 		if r.two == nil {
 			r.two = map[*term.Lam]twoParams{}
 		}
-		r.two[l] = twoParams{params, body}
+		r.two[l] = twoParams{params: params, body: body}
 	}
 	return t
 }
@@ -116,16 +122,19 @@ type letBound struct {
 type twoParams struct {
 	params []prim.Parameter
 	body   term.Term
+	open   term.At // of the parenthesis
 }
 
 func (r *reader) bind(name string) {
 	if r.scope == nil {
-		r.scope = map[string]int{}
+		r.scope, r.kinds = map[string]int{}, kinder{}
 	}
 	r.scope[name]++
+	r.kinds.bind(name)
 }
 
 func (r *reader) unbind(name string) {
+	r.kinds.unbind(name)
 	if r.scope[name]--; r.scope[name] == 0 {
 		delete(r.scope, name)
 	}
@@ -283,8 +292,14 @@ func (r *reader) let() (term.Term, bool) {
 		if len(early) > 0 {
 			early = early[1:]
 		} else {
+			kinds := r.kinds.of(b.Value)
 			for _, name := range names {
 				r.bind(name)
+			}
+			if b.Pattern == nil {
+				r.kinds.is(b.Name, kinds)
+			} else {
+				r.restsAreLists(*b.Pattern)
 			}
 		}
 		if isLam {
@@ -399,34 +414,6 @@ func (r *reader) track() {
 	if !r.older {
 		r.names = &prim.Names{Hidden: r.hidden}
 	}
-}
-
-// conditional reads if … then … else …
-func (r *reader) conditional() (term.Term, bool) {
-	t := &term.If{At: term.At(r.tok().off)}
-	r.i++
-	var ok bool
-	if t.Cond, ok = r.expr(); !ok || !r.expect(tokThen, "Write if a then b else c.") {
-		return nil, false
-	}
-	if t.Then, ok = r.expr(); !ok || !r.expect(tokElse, "Write if a then b else c; both branches are needed.") {
-		return nil, false
-	}
-	t.Else, ok = r.expr()
-	return t, ok
-}
-
-// choice reads the rest of c ? a : b, which is if c then a else b. Both branches may be
-// such again.
-func (r *reader) choice(cond term.Term, op token) (term.Term, bool) {
-	t := &term.If{At: term.At(op.off), Cond: cond}
-	var ok bool
-	if t.Then, ok = r.expr(); !ok || !r.expect(tokColon, "Write c ? a : b; both branches are needed.") || !r.deeper() {
-		return nil, false
-	}
-	t.Else, ok = r.binary(levelIf)
-	r.depth--
-	return t, ok
 }
 
 // decimal reads a number with a fraction or an exponent.

@@ -23,6 +23,11 @@ func (r *reader) isBlock() bool {
 	if r.holds(tokSemi) && r.toks[r.i+2].kind != tokColon {
 		return true
 	}
+	if r.i++; r.returns() {
+		r.i -= 2
+		return true
+	}
+	r.i--
 	return !r.older && r.isGrouped()
 }
 
@@ -64,14 +69,23 @@ func (r *reader) block() (term.Term, bool) {
 // the last one, and the others are evaluated before it.
 func (r *reader) sequence() (term.Term, bool) {
 	if k := r.tok().kind; k == tokCloseBrace || k == tokEnd && r.i > 0 {
+		end := "."
+		if k == tokCloseBrace {
+			end = " }."
+		}
 		return nil, r.fail(r.tok(), &fault.Fault{
 			Message: "no expression follows the last semicolon or let", Expected: "an expression, which is the result",
-			Hint: fmt.Sprintf("Write the result at the end: %s result.", r.line(r.i-1)),
+			Hint: fmt.Sprintf("Write the result at the end: %s result%s", r.line(r.i-1), end),
 		})
 	}
+	gives := r.returns()
+	r.statement = r.i
 	t, ok := r.expr()
 	if !ok {
 		return nil, false
+	}
+	if gives {
+		r.returned = true
 	}
 	semi := r.tok()
 	switch {
@@ -165,10 +179,10 @@ func quote(code string) string { return display.Truncate(strings.TrimSpace(code)
 // isGrouped reports whether the brace here stands around one expression, which is more
 // than a name or a literal: { f(x) } is f(x).
 func (r *reader) isGrouped() bool {
+	first, next := r.toks[r.i+1].kind, r.toks[min(r.i+2, len(r.toks)-1)].kind
 	if r.holds(tokComma, tokRest) || r.closers[r.i] <= int32(r.i)+2 {
-		return false
+		return next == tokCloseBrace && (first == tokString || first == tokInt || first == tokDec || first == tokTrue || first == tokFalse || first == tokNull)
 	}
-	first, next := r.toks[r.i+1].kind, r.toks[r.i+2].kind
 	if first == tokOpenList || first == tokTemplate {
 		return r.toks[r.closers[r.i+1]+1].kind != tokColon
 	}

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -183,15 +184,20 @@ func (r *reader) call(c callee, piped term.Term) (t term.Term, done, ok bool) {
 	} else if piped == nil || least > 1 {
 		return nil, false, r.refuseUnapplied(c, least)
 	}
+	if c.row != nil && c.row.Name == "find" && !r.older && (piped == nil && len(args) == 2 || piped != nil && len(args) == 1) {
+		args = append(args, &term.Unit{At: term.At(c.tok.off)}) // the default
+	}
 	if n := len(args) + 1; piped != nil && n >= least && n <= most && c.lacks(args) {
-		if done = true; !c.tool && lastIsSubject(c.row) {
+		if done = true; c.row != nil && c.row.Name == "find" {
+			args = slices.Insert(args, 1, piped)
+		} else if !c.tool && lastIsSubject(c.row) {
 			args = append(args, piped)
 		} else {
 			args = slices.Insert(args, 0, piped)
 		}
 	}
-	if len(args) == 1 && c.row != nil && c.row.Name == "range" && !r.older {
-		args = slices.Insert(args, 0, term.Term(&term.Int{At: term.At(c.tok.off)}))
+	if len(args) == 1 && c.row != nil && !r.older {
+		args = r.lone(c, args)
 	}
 	if n := len(args); n < least || n > most && c.id != prim.App {
 		return nil, false, r.wrongCount(c, n)
@@ -277,6 +283,7 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 			})
 		}
 	}
+	args = r.exactly(c, args)
 	r.passPair(c, args)
 	r.noteOrder(c, args)
 	return &term.Prim{At: at, ID: c.id, Args: args}, true
@@ -286,7 +293,7 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 // pair as one that takes the pair apart. Of others it is noted that they are not.
 func (r *reader) passPair(c callee, args []term.Term) {
 	row := c.row
-	if row == nil || r.older || !row.PassesPairs(args) {
+	if row == nil || r.older || !row.TakesPairs(args) {
 		return
 	}
 	name, f := "f", args[0]
@@ -307,14 +314,20 @@ func (r *reader) passPair(c callee, args []term.Term) {
 	if !ok {
 		return
 	}
-	if two, ok := r.two[l]; ok && f == args[0] {
+	two, ok := r.two[l]
+	if ok && !row.PassesPairs(args) && two.params[0].At == two.params[1].At {
+		return // an operation that stands as a value
+	}
+	if ok && f == args[0] {
 		var pair prim.Pattern
-		pair.At, pair.IsPair = l.At, true
+		pair.At, pair.IsPair = cmp.Or(two.open, l.At), true
 		for _, p := range two.params {
 			pair.Items = append(pair.Items, p.Pattern)
 		}
 		args[0] = prim.FunctionOf([]prim.Parameter{{At: l.At, Pattern: pair}}, two.body)
-	} else if _, ok := l.Body.(*term.Lam); ok {
+	} else if inner, ok := l.Body.(*term.Lam); ok && isLam(inner.Body) && row.PassesPairs(args) {
+		r.note(args[0].Pos(), "%[1]s passes its function two values, and this one has more parameters; for items with their index write %[1]s((acc, (i, x)) => …, init, enumerate(list))", row.Name)
+	} else if ok && row.PassesPairs(args) {
 		r.note(args[0].Pos(), "%s", OnePair(row.Name, name))
 	}
 }
@@ -344,7 +357,7 @@ func (r *reader) noteOrder(c callee, args []term.Term) {
 		return
 	}
 	first, last := args[0], args[len(args)-1]
-	if v, ok := first.(*term.Var); ok && row.Passes == prim.PassesItem && !row.PassesPairs(args) {
+	if v, ok := first.(*term.Var); ok && row.Passes == prim.PassesItem && !row.TakesPairs(args) {
 		if all := r.lets[v.Name]; len(all) > 0 && all[len(all)-1].two && all[len(all)-1].depth == r.scope[v.Name] {
 			r.note(v.Pos(), "the function of %s takes one item; where that is a pair, write ((a, b)) => %s(a, b)", row.Name, v.Name)
 		}
@@ -356,7 +369,7 @@ func (r *reader) noteOrder(c callee, args []term.Term) {
 	case takes != prim.KindList && takes != prim.KindList|prim.KindString:
 	case lastLam && !isLam, lastInt:
 		r.note(int(c.tok.off), "the list stands last: %s", Shape(row))
-	case isLam && row.Passes == prim.PassesItem && !row.PassesPairs(args):
+	case isLam && row.Passes == prim.PassesItem && !row.TakesPairs(args):
 		if inner, two := f.Body.(*term.Lam); two {
 			r.note(f.Pos(), "the function of %s takes one item; where that is a pair, write ((%s, %s)) => …", row.Name, f.Param, inner.Param)
 		}
@@ -401,6 +414,8 @@ func (r *reader) wrongCount(c callee, n int) bool {
 	want := strconv.Itoa(least)
 	if c.tool {
 		want = "at least 1"
+	} else if c.row != nil && c.row.Beside {
+		want = "at least 1"
 	} else if c.row != nil && c.row.Many {
 		want = c.row.Operands()
 	} else if most > least {
@@ -422,13 +437,19 @@ func (r *reader) wrongCount(c callee, n int) bool {
 			f.Hint = fmt.Sprintf("Write it as %s.", Shape(wider))
 		case slices.ContainsFunc(c.row.Params, func(p prim.Param) bool { return p.Name == "mode" }):
 			f.Hint = fmt.Sprintf(`Write it as %s; a mode is "half_even", "half_up", "down", "up", "floor" or "ceiling".`, Shape(c.row))
+		case c.row.Beside:
+			f.Hint = fmt.Sprintf("Write %[1]s(a, b), or %[1]s(list).", c.name)
+		case n == 3 && c.row.Name == "range":
+			f.Hint = "Write map(i => from + i * step, range(0, n)), or filter(i => i % 2 == 0, range(from, to))."
 		case n > most && most == 1 && c.row.Params[0].Kinds == prim.KindList:
 			f.Hint = fmt.Sprintf("Write it as %s; a list is [a, b].", Shape(c.row))
 		case n > most && most == 1:
 			if f.Hint = "Write match try(f(x)) { {ok: v} => v; {error: e} => e.kind }: try gives one of these records."; c.id == prim.Try {
 				break
 			}
-			f.Hint = fmt.Sprintf("Write it as %s; what it gives is applied as %s(a)(b).", Shape(c.row), c.name)
+			if f.Hint = fmt.Sprintf("Write it as %s.", Shape(c.row)); c.row.Result&prim.KindFunction != 0 {
+				f.Hint = fmt.Sprintf("Write it as %s; what it gives is applied as %s(a)(b).", Shape(c.row), c.name)
+			}
 		}
 	}
 	return r.fail(c.tok, f)
@@ -466,6 +487,9 @@ func (r *reader) near(name string, applied bool) string {
 		}
 	}
 	near := prim.Closest(name, names)
+	if meant, known := prim.Meant(name); known && near == "" {
+		return meant // as an operation that stands as a value
+	}
 	if near == "" && applied {
 		near = prim.Nearest(name)
 	}

@@ -96,7 +96,7 @@ func (r around) body(k int) string {
 
 // foreignInfix is the words that stand after an operand.
 var foreignInfix = map[string]func(r around, k int) string{
-	"for": around.comprehension,
+	"for": around.loop,
 	"is": func(r around, k int) string {
 		left, not := r.said(max(0, k-1), k), r.toks[k+1].kind == tokNot
 		if not {
@@ -240,22 +240,12 @@ func (r around) foreignFunction(k int) string {
 	return fmt.Sprintf("Write %s, and name it with let where it is used: let %s = %s in %s(1).", f, name, f, name)
 }
 
-// binds returns a hint for const x = 1.
+// binds returns a hint for const x where nothing is bound.
 func (r around) binds(k int) string {
 	if k > 1 && r.word(k-2) == "for" { // for (const x of xs)
 		return r.loop(k - 2)
 	}
-	bind := r.end(k+1, "=")
-	if r.toks[bind].kind != tokBind {
-		return "Write let x = 1 in x + 1."
-	}
-	name := r.said(k+1, bind)
-	end := r.end(bind+1, ";")
-	rest := r.said(end+1, r.end(end+1, ";"))
-	if rest == "…" {
-		rest = name
-	}
-	return fmt.Sprintf("Write let %s = %s in %s.", name, r.said(bind+1, end), rest)
+	return "Write let x = 1 in x + 1."
 }
 
 // over returns what a loop goes through, from its for on: the name of an item, the
@@ -298,31 +288,6 @@ func (r around) loop(k int) string {
 		}
 	}
 	return "Write map(x => x * 2, list) for what comes of each item, or fold((acc, x) => acc + x, 0, list) for one value of all."
-}
-
-// comprehension returns a hint for [x * 2 for x in xs if x > 1].
-func (r around) comprehension(k int) string {
-	open := k - 1
-	for deep := 0; open >= 0; open-- {
-		if kind := r.toks[open].kind; kind.closes() {
-			deep++
-		} else if kind.opens() {
-			if deep--; deep < 0 {
-				break
-			}
-		}
-	}
-	item, list, end, ok := r.over(k)
-	if open < 0 || !ok {
-		return r.loop(k)
-	}
-	if r.word(end) == "if" {
-		list = fmt.Sprintf("filter(%s => %s, %s)", item, r.said(end+1, r.end(end+1, "for")), list)
-	}
-	if each := r.said(open+1, k); each != item {
-		list = fmt.Sprintf("map(%s => %s, %s)", item, each, list)
-	}
-	return fmt.Sprintf("Write %s.", list)
 }
 
 // while returns a hint for a loop that goes on as long as something holds.

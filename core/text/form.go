@@ -78,6 +78,7 @@ func Parse(src []byte, o Options) (*Parsed, *fault.Fault) {
 		return nil, r.fault()
 	}
 	r.toks, r.bad = lex(r.src)
+	r.bindWords()
 	r.track()
 	r.lines = true
 	t, ok := r.sequence()

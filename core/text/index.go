@@ -75,6 +75,12 @@ type item struct {
 func (r *reader) items() (term.Term, bool) {
 	open := r.tok()
 	r.i++
+	if at := r.comprehends(); at > 0 {
+		out := r.inside()
+		t, ok := r.comprehension(at, r.expr)
+		out()
+		return t, r.close(open, tokCloseList, ok)
+	}
 	l := &term.List{At: term.At(open.off)}
 	var rest []item
 	ok := r.list(open, tokCloseList, func() bool {

@@ -1,6 +1,8 @@
 package text
 
 import (
+	"cmp"
+
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
@@ -27,20 +29,36 @@ func isNegated(t *term.Prim) bool {
 }
 
 // operator returns the infix operator a term is written with.
-func operator(t term.Term) (tokKind, bool) {
+func (w *speller) operator(t term.Term) (tokKind, bool) {
 	p, ok := t.(*term.Prim)
-	if !ok {
+	if !ok || p == w.called {
 		return 0, false
 	}
 	if p.ID == prim.Not {
 		same, ok := p.Args[0].(*term.Prim)
 		return tokNe, ok && same.ID == prim.Equal
 	}
-	if p.ID == prim.Sub && isNegated(p) || len(p.Args) == 2 && byOperands(p.ID, p.Args[0], p.Args[1]) {
+	if p.ID == prim.Sub && isNegated(p) || len(p.Args) == 2 && w.kinds.byOperands(p.ID, p.Args[0], p.Args[1]) {
 		return 0, false
 	}
 	k, ok := operators[p.ID]
 	return k, ok
+}
+
+// rounds is the operations that a / b as their first operand is rounded by; see
+// [reader.exactly].
+var rounds = map[string]bool{"round": true, "format": true, "ceil": true, "to_int": true, "round_dec": true}
+
+// divides returns the first division among factors; nil: there is none.
+func divides(t term.Term) *term.Prim {
+	p, ok := t.(*term.Prim)
+	if !ok || len(p.Args) != 2 || p.ID != prim.Mul && p.ID != prim.Div {
+		return nil
+	}
+	if d := divides(p.Args[0]); d != nil || p.ID == prim.Div {
+		return cmp.Or(d, p)
+	}
+	return divides(p.Args[1])
 }
 
 // operators is the infix operator of each row that has one.
@@ -64,13 +82,13 @@ func operands(t *term.Prim) (a, b term.Term) {
 
 // chain spells infix operators of one level, each the left operand of the next.
 func (w *speller) chain(t *term.Prim) (*doc, int) {
-	k, _ := operator(t)
+	k, _ := w.operator(t)
 	level := int(levels[k])
 	var ops []tokKind
 	var right []term.Term
 	var first term.Term = t
 	for {
-		k, ok := operator(first)
+		k, ok := w.operator(first)
 		if !ok || int(levels[k]) != level || level == levelCompare && len(ops) > 0 {
 			break
 		}
@@ -89,36 +107,73 @@ func (w *speller) chain(t *term.Prim) (*doc, int) {
 	return group(head, nest(indent, rest...)), level
 }
 
+// A kinder tells of which kinds alone the values of a variable are, by its form; 0: not
+// known.
+type kinder map[string][]prim.Kinds
+
+// bind adds a variable around what is read next, unbind takes it away again.
+func (k kinder) bind(name string) { k[name] = append(k[name], 0) }
+
+func (k kinder) unbind(name string) { k[name] = k[name][:len(k[name])-1] }
+
+// is notes what the values of the variable that was bound last under a name are.
+func (k kinder) is(name string, kinds prim.Kinds) {
+	if n := len(k[name]); n > 0 {
+		k[name][n-1] = kinds
+	}
+}
+
 // byOperands reports whether an operator is read by what its operands are: < of what is
-// no number as the order that compare gives, ++ of what is a list as the items of both.
-// A row of that name is what JSON means by it, numbers or strings only.
-func byOperands(id term.ID, a, b term.Term) bool {
+// no number as the order that compare gives, + and ++ of what is a list or a string as
+// both joined. A row of that name is what JSON means by it, numbers or strings only.
+func (k kinder) byOperands(id term.ID, a, b term.Term) bool {
+	kinds := prim.KindList
 	switch id {
 	case prim.Lt, prim.Lte, prim.Gt, prim.Gte:
-		const ordered = prim.KindString | prim.KindList | prim.KindPair
-		return always(a, ordered) || always(b, ordered)
+		if k.always(a, prim.KindNumber) || k.always(b, prim.KindNumber) {
+			return false
+		}
+		kinds = prim.KindString | prim.KindList | prim.KindPair
+	case prim.Add:
+		kinds = prim.KindString | prim.KindList
 	case prim.Concat:
-		return always(a, prim.KindList) || always(b, prim.KindList)
+	default:
+		return false
 	}
-	return false
+	return k.always(a, kinds) || k.always(b, kinds)
 }
 
 // always reports whether a term gives values of the kinds alone, by its form.
-func always(t term.Term, kinds prim.Kinds) bool {
-	switch t := t.(type) {
-	case *term.Str:
-		return kinds&prim.KindString != 0
-	case *term.List:
-		return kinds&prim.KindList != 0
-	case *term.Prim:
-		result := prim.Get(t.ID).Result
-		return result != 0 && result&^kinds == 0
-	}
-	return false
+func (k kinder) always(t term.Term, kinds prim.Kinds) bool {
+	of := k.of(t)
+	return of != 0 && of&^kinds == 0
 }
 
-// joined returns a ++ b of lists, as [...a, ...b] is read.
+// of returns of which kinds a term gives values, by its form; 0: not known.
+func (k kinder) of(t term.Term) prim.Kinds {
+	switch t := t.(type) {
+	case *term.Str:
+		return prim.KindString
+	case *term.List:
+		return prim.KindList
+	case *term.Var:
+		if all := k[t.Name]; len(all) > 0 {
+			return all[len(all)-1]
+		}
+	case *term.Prim:
+		if t.ID == prim.At && len(t.Args) == 3 { // a slice
+			return k.of(t.Args[0]) & (prim.KindString | prim.KindList)
+		}
+		return prim.Get(t.ID).Result
+	}
+	return 0
+}
+
+// joined returns a ++ b: of strings, or of lists as [...a, ...b] is read.
 func (r *reader) joined(at term.At, a, b term.Term) term.Term {
+	if list, text := prim.KindList, prim.KindString; !r.kinds.always(a, list) && !r.kinds.always(b, list) || r.kinds.always(a, text) || r.kinds.always(b, text) {
+		return &term.Prim{At: at, ID: prim.Concat, Args: []term.Term{a, b}}
+	}
 	if l, ok := b.(*term.List); ok && len(l.Items) == 1 {
 		return operationOf(at, "push", a, l.Items[0])
 	}

@@ -143,11 +143,9 @@ func identifier(s string) int {
 // foreign are operators of other languages, with how PIF says it. None is the
 // beginning of anything legal.
 var foreign = []struct{ wrote, hint string }{
-	{"===", "Write a == b."}, {"!==", "Write a != b."},
-	{"->", "Write a function as x => x + 1, and a case of match as 0 => 1."}, {"**", "Write pow(a, b), or x * x."}, {"^", "Write pow(a, b)."},
+	{"->", "Write a function as x => x + 1, and a case of match as 0 => 1."}, {"^", "Write a ** b."},
 	{"<>", "Write a != b."}, {":=", "Write let x = 1 in x + 1."}, {"..", "Write a list's items out: [1, 2, 3]."},
 	{"/*", "Write a comment from // to the end of its line."}, {"#", "Write a comment from // to the end of its line."},
-	{"?.", "Write r.k, or r.a.b ?? null where a or b may be missing or null."},
 	{"\\", `Write a function as x => x + 1.`}, {"&", "Write a and b."},
 }
 

@@ -24,6 +24,7 @@ func (r *reader) match() (term.Term, bool) {
 	defer func() { r.matches-- }()
 	r.i++
 	subject, good := r.expr()
+	name, _ := subject.(*term.Var)
 	if !good {
 		return nil, false
 	}
@@ -34,7 +35,9 @@ func (r *reader) match() (term.Term, bool) {
 	var branches []prim.Branch
 	good = r.parts(open, tokCloseBrace, tokSemi, func() bool {
 		b, ok := r.branch()
-		branches = append(branches, b)
+		if branches = append(branches, b); name != nil && r.scope[name.Name] > 0 && b.Pattern.IsList {
+			r.kinds.is(name.Name, prim.KindList) // in the branches after it, too
+		}
 		return ok
 	})
 	if !good {
@@ -64,6 +67,7 @@ func (r *reader) branch() (b prim.Branch, ok bool) {
 		return b, false
 	}
 	defer r.bindAll(bound)()
+	r.restsAreLists(b.Pattern)
 	if at := r.tok(); r.take(tokIf) {
 		b.IfAt = term.At(at.off)
 		arrows, choices := r.noArrow, r.noChoice
@@ -78,6 +82,16 @@ func (r *reader) branch() (b prim.Branch, ok bool) {
 	}
 	b.Then, ok = r.expr()
 	return b, ok
+}
+
+// restsAreLists notes that what a pattern binds to the rest of a list is one.
+func (r *reader) restsAreLists(p prim.Pattern) {
+	if p.Rest != nil && p.Rest.Bind {
+		r.kinds.is(p.Rest.Name, prim.KindList)
+	}
+	for _, item := range p.Items {
+		r.restsAreLists(item)
+	}
 }
 
 // bindAll binds names until the function that it gives is called.
@@ -230,13 +244,11 @@ func (r *reader) pairPattern(bound *[]string, far int) (p prim.Pattern, ok bool)
 	switch len(p.Items) {
 	case 1:
 		return p.Items[0], true
-	case 2:
-		return p, true
+	case 0:
+		return p, r.fail(open, &fault.Fault{Message: "a pair has two parts, this pattern has none", Expected: "two parts", Got: "0", Hint: "Write (x, y) for a pair and [x, y, z] for a list."})
 	}
-	return p, r.fail(open, &fault.Fault{
-		Message:  fmt.Sprintf("a pair has two parts, this pattern has %d", len(p.Items)),
-		Expected: "two parts", Got: strconv.Itoa(len(p.Items)), Hint: "Write (x, y) for a pair and [x, y, z] for a list.",
-	})
+	p.IsPair, p.IsList = len(p.Items) == 2, len(p.Items) > 2 // (a, b, c) is [a, b, c]
+	return p, true
 }
 
 // itemPattern reads an item's pattern, or ...p for the rest of the list.

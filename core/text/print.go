@@ -16,7 +16,7 @@ import (
 // written in the same way, and [Parse] gives it back, whatever its variables
 // are called.
 func Print(t term.Term) []byte {
-	w := speller{scope: map[string]int{}, maybe: map[string]int{}, twos: map[string]int{}, names: &prim.Names{}}
+	w := speller{scope: map[string]int{}, maybe: map[string]int{}, twos: map[string]int{}, names: &prim.Names{}, kinds: kinder{}}
 	return layout(w.term(t, levelWhole))
 }
 
@@ -25,12 +25,16 @@ type speller struct {
 	// scope counts the functions around that bind each name, maybe the lets of
 	// functions that may be read as binding it.
 	scope, maybe map[string]int
+	kinds        kinder
 	// twos counts the lets around of functions of two parameters.
 	twos  map[string]int
 	names *prim.Names
 	// curried is a function of two parameters that isn't written as one of two, since
 	// it stands where such a one would take a pair apart.
 	curried *term.Lam
+	// called is a division that is written div(a, b), since a / b would be read as one that
+	// is rounded by what stands around it.
+	called *term.Prim
 	// apart is a variable that is written in backquotes, since bare it would be read as a
 	// function of a pair there.
 	apart *term.Var
@@ -115,6 +119,7 @@ func numberLevel(negative bool) int {
 // bind returns how the parameter's name is written; the name is in scope then.
 func (w *speller) bind(name string) string {
 	w.scope[name]++
+	w.kinds.bind(name)
 	return written(name)
 }
 
@@ -126,7 +131,10 @@ func written(name string) string {
 	return backquote(name)
 }
 
-func (w *speller) unbind(name string) { w.scope[name]-- }
+func (w *speller) unbind(name string) {
+	w.scope[name]--
+	w.kinds.unbind(name)
+}
 
 // variable returns how the use of a variable is written: in backquotes where the
 // bare name would be something else.
@@ -308,7 +316,9 @@ func (w *speller) let(t term.Term) (*doc, int) {
 		}
 		if !g.rec {
 			w.perhaps(g, -1)
+			kinds := w.kinds.of(g.bindings[0].Value)
 			w.bind(g.bindings[0].Name)
+			w.kinds.is(g.bindings[0].Name, kinds)
 		}
 		head := "let "
 		switch first := g.bindings[0]; {
@@ -409,6 +419,13 @@ func (w *speller) application(t *term.App) *doc {
 		args[n-1], f = a.Arg, a.Func
 	}
 	head := w.term(f, levelPostfix)
+	if field, ok := f.(*term.Prim); ok && len(field.Args) == 2 {
+		if key, ok := field.Args[1].(*term.Str); ok {
+			if id, _, ok := prim.Lookup(key.Value); ok && isMethod(id) {
+				head = cat(lit("("), head, lit(")")) // x.f(y) would be f of both
+			}
+		}
+	}
 	return group(head, w.brackets("(", args, ")"))
 }
 
@@ -479,15 +496,18 @@ func (w *speller) prim(t *term.Prim) (*doc, int) {
 	case row.Shape == prim.Flag:
 		return lit(w.operation(row.Name)), levelAtom
 	}
-	if _, ok := operator(t); ok {
+	if _, ok := w.operator(t); ok {
 		return w.chain(t)
+	}
+	if rounds[row.Name] {
+		w.called = divides(t.Args[0])
 	}
 	if t.ID == prim.Call {
 		if name, ok := t.Args[0].(*term.Str); ok {
 			return w.call("@"+toolName(name.Value), t.Args[1:]), levelPostfix
 		}
 	}
-	if row.PassesPairs(t.Args) {
+	if row.TakesPairs(t.Args) {
 		if takesTwo(t.Args[0]) {
 			w.curried = t.Args[0].(*term.Lam)
 		}

@@ -32,6 +32,7 @@ type reader struct {
 	// scope counts the functions around that bind each name, inQuote the quotes
 	// around.
 	scope    map[string]int
+	kinds    kinder
 	inQuote  int
 	bindings []string // the names of the lets whose values are read, the innermost last
 
@@ -47,6 +48,12 @@ type reader struct {
 	// noChoice is set where ? isn't read outside brackets, since a colon or an arrow
 	// follows: in an index and in the condition of a branch.
 	noChoice bool
+	// noIf is set where if after an expression doesn't make it one of two.
+	noIf bool
+	// statement is the token that an expression of a block begins with, returned that
+	// the last one was a return.
+	statement int
+	returned  bool
 	// lines is set where ; separates expressions: in a block and outside of brackets.
 	// broken is the first token in the value of a let that goes on with it and begins a
 	// line, where another expression could begin.
@@ -132,6 +139,12 @@ func (r *reader) climb(left term.Term, level int) (term.Term, bool) {
 	ok := true
 	for {
 		op := r.tok()
+		if op.kind == tokIf && level <= levelIf && !r.noIf && !r.older && !r.begins(r.i) {
+			if left, ok = r.either(left); !ok {
+				return nil, false
+			}
+			continue
+		}
 		l := int(levels[op.kind])
 		if l == 0 || l < level || op.kind == tokAsk && r.noChoice {
 			return left, true
@@ -166,11 +179,13 @@ func (r *reader) climb(left term.Term, level int) (term.Term, bool) {
 		}
 		left = r.operation(op, left, right)
 		if l == levelCompare && levels[r.tok().kind] == levelCompare {
-			return nil, r.fail(r.tok(), &fault.Fault{
-				Message:  "comparisons don't chain",
-				Expected: "one comparison",
-				Hint:     "Write a < b and b < c.",
-			})
+			hint := "Write a < b and b < c."
+			if equal, _ := infix(op.kind); equal == prim.Equal {
+				hint = "Put one of them into parentheses: a == (b < c)."
+			} else if equal, _ = infix(r.tok().kind); equal == prim.Equal {
+				hint = "Put one of them into parentheses: (a < b) == c."
+			}
+			return nil, r.fail(r.tok(), &fault.Fault{Message: "comparisons don't chain", Expected: "one comparison", Hint: hint})
 		}
 	}
 }
@@ -182,7 +197,7 @@ func infix(k tokKind) (term.ID, bool) {
 		return prim.Or, true
 	case tokAnd, tokBoth:
 		return prim.And, true
-	case tokEq, tokNe:
+	case tokEq, tokNe, tokSame, tokOther:
 		return prim.Equal, true
 	case tokLt:
 		return prim.Lt, true
@@ -215,14 +230,14 @@ func (r *reader) operation(op token, a, b term.Term) term.Term {
 		id = prim.Eq
 	}
 	at := term.At(op.off)
-	if !r.older && byOperands(id, a, b) {
-		if id != prim.Concat {
+	if !r.older && r.kinds.byOperands(id, a, b) {
+		if id != prim.Concat && id != prim.Add {
 			order := operationOf(at+1, "compare", a, b)
 			return &term.Prim{At: at, ID: id, Args: []term.Term{order, &term.Int{At: at + 1}}}
 		}
 		return r.joined(at, a, b)
 	}
-	if op.kind == tokNe {
+	if op.kind == tokNe || op.kind == tokOther {
 		same := &term.Prim{At: at + 1, ID: id, Args: []term.Term{a, b}}
 		return &term.Prim{At: at, ID: prim.Not, Args: []term.Term{same}}
 	}
@@ -271,7 +286,11 @@ func (r *reader) operand(level int) (term.Term, bool) {
 		}
 		return r.negative(t, n, a), true
 	}
-	return r.postfix()
+	t, ok := r.postfix()
+	if ok && !r.older && r.take(tokPower) {
+		return r.power(t)
+	}
+	return t, ok
 }
 
 // oppositeOfField reads !r.k, where r is bound and nothing is applied.
@@ -343,18 +362,34 @@ func (r *reader) postfix() (term.Term, bool) {
 
 // suffixes reads the arguments and fields that follow a term.
 func (r *reader) suffixes(t term.Term) (term.Term, bool) {
+	optional := false // ?. stands in it
 	for {
 		switch tok := r.tok(); tok.kind {
 		case tokOpen:
 			r.breaks()
 			key := ""
-			if r.i > 1 && r.toks[r.i-2].kind == tokDot {
-				before := r.toks[r.i-1]
+			var before token
+			if r.i > 1 && (r.toks[r.i-2].kind == tokDot || r.toks[r.i-2].kind == tokOptional) {
+				before = r.toks[r.i-1]
 				key = r.src[before.off:before.end]
 			}
 			args, places, ok := r.args()
 			if !ok {
 				return nil, false
+			}
+			if field, is := t.(*term.Prim); is && key != "" {
+				if m, done, ok := r.member(field.Args[0], before, args); done || !ok {
+					if !ok {
+						return nil, false
+					}
+					t = m
+					continue
+				}
+				if v, free := field.Args[0].(*term.Var); !free || r.scope[v.Name] > 0 {
+					if _, _, known := prim.Lookup(r.near(key, true)); known && len(args) > 0 {
+						r.method(before, key, "values have no methods, unless a record has a function as its "+key)
+					}
+				}
 			}
 			if len(args) == 0 && key != "" {
 				return nil, r.fail(tok, &fault.Fault{
@@ -375,8 +410,13 @@ func (r *reader) suffixes(t term.Term) (term.Term, bool) {
 			for i, a := range args {
 				t = &term.App{At: places[i], Func: t, Arg: a}
 			}
-		case tokDot:
-			r.i++
+		case tokDot, tokOptional:
+			if r.i++; tok.kind == tokOptional {
+				optional = true
+				if r.tok().kind == tokOpenList {
+					continue
+				}
+			}
 			key := r.tok()
 			if !key.kind.word() {
 				return nil, r.refuseToken("a key after the point", `Write r.name, or get(r, "a key") for other keys.`)
@@ -390,33 +430,28 @@ func (r *reader) suffixes(t term.Term) (term.Term, bool) {
 					Hint:     "Give the parts as a pair, (a, b), and take it apart with fst and snd.",
 				})
 			}
-			if name := r.src[key.off:key.end]; r.tok().kind == tokOpen {
-				if v, free := t.(*term.Var); !free || r.scope[v.Name] > 0 {
-					if _, _, known := prim.Lookup(r.near(name, true)); known {
-						r.method(key, name, "values have no methods, unless a record has a function as its "+name)
-					}
-				}
-			}
 			t = &term.Prim{At: term.At(tok.off), ID: id, Args: []term.Term{t, &term.Str{At: term.At(key.off), Value: r.src[key.off:key.end]}}}
 		case tokOpenList:
 			if r.breaks(); r.begins(r.i) {
-				return t, true
+				return r.optionally(t, optional), true
 			}
 			var ok bool
 			if t, ok = r.index(t); !ok {
 				return nil, false
 			}
 		default:
-			return t, true
+			return r.optionally(t, optional), true
 		}
 	}
 }
 
 // inside reads what stands in brackets, until the function that it gives is called.
 func (r *reader) inside() (out func()) {
-	noArrow, noChoice, alone, lines, broken := r.noArrow, r.noChoice, r.alone, r.lines, r.broken
-	r.noArrow, r.noChoice, r.lines = false, false, false
-	return func() { r.noArrow, r.noChoice, r.alone, r.lines, r.broken = noArrow, noChoice, alone, lines, broken }
+	noArrow, noChoice, noIf, alone, lines, broken := r.noArrow, r.noChoice, r.noIf, r.alone, r.lines, r.broken
+	r.noArrow, r.noChoice, r.noIf, r.lines = false, false, false, false
+	return func() {
+		r.noArrow, r.noChoice, r.noIf, r.alone, r.lines, r.broken = noArrow, noChoice, noIf, alone, lines, broken
+	}
 }
 
 // list reads the parts of a bracket that the token open began, up to closer,
@@ -463,6 +498,12 @@ func (r *reader) parts(open token, closer, separator tokKind, part func() bool) 
 func (r *reader) args() (args []term.Term, places []term.At, ok bool) {
 	open := r.tok()
 	r.i++
+	if at := r.comprehends(); at > 0 {
+		out := r.inside()
+		a, ok := r.comprehension(at, r.expr)
+		out()
+		return []term.Term{a}, []term.At{term.At(open.off)}, r.close(open, tokClose, ok)
+	}
 	ok = r.list(open, tokClose, func() bool {
 		at := term.At(r.toks[r.i-1].off)
 		a, ok := r.expr()

@@ -32,6 +32,8 @@ const (
 	tokRest
 	tokPrim // ::
 	tokArrow
+	tokPower    // **
+	tokOptional // ?.
 	tokBind
 	tokBar
 	tokPipe
@@ -39,6 +41,8 @@ const (
 	tokDefault // ??
 	tokEither  // ||, read as or
 	tokBoth    // &&, read as and
+	tokSame    // ===, read as ==
+	tokOther   // !==, read as !=
 	tokEq
 	tokNe
 	tokLt
@@ -70,8 +74,8 @@ const (
 // spelled is how tokens with one spelling are written.
 var spelled = [tokKinds]string{
 	tokOpen: "(", tokClose: ")", tokOpenList: "[", tokCloseList: "]", tokOpenBrace: "{", tokCloseBrace: "}",
-	tokQuote: "'{", tokComma: ",", tokSemi: ";", tokColon: ":", tokDot: ".", tokRest: "...", tokPrim: "::", tokArrow: "=>", tokBind: "=", tokBar: "|",
-	tokPipe: "|>", tokAsk: "?", tokDefault: "??", tokEither: "||", tokBoth: "&&", tokEq: "==", tokNe: "!=", tokLt: "<", tokLte: "<=", tokGt: ">", tokGte: ">=",
+	tokQuote: "'{", tokComma: ",", tokSemi: ";", tokColon: ":", tokDot: ".", tokRest: "...", tokPrim: "::", tokArrow: "=>", tokPower: "**", tokOptional: "?.", tokBind: "=", tokBar: "|",
+	tokPipe: "|>", tokAsk: "?", tokDefault: "??", tokEither: "||", tokBoth: "&&", tokSame: "===", tokOther: "!==", tokEq: "==", tokNe: "!=", tokLt: "<", tokLte: "<=", tokGt: ">", tokGte: ">=",
 	tokPlus: "+", tokMinus: "-", tokConcat: "++", tokTimes: "*", tokDiv: "/", tokMod: "%",
 	tokLet: "let", tokIn: "in", tokIf: "if", tokThen: "then", tokElse: "else", tokMatch: "match",
 	tokTrue: "true", tokFalse: "false", tokNull: "null", tokSelf: "self", tokAnd: "and", tokOr: "or", tokNot: "not",
@@ -135,7 +139,7 @@ const (
 // levels is the level of each infix operator; 0 for what is none.
 var levels = [tokKinds]uint8{
 	tokPipe: levelPipe, tokAsk: levelIf, tokDefault: levelDefault, tokOr: levelOr, tokEither: levelOr, tokAnd: levelAnd, tokBoth: levelAnd,
-	tokEq: levelCompare, tokNe: levelCompare, tokLt: levelCompare, tokLte: levelCompare, tokGt: levelCompare, tokGte: levelCompare,
+	tokSame: levelCompare, tokOther: levelCompare, tokEq: levelCompare, tokNe: levelCompare, tokLt: levelCompare, tokLte: levelCompare, tokGt: levelCompare, tokGte: levelCompare,
 	tokPlus: levelAdd, tokMinus: levelAdd, tokConcat: levelAdd,
 	tokTimes: levelMul, tokDiv: levelMul, tokMod: levelMul,
 }

@@ -41,7 +41,7 @@ type finding struct {
 // it.
 func knownBriefly(o wire.Object, t *registry.Tool) wire.Object {
 	r := t.Report()
-	o = o.Text("type", wire.Beginning([]byte(r.Type.String()), longestType)).Raw("capabilities", wire.EncodeTexts(t.Capabilities))
+	o = o.Text("type", wire.Beginning([]byte(r.Signature()), longestType)).Raw("capabilities", wire.EncodeTexts(t.Capabilities))
 	if t.As != registry.AsTool {
 		o = o.Text("as", t.As)
 	}
@@ -58,7 +58,7 @@ func knownBriefly(o wire.Object, t *registry.Tool) wire.Object {
 // knownInGroup is knownBriefly of one of several tools: its operations are in the type,
 // and what is as it was asked for goes without saying.
 func knownInGroup(o wire.Object, t *registry.Tool) wire.Object {
-	o = o.Text("type", wire.Beginning([]byte(t.Report().Type.String()), longestType))
+	o = o.Text("type", wire.Beginning([]byte(t.Report().Signature()), longestType))
 	if !slices.Equal(t.Capabilities, t.Declared) {
 		o = o.Raw("capabilities", wire.EncodeTexts(t.Capabilities))
 	}
@@ -181,7 +181,7 @@ func version(t *registry.Tool) string { return fmt.Sprintf("%s@%d", t.Name, t.Ve
 // knownOf begins with the type, and the places that must fail or aren't known.
 func knownOf(t *registry.Tool) wire.Object {
 	r := t.Report()
-	o := wire.Begin().Text("type", wire.Beginning([]byte(r.Type.String()), longestTypeShown))
+	o := wire.Begin().Text("type", wire.Beginning([]byte(r.Signature()), longestTypeShown))
 	if r.Sound() {
 		return o.Raw("sound", []byte("true"))
 	}

@@ -341,7 +341,7 @@ func TestNotesHelp(t *testing.T) {
 	if all := string(wire.Encode(res.StructuredContent)); strings.Count(all, `\"y\"`) != 1 {
 		t.Error(all)
 	}
-	_, res = ask(t, cs, "evolve", `{"name":"fails","code":"x => 1 + \"a\"","draft":true}`)
+	_, res = ask(t, cs, "evolve", `{"name":"fails","code":"x => 1 - \"a\"","draft":true}`)
 	if problems := structured(t, res.StructuredContent, "problems"); !strings.Contains(problems, "not a string") {
 		t.Error(problems)
 	}

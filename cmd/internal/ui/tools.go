@@ -98,7 +98,7 @@ func (s *Store) row(t *registry.Tool, l *lately) toolRow {
 	if t.Unusable() != nil {
 		return r
 	}
-	r.Type = cut(maxType, t.Report().Type.String())
+	r.Type = cut(maxType, t.Report().Signature())
 	if c, ok := t.Cost(); ok {
 		r.Cost = string(c.Class)
 	}
