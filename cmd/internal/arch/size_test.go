@@ -42,7 +42,7 @@ var maxLines = map[string]int{
 	"cmd/internal/programs":        200,
 	"cmd/internal/recording":       210,
 	"cmd/internal/stdio":           1770,
-	"cmd/internal/streamable":      1540,
+	"cmd/internal/streamable":      1650,
 	"cmd/internal/telemetry":       220,
 	"cmd/internal/tour":            565,
 	"cmd/internal/ui":              3002,

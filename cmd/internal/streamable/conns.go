@@ -1,11 +1,18 @@
 package streamable
 
 import (
+	"bytes"
+	"cmp"
+	"compress/flate"
 	"context"
 	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -178,8 +185,8 @@ type sessions struct {
 	last map[string]time.Time
 }
 
-// begun notes a session that a request has made, until it ends.
-func (s *sessions) begun(server *mcp.Server, id string) {
+// begun notes a session that a request has made, until it ends; over, if not nil, is called then.
+func (s *sessions) begun(server *mcp.Server, id string, over func()) {
 	for session := range server.Sessions() {
 		if session.ID() != id {
 			continue
@@ -195,6 +202,9 @@ func (s *sessions) begun(server *mcp.Server, id string) {
 			s.mu.Lock()
 			delete(s.last, id)
 			s.mu.Unlock()
+			if over != nil {
+				over()
+			}
 		}()
 		return
 	}
@@ -250,7 +260,107 @@ func (h *Handler) serveSession(w http.ResponseWriter, r *http.Request, server *m
 	h.sessions.use(id)
 	h.session.ServeHTTP(w, r)
 	h.sessions.use(id)
-	if made := w.Header().Get(sessionHeader); id == "" && made != "" {
-		h.sessions.begun(server, made)
+	if made, _, _ := strings.Cut(w.Header().Get(sessionHeader), "."); id == "" && made != "" {
+		h.sessions.begun(server, made, nil)
 	}
+}
+
+// roaming is the sessions that go on at whichever of several servers a request comes to: a
+// client knows each by a name that says, after the session's own, which process began it and
+// by what. What a session was doing stays where it was.
+type roaming struct {
+	boot string
+	mu   sync.Mutex
+	here map[string]string // sessions of other processes by whose they are and their names, as they are called here
+}
+
+// maxOpening is how many bytes of a session's beginning its name may hold.
+const maxOpening = 1500
+
+// roam has a request be one of a session of this process, and its answer tell the name that the
+// client knows.
+func (h *Handler) roam(w http.ResponseWriter, one *request, server *mcp.Server, principal string, body []byte) http.ResponseWriter {
+	s := h.roaming
+	name := one.http.Header.Get(sessionHeader)
+	if name == "" {
+		var packed bytes.Buffer
+		z, _ := flate.NewWriter(&packed, flate.BestCompression)
+		if _, err := z.Write(body); err != nil || z.Close() != nil || packed.Len() > maxOpening {
+			return w // it stays where it is
+		}
+		return &named{ResponseWriter: w, more: "." + s.boot + "." + base64.RawURLEncoding.EncodeToString(packed.Bytes())}
+	}
+	id, more, roams := strings.Cut(name, ".")
+	boot, opening, _ := strings.Cut(more, ".")
+	if roams && boot != s.boot {
+		key := principal + " " + name
+		s.mu.Lock()
+		if s.here[key] == "" {
+			if again := h.reopen(one.http, server, opening, key); again != "" {
+				s.here[key] = again
+			}
+		}
+		id = cmp.Or(s.here[key], id)
+		s.mu.Unlock()
+	}
+	if roams {
+		h.live.mu.Lock()
+		one.http.Header.Set(sessionHeader, id)
+		h.live.mu.Unlock()
+	}
+	return &named{ResponseWriter: w, name: name}
+}
+
+// reopen begins a session as another began, and gives its name; "": it can't be.
+func (h *Handler) reopen(r *http.Request, server *mcp.Server, opening, key string) (id string) {
+	packed, err := base64.RawURLEncoding.DecodeString(opening)
+	body, failed := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed)), 64<<10))
+	if m := methodsOf(body); errors.Join(err, failed) != nil || len(m) != 1 || m[0] != "initialize" || !h.room(server) {
+		return ""
+	}
+	send := func(body []byte) {
+		again := r.Clone(context.WithValue(context.WithoutCancel(r.Context()), serverKey{}, server))
+		again.Method, again.Body, again.ContentLength = http.MethodPost, io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		again.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+		if id != "" {
+			again.Header.Set(sessionHeader, id)
+		}
+		answer := &nobody{header: http.Header{}}
+		h.session.ServeHTTP(answer, again)
+		id = answer.header.Get(sessionHeader)
+	}
+	if send(body); id == "" {
+		return ""
+	}
+	made := id
+	send([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
+	h.sessions.begun(server, made, func() {
+		h.roaming.mu.Lock()
+		defer h.roaming.mu.Unlock()
+		delete(h.roaming.here, key)
+	})
+	return made
+}
+
+// named is an answer of a session that its client knows by another name: this one, or its own
+// with more.
+type named struct {
+	http.ResponseWriter
+	name, more string
+	told       bool
+}
+
+func (n *named) head() {
+	if id := n.Header().Get(sessionHeader); id != "" && !n.told {
+		n.told = true
+		n.Header().Set(sessionHeader, cmp.Or(n.name, id+n.more))
+	}
+}
+
+func (n *named) WriteHeader(status int)      { n.head(); n.ResponseWriter.WriteHeader(status) }
+func (n *named) Write(p []byte) (int, error) { n.head(); return n.ResponseWriter.Write(p) }
+func (n *named) Unwrap() http.ResponseWriter { return n.ResponseWriter }
+func (n *named) FlushError() error {
+	n.head()
+	return http.NewResponseController(n.ResponseWriter).Flush()
 }

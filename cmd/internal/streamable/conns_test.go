@@ -348,3 +348,50 @@ func TestLongestIdleSessionEnds(t *testing.T) {
 		}
 	}
 }
+
+// TestSessionsRoam: a session goes on at another server, and after a restart, under the name that
+// the client knows; each principal has its own; a name that says nothing is refused.
+func TestSessionsRoam(t *testing.T) {
+	t.Parallel()
+	one, two := start(t, Options{Roams: true})+Path, start(t, Options{Roams: true})+Path
+	do := func(url, method, body, session string) *http.Response {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		if session != "" {
+			r.Header.Set(sessionHeader, session)
+			r.Header.Set("Mcp-Protocol-Version", "2025-11-25")
+		}
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { res.Body.Close() })
+		return res
+	}
+	session := do(one, http.MethodPost, hello, "").Header.Get(sessionHeader)
+	if strings.Count(session, ".") != 2 {
+		t.Fatal(session)
+	}
+	for i, url := range []string{two, one, two, one} {
+		res := do(url, http.MethodPost, `{"jsonrpc":"2.0","id":9,"method":"tools/list"}`, session)
+		if got := res.Header.Get(sessionHeader); res.StatusCode != http.StatusOK || got != "" && got != session {
+			t.Errorf("request %d: %s, %s", i, res.Status, got)
+		}
+	}
+	if res := do(two, http.MethodGet, "", session); res.StatusCode != http.StatusOK {
+		t.Errorf("a stream: %s", res.Status)
+	}
+	if res := do(two, http.MethodDelete, "", session); res.StatusCode != http.StatusNoContent {
+		t.Errorf("its end: %s", res.Status)
+	}
+	for _, name := range []string{"x", "x.y", "x.y.", "x.y.z", "x.y.AAAA", strings.Replace(session, ".", ".1", 1)[:len(session)-9]} {
+		if res := do(two, http.MethodPost, `{"jsonrpc":"2.0","id":9,"method":"ping"}`, name); res.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: %s", name, res.Status)
+		}
+	}
+}

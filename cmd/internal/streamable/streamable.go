@@ -20,6 +20,7 @@ package streamable
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -56,6 +57,9 @@ type Options struct {
 	Hosts, Origins []string
 	// Ready is why the server should get no requests, for /readyz; nil: it never is so.
 	Ready func() error
+	// Roams is set where a session that another server began, or this one before it was started
+	// again, goes on here: its name says how it began.
+	Roams bool
 	// Metrics is served at /metrics; nil: nothing is there. With tokens it
 	// needs one.
 	Metrics http.Handler
@@ -117,6 +121,7 @@ type Handler struct {
 	turns    turns
 	parsing  turns // of requests with large bodies
 	sessions sessions
+	roaming  *roaming // nil: sessions don't
 	modern   *mcp.StreamableHTTPHandler
 	session  *mcp.StreamableHTTPHandler
 	mux      http.Handler
@@ -145,6 +150,9 @@ func New(o Options) (*Handler, error) {
 	h.session = mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
 		Logger: log, MaxRequestBodyBytes: -1, SessionTimeout: o.IdleSession, DisableLocalhostProtection: true,
 	})
+	if o.Roams {
+		h.roaming = &roaming{boot: rand.Text()[:8], here: map[string]string{}}
+	}
 	mux := http.NewServeMux()
 	protocol := h.authorize(http.HandlerFunc(h.serve))
 	mux.Handle(Path, protocol)
@@ -334,6 +342,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "60")
 		http.Error(w, "too many sessions", http.StatusServiceUnavailable)
 		return
+	}
+	if h.roaming != nil {
+		w = h.roam(w, one, server, principal, body)
 	}
 	h.serveSession(w, r, server)
 	if r.Context().Err() != nil && r.Method == http.MethodPost && r.Header.Get(sessionHeader) != "" {

@@ -1,0 +1,339 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/journal/order"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	broker "github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// TestHistories: whatever the order and the nodes go through, what three nodes answer about
+// versions of tools could have been answered by one, one request after the other; no
+// acknowledged change is missing, and all have one chain. Time is virtual, the files are real.
+func TestHistories(t *testing.T) {
+	t.Parallel()
+	rounds, faults, seed := 1, 300, uint64(1)
+	if os.Getenv("PIF_FULL") != "" {
+		rounds, faults, seed = 34, 300, rand.Uint64()
+	}
+	t.Logf("seed %d, %d rounds of %d faults", seed, rounds, faults)
+	for i := range rounds {
+		synctest.Test(t, func(t *testing.T) {
+			s := simulated(t, seed+uint64(i), faults, true)
+			if got, info := porcupine.CheckOperationsVerbose(versions, s.history, 0); got != porcupine.Ok {
+				path := filepath.Join(os.TempDir(), fmt.Sprintf("pif-history-%d.html", seed+uint64(i)))
+				t.Errorf("round %d of seed %d: %d operations are %v; see %s: %v", i, seed, len(s.history), got, path, porcupine.VisualizePath(versions, info, path))
+			}
+			t.Logf("%d operations, %d of unknown outcome, %d faults", len(s.history), s.unknown, s.faults.Load())
+		})
+	}
+}
+
+// TestHistoriesControl: without the barrier before a request a node that is cut off answers
+// with what was, and that is found.
+func TestHistoriesControl(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := simulated(t, 1, 150, false)
+		if porcupine.CheckOperations(versions, s.history) {
+			t.Errorf("%d operations with reads of what a node has seem to be in order", len(s.history))
+		}
+	})
+}
+
+// An asked is what a client asks of a tool: read, evolve, retire, rollback.
+type asked struct {
+	what, tool string
+	at         int // the version that must be the current one
+}
+
+// A told is the answer. Of an unknown one nobody can say whether it was done.
+type told struct {
+	version          int // 0: there is no such tool
+	refused, unknown bool
+}
+
+// A newest is what a tool is: the number of its newest version, and the version that it has.
+type newest struct{ last, now int }
+
+// versions says what one registry answers.
+var versions = (&porcupine.NondeterministicModel{
+	Partition: func(history []porcupine.Operation) (parts [][]porcupine.Operation) {
+		by := map[string][]porcupine.Operation{}
+		for _, o := range history {
+			tool := o.Input.(asked).tool
+			by[tool] = append(by[tool], o)
+		}
+		for _, part := range by {
+			parts = append(parts, part)
+		}
+		return parts
+	},
+	Init: func() []any { return []any{newest{}} },
+	Step: func(state, input, output any) []any {
+		is, in, out := state.(newest), input.(asked), output.(told)
+		next := newest{is.last + 1, is.last + 1}
+		if in.what == "retire" {
+			next = newest{is.last, 0}
+		}
+		fits := in.at == is.now && (in.what == "evolve" || in.what == "rollback" && is.last > 0 || in.what == "retire" && is.now > 0)
+		switch {
+		case in.what == "read" && out.version == is.now, out.refused && !fits:
+			return []any{is}
+		case in.what == "read", out.refused:
+			return nil
+		case out.unknown && fits:
+			return []any{is, next}
+		case out.unknown:
+			return []any{is}
+		case fits && (in.what == "retire" || out.version == next.now):
+			return []any{next}
+		}
+		return nil
+	},
+	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v: %+v", input, output) },
+}).ToModel()
+
+// A simulation is three nodes, a client at each, and somebody who breaks things.
+type simulation struct {
+	t       *testing.T
+	dir     string
+	memory  *order.Memory
+	barrier bool
+	faults  atomic.Int64
+	clock   atomic.Int64 // of the history
+	nodes   [3]atomic.Pointer[machine]
+
+	mu      sync.Mutex
+	history []porcupine.Operation
+	unknown int
+}
+
+// A machine is a node while it runs.
+type machine struct {
+	link  *link
+	store *journal.Store
+	tools *registry.Registry
+}
+
+// A link is a node's way to the order.
+type link struct {
+	order.Order
+	cut atomic.Bool
+}
+
+func (l *link) Propose(ctx context.Context, p []byte) error {
+	if l.cut.Load() {
+		time.Sleep(50 * time.Millisecond)
+		return order.ErrNotAcknowledged
+	}
+	return l.Order.Propose(ctx, p)
+}
+
+func (l *link) Follow(ctx context.Context, from uint64, fn func(uint64, []byte) error) error {
+	return l.Order.Follow(ctx, from, func(place uint64, p []byte) error {
+		for l.cut.Load() {
+			time.Sleep(20 * time.Millisecond)
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		return fn(place, p)
+	})
+}
+
+func (s *simulation) start(i int) *machine {
+	m := &machine{link: &link{Order: s.memory.Open()}}
+	var err error
+	m.store, err = journal.Open(filepath.Join(s.dir, fmt.Sprint(i, ".db")), journal.Options{Order: m.link, Node: fmt.Sprint("n", i), Profile: "p"})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if m.tools, _, err = registry.Open(broker.Log(m.store), caps.NewPolicy(caps.Kinds{}, time.Now)); err != nil {
+		s.t.Fatal(err)
+	}
+	s.nodes[i].Store(m)
+	return m
+}
+
+// simulated goes on until so many faults have happened, and holds the files against each other.
+func simulated(t *testing.T, seed uint64, faults int, barrier bool) *simulation {
+	s := &simulation{t: t, dir: t.TempDir(), barrier: barrier}
+	fates := rand.New(rand.NewPCG(seed, 1))
+	healing := atomic.Bool{}
+	s.memory = order.NewMemory(order.MemoryOptions{Fate: func([]byte) (f order.Fate) {
+		if healing.Load() {
+			return f
+		}
+		switch fates.IntN(16) {
+		case 0:
+			f.Refused = true
+		case 1:
+			f.Copies, f.Apart = 2, time.Duration(fates.IntN(3000))*time.Millisecond
+		case 2:
+			f.Lost, f.Refused = true, true
+		case 3:
+			f.Before = time.Duration(fates.IntN(4000)) * time.Millisecond
+		case 4:
+			f.After = time.Duration(fates.IntN(4000)) * time.Millisecond
+		case 5:
+			f.Skip = 3
+		default:
+			return f
+		}
+		s.faults.Add(1)
+		return f
+	}})
+	for i := range s.nodes {
+		s.start(i)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var clients sync.WaitGroup
+	for i := range s.nodes {
+		clients.Go(func() { s.client(ctx, i, rand.New(rand.NewPCG(seed, uint64(2+i)))) })
+	}
+	nemesis := rand.New(rand.NewPCG(seed, 9))
+	for int(s.faults.Load()) < faults {
+		time.Sleep(time.Duration(nemesis.IntN(1500)) * time.Millisecond)
+		i := nemesis.IntN(len(s.nodes))
+		m := s.nodes[i].Load()
+		m.link.cut.Store(true)
+		s.faults.Add(1)
+		time.Sleep(time.Duration(nemesis.IntN(12000)) * time.Millisecond)
+		if nemesis.IntN(2) == 0 { // what it hadn't proposed is lost, as in a kill
+			if err := errors.Join(m.store.Close(), m.link.Close()); err != nil && !errors.Is(err, journal.ErrCluster) {
+				t.Error(err)
+			}
+			m = s.start(i)
+		}
+		m.link.cut.Store(false)
+	}
+	healing.Store(true)
+	stop()
+	clients.Wait()
+	s.compare()
+	time.Sleep(time.Minute) // what the order still delivers
+	return s
+}
+
+// compare ends the nodes.
+func (s *simulation) compare() {
+	var first []journal.Event
+	for range 2 { // what is only noted is in the order after its node's barrier
+		for i := range s.nodes {
+			if err := s.nodes[i].Load().store.Barrier(context.Background()); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+	}
+	for i := range s.nodes {
+		m := s.nodes[i].Load()
+		if c, _ := m.store.Cluster(); c.Stopped != nil {
+			s.t.Error(c.Stopped)
+		}
+		if _, err := m.store.Verify(context.Background()); err != nil {
+			s.t.Error(err)
+		}
+		events, _, err := m.store.Read(journal.Query{})
+		if err := errors.Join(err, m.store.Close(), m.link.Close()); err != nil {
+			s.t.Error(err)
+		}
+		if i == 0 {
+			first = events
+		}
+		if len(events) == 0 || len(events) != len(first) || events[len(events)-1].Hash != first[len(first)-1].Hash {
+			s.t.Errorf("node 0 has %d events, node %d %d others", len(first), i, len(events))
+		}
+	}
+}
+
+// client asks a node until ctx ends.
+func (s *simulation) client(ctx context.Context, i int, r *rand.Rand) {
+	known := map[string]int{}
+	for n := 0; ctx.Err() == nil; n++ {
+		time.Sleep(time.Duration(r.IntN(300)) * time.Millisecond)
+		m := s.nodes[i].Load()
+		in := asked{[]string{"read", "read", "evolve", "evolve", "retire", "rollback"}[r.IntN(6)], []string{"a", "b"}[r.IntN(2)], 0}
+		in.at = known[in.tool]
+		call := s.clock.Add(1)
+		if s.barrier {
+			waiting, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+			err := m.store.Barrier(waiting)
+			cancel()
+			if err != nil {
+				continue // it was refused, and nothing is known
+			}
+		}
+		out, ok := s.ask(m, in, fmt.Sprintf("%d%05d", i+1, n))
+		if !ok {
+			continue
+		}
+		end := s.clock.Add(1)
+		switch {
+		case out.unknown:
+			end = math.MaxInt64
+		case in.what == "retire" && !out.refused:
+			known[in.tool] = 0
+		default:
+			known[in.tool] = out.version
+		}
+		s.mu.Lock()
+		if out.unknown {
+			s.unknown++
+		}
+		s.history = append(s.history, porcupine.Operation{ClientId: i, Input: in, Output: out, Call: call, Return: end})
+		s.mu.Unlock()
+	}
+}
+
+func (s *simulation) ask(m *machine, in asked, code string) (out told, ok bool) {
+	var made *registry.Tool
+	var err error
+	switch in.what {
+	case "read":
+		if _, err = m.tools.Refresh(); err != nil {
+			return out, false
+		}
+		if made, ok = m.tools.Snapshot().Get(in.tool); ok {
+			out.version = made.Version
+		}
+		return out, true
+	case "evolve":
+		made, err = m.tools.Evolve(registry.Definition{Name: in.tool, Code: []byte(code), Text: true}, registry.Edit{IfVersion: &in.at})
+	case "retire":
+		made, err = m.tools.Retire(in.tool, registry.Edit{IfVersion: &in.at})
+	case "rollback":
+		made, err = m.tools.Rollback(in.tool, 1, registry.Edit{IfVersion: &in.at})
+	}
+	var f *fault.Fault
+	switch {
+	case err == nil:
+		out.version = made.Version
+	case errors.As(err, &f) && (f.Kind == fault.Conflict || f.Kind == fault.NoTool || f.Kind == fault.OutOfRange):
+		out.refused = true
+		// The next one is based on what there is.
+		if now, there := m.tools.Snapshot().Get(in.tool); there {
+			out.version = now.Version
+		}
+	default:
+		out.unknown = true
+	}
+	return out, true
+}
