@@ -307,6 +307,7 @@ func (s *Server) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 	t := s.newTask(p.Run, c)
 	t.call.Tool, t.call.Arguments = record.Call.Tool, record.Call.Arguments
 	if f := s.takeUp(t, &run.Task{ID: p.Run, Call: record.Call, AsOf: record.AsOf}); f != nil {
+		f.Message = strings.Replace(f.Message, taskStays, "the plan "+p.ID+" can't be done", 1)
 		return wire.Failed(f)
 	}
 	if p.Started == 0 && p.Section == 1 && fresh {
@@ -321,7 +322,7 @@ func (s *Server) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 		}
 		if anew.made == nil || anew.made.Hash != p.Hash {
 			s.withdrawPlan(p.Plan)
-			return refuse(fault.Deviated, "what the plan "+p.ID+" read has changed, so nothing of it is done"+s.firstDifference(p.Plan, anew.made), again)
+			return refuse(fault.Deviated, "the plan "+p.ID+" would be another now, so nothing of it is done"+s.firstDifference(p.Plan, anew.made), again)
 		}
 	}
 	a := s.Call(context.WithValue(ctx, planKey{}, &planCall{does: p, record: t.record, held: held}), t.call)
@@ -390,7 +391,7 @@ func (s *Server) firstDifference(was, is *run.Plan) string {
 	for i, x := range was.Steps {
 		switch {
 		case i >= len(is.Steps):
-			return fmt.Sprintf(": step %d, %s, would not be made", i+1, x.Op)
+			return fmt.Sprintf(": step %d, %s, would not be made. %s", i+1, x.Op, is.Ends)
 		case x.Op != is.Steps[i].Op:
 			return fmt.Sprintf(": step %d would be %s, not %s", i+1, is.Steps[i].Op, x.Op)
 		case string(x.Args) != string(is.Steps[i].Args):
@@ -400,7 +401,10 @@ func (s *Server) firstDifference(was, is *run.Plan) string {
 	if len(is.Steps) > len(was.Steps) {
 		return fmt.Sprintf(": a step more would be made, %s", is.Steps[len(was.Steps)].Op)
 	}
-	return ""
+	if was.Ends != is.Ends {
+		return ": it would end otherwise. " + is.Ends
+	}
+	return ": what it reads has changed"
 }
 
 // beginPlanned is [Server.begin] for a run that does a plan.

@@ -332,10 +332,13 @@ func (t *taskRun) answeredBy(run string) {
 	t.by = run
 }
 
+// taskStays is the beginning of what is said of a task that ends because its server did.
+const taskStays = "the task can't go on after the end of its server"
+
 // cantGoOn is the fault of a task that ends because its server did.
 func cantGoOn(why string) *fault.Fault {
 	return &fault.Fault{
-		Kind: fault.Cancelled, Message: "the task can't go on after the end of its server: " + why,
+		Kind: fault.Cancelled, Message: taskStays + ": " + why,
 		Hint: "Call the tool again, with regard to what was done: the journal shows it.",
 	}
 }
