@@ -34,6 +34,23 @@ func (p *Planned) State() string {
 	return "ready"
 }
 
+// PlanStage is what an event about a plan says became of it; "" for any other event. yes and by are of an answer.
+func PlanStage(k journal.Kind, yes bool, by string) string {
+	switch {
+	case k == journal.PlanMade:
+		return "planned"
+	case k == journal.PlanStarted:
+		return "plan begun"
+	case k != journal.PlanAnswered:
+		return ""
+	case yes:
+		return "plan approved"
+	case by == Withdrawn:
+		return "plan withdrawn"
+	}
+	return "plan refused"
+}
+
 // Withdrawn is who withdraws a plan that can't be done any more; see [AnswerPlan].
 const Withdrawn = "server"
 

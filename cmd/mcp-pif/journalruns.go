@@ -165,19 +165,8 @@ func summary(events []journal.Event) (s shownRun) {
 				}
 				s.Input = strings.Join(texts, ", ")
 			}
-		case journal.PlanMade:
-			s.Result = "planned"
-		case journal.PlanStarted:
-			s.Result = "plan begun"
-		case journal.PlanAnswered:
-			switch {
-			case r.Yes:
-				s.Result = "plan approved"
-			case r.By == run.Withdrawn:
-				s.Result = "plan withdrawn"
-			default:
-				s.Result = "plan refused"
-			}
+		case journal.PlanMade, journal.PlanStarted, journal.PlanAnswered:
+			s.Result = run.PlanStage(e.Kind, r.Yes, r.By)
 		case journal.EffectRequested:
 			ops[e.Seq] = len(s.Effects)
 			s.Effects = append(s.Effects, r.Op+" …")

@@ -228,6 +228,13 @@ func TestWeek(t *testing.T) {
 	if strings.Contains(text, "Nothing waits") {
 		t.Error("it says that nothing waits")
 	}
+	_, id, _ := strings.Cut(text, "mcp-pif approve p_")
+	id, _, _ = strings.Cut(id, "<")
+	for path, want := range map[string]string{"run?id=" + id: "wants to do 1 thing:", "runs?outcome=planned": id} {
+		if _, text := w.get(path); !strings.Contains(text, `<span class="state planned">planned</span>`) || !strings.Contains(text, want) {
+			t.Errorf("%s doesn't show the plan: %s", path, text)
+		}
+	}
 }
 
 // hostile is what a model, a plugin or another server might write; the longest are made here.

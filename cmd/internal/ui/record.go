@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core/check/cost"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
@@ -47,6 +48,9 @@ type recorded struct {
 	Capability string             `json:"capability"`
 	Grant      string             `json:"grant"`
 	Answer     string             `json:"answer"`
+	Plan       string             `json:"plan"`
+	Yes        bool               `json:"yes"`
+	By         string             `json:"by"`
 	ArgsBlob   *journal.Reference `json:"args_blob"`
 	ValueBlob  *journal.Reference `json:"value_blob"`
 }
@@ -161,12 +165,16 @@ type ran struct {
 	Took    time.Duration
 	Effects []effect
 	Used    []recorded // tools that it looked up
+	Plan    string     // the last one; "": it wasn't planned
+	Stage   string     // what became of that
 	Events  int
 }
 
 // State is how the run stands, in a word.
 func (r *ran) State() string {
 	switch {
+	case !r.Ended && r.Stage != "":
+		return "planned"
 	case !r.Ended:
 		return "running"
 	case r.Failure != nil && r.Failure.Kind == "denied":
@@ -181,7 +189,7 @@ func (r *ran) State() string {
 func (r *ran) Gave() string {
 	switch {
 	case !r.Ended:
-		return "no end on record"
+		return cmp.Or(r.Stage, "no end on record")
 	case r.Failure != nil:
 		return r.Failure.Kind + ": " + r.Failure.Message
 	}
@@ -244,6 +252,8 @@ func summary(events []journal.Event) (s ran) {
 					x.Blob += r.ValueBlob.Bytes
 				}
 			}
+		case journal.PlanMade, journal.PlanStarted, journal.PlanAnswered:
+			s.Plan, s.Stage = r.Plan, run.PlanStage(e.Kind, r.Yes, r.By)
 		case journal.RunEnded:
 			s.Ended, s.Failure, s.Type, s.Steps, s.Took, s.Used, s.Stopped = true, r.Error, r.Type, r.Steps, e.Time.Sub(s.Time), r.LookedUp, r.Stopped
 			if r.Result != nil {

@@ -145,7 +145,7 @@ func showRuns(q *request) (view, error) {
 		Live, Last          uint64
 		Older, Newer, Quick string
 		Longest             time.Duration
-	}{Outcomes: []string{"ok", "failed", "denied", "running"}, Since: q.FormValue("since"), Until: q.FormValue("until")}
+	}{Outcomes: []string{"ok", "failed", "denied", "running", "planned"}, Since: q.FormValue("since"), Until: q.FormValue("until")}
 	d.Filter = runFilter{Tool: q.FormValue("tool"), Op: q.FormValue("op"), Outcome: q.FormValue("outcome"), Since: moment(d.Since), Until: moment(d.Until)}
 	before, _ := strconv.ParseUint(q.FormValue("before"), 10, 63)
 	var err error
@@ -241,7 +241,13 @@ func showRun(q *request) (view, error) {
 		MostBytes string
 		Versions  []versionRow
 		Retention string
+		Planned   []string // its plan, as the terminal shows them
 	}{ran: r, More: more}
+	if p, err := run.FindPlan(q.store.Journal, r.Plan); err != nil {
+		return view{}, err
+	} else if p != nil {
+		d.Planned, _ = p.Lines()
+	}
 	d.Bars, d.Height = waterfall(&r)
 	d.Waited = waited(r.Effects)
 	d.Computed = max(0, r.Took-d.Waited)
