@@ -117,6 +117,9 @@ func TestMCPLogin(t *testing.T) {
 	}
 	pastes("mcp", "login", "tracker", "--no-browser")
 	calls("[secret tracker.login]")
+	pastes("mcp", "login", "tracker", "--no-browser", "--principal", "anna")
+	w.prints([]string{"mcp", "show", "tracker"}, " for anna, by ")
+	w.prints([]string{"doctor", "--json"}, `"anna": "it is renewed by itself"`)
 	p.end()
 	token := regexp.MustCompile(`(access|refresh)-\d+-token`)
 	if at := token.FindString(said + shown); at != "" {

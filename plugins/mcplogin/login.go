@@ -47,7 +47,8 @@ type Login struct {
 	Access       string    `json:"access_token"`
 	Refresh      string    `json:"refresh_token,omitempty"`
 	Expiry       time.Time `json:"expiry,omitzero"`
-	At           time.Time `json:"at"` // when the person logged in
+	At           time.Time `json:"at"`                  // when the person logged in
+	Principal    string    `json:"principal,omitempty"` // whose it is, where it isn't everybody's
 }
 
 // ErrNone is of a server at which nobody is logged in, or no longer.

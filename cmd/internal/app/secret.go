@@ -177,6 +177,12 @@ func (k keptSecrets) LoginFolder(server, principal string) (string, error) {
 	return folder, os.MkdirAll(folder, 0o700)
 }
 
+// LoginFolders are the folders of logins at a server that there are.
+func (k keptSecrets) LoginFolders(server string) []string {
+	folders, _ := filepath.Glob(filepath.Join(globbed(k.dir), server, "login.*"))
+	return folders
+}
+
 // Take keeps the values in an entry that look like secrets, and leaves their names there.
 func (k keptSecrets) Take(server string, s *mcplock.Server) error {
 	for _, list := range []struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -24,8 +25,8 @@ type FoundUpstream struct {
 	// State is "ok", "differs" or "fails", and Detail says why.
 	State  string `json:"state"`
 	Detail string `json:"detail,omitempty"`
-	// Login is how long it is good; empty: nobody is logged in.
-	Login string `json:"login,omitempty"`
+	// Logins are how long each login is good, by the principal, "" for everybody's.
+	Logins map[string]string `json:"logins,omitempty"`
 }
 
 // maxExamined is how many servers are started at once.
@@ -45,8 +46,11 @@ func ExamineServers(ctx context.Context, at *ServerLock, sandbox string) ([]Foun
 	for i, name := range names {
 		s := ServerStateOf(l, name)
 		all[i] = FoundUpstream{Name: name, Pinned: cli.Printable(s.Pinned), Tools: s.Tools, State: "ok"}
-		if login := loggedIn(l, name); login != nil {
-			all[i].Login = validUntil(login)
+		for _, login := range loggedIn(l, name) {
+			if all[i].Logins == nil {
+				all[i].Logins = map[string]string{}
+			}
+			all[i].Logins[login.Principal] = validUntil(login)
 		}
 		if s.Problem != "" {
 			all[i].State, all[i].Detail = "fails", s.Problem
@@ -123,8 +127,8 @@ func PrintUpstreams(out io.Writer, all []FoundUpstream) {
 	fmt.Fprintln(out, "MCP servers of the lock:")
 	for _, f := range all {
 		line := fmt.Sprintf("  %-14s %-7s %s, %s", f.Name, f.State, cli.Count(f.Tools, "tool", "tools"), f.Pinned)
-		if f.Login != "" {
-			line += "; logged in, " + f.Login
+		for _, principal := range slices.Sorted(maps.Keys(f.Logins)) {
+			line += "; logged in" + forPrincipal(principal) + ", " + f.Logins[principal]
 		}
 		if f.Detail != "" {
 			line += ": " + f.Detail

@@ -9,7 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
+	"slices"
 	"runtime"
 	"strings"
 	"time"
@@ -123,6 +123,7 @@ func login(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server, 
 	if err != nil {
 		return fmt.Errorf("no login at %s: %s", name, lock.Shown(err.Error(), 500))
 	}
+	got.Principal = o.principal
 	if err := got.Write(folder); err != nil {
 		return err
 	}
@@ -213,19 +214,17 @@ now on. Whether the tokens hold elsewhere is the authorization server's to say.`
 	return cmd
 }
 
-// loggedIn reads the login at a server; nil: nobody is logged in.
-func loggedIn(l *mcplock.Lock, name string) *mcplogin.Login {
+// loggedIn reads the logins at a server, everybody's first, and then those of principals.
+func loggedIn(l *mcplock.Lock, name string) (all []*mcplogin.Login) {
 	kept, err := app.SecretsOf(l)
 	if err != nil {
 		return nil
 	}
-	folder, err := kept.LoginFolder(name, "")
-	if err != nil {
-		return nil
+	for _, folder := range kept.LoginFolders(name) {
+		if login, err := mcplogin.Read(folder, l.Servers[name].URL); err == nil {
+			all = append(all, login)
+		}
 	}
-	login, err := mcplogin.Read(filepath.Clean(folder), l.Servers[name].URL)
-	if err != nil {
-		return nil
-	}
-	return login
+	slices.SortFunc(all, func(a, b *mcplogin.Login) int { return strings.Compare(a.Principal, b.Principal) })
+	return all
 }

@@ -200,8 +200,8 @@ The words are the server's, and no person of yours wrote them.`,
 					return cli.Failed(cli.PrintJSON(cmd, s))
 				}
 				printServer(out, args[0], s)
-				if login := loggedIn(l, args[0]); login != nil {
-					fmt.Fprintf(out, "  %-12s since %s, by %s; %s\n", "logged in", login.At.Local().Format(time.DateOnly), lock.Shown(login.Issuer, 200), validUntil(login))
+				for _, login := range loggedIn(l, args[0]) {
+					fmt.Fprintf(out, "  %-12s since %s%s, by %s; %s\n", "logged in", login.At.Local().Format(time.DateOnly), forPrincipal(login.Principal), lock.Shown(login.Issuer, 200), validUntil(login))
 				}
 				return nil
 			}
