@@ -1,14 +1,19 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 )
@@ -259,4 +264,90 @@ func BenchmarkPipelined(b *testing.B) {
 			reading.Wait()
 		})
 	}
+}
+
+// upstreamWord has this test binary be a server with tools that only wait.
+const upstreamWord = "__waits"
+
+// waits is the SDK's server with a tool that says it reads and one that says it writes.
+func waits() {
+	s := mcp.NewServer(&mcp.Implementation{Name: "waits", Version: "1"}, nil)
+	type wait struct {
+		Ms int `json:"ms"`
+	}
+	for name, reads := range map[string]bool{"read": true, "write": false} {
+		mcp.AddTool(s, &mcp.Tool{Name: name, Description: "waits", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: reads}},
+			func(_ context.Context, _ *mcp.CallToolRequest, in wait) (*mcp.CallToolResult, wait, error) {
+				time.Sleep(time.Duration(in.Ms) * time.Millisecond)
+				return nil, in, nil
+			})
+	}
+	_ = s.Run(context.Background(), &mcp.StdioTransport{})
+}
+
+// BenchmarkUpstream is calls of an MCP server's tools by a program, its journal on disk, beside
+// the same calls by the bare SDK, in turns. What a bare gRPC call takes, which reads may add 2.5
+// times, BenchmarkBareGRPC100 of plugins/host measures:
+//
+//	go test -run - -bench 'Upstream|BareGRPC100$' ./cmd/mcp-pif ./plugins/host
+func BenchmarkUpstream(b *testing.B) {
+	exe, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	dir := b.TempDir()
+	ours := func(args ...string) *exec.Cmd {
+		cmd := self("mcp-pif", args...)
+		cmd.Env, cmd.Dir = append(cmd.Env, "XDG_STATE_HOME="+dir), dir
+		return cmd
+	}
+	if out, err := ours("mcp", "add", "up", "--yes", "--accept", "--", exe, upstreamWord).CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "policy.json"), []byte(`{"servers":{"up":{"concurrent":64}}}`), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	p := startCommand(b, ours("serve", "--policy", "policy.json", "--cap", "up", "--store", "tools.db", "--log-level=error")).open()
+	calls := `((n, ms) => fold((s, i) => s + !up.%s({ms: ms}).data.ms, 0, range(n)))`
+	p.makes("reads", fmt.Sprintf(calls, "read"), "up")
+	p.makes("writes", fmt.Sprintf(calls, "write"), "up")
+	p.makes("together", "ms => length(par("+strings.Repeat("!up.read({ms: ms}), ", 63)+"!up.read({ms: ms})))", "up")
+	client, err := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil).Connect(b.Context(), &mcp.CommandTransport{Command: exec.Command(exe, upstreamWord)}, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer client.Close()
+	bare := func(n, ms int) {
+		for range n {
+			if r, err := client.CallTool(b.Context(), &mcp.CallToolParams{Name: "read", Arguments: map[string]int{"ms": ms}}); err != nil || r.IsError {
+				b.Fatal(r, err)
+			}
+		}
+	}
+	by := func(tool string, n, ms int) {
+		if text, failed := p.runs(tool, map[string]int{"n": n, "ms": ms}); failed {
+			b.Fatal(text)
+		}
+	}
+	const batch = 100
+	var sdk, reads, writes, sdkSlow, slow, one, all stopwatch
+	by("reads", 1, 0) // starts it
+	for b.Loop() {
+		sdk.time(func() { bare(batch, 0) })
+		reads.time(func() { by("reads", batch, 0) })
+		writes.time(func() { by("writes", batch, 0) })
+		sdkSlow.time(func() { bare(batch/5, 5) })
+		slow.time(func() { by("reads", batch/5, 5) })
+		one.time(func() { bare(1, 50) })
+		all.time(func() {
+			if text, failed := p.runs("together", 50); failed || text != "64" {
+				b.Fatal(text)
+			}
+		})
+	}
+	b.ReportMetric(sdk.median()/batch/1e3, "sdk-µs")
+	b.ReportMetric((reads.median()-sdk.median())/batch/1e3, "read-adds-µs")
+	b.ReportMetric((writes.median()-sdk.median())/batch/1e3, "write-adds-µs")
+	b.ReportMetric(slow.median()/sdkSlow.median(), "5ms/sdk")
+	b.ReportMetric(all.median()/one.median(), "64at50ms/one")
 }

@@ -33,6 +33,10 @@ func TestMain(m *testing.M) {
 	host.Launcher()
 	proc.Keeper()
 	mcptest.Main()
+	if len(os.Args) == 2 && os.Args[1] == upstreamWord {
+		waits()
+		os.Exit(0)
+	}
 	if len(os.Args) > 1 && os.Args[1] == app.PluginArgument {
 		main() // started by its host, by the path of the test binary
 	}
