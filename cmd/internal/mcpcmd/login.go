@@ -9,8 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"slices"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
