@@ -133,7 +133,8 @@ func (s *Server) offerPlan(ctx context.Context, c Call, t *task, p *run.Plan) wi
 	return s.showPlan(p, state)
 }
 
-// confirmHere has the client put the plan to its user, where the operator allowed that.
+// confirmHere has the client put the plan to its user, where the operator allowed that, and reports whether they
+// answered: a yes or a no is on record.
 func (s *Server) confirmHere(ctx context.Context, p *run.Plan) bool {
 	e := elicit.Of(ctx)
 	if e == nil || !s.opts.Elicit {
@@ -168,7 +169,7 @@ func (s *Server) confirmHere(ctx context.Context, p *run.Plan) bool {
 		s.log.Error("what was said to a plan could not be recorded", "plan", p.ID, "error", err)
 		return false
 	}
-	return text == answers[0]
+	return true
 }
 
 const (

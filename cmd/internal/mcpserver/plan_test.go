@@ -271,7 +271,7 @@ func TestConfirm(t *testing.T) {
 			}
 			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"answer": answer}}, nil
 		}})
-		if a, _ := callPlan(ctx, t, s, "copy", `{"input":"a"}`); a.Fault != nil || want != (world.done() != before) {
+		if a, _ := callPlan(ctx, t, s, "copy", `{"input":"a"}`); (a.Fault != nil) != (answer == "no") || answer == "no" && !strings.Contains(a.Text, "said no") || want != (world.done() != before) {
 			t.Errorf("%s: %s %q", answer, a.Text, world.done())
 		}
 	}
