@@ -265,6 +265,17 @@ func verbOf(m *Manifest, o *Operation, args *value.Record) (Verb, *fault.Fault) 
 	return v, nil
 }
 
+// The causes of denials that tell what a run, or other runs, did before: a limit of the run, or a rate.
+var (
+	ErrUsedUp   = errors.New("used up")
+	ErrTooOften = errors.New("too often")
+)
+
+// Rationed reports whether how much the outcome may have depends on what came before.
+func (p *Permit) Rationed() bool {
+	return slices.ContainsFunc(p.accounts, func(a account) bool { return a.limit.Bytes > 0 })
+}
+
 func denied(message, hint string) *fault.Fault {
 	if hint == "" {
 		hint = "Don't retry: the same request is denied again."
@@ -458,14 +469,18 @@ func (c *check) debit(l *Ledger, r Request, args *value.Record, accounts []accou
 		account{g.ID + "\x00" + r.Tool + "\x00" + c.h.String(), c.h.Limits, c.h.String()})
 	most, short, name := l.debit(accounts, narrower(limit.Max, c.o.Most), r.Among)
 	if short != nil {
-		return nil, denied(fmt.Sprintf("%s: the run has used up the %s of %s", c.o.Name, name, short.says),
+		f := denied(fmt.Sprintf("%s: the run has used up the %s of %s", c.o.Name, name, short.says),
 			"Do less in one run, or ask the operator for a larger limit; don't retry.")
+		f.Cause = ErrUsedUp
+		return nil, f
 	}
 	if !r.Again {
 		if wait, short := g.takeRate(accounts, c.now); short != nil {
 			l.undo(accounts, most)
-			return nil, denied(fmt.Sprintf("%s: more than %s of %s", c.o.Name, short.limit.Rate, short.says),
+			f := denied(fmt.Sprintf("%s: more than %s of %s", c.o.Name, short.limit.Rate, short.says),
 				fmt.Sprintf("Do it in a later run, in %s at the earliest.", wait.Round(time.Millisecond)))
+			f.Cause = ErrTooOften
+			return nil, f
 		}
 	}
 	return &Permit{

@@ -126,6 +126,7 @@ func (r *Run) decide(ctx context.Context, q *core.Request, index, among int) (*a
 	before := r.past.has(a.n)
 	if before {
 		if again, f := a.recall(); !again {
+			r.denial(index, f, true)
 			return a, f
 		}
 	}
@@ -164,6 +165,7 @@ func (r *Run) decide(ctx context.Context, q *core.Request, index, among int) (*a
 		}
 	}
 	if f != nil {
+		r.denial(index, f, false)
 		a.denied(f)
 		return nil, f
 	}

@@ -100,6 +100,7 @@ type Broker struct {
 	act       func(context.Context) (lease.Time, error)
 	mu        sync.Mutex
 	underWay  map[*act]bool // what is being performed
+	entered   atomic.Uint32 // sources that came into any run
 	following chan struct{} // one run is followed at once
 	follows   atomic.Int64  // how often one was begun to be
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -25,7 +26,7 @@ type flows struct {
 	// first is the first decision that brought each source in, by its number.
 	first map[flow.Atoms]origin
 	// denied is what denials of the round that is decided tell of, by their index.
-	denied map[int]flow.Label
+	denied map[int]came
 	follower
 }
 
@@ -75,6 +76,27 @@ func (r *Run) enter(a flow.Atoms, from origin) {
 		f.first[rest&-rest] = from
 	}
 	f.entered |= a
+	r.b.entered.Or(uint32(a))
+}
+
+// deniedFor notes that a denial tells of sources besides what asked for it.
+func (r *Run) deniedFor(i int, c came) {
+	if r.flows.denied == nil {
+		r.flows.denied = map[int]came{}
+	}
+	r.flows.denied[i] = c
+}
+
+// denial notes what a denial tells of that isn't by a rule: of all that came in where it is because of what was done
+// before, in other runs too where those share a rate.
+func (r *Run) denial(i int, f *fault.Fault, before bool) {
+	switch {
+	case r.flows == nil || f == nil:
+	case errors.Is(f.Cause, caps.ErrTooOften):
+		r.deniedFor(i, came{shadow: labelled.Whole(labelled.Label(flow.Both(flow.Atoms(r.b.entered.Load()))))})
+	case before, errors.Is(f.Cause, caps.ErrUsedUp):
+		r.deniedFor(i, came{shadow: labelled.Whole(labelled.Label(flow.Both(r.flows.entered)))})
+	}
 }
 
 // flow decides whether a permitted request, one of a round, keeps the rules about where data may flow:
@@ -120,10 +142,7 @@ func (r *Run) flow(ctx context.Context, a *act) (*verdict, *fault.Fault) {
 	if err == nil {
 		told = v.tells(labels{l}.of(v.rule, a))
 	}
-	if f.denied == nil {
-		f.denied = map[int]flow.Label{}
-	}
-	f.denied[a.index] = told
+	r.deniedFor(a.index, came{shadow: labelled.Whole(labelled.Label(told)), judged: true})
 	return v, r.breaks(ctx, a, v, err)
 }
 
@@ -329,7 +348,8 @@ func (r *Run) answered(requests []core.Request, answers []core.Answer, acts []*a
 	}
 	for i, l := range f.denied {
 		if answers[i].Fault != nil {
-			labels[i] = came{shadow: labelled.Whole(labelled.Label(l)), judged: true}
+			labels[i] = l
+			r.enter(flow.Label(l.shadow.All()).Any(), origin{})
 		}
 	}
 	f.denied = nil
@@ -355,6 +375,9 @@ func (r *Run) came(a *act) (c came) {
 	c = came{all: all | tainted, alone: alone, n: a.n}
 	if by != nil && a.answer.Fault == nil && tainted&^all == 0 {
 		c.all, c.shadow = by.Shadow(v)
+	}
+	if a.answer.Fault != nil && (a.permit.Rationed() || a.most < a.permit.Most) {
+		c.all |= r.flows.entered // it may be too large for what others left
 	}
 	r.enter(c.all, origin{a.n, a.request.Op, string(a.request.At)})
 	return c
