@@ -276,6 +276,11 @@ func (p *Permit) Rationed() bool {
 	return slices.ContainsFunc(p.accounts, func(a account) bool { return a.limit.Bytes > 0 })
 }
 
+// Rated reports whether it counts for a rate, which other runs count for, too.
+func (p *Permit) Rated() bool {
+	return slices.ContainsFunc(p.accounts, func(a account) bool { return a.limit.Rate.Calls > 0 })
+}
+
 func denied(message, hint string) *fault.Fault {
 	if hint == "" {
 		hint = "Don't retry: the same request is denied again."

@@ -27,6 +27,7 @@ type flows struct {
 	first map[flow.Atoms]origin
 	// denied is what denials of the round that is decided tell of, by their index.
 	denied map[int]came
+	rated  bool // a rate has decided about a request, and so have other runs
 	follower
 }
 
@@ -93,6 +94,7 @@ func (r *Run) denial(i int, f *fault.Fault, before bool) {
 	switch {
 	case r.flows == nil || f == nil:
 	case errors.Is(f.Cause, caps.ErrTooOften):
+		r.flows.rated = true
 		r.deniedFor(i, came{shadow: labelled.Whole(labelled.Label(flow.Both(flow.Atoms(r.b.entered.Load()))))})
 	case before, errors.Is(f.Cause, caps.ErrUsedUp):
 		r.deniedFor(i, came{shadow: labelled.Whole(labelled.Label(flow.Both(r.flows.entered)))})
@@ -106,6 +108,7 @@ func (r *Run) flow(ctx context.Context, a *act) (*verdict, *fault.Fault) {
 	if f == nil {
 		return nil, nil
 	}
+	f.rated = f.rated || a.permit.Rated()
 	rules := f.policy.Matching(a.permit)
 	stores := f.policy.Stores(a.permit)
 	if len(rules) == 0 && !stores {

@@ -291,6 +291,9 @@ func (b *Broker) endTurn() { <-b.following }
 // why it failed; and what decided that it came to this end at all, which nothing that is shown tells, but that it is.
 func (r *Run) Shown(ctx context.Context) (l, ended flow.Label) {
 	f := r.flows
+	if f != nil && f.rated {
+		defer func() { ended |= flow.Both(f.policy.About(flow.Atoms(r.b.entered.Load()))) }()
+	}
 	if f == nil || f.policy.About(f.entered) == 0 {
 		return 0, 0
 	}
