@@ -143,6 +143,17 @@ func (c *Consents) Of(s *Subject) Consent {
 	return judged
 }
 
+// Endorsed reports whether a person said yes to this very version, having seen its code and what its writer had been shown.
+func (c *Consents) Endorsed(s *Subject) bool {
+	if c == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	versions := slices.DeleteFunc(slices.Clone(c.own), func(a ConsentAnswer) bool { return a.Answer == YesName })
+	return judge(versions, s, s.Key(), c.Kinds) == Approved
+}
+
 // judge finds what answers come to. A no is to the name, and the newest answer
 // about the name that is a no holds against every yes before it.
 func judge(answers []ConsentAnswer, s *Subject, key string, kinds Kinds) Consent {

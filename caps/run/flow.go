@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	labelled "github.com/mcp-pif/mcp-pif/core/flow"
@@ -78,6 +79,15 @@ func (r *Run) enter(a flow.Atoms, from origin) {
 	}
 	f.entered |= a
 	r.b.entered.Or(uint32(a))
+}
+
+// madeUnder is what the code of a tool comes from: nothing where a person approved this very version.
+func (r *Run) madeUnder(t *registry.Tool) flow.Atoms {
+	a := r.flows.policy.Known(t.MadeUnder)
+	if a != 0 && r.b.policy.Asking() && r.b.consents.Endorsed(registry.SubjectOf(t)) {
+		return 0
+	}
+	return a
 }
 
 // deniedFor notes that a denial tells of sources besides what asked for it.

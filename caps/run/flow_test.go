@@ -245,6 +245,16 @@ func TestFlowDeniesBeforeItAsks(t *testing.T) {
 	p.fails("put", "null", fault.Denied, "may not keep")
 }
 
+// TestFlowOfLimits: that a limit is used up tells whatever decided about the requests before.
+func TestFlowOfLimits(t *testing.T) {
+	t.Parallel()
+	p := newPosted(t, toSend, run.Options{})
+	const code = `k => let s = !toy.get(k) in let u = (if s == "S" then !toy.get("open/a") else 0) in !toy.send({to: (if has(try(!toy.get("open/a")), "ok") then "no" else "yes")})`
+	p.evolve("it", code, "toy.get:**,calls=2", "toy.send:**")
+	p.fails("it", `"secret/a"`, fault.Denied, "may not be given what depends on secret")
+	p.gives("it", `"open/a"`, "null")
+}
+
 func (w *world) count(kind journal.Kind, n int) {
 	w.t.Helper()
 	if events, _, err := w.memory.Read(journal.Query{Kind: kind}); err != nil || len(events) != n {

@@ -80,7 +80,7 @@ func (r *Run) Evaluates(e Evaluation) {
 	f.end()
 	f.follower = follower{evaluation: e, calls: map[int]*fault.Fault{}, before: r.effects, code: r.b.session.Label(), input: r.b.session.Label()}
 	if e.Tool != nil {
-		f.code = f.policy.Known(e.Tool.MadeUnder)
+		f.code = r.madeUnder(e.Tool)
 	}
 	if r.stepped {
 		f.input |= f.entered // what came of the step before
@@ -195,7 +195,7 @@ func (r *Run) startThread(f *follower) {
 		MadeUnder: func(tool value.Tool) labelled.Label {
 			under := f.code
 			if v, ok := tool.Tools.(*view); ok && v.tool != nil {
-				under = r.flows.policy.Known(v.tool.MadeUnder)
+				under = r.madeUnder(v.tool)
 			}
 			if under != 0 && f.explains {
 				under = wroteBit

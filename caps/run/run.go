@@ -360,7 +360,7 @@ func (v *view) find(name string, bound bool) (*registry.Tool, bool) {
 	if ok {
 		v.run.lookedUp(t)
 		if f := v.run.flows; f != nil && len(t.MadeUnder) > 0 {
-			v.run.enter(f.policy.Known(t.MadeUnder), origin{}) // with what its code says
+			v.run.enter(v.run.madeUnder(t), origin{}) // with what its code says
 		}
 	}
 	return t, ok

@@ -27,11 +27,11 @@ var flowMistakes = []mutate.Mistake{
 	{"../../../caps/run/flow.go", "if p.About(r.flows.entered)&^from != 0 || len(where) > 1 {", "if If(M, false, p.About(r.flows.entered)&^from != 0 || len(where) > 1) {"},
 	{"../../../caps/run/flow.go", "from = v.about\n\t}\n\twords", "from = If(M, from, v.about)\n\t}\n\twords"},
 	{"../../../caps/run/flow.go", "if !stores || v.tainting != nil ||", "if M || !stores || v.tainting != nil ||"},
-	{"../../../caps/run/run.go", "v.run.enter(f.policy.Known(t.MadeUnder), origin{}) // with what its code says", ""},
-	{"../../../caps/run/follower.go", "f.code = f.policy.Known(e.Tool.MadeUnder)", "f.code = f.policy.Known(e.Tool.MadeUnder)\nif M {\nf.code = 0\n}"},
+	{"../../../caps/run/run.go", "v.run.enter(v.run.madeUnder(t), origin{}) // with what its code says", ""},
+	{"../../../caps/run/follower.go", "f.code = r.madeUnder(e.Tool)", "f.code = r.madeUnder(e.Tool)\nif M {\nf.code = 0\n}"},
 	{"../../../caps/run/follower.go", "f.input |= f.entered // what came of the step before", "if !M {\nf.input |= f.entered\n}"},
 	{"../../../caps/run/follower.go", "shadows[i] = s.Raise(labelled.Label(f.input))", ""},
-	{"../../../caps/run/follower.go", "under = r.flows.policy.Known(v.tool.MadeUnder)", "under = If(M, 0, r.flows.policy.Known(v.tool.MadeUnder))"},
+	{"../../../caps/run/follower.go", "under = r.madeUnder(v.tool)", "under = If(M, 0, r.madeUnder(v.tool))"},
 }
 
 // TestFlowMistakes builds these tests once with all mistakes in the server, and wants each to be found: two
