@@ -17,13 +17,13 @@ import (
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
 	"(tests)":                      5750,
-	"caps":                         7590,
+	"caps":                         7610,
 	"caps/flow":                    1330,
 	"caps/journal":                 5180,
 	"caps/journal/order":           400,
 	"caps/lease":                   20,
 	"caps/registry":                4530,
-	"caps/run":                     5216,
+	"caps/run":                     5260,
 	"caps/statefile":               470,
 	"cmd/internal/app":             3075,
 	"cmd/internal/cli":             594,
