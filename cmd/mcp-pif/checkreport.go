@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
@@ -104,7 +104,7 @@ func (s *subject) report(strict bool) *checkReport {
 	if t.Text {
 		r.Problems = slices.Clone(r.Problems)
 		for i := range r.Problems {
-			r.Problems[i].Hint = mcpserver.HintInText(r.Problems[i].Hint)
+			r.Problems[i].Hint = wire.HintInText(r.Problems[i].Hint)
 		}
 	}
 	if s.stored {

@@ -144,7 +144,7 @@ func TestHintInText(t *testing.T) {
 		`Write one here, such as {k: 1}.`:                                                              `Write one here, such as {k: 1}.`,
 		`The sum is {"add":[{"var":"x"},{"if":{"cond":true,"then":1,"else":"…"}}]}, no more than "A".`: `The sum is x + (if true then 1 else "…"), no more than "A".`,
 	} {
-		if got := HintInText(hint); got != want {
+		if got := wire.HintInText(hint); got != want {
 			t.Errorf("%s\n is written %s,\n expected %s", hint, got, want)
 		}
 	}
@@ -177,7 +177,7 @@ func TestHintsSpeakText(t *testing.T) {
 			}
 			if isText := call[8] == '"'; isText && strings.Contains(a.Fault.Hint, `{"`) {
 				t.Errorf("%s: %s", text, a.Fault.Hint)
-			} else if !isText && !strings.Contains(a.Fault.Hint, `{"`) && strings.Contains(HintInText(a.Fault.Hint), "(") {
+			} else if !isText && !strings.Contains(a.Fault.Hint, `{"`) && strings.Contains(wire.HintInText(a.Fault.Hint), "(") {
 				t.Errorf("%s: %s", json, a.Fault.Hint)
 			}
 		}
@@ -197,7 +197,7 @@ func TestHintsSpeakText(t *testing.T) {
 	for i := range prim.Table {
 		if r := &prim.Table[i]; r.Operation() {
 			hint := "Correct: " + r.Correct() + "."
-			if got := HintInText(hint); strings.Contains(got, `{"`) && len(r.Correct()) < 60 {
+			if got := wire.HintInText(hint); strings.Contains(got, `{"`) && len(r.Correct()) < 60 {
 				t.Errorf("%s: %s", r.Name, got)
 			}
 		}

@@ -214,7 +214,7 @@ func (s *Server) question(t *registry.Tool) caps.Question {
 		}
 	}
 	section("Its writer had been shown what came from", t.MadeUnder)
-	reads, does := s.flowFacts(t)
+	reads, does := s.facts.FlowFacts(t)
 	section("It would get", asked)
 	section("It has without asking", others)
 	section("What it reads that you have rules about", reads)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/facts"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/help"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -58,7 +59,7 @@ func (s *Server) description(t *registry.Tool, current, detail bool, tools *regi
 	}
 	usable := t.Unusable() == nil // else nothing is known of it
 	if usable {
-		o = withProblems(o, t)
+		o = facts.WithProblems(o, t)
 	}
 	s.tell(t)
 	if o = o.Text("description", t.Description); len(t.MadeUnder) > 0 {
@@ -74,7 +75,7 @@ func (s *Server) description(t *registry.Tool, current, detail bool, tools *regi
 		o = o.Text("text", string(code))
 	}
 	if usable && !detail {
-		o = knownBriefly(o, t)
+		o = facts.KnownBriefly(o, t)
 	} else if o = o.Raw("capabilities", wire.EncodeTexts(t.Capabilities)); t.As != registry.AsTool {
 		o = o.Text("as", t.As)
 	}
@@ -125,7 +126,7 @@ func (s *Server) detailed(o wire.Object, t *registry.Tool, current bool) wire.Ob
 	if !t.Time.IsZero() {
 		o = o.Text("time", wire.Instant(t.Time))
 	}
-	o = o.Raw("check", s.described(t, current))
+	o = o.Raw("check", s.facts.Known(t, current))
 	return o
 }
 
@@ -208,4 +209,9 @@ func (s *Server) help(c Call, in wire.HelpArguments) wire.Answer {
 		return help.Category(in.Category)
 	}
 	return help.All()
+}
+
+// Known is what is known of a version before it runs, as describe tells it with detail.
+func (s *Server) Known(t *registry.Tool, current bool) json.RawMessage {
+	return json.RawMessage(s.facts.Known(t, current))
 }

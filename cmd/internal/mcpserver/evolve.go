@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/facts"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
@@ -136,7 +137,7 @@ func (s *Server) propose(ctx context.Context, a *wire.Arguments) (p *proposal, f
 		p.d, p.notes, f = readDefinition(a, &in)
 	}
 	if f == nil && !in.Draft && p.from == 0 {
-		f = badName(p.d.Name)
+		f = facts.BadName(p.d.Name)
 	}
 	if f != nil {
 		return nil, f
@@ -150,10 +151,10 @@ func (s *Server) propose(ctx context.Context, a *wire.Arguments) (p *proposal, f
 		}
 		p.tried = candidate
 		if !draft {
-			if f = broken(candidate, p.before, sees); f != nil {
+			if f = facts.Broken(candidate, p.before, sees); f != nil {
 				return f
 			}
-			if f = s.flowErrors(candidate, sees, strict); f != nil {
+			if f = s.facts.FlowErrors(candidate, sees, strict); f != nil {
 				return f
 			}
 		}
@@ -161,7 +162,7 @@ func (s *Server) propose(ctx context.Context, a *wire.Arguments) (p *proposal, f
 			return f
 		}
 		if strict {
-			if f = strictly(candidate); f != nil {
+			if f = facts.Strictly(candidate); f != nil {
 				return f
 			}
 		}
@@ -189,7 +190,7 @@ func readAgain(a *wire.Arguments) (name string, f *fault.Fault) {
 // refused is the answer where nothing was made of the proposals.
 func (s *Server) refused(all []*proposal, err error) wire.Answer {
 	p := all[0]
-	f := inForm(s.discreet(p.d.Name, wire.AsFault(err)), p.d.Text)
+	f := wire.InForm(s.discreet(p.d.Name, wire.AsFault(err)), p.d.Text)
 	steps, notes, names := uint64(0), []string{}, []string{}
 	for _, p := range all {
 		names = append(names, p.d.Name)
@@ -198,7 +199,7 @@ func (s *Server) refused(all []*proposal, err error) wire.Answer {
 		}
 		s.broker.Refused(p.d.Name, p.d.Capabilities, f)
 		steps += p.steps
-		notes = append(append(notes, p.notes...), notesOf(p.tried)...)
+		notes = append(append(notes, p.notes...), facts.NotesOf(p.tried)...)
 	}
 	return wire.FailedAfter(s.withRetired(f, s.tools.Snapshot(), names), steps, notes, "")
 }
@@ -291,7 +292,7 @@ func (s *Server) made(ctx context.Context, c Call, t *registry.Tool, p *proposal
 		if !p.together {
 			p.notes = append(p.notes, fmt.Sprintf("unchanged: version %d of %q is this already", t.Version, t.Name))
 		}
-		p.notes = append(p.notes, notesOf(t)...)
+		p.notes = append(p.notes, facts.NotesOf(t)...)
 		return s.evolved(t, true, s.askHere(ctx, t), p)
 	}
 	switch {
@@ -301,9 +302,9 @@ func (s *Server) made(ctx context.Context, c Call, t *registry.Tool, p *proposal
 		p.notes = append(p.notes, keptBefore(t, p.before, &p.d)...)
 	}
 	same := s.tools.Same(t)
-	p.notes = append(p.notes, s.flowNotes(t, c.Tools)...)
-	p.notes = append(append(append(p.notes, notesOf(t)...), t.Notes...), toolsMeant(t.Program().Free(), t.Name, c.Tools)...)
-	p.notes = append(append(p.notes, s.findOut(t, same, p.together)...), s.retiredNotes(t, c.Tools)...)
+	p.notes = append(p.notes, s.facts.FlowNotes(t, c.Tools)...)
+	p.notes = append(append(append(p.notes, facts.NotesOf(t)...), t.Notes...), facts.ToolsMeant(t.Program().Free(), t.Name, c.Tools)...)
+	p.notes = append(append(p.notes, s.facts.Notes(t, same, p.together)...), s.retiredNotes(t, c.Tools)...)
 	if t.Version > 1 {
 		_, live := c.Tools.Get(t.Name)
 		p.notes = append(p.notes, s.after(t, live || p.from > 0, p.together)...)
@@ -372,14 +373,14 @@ func (s *Server) evolved(t *registry.Tool, unchanged bool, asked asking, p *prop
 	if asked.state != "" {
 		o = o.Text("state", asked.state).Text("why", asked.why)
 	}
-	o = withProblems(o, t)
+	o = facts.WithProblems(o, t)
 	if len(notes) > 0 || !p.together {
 		o = o.Raw("notes", wire.EncodeTexts(brief(notes)))
 	}
 	if p.together {
-		o = knownInGroup(o, t)
+		o = facts.KnownInGroup(o, t)
 	} else {
-		o = knownBriefly(o.Call("next", next.call), t)
+		o = facts.KnownBriefly(o.Call("next", next.call), t)
 	}
 	if n := len(t.Examples); n > 0 {
 		o = o.Number("examples", uint64(n))

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/facts"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
@@ -76,7 +77,7 @@ func (s *Server) withRetired(f *fault.Fault, tools *registry.Snapshot, evolving 
 		g := *f
 		for _, m := range namedTool.FindAllStringSubmatch(f.Message+"\n"+f.Hint, -1) {
 			name := m[1] + m[2]
-			if !slices.Contains(wantsTool, f.Kind) || len(seen) > mostPlaces+len(evolving) || slices.Contains(seen, name) {
+			if !slices.Contains(wantsTool, f.Kind) || len(seen) > facts.MostPlaces+len(evolving) || slices.Contains(seen, name) {
 				continue
 			}
 			seen = append(seen, name)
@@ -101,7 +102,7 @@ func (s *Server) withRetired(f *fault.Fault, tools *registry.Snapshot, evolving 
 // there.
 func (s *Server) retiredNotes(t *registry.Tool, tools *registry.Snapshot) (notes []string) {
 	for _, n := range t.Program().Needs().Codes {
-		if c := s.lastRetired(n.Name, tools); c != nil && t.Bound[n.Name] == nil && n.Name != t.Name && len(notes) < mostPlaces {
+		if c := s.lastRetired(n.Name, tools); c != nil && t.Bound[n.Name] == nil && n.Name != t.Name && len(notes) < facts.MostPlaces {
 			notes = append(notes, fmt.Sprintf("version %d of the tool %q was retired at %s. %s", c.Version, n.Name, wire.Instant(c.Time), bringBack(c)))
 		}
 	}

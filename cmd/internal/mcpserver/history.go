@@ -113,7 +113,7 @@ func versionRow(c, older *registry.Change, counted bool) []byte {
 		o = o.Number("examples", uint64(len(c.Examples)))
 	}
 	if c.Description != "" && (older == nil || older.Kind == registry.Retired || older.Description != c.Description) {
-		o = o.Text("description", wire.Excerpt([]byte(c.Description), mostShown))
+		o = o.Text("description", wire.Excerpt([]byte(c.Description), wire.MaxShown))
 	}
 	return o.End()
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/facts"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
@@ -357,7 +358,7 @@ func (s *Server) advise(a *wire.Answer, t *task, tools *registry.Snapshot) {
 	if len(t.tool.Reach()) == 0 || len(t.tool.Examples) > 0 {
 		src.suggested = func() []byte { return s.suggest(t.tool, tools).input }
 	}
-	note := fmt.Sprintf("note: %s, and its type must be %s", is, wire.Beginning([]byte(params[0].Type.String()), longestType))
+	note := fmt.Sprintf("note: %s, and its type must be %s", is, wire.Beginning([]byte(params[0].Type.String()), facts.LongestType))
 	if call := src.call(src.sample(params)); call != nil {
 		note += ": call " + string(call)
 	}

@@ -136,9 +136,6 @@ func query(in wire.JournalArguments) (q journal.Query, f *fault.Fault) {
 	return q, f
 }
 
-// mostShown is how many bytes of a recorded text are shown.
-const mostShown = 300
-
 // forReplay is the members of a run's events that only a replay needs: the same
 // is said otherwise.
 var forReplay = map[string]bool{"call": true, "limits": true, "semantics": true, "answer": true}
@@ -147,7 +144,7 @@ var forReplay = map[string]bool{"call": true, "limits": true, "semantics": true,
 func shortFault(raw []byte) []byte {
 	var f struct{ Kind, Message string }
 	_ = json.Unmarshal(raw, &f)
-	return wire.Begin().Text("kind", f.Kind).Text("message", wire.Beginning([]byte(f.Message), mostShown)).End()
+	return wire.Begin().Text("kind", f.Kind).Text("message", wire.Beginning([]byte(f.Message), wire.MaxShown)).End()
 }
 
 // shown is an event as a model sees it: without the chain's hashes, an outcome
@@ -167,14 +164,14 @@ func shown(e *journal.Event) []byte {
 		case e.Kind == journal.EffectOutcome && m.Name == "value":
 			data = data.Raw("outcome", fmt.Appendf(nil, `{"bytes":%d,"sha256":"%x"}`, len(m.Value), sha256.Sum256(m.Value)))
 		case m.Name == "description" || forReplay[m.Name] && e.Run != "":
-		case m.Name == "error" && len(m.Value) > mostShown:
+		case m.Name == "error" && len(m.Value) > wire.MaxShown:
 			data = data.Raw("error", shortFault(m.Value))
-		case len(m.Value) > mostShown:
+		case len(m.Value) > wire.MaxShown:
 			var text string
 			if json.Unmarshal(m.Value, &text) != nil {
 				text = string(m.Value)
 			}
-			data = data.Text(m.Name, wire.Cut(bytes.TrimSpace([]byte(text)), mostShown)+"…")
+			data = data.Text(m.Name, wire.Cut(bytes.TrimSpace([]byte(text)), wire.MaxShown)+"…")
 		default:
 			data = data.Raw(m.Name, m.Value)
 		}

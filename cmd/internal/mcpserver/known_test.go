@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/facts"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -147,7 +148,7 @@ func TestStrict(t *testing.T) {
 		Problems []json.RawMessage
 		More     int `json:"more_problems"`
 	}
-	if err := json.Unmarshal(b.Structured, &answered); err != nil || len(answered.Problems) != mostPlaces || answered.More != 2000-mostPlaces {
+	if err := json.Unmarshal(b.Structured, &answered); err != nil || len(answered.Problems) != facts.MostPlaces || answered.More != 2000-facts.MostPlaces {
 		t.Errorf("%v, %+v", err, answered)
 	}
 }
@@ -326,7 +327,7 @@ func TestRefusesWhatCannotWork(t *testing.T) {
 		many[i] = fmt.Sprintf("v%d", i)
 	}
 	a := do(t, s, "evolve", string(wire.Encode(map[string]any{"name": "square", "code": "n => [" + strings.Join(many, ", ") + "]"})))
-	if a.Fault == nil || len(a.Fault.More) != mostBroken || len(a.Text) > 2000 {
+	if a.Fault == nil || len(a.Fault.More) != facts.MostBroken || len(a.Text) > 2000 {
 		t.Errorf("%s", a.Text)
 	}
 	if a := must(t, s, "run", `{"tool":"square","input":7}`); a.Text != "49" {

@@ -32,7 +32,7 @@ func (s *Server) suggest(t *registry.Tool, sees *registry.Snapshot) suggestion {
 	}
 	params, _ := t.Report().Arguments()
 	for i := range t.Examples {
-		if e := &t.Examples[i]; e.As == "data" && e.Error == "" && len(e.Input) <= mostShown {
+		if e := &t.Examples[i]; e.As == "data" && e.Error == "" && len(e.Input) <= wire.MaxShown {
 			if read, f := inputOf(t, e.Input); f == nil {
 				return suggested(t, params, byName(params, e.Input, &read))
 			}

@@ -28,11 +28,11 @@ func checkPublished(t *registry.Tool, draft bool) (note string, f *fault.Fault) 
 		case len(params) > 1:
 			f = bad("a resource is run on null, and this function has the parameters %s", strings.Join(t.Program().Params(), ", "))
 		case len(params) == 1 && !admits(params[0].Type, prim.KindUnit):
-			f = bad("a resource is run on null, and this function fails on it: it takes %s", wire.Excerpt([]byte(params[0].Type.String()), mostShown))
+			f = bad("a resource is run on null, and this function fails on it: it takes %s", wire.Excerpt([]byte(params[0].Type.String()), wire.MaxShown))
 		case isNothing(result):
 			f = bad("a resource gives data, and this gives nothing: it always fails, or never ends")
 		case !admits(result, prim.KindData):
-			f = bad("a resource gives data, and this gives %s", wire.Excerpt([]byte(result.String()), mostShown))
+			f = bad("a resource gives data, and this gives %s", wire.Excerpt([]byte(result.String()), wire.MaxShown))
 		}
 		if f != nil {
 			f.Hint = "Write the code without parameters, or as a function that ignores its one: _ => …."
@@ -82,7 +82,7 @@ func isNothing(t *check.Type) bool { return t.Kinds == 0 && !t.Any && !t.Dynamic
 // noMessages says what a type is no value of which is what a prompt gives; "": one can
 // be.
 func noMessages(t *check.Type) string {
-	shown := func() string { return wire.Excerpt([]byte(t.String()), mostShown) }
+	shown := func() string { return wire.Excerpt([]byte(t.String()), wire.MaxShown) }
 	switch {
 	case isNothing(t):
 		return "nothing: it always fails, or never ends"

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/facts"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/results"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
@@ -268,7 +269,7 @@ func (s *Server) perform(ctx context.Context, c Call, t task) wire.Answer {
 
 func (s *Server) performWith(ctx context.Context, c Call, t task, program *core.Program) wire.Answer {
 	if t.tool == nil {
-		t.notes = append(t.notes, runMeant(program.Free(), c.Tools)...)
+		t.notes = append(t.notes, facts.RunMeant(program.Free(), c.Tools)...)
 	}
 	in, f := t.parse()
 	if f != nil {
@@ -369,7 +370,7 @@ func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 			s.endRound(&p)
 		}
 		if p.Fault != nil {
-			return wire.FailedAfter(inForm(placed(p.Fault, t.tool, c.Tools), t.inText()), used+p.Steps, t.notes, next), round
+			return wire.FailedAfter(wire.InForm(placed(p.Fault, t.tool, c.Tools), t.inText()), used+p.Steps, t.notes, next), round
 		}
 		used += p.Steps
 		r := result{product: p, steps: used, rounds: round, step: t.step, room: room}

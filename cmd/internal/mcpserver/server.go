@@ -38,6 +38,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/facts"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/results"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
@@ -126,6 +127,7 @@ type Server struct {
 	doing   sync.Map       // the names of plans that are being done
 	results *results.Store // nil, of a replay: nothing is kept
 	sealed  sealedResults
+	facts   facts.Lookup
 	listens listens
 	publish publishing
 	talks   elicit.Calls
@@ -155,6 +157,7 @@ func New(opts Options) *Server {
 	if s.tools == nil {
 		s.tools = s.recorded()
 	}
+	s.facts = facts.Lookup{Broker: s.broker, Tools: s.tools}
 	if s.results = opts.Results; s.results == nil {
 		s.results = results.New(0)
 	}

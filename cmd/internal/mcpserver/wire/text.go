@@ -160,3 +160,6 @@ func HasLongNumber(src []byte) bool {
 	}
 	return false
 }
+
+// MaxShown is how many bytes of a recorded text are shown.
+const MaxShown = 300

@@ -1,13 +1,19 @@
-package mcpserver
+// Package facts is what is known of a tool before it runs: its type, what it can ask for,
+// how its steps grow, what may fail or must, and where data may flow in it.
+//
+// Package check and those below it find it out; here it is cut down to what an answer can
+// hold and said in words, and code that can't be meant so is refused. What a tool is held
+// to when it runs is decided by packages caps and run.
+package facts
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/check/cost"
@@ -17,14 +23,20 @@ import (
 // How much of what is known of a tool an answer tells: evolve says what matters
 // for using and mending it, describe with detail all that can be read.
 const (
-	mostPlaces       = 5 // of each kind
+	MostPlaces       = 5 // of each kind
 	mostEffectNames  = 20
 	mostEffectPlaces = 30
 	mostReasons      = 5
-	longestType      = 200
+	LongestType      = 200
 	longestTypeShown = 4 << 10
 	longestBound     = 1 << 10
 )
+
+// Lookup is where what is known of tools is looked up: what is granted, which rules hold, and the tools there are.
+type Lookup struct {
+	Broker *run.Broker
+	Tools  *registry.Registry
+}
 
 // A finding is a place in an answer's check.
 type finding struct {
@@ -37,11 +49,11 @@ type finding struct {
 	Hint     string     `json:"hint,omitempty"`
 }
 
-// knownBriefly adds what is known of a tool before it runs, as it matters for calling
+// KnownBriefly adds what is known of a tool before it runs, as it matters for calling
 // it.
-func knownBriefly(o wire.Object, t *registry.Tool) wire.Object {
+func KnownBriefly(o wire.Object, t *registry.Tool) wire.Object {
 	r := t.Report()
-	o = o.Text("type", wire.Beginning([]byte(r.Signature()), longestType)).Raw("capabilities", wire.EncodeTexts(t.Capabilities))
+	o = o.Text("type", wire.Beginning([]byte(r.Signature()), LongestType)).Raw("capabilities", wire.EncodeTexts(t.Capabilities))
 	if t.As != registry.AsTool {
 		o = o.Text("as", t.As)
 	}
@@ -55,10 +67,10 @@ func knownBriefly(o wire.Object, t *registry.Tool) wire.Object {
 	return o.Text("cost", costPhrase(t))
 }
 
-// knownInGroup is knownBriefly of one of several tools: its operations are in the type,
+// KnownInGroup is knownBriefly of one of several tools: its operations are in the type,
 // and what is as it was asked for goes without saying.
-func knownInGroup(o wire.Object, t *registry.Tool) wire.Object {
-	o = o.Text("type", wire.Beginning([]byte(t.Report().Signature()), longestType))
+func KnownInGroup(o wire.Object, t *registry.Tool) wire.Object {
+	o = o.Text("type", wire.Beginning([]byte(t.Report().Signature()), LongestType))
 	if !slices.Equal(t.Capabilities, t.Declared) {
 		o = o.Raw("capabilities", wire.EncodeTexts(t.Capabilities))
 	}
@@ -71,9 +83,9 @@ func knownInGroup(o wire.Object, t *registry.Tool) wire.Object {
 	return o
 }
 
-// withProblems adds the places that fail each time they are reached, where there are
+// WithProblems adds the places that fail each time they are reached, where there are
 // any: those of a draft.
-func withProblems(o wire.Object, t *registry.Tool) wire.Object {
+func WithProblems(o wire.Object, t *registry.Tool) wire.Object {
 	problems, _ := findings(t.Report())
 	if len(problems) == 0 {
 		return o
@@ -82,7 +94,7 @@ func withProblems(o wire.Object, t *registry.Tool) wire.Object {
 		p := &problems[i]
 		p.Expected, p.Got = "", "" // the message has them
 		if t.Text {
-			p.Hint = HintInText(p.Hint)
+			p.Hint = wire.HintInText(p.Hint)
 		}
 	}
 	o = o.Raw("problems", wire.Encode(problems))
@@ -118,12 +130,12 @@ func costPhrase(t *registry.Tool) string {
 	return phrase + " in the " + strings.Join(in, " and the ")
 }
 
-// described is the same as describe answers it: with the places, and with what it
+// Known is the same as describe answers it: with the places, and with what it
 // has a proof of.
-func (s *Server) described(t *registry.Tool, current bool) wire.Object {
+func (s Lookup) Known(t *registry.Tool, current bool) wire.Object {
 	if t.Unusable() != nil {
 		// Nothing is known of code that nobody can run.
-		p := s.tools.Proof(t)
+		p := s.Tools.Proof(t)
 		return wire.Begin().Text("certificate", p.Status).Text("void", p.Why).End()
 	}
 	o := knownOf(t)
@@ -136,8 +148,8 @@ func (s *Server) described(t *registry.Tool, current bool) wire.Object {
 		}
 		o = openOf(o, r)
 	}
-	found := s.findFlows(t, s.tools.Snapshot())
-	if cannot := append(t.Cannot(s.broker.Policy().Kinds()), s.flowCannot(t, found)...); len(cannot) > 0 {
+	found := s.findFlows(t, s.Tools.Snapshot())
+	if cannot := append(t.Cannot(s.Broker.Policy().Kinds()), s.flowCannot(t, found)...); len(cannot) > 0 {
 		o = o.Raw("cannot", wire.Encode(cannot))
 	}
 	if len(found) > 0 {
@@ -146,7 +158,7 @@ func (s *Server) described(t *registry.Tool, current bool) wire.Object {
 	if c, ok := t.Cost(); ok {
 		o = o.Raw("cost", costOf(&c, argumentNames(t)))
 	}
-	p := s.tools.Proof(t)
+	p := s.Tools.Proof(t)
 	o = o.Text("certificate", p.Status)
 	switch {
 	case p.Typed:
@@ -160,7 +172,7 @@ func (s *Server) described(t *registry.Tool, current bool) wire.Object {
 		o = o.Raw("proof", proof)
 	}
 	if current {
-		if same := s.tools.Same(t); same != nil {
+		if same := s.Tools.Same(t); same != nil {
 			o = o.Text("equals", version(same))
 		}
 	}
@@ -169,9 +181,9 @@ func (s *Server) described(t *registry.Tool, current bool) wire.Object {
 
 // callsServer reports whether code calls an MCP server: a proof about it has that server's
 // words as they are, so only the document that is exported has it.
-func (s *Server) callsServer(r *check.Report) bool {
+func (s Lookup) callsServer(r *check.Report) bool {
 	return slices.ContainsFunc(r.Effects, func(e check.Effect) bool {
-		m, _, ok := s.broker.Policy().Kinds().Operation(e.Op)
+		m, _, ok := s.Broker.Policy().Kinds().Operation(e.Op)
 		return ok && m.Server != ""
 	})
 }
@@ -188,7 +200,7 @@ func knownOf(t *registry.Tool) wire.Object {
 	problems, unknowns := findings(r)
 	if t.Text {
 		for i := range problems {
-			problems[i].Hint = HintInText(problems[i].Hint)
+			problems[i].Hint = wire.HintInText(problems[i].Hint)
 		}
 	}
 	n, m := t.Counts()
@@ -206,22 +218,22 @@ func knownOf(t *registry.Tool) wire.Object {
 
 // findings is the first places that must fail, and that aren't known.
 func findings(r *check.Report) (problems, unknowns []finding) {
-	for _, d := range r.Diagnostics[:min(len(r.Diagnostics), mostPlaces)] {
+	for _, d := range r.Diagnostics[:min(len(r.Diagnostics), MostPlaces)] {
 		problems = append(problems, finding{
-			Place: placeOf(d.Place), Kind: d.Kind, Message: wire.Excerpt([]byte(d.Message), mostShown),
-			Expected: wire.Excerpt([]byte(d.Expected), mostShown), Got: wire.Excerpt([]byte(d.Got), mostShown), Hint: wire.Excerpt([]byte(d.Hint), mostShown),
+			Place: placeOf(d.Place), Kind: d.Kind, Message: wire.Excerpt([]byte(d.Message), wire.MaxShown),
+			Expected: wire.Excerpt([]byte(d.Expected), wire.MaxShown), Got: wire.Excerpt([]byte(d.Got), wire.MaxShown), Hint: wire.Excerpt([]byte(d.Hint), wire.MaxShown),
 		})
 	}
-	for _, u := range r.Dynamic[:min(len(r.Dynamic), mostPlaces)] {
-		unknowns = append(unknowns, finding{Place: placeOf(u.Place), Reason: u.Reason, Message: wire.Excerpt([]byte(u.Message), mostShown)})
+	for _, u := range r.Dynamic[:min(len(r.Dynamic), MostPlaces)] {
+		unknowns = append(unknowns, finding{Place: placeOf(u.Place), Reason: u.Reason, Message: wire.Excerpt([]byte(u.Message), wire.MaxShown)})
 	}
 	return problems, unknowns
 }
 
 // placeOf is a place with no more of the pointer than can be read.
 func placeOf(p check.Place) check.Place {
-	if len(p.At) > mostShown {
-		p.At = fault.Pointer(wire.Cut([]byte(p.At), mostShown) + "…")
+	if len(p.At) > wire.MaxShown {
+		p.At = fault.Pointer(wire.Cut([]byte(p.At), wire.MaxShown) + "…")
 	}
 	return p
 }
@@ -234,7 +246,7 @@ func operations(r *check.Report) (ops []string, more int) {
 			continue
 		}
 		for _, op := range e.Ops() {
-			ops = append(ops, wire.Excerpt([]byte(op), mostShown))
+			ops = append(ops, wire.Excerpt([]byte(op), wire.MaxShown))
 		}
 	}
 	slices.Sort(ops)
@@ -283,14 +295,14 @@ func reasons(c *cost.Report, most int) []finding {
 	var list []finding
 	for _, w := range c.Why[:min(len(c.Why), most)] {
 		list = append(list, finding{
-			Place: placeOf(check.Place{At: w.At, Line: w.Line, Col: w.Col}), Message: wire.Excerpt([]byte(w.Message), mostShown),
+			Place: placeOf(check.Place{At: w.At, Line: w.Line, Col: w.Col}), Message: wire.Excerpt([]byte(w.Message), wire.MaxShown),
 		})
 	}
 	return list
 }
 
-// strictly refuses code that isn't known to be free of type errors.
-func strictly(t *registry.Tool) *fault.Fault {
+// Strictly refuses code that isn't known to be free of type errors.
+func Strictly(t *registry.Tool) *fault.Fault {
 	r := t.Report()
 	if r.Sound() {
 		return nil
@@ -306,7 +318,7 @@ func strictly(t *registry.Tool) *fault.Fault {
 		Hint: "Correct the places, test what may be of several types with type_of or match before using it, or leave strict out.",
 	}
 	for _, p := range slices.Concat(problems, unknowns) {
-		if len(f.More) == mostPlaces {
+		if len(f.More) == MostPlaces {
 			break
 		}
 		g := &fault.Fault{
@@ -322,8 +334,8 @@ func strictly(t *registry.Tool) *fault.Fault {
 	return f
 }
 
-// findOut is the notes about what is known of a new version.
-func (s *Server) findOut(t *registry.Tool, same *registry.Tool, together bool) (notes []string) {
+// Notes is the notes about what is known of a new version.
+func (s Lookup) Notes(t *registry.Tool, same *registry.Tool, together bool) (notes []string) {
 	r := t.Report()
 	switch {
 	case slices.ContainsFunc(r.Dynamic, func(u check.Unknown) bool { return u.Reason == check.ReasonComplex }):
@@ -383,12 +395,12 @@ func whereIs(t *registry.Tool, p check.Place) string {
 
 // overDeclared is the notes about capabilities, or verbs of them, that nothing in
 // the code makes use of.
-func (s *Server) overDeclared(t *registry.Tool, r *check.Report) (notes []string) {
+func (s Lookup) overDeclared(t *registry.Tool, r *check.Report) (notes []string) {
 	own := func(e check.Effect) bool { return !e.Inert && e.Via == "" }
 	if r.Open || slices.ContainsFunc(r.Effects, func(e check.Effect) bool { return own(e) && e.Op == "*" }) {
 		return nil // it may be any
 	}
-	kinds := s.broker.Policy().Kinds()
+	kinds := s.Broker.Policy().Kinds()
 	for _, text := range t.Declared {
 		c, err := caps.Parse(text, kinds)
 		if err != nil {
@@ -400,12 +412,12 @@ func (s *Server) overDeclared(t *registry.Tool, r *check.Report) (notes []string
 		used, all := s.used(c, r, own)
 		switch {
 		case len(used) == 0:
-			notes = append(notes, fmt.Sprintf("it declares %s, and no run of it can come to use that: leave it out", wire.Excerpt([]byte(text), mostShown)))
+			notes = append(notes, fmt.Sprintf("it declares %s, and no run of it can come to use that: leave it out", wire.Excerpt([]byte(text), wire.MaxShown)))
 		case !all:
 			least := c
 			least.Verbs = used
 			notes = append(notes, fmt.Sprintf("it declares %s, of which the code uses %s only: %s would do",
-				wire.Excerpt([]byte(text), mostShown), strings.Join(used, ", "), wire.Excerpt([]byte(least.String()), mostShown)))
+				wire.Excerpt([]byte(text), wire.MaxShown), strings.Join(used, ", "), wire.Excerpt([]byte(least.String()), wire.MaxShown)))
 		}
 	}
 	return notes
@@ -414,8 +426,8 @@ func (s *Server) overDeclared(t *registry.Tool, r *check.Report) (notes []string
 // used is the verbs of a capability that the code's own operations need, and
 // whether these are all it has. A call has no verbs: it is used if the tool may be
 // called.
-func (s *Server) used(c caps.Capability, r *check.Report, own func(check.Effect) bool) (verbs []string, all bool) {
-	kinds := s.broker.Policy().Kinds()
+func (s Lookup) used(c caps.Capability, r *check.Report, own func(check.Effect) bool) (verbs []string, all bool) {
+	kinds := s.Broker.Policy().Kinds()
 	for _, e := range r.Effects {
 		if !own(e) {
 			continue
@@ -447,9 +459,4 @@ func (s *Server) used(c caps.Capability, r *check.Report, own func(check.Effect)
 		}
 	}
 	return verbs, len(verbs) == n
-}
-
-// Known is what is known of a version before it runs, as describe tells it with detail.
-func (s *Server) Known(t *registry.Tool, current bool) json.RawMessage {
-	return json.RawMessage(s.described(t, current))
 }

@@ -1,4 +1,4 @@
-package mcpserver
+package facts
 
 import (
 	"fmt"
@@ -34,8 +34,8 @@ const mostFlows = 20
 
 // findFlows finds what rules come to in a tool's code, the worst first. tools is what its
 // calls are looked up in.
-func (s *Server) findFlows(t *registry.Tool, tools *registry.Snapshot) (list []flowFinding) {
-	policy := s.broker.Flow()
+func (s Lookup) findFlows(t *registry.Tool, tools *registry.Snapshot) (list []flowFinding) {
+	policy := s.Broker.Flow()
 	if policy == nil || t.Unusable() != nil {
 		return nil
 	}
@@ -112,10 +112,10 @@ func (f *flowFinding) sentence() string {
 	return s + fmt.Sprintf(" (rule %d)", f.Rule)
 }
 
-// flowErrors refuses code that breaks a rule whenever it gets to a place and, with strict,
+// FlowErrors refuses code that breaks a rule whenever it gets to a place and, with strict,
 // code that may.
-func (s *Server) flowErrors(t *registry.Tool, tools *registry.Snapshot, strict bool) *fault.Fault {
-	policy := s.broker.Flow()
+func (s Lookup) FlowErrors(t *registry.Tool, tools *registry.Snapshot, strict bool) *fault.Fault {
+	policy := s.Broker.Flow()
 	if policy == nil || policy.Report {
 		return nil
 	}
@@ -136,15 +136,15 @@ func (s *Server) flowErrors(t *registry.Tool, tools *registry.Snapshot, strict b
 		switch {
 		case f == nil:
 			f = g
-		case len(f.More) < mostBroken:
+		case len(f.More) < MostBroken:
 			f.More = append(f.More, g)
 		}
 	}
 	return f
 }
 
-// flowNotes says what may be refused when the tool runs, or asked.
-func (s *Server) flowNotes(t *registry.Tool, tools *registry.Snapshot) (notes []string) {
+// FlowNotes says what may be refused when the tool runs, or asked.
+func (s Lookup) FlowNotes(t *registry.Tool, tools *registry.Snapshot) (notes []string) {
 	for _, found := range s.findFlows(t, tools) {
 		if found.Verdict == flows.Never {
 			continue
@@ -153,7 +153,7 @@ func (s *Server) flowNotes(t *registry.Tool, tools *registry.Snapshot) (notes []
 		if found.Verdict == flows.Must {
 			becomes = strings.Replace(strings.Replace(becomes, "may be", "is", 1), "may ", "will ", 1)
 		}
-		if s.broker.Flow().Report {
+		if s.Broker.Flow().Report {
 			becomes = "may be reported"
 		}
 		notes = append(notes, fmt.Sprintf("%s: %s %s: %s", whereIs(t, found.Place), found.To, becomes, found.sentence()))
@@ -163,15 +163,15 @@ func (s *Server) flowNotes(t *registry.Tool, tools *registry.Snapshot) (notes []
 
 // flowCannot says what a version can't bring about of what rules forbid, as far as its code shows it: nothing of rules
 // about what its writer had been shown, which all that the code says comes from.
-func (s *Server) flowCannot(t *registry.Tool, found []flowFinding) (list []string) {
+func (s Lookup) flowCannot(t *registry.Tool, found []flowFinding) (list []string) {
 	if len(found) == mostFlows { // there may be more
 		return nil
 	}
-	under := s.broker.Flow().Known(t.MadeUnder)
+	under := s.Broker.Flow().Known(t.MadeUnder)
 	for i := range found {
 		f := &found[i]
 		may := slices.ContainsFunc(found, func(g flowFinding) bool { return g.of == f.of && g.To == f.To && g.Verdict != flows.Never })
-		from := s.broker.Flow().Words(f.of.Forbidden())
+		from := s.Broker.Flow().Words(f.of.Forbidden())
 		sentence := fmt.Sprintf("have %s depend on what it reads of %s", f.To, from)
 		if f.Argument != "" {
 			sentence = fmt.Sprintf("make `%s` of %s from what it reads of %s", f.Argument, f.To, from)
@@ -183,9 +183,9 @@ func (s *Server) flowCannot(t *registry.Tool, found []flowFinding) (list []strin
 	return list
 }
 
-// flowFacts is what a person who is asked about a version reads of rules: what it reads that has a label, and what it does with it.
-func (s *Server) flowFacts(t *registry.Tool) (reads, does []string) {
-	policy := s.broker.Flow()
+// FlowFacts is what a person who is asked about a version reads of rules: what it reads that has a label, and what it does with it.
+func (s Lookup) FlowFacts(t *registry.Tool) (reads, does []string) {
+	policy := s.Broker.Flow()
 	if policy == nil {
 		return nil, nil
 	}
@@ -194,7 +194,7 @@ func (s *Server) flowFacts(t *registry.Tool) (reads, does []string) {
 			reads = append(reads, line)
 		}
 	}
-	found := s.findFlows(t, s.tools.Snapshot())
+	found := s.findFlows(t, s.Tools.Snapshot())
 	for i := range found {
 		if found[i].Verdict != flows.Never {
 			does = append(does, found[i].sentence())

@@ -1,11 +1,10 @@
-package mcpserver
+package wire
 
 import (
 	"bytes"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -14,9 +13,9 @@ import (
 // longestSnippet is how long code in a hint is, in the text form.
 const longestSnippet = 120
 
-// inForm is a fault of code in the text form with a hint that speaks it: faults of a
+// InForm is a fault of code in the text form with a hint that speaks it: faults of a
 // run know nothing of how the code was written, and show code as JSON.
-func inForm(f *fault.Fault, isText bool) *fault.Fault {
+func InForm(f *fault.Fault, isText bool) *fault.Fault {
 	if f == nil || !isText {
 		return f
 	}
@@ -24,7 +23,7 @@ func inForm(f *fault.Fault, isText bool) *fault.Fault {
 	g.Hint = HintInText(f.Hint)
 	g.More = nil
 	for _, more := range f.More {
-		g.More = append(g.More, inForm(more, true))
+		g.More = append(g.More, InForm(more, true))
 	}
 	return &g
 }
@@ -43,7 +42,7 @@ func HintInText(hint string) string {
 			return b.String()
 		}
 		b.WriteString(rest[:i])
-		end := wire.Skip([]byte(rest), i)
+		end := Skip([]byte(rest), i)
 		if end < 0 {
 			b.WriteString(rest[i:])
 			return b.String()
@@ -61,7 +60,7 @@ func HintInText(hint string) string {
 // for code of whoever reads it.
 func snippetInText(snippet string) (string, bool) {
 	src := placeholdersBound(snippet)
-	members, ok := wire.Split(src)
+	members, ok := Split(src)
 	if !ok || len(members) == 0 {
 		return "", false
 	}
@@ -98,7 +97,7 @@ func placeholdersBound(snippet string) []byte {
 		}
 		word := snippet[i : i+n]
 		if !quoted && (word == "…" || c >= 'A' && c <= 'Z') {
-			b.Write(wire.Begin().Text("var", word).End())
+			b.Write(Begin().Text("var", word).End())
 		} else {
 			b.WriteString(word)
 		}

@@ -1,4 +1,4 @@
-package mcpserver
+package facts
 
 import (
 	"fmt"
@@ -11,12 +11,12 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
-// mostBroken is how many places a refusal names.
-const mostBroken = 8
+// MostBroken is how many places a refusal names.
+const MostBroken = 8
 
-// broken refuses code with places that fail each time they are reached: it can't be
+// Broken refuses code with places that fail each time they are reached: it can't be
 // meant so. before is the version that stays; nil: there is none.
-func broken(t, before *registry.Tool, tools *registry.Snapshot) *fault.Fault {
+func Broken(t, before *registry.Tool, tools *registry.Snapshot) *fault.Fault {
 	var all []check.Diagnostic
 	for _, d := range t.Report().Broken() {
 		if !slices.ContainsFunc(all, func(e check.Diagnostic) bool { return e.Place == d.Place }) {
@@ -34,9 +34,9 @@ func broken(t, before *registry.Tool, tools *registry.Snapshot) *fault.Fault {
 	if before != nil {
 		f.Message = fmt.Sprintf("%s, and version %d of %q stays", strings.TrimSuffix(f.Message, "; nothing was made"), before.Version, t.Name)
 	}
-	if len(all) > mostBroken {
-		f.Message += fmt.Sprintf("; these are the first %d", mostBroken)
-		all = all[:mostBroken]
+	if len(all) > MostBroken {
+		f.Message += fmt.Sprintf("; these are the first %d", MostBroken)
+		all = all[:MostBroken]
 	}
 	for i := range all {
 		g := placeBroken(t, &all[i], tools)
@@ -53,8 +53,8 @@ func placeBroken(t *registry.Tool, d *check.Diagnostic, tools *registry.Snapshot
 	p := placeOf(d.Place)
 	f := &fault.Fault{
 		Kind: d.Kind, In: "code", At: p.At, Line: p.Line, Col: p.Col,
-		Message: wire.Excerpt([]byte(d.Message), mostShown), Hint: wire.Excerpt([]byte(d.Hint), mostShown),
-		Expected: wire.Excerpt([]byte(d.Expected), mostShown), Got: wire.Excerpt([]byte(d.Got), mostShown),
+		Message: wire.Excerpt([]byte(d.Message), wire.MaxShown), Hint: wire.Excerpt([]byte(d.Hint), wire.MaxShown),
+		Expected: wire.Excerpt([]byte(d.Expected), wire.MaxShown), Got: wire.Excerpt([]byte(d.Got), wire.MaxShown),
 		Fragment: fragmentAt(t, d.Place),
 	}
 	if t.Text {
@@ -68,7 +68,7 @@ func placeBroken(t *registry.Tool, d *check.Diagnostic, tools *registry.Snapshot
 		if !strings.Contains(d.Message, fmt.Sprintf("%q", name)) {
 			continue
 		}
-		if meant := toolsMeant([]string{name}, t.Name, tools); len(meant) > 0 {
+		if meant := ToolsMeant([]string{name}, t.Name, tools); len(meant) > 0 {
 			f.Hint = meant[0]
 			return f
 		}
@@ -133,9 +133,9 @@ func fragmentAt(t *registry.Tool, p check.Place) string {
 	return code
 }
 
-// notesOf is the notes of the reader about a tool's code, but for those that the
+// NotesOf is the notes of the reader about a tool's code, but for those that the
 // places that fail say better.
-func notesOf(t *registry.Tool) (notes []string) {
+func NotesOf(t *registry.Tool) (notes []string) {
 	if t == nil {
 		return nil
 	}
@@ -158,9 +158,9 @@ func notesOf(t *registry.Tool) (notes []string) {
 	return notes
 }
 
-// badName refuses a name that the schema of evolve forbids. Tools on record that have
+// BadName refuses a name that the schema of evolve forbids. Tools on record that have
 // one stay.
-func badName(name string) *fault.Fault {
+func BadName(name string) *fault.Fault {
 	if registry.Listed(name) || name == "" {
 		return nil
 	}
@@ -182,11 +182,11 @@ func badName(name string) *fault.Fault {
 	return f
 }
 
-// toolsMeant is the notes about variables of a tool's code that nothing binds and that
+// ToolsMeant is the notes about variables of a tool's code that nothing binds and that
 // are names of tools: its own, or another's. A tool is no variable.
-func toolsMeant(free []string, own string, tools *registry.Snapshot) (notes []string) {
+func ToolsMeant(free []string, own string, tools *registry.Snapshot) (notes []string) {
 	for _, name := range free {
-		if len(notes) == mostPlaces {
+		if len(notes) == MostPlaces {
 			break
 		}
 		if name == own {
@@ -198,10 +198,10 @@ func toolsMeant(free []string, own string, tools *registry.Snapshot) (notes []st
 	return notes
 }
 
-// runMeant is the same of code that is run, which calls no tools.
-func runMeant(free []string, tools *registry.Snapshot) (notes []string) {
+// RunMeant is the same of code that is run, which calls no tools.
+func RunMeant(free []string, tools *registry.Snapshot) (notes []string) {
 	for _, name := range free {
-		if _, ok := tools.Get(name); ok && len(notes) < mostPlaces {
+		if _, ok := tools.Get(name); ok && len(notes) < MostPlaces {
 			notes = append(notes, fmt.Sprintf("the tool %[1]s can't be called by code that is run: call %[2]s, or evolve a tool that declares call:%[1]s and calls @%[1]s(x)",
 				name, wire.Begin().Text("name", "run").Raw("arguments", wire.Begin().Text("tool", name).Raw("input", []byte("…")).End()).End()))
 		}
