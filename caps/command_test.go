@@ -1,6 +1,7 @@
 package caps
 
 import (
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,18 +50,12 @@ func TestParseCommand(t *testing.T) {
 // is protected refused, links followed.
 func TestResolveCommand(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, name := range []string{"state", "free"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 	}
 	program, state, free, link := filepath.Join(dir, "program"), filepath.Join(dir, "state"), filepath.Join(dir, "free"), filepath.Join(dir, "link")
-	if err := os.WriteFile(program, nil, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(program, nil, 0o700))
 	for from, to := range map[string]string{link: state, filepath.Join(dir, "other"): program} {
 		if err := os.Symlink(to, from); err != nil {
 			t.Skip(err)
@@ -68,9 +63,7 @@ func TestResolveCommand(t *testing.T) {
 	}
 	protected := []string{state, filepath.Join(dir, "server")}
 	c, err := Command{Args: []string{filepath.Join(dir, "other"), "x"}, Write: []string{free}}.Resolve(protected, protected)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if c.Path != program || c.Args[0] == program || c.Sessions != defaultSessions || c.Idle != defaultIdle || c.Buffer != defaultBuffer {
 		t.Errorf("%+v", c)
 	}

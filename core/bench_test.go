@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // BenchmarkPrograms runs the programs of testdata/bench, budgets on.
@@ -21,9 +22,7 @@ func BenchmarkPrograms(b *testing.B) {
 	for _, file := range files {
 		b.Run(strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)), func(b *testing.B) {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.NoError(b, err)
 			var p struct{ Code, Input, Expect json.RawMessage }
 			compile := core.CompileTool
 			if filepath.Ext(file) == ".pif" {
@@ -34,13 +33,9 @@ func BenchmarkPrograms(b *testing.B) {
 				b.Fatal(err)
 			}
 			prog, err := compile("bench", p.Code)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.NoError(b, err)
 			in, err := core.ParseInput(p.Input, core.InputAuto)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.NoError(b, err)
 			m := prog.Start(in, core.Budgets{Steps: 1e9}, nil)
 			defer m.Release()
 			for b.Loop() {
@@ -63,13 +58,9 @@ func BenchmarkCold(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		p, err := core.Compile(src)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, err)
 		in, err := core.ParseInput(input, core.InputAuto)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, err)
 		m := p.Start(in, core.Budgets{}, nil)
 		if m.Run(0) != core.Done {
 			b.Fatal(m.Fault())

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/prim/gen"
 )
 
@@ -140,15 +141,11 @@ func TestInputsCost(t *testing.T) {
 		{`{"lam":["n","k"],"body":{"if":{"cond":{"eq":[{"var":"n"},0]},"then":{"var":"k"},"else":{"app":[{"self":true},{"sub":[{"var":"n"},1]},{"add":[{"var":"k"},2]}]}}}}`, []string{"3", "1"}, "7", 53, "", ""},
 	} {
 		p, err := core.CompileTool("t", []byte(c.code))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var all []core.Input
 		for _, src := range c.inputs {
 			in, err := core.ParseInput([]byte(src), core.InputAuto)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			all = append(all, in)
 		}
 		m := p.Start(core.Inputs(all...), core.Budgets{}, nil)
@@ -183,9 +180,7 @@ func TestManyInputs(t *testing.T) {
 	const n = 10_000
 	code := `{"let":[["k",{"lam":"k","body":{"lam":"x","body":{"app":[{"var":"k"},{"var":"k"}]}}}]],"in":{"app":[{"var":"k"},{"var":"k"}]}}`
 	p, err := core.CompileTool("t", []byte(code))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	all := make([]core.Input, n)
 	in := core.Inputs(all...)
 	m := p.Start(in, core.Budgets{}, nil)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // said is a program's needs, one a line.
@@ -149,9 +150,7 @@ func TestLookedUpCounts(t *testing.T) {
 		{"call one, often", `length(call("t", 1))`, 100, false},
 	} {
 		p, err := core.CompileText("user", fmt.Appendf(nil, "map(i => %s, range(0, %d))", c.each, c.tools))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		m := p.Start(core.Input{}, core.Budgets{Memory: 2 << 20}, &alike{map[string]*core.Program{}})
 		state := m.Run(0)
 		switch {
@@ -190,9 +189,7 @@ func TestRun(t *testing.T) {
 		{over, `n => n`, `1`, core.Budgets{}, "", fault.Cancelled},
 	} {
 		p, err := core.Compile([]byte(c.code))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		r, err := core.Run(c.ctx, p, []byte(c.input), c.budgets)
 		f := new(fault.Fault)
 		if string(r.JSON) != c.want || (err == nil) != (c.kind == "") || errors.As(err, &f) && f.Kind != c.kind {
@@ -244,13 +241,9 @@ func (c tally) shows(t *testing.T, least int, names ...string) {
 func stepsOf(t *testing.T, code string, n int, want string) uint64 {
 	t.Helper()
 	p, err := core.CompileText("t", []byte(code))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	in, err := core.ParseInput(fmt.Append(nil, n), core.InputAuto)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	m := p.Start(in, core.Budgets{Steps: 200_000_000}, nil)
 	defer m.Release()
 	if m.Run(0) != core.Done {

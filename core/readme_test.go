@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -29,9 +30,7 @@ const language = "language.md"
 // <!-- name --> and <!-- end name --> against what they are made from.
 func TestReadmeTables(t *testing.T) {
 	text, err := os.ReadFile(language)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	parts := map[string]string{"rows": rowTable(), "order": keyOrder(), "kinds": kindTable(t)}
 	for name, want := range parts {
 		begin, end := "<!-- "+name+" -->\n", "<!-- end "+name+" -->"
@@ -48,9 +47,7 @@ func TestReadmeTables(t *testing.T) {
 		}
 	}
 	if *update {
-		if err := os.WriteFile(language, text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(language, text, 0o644))
 	}
 }
 
@@ -187,9 +184,7 @@ func mentioned(t *testing.T) map[fault.Kind]bool {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return used
 }
 
@@ -219,9 +214,7 @@ func TestReadmeExamples(t *testing.T) {
 // runExamples runs the examples of one document, and returns how many there are.
 func runExamples(t *testing.T, file string) (count int) {
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	lines := strings.Split(string(text), "\n")
 	for i := 0; i < len(lines); i++ {
 		if lines[i] != "```pif" {

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/text"
@@ -124,13 +125,9 @@ func answer(t *testing.T, e vectors.Effect) core.Answer {
 		return core.Answer{Fault: &fault.Fault{Kind: e.Fault, Message: "as the case says"}}
 	}
 	in, err := core.ParseInput(e.Result, core.InputData)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	p, err := core.Compile([]byte(`{"lam":"x","body":{"var":"x"}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	m := p.Start(in, core.Budgets{}, nil)
 	defer m.Release()
 	if m.Run(0) != core.Done {
@@ -143,13 +140,9 @@ func answer(t *testing.T, e vectors.Effect) core.Answer {
 // JSON.
 func interpreter(t *testing.T) string {
 	src, err := os.ReadFile(filepath.Join("..", "cmd", "internal", "packs", "self", "interpret_data.pif"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	p, err := core.CompileText("", []byte(strings.Replace(string(src), "<%library%>", prim.LibraryText(), 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return string(p.Canonical())
 }
 
@@ -171,13 +164,9 @@ func interpreted(interpreter, name, code, input string, setup map[string]string)
 // ranByItself runs such code and returns what came of the program.
 func ranByItself(t *testing.T, code string) vectors.Outcome {
 	p, err := core.CompileTool("", []byte(code))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	in, err := core.ParseInput([]byte("null"), core.InputData)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	m := p.Start(in, core.Budgets{Steps: 1e9, Memory: 1 << 30}, nil)
 	defer m.Release()
 	m.Run(0)

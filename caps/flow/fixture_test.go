@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/flow"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -58,9 +59,7 @@ func kinds(t testing.TB) caps.Kinds {
 			},
 		},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return k
 }
 
@@ -76,29 +75,19 @@ type place struct {
 func newPlace(t testing.TB, grants ...string) *place {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	p := &place{t: t, dir: dir, kinds: kinds(t)}
 	for _, name := range []string{"private", "public", "out"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 	}
 	p.policy = caps.NewPolicy(p.kinds, time.Now)
 	t.Cleanup(func() { p.policy.Close() })
 	for _, text := range grants {
 		c, err := caps.Parse(p.at(text), p.kinds)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: p.kinds, Dir: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := p.policy.Grant(g); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
+		must.NoError(t, p.policy.Grant(g))
 		p.granted = append(p.granted, g)
 	}
 	return p

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"errors"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"testing"
 )
 
@@ -12,9 +13,7 @@ func TestWhoComesWhileItFails(t *testing.T) {
 	w := newWriter(bg, "j.db", Options{}.orDefault(), nil, nil, newQuota())
 	push := func() *entry {
 		x := &entry{stage: Written, done: make(chan outcome, 1)}
-		if err := w.push(x); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, w.push(x))
 		return x
 	}
 	answered := func(what string, x *entry, want error) {
@@ -32,16 +31,12 @@ func TestWhoComesWhileItFails(t *testing.T) {
 	}
 	first := push()
 	for range maxBatchEvents {
-		if err := w.push(&entry{stage: Noted}); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, w.push(&entry{stage: Noted}))
 	}
 	behind := push()
 	batch, _ := w.take()
 	later, flush := push(), &entry{flush: true, done: make(chan outcome, 1)}
-	if err := w.push(flush); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, w.push(flush))
 	failure := errors.New("locked")
 	if kept, _ := w.settle(batch, failure); kept != maxBatchEvents-1 || len(w.queue) != maxBatchEvents+1 {
 		t.Errorf("%d are tried again, %d wait", kept, len(w.queue))

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -39,13 +40,9 @@ func newPosted(t *testing.T, config string, o run.Options) *posted {
 	t.Helper()
 	p := &posted{kept: map[string]value.Value{"secret/a": value.Str("S"), "open/a": value.Str("O")}}
 	kinds, err := caps.NewKinds(post)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	c, err := flow.ParseConfig([]byte(config))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if o.Flow, err = flow.Compile(c, kinds, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -211,9 +208,7 @@ func TestFlowAsksAtTerminal(t *testing.T) {
 		if want := "(made of secret: what toy.get gave (request 1): written by others)"; !strings.Contains(shown, want) || strings.Contains(shown, "request 2") {
 			t.Errorf("it isn't shown that it is %s:\n%s", want, shown)
 		}
-		if err := run.AnswerFlow(p.memory, waiting[0].ID, yes, "terminal"); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, run.AnswerFlow(p.memory, waiting[0].ID, yes, "terminal"))
 		if err := run.AnswerFlow(p.memory, waiting[0].ID, yes, "terminal"); err == nil {
 			t.Error("a question was answered twice")
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // document is an export of tools in a chain: each takes the code of the one before.
@@ -45,9 +46,7 @@ func TestImportAtOnce(t *testing.T) {
 			}
 		}
 		tools, err := registry.Decode(bytes.NewReader(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		added, replaced, same, err := r.Import(tools)
 		if err != nil || added != n-1 || replaced != 1 || same != 0 {
 			t.Fatalf("%s: %d added, %d replaced, %d the same: %v", sort, added, replaced, same, err)
@@ -85,15 +84,11 @@ func TestImportAtOnce(t *testing.T) {
 // the import comes after it; where it can't be kept, nothing of it is there.
 func TestImportBesideOthers(t *testing.T) {
 	tools, err := registry.Decode(bytes.NewReader(document(t, 20, "")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "j.db")
 	j := openStore(t, path)
 	r, _, err := registry.Open(run.Log(meddled{j, openTools(t, openStore(t, path))}), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if added, _, _, err := r.Import(tools); err != nil || added != 20 {
 		t.Fatalf("%d were added: %v", added, err)
 	}
@@ -103,9 +98,7 @@ func TestImportBesideOthers(t *testing.T) {
 	}
 
 	small, err := journal.Open(filepath.Join(t.TempDir(), "small.db"), journal.Options{MaxBytes: 64 << 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer small.Close()
 	if tools, err = registry.Decode(bytes.NewReader(document(t, 20, strings.Repeat("x", 8<<10)))); err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -222,9 +223,7 @@ func TestWriterProcess(t *testing.T) {
 	if path == "" {
 		t.Skip("it is started by TestWriterProcesses")
 	}
-	if err := count(openTools(t, openStore(t, path)), writerTimes, fmt.Sprint(os.Getpid())); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, count(openTools(t, openStore(t, path)), writerTimes, fmt.Sprint(os.Getpid())))
 }
 
 // TestWriterProcesses is TestWriters with processes.
@@ -232,9 +231,7 @@ func TestWriterProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	r := openTools(t, openStore(t, path))
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	const writers = 8
 	var wg sync.WaitGroup
 	for range writers {
@@ -273,9 +270,7 @@ func TestRoundWithoutItsRecord(t *testing.T) {
 			var j journal.Journal = journal.NewMemory(1<<20, nil)
 			if name == "file" {
 				store, err := journal.Open(filepath.Join(t.TempDir(), "journal.db"), journal.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, err)
 				defer store.Close()
 				j = store
 			}

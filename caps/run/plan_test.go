@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -110,9 +111,7 @@ func acting(dice *rand.Rand) string {
 func planned(t *testing.T, w *world, e *entries, made *registry.Tool, input string, change func(section int)) (plans []*run.Plan, result string, f *fault.Fault) {
 	t.Helper()
 	in, err := core.ParseInput([]byte(input), core.InputData)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	r := w.broker.Begin(w.tools.Snapshot(), bounds(made, "", input))
 	for section := 1; ; section++ {
 		if section > 30 {
@@ -137,13 +136,9 @@ func planned(t *testing.T, w *world, e *entries, made *registry.Tool, input stri
 		}
 		resume := func() *run.Run {
 			rec, err := run.ReadRecord(w.memory, p.Run)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			r, err := w.broker.Resume(w.tools.Snapshot(), bounds(made, "", input), rec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			return r
 		}
 		r = resume()
@@ -193,9 +188,7 @@ func TestPlanIsRun(t *testing.T) {
 			}
 		}
 		rec, err := run.ReadRecord(w.memory, plans[0].Run)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		replay := run.NewReplay(rec, false)
 		again, ended := drive(t, replay.Broker().Begin(w.tools.Snapshot(), bounds(made, "", `"k"`)), made, `"k"`)
 		if v := replay.Verdict(ended); !v.OK() || again != got {
@@ -229,9 +222,7 @@ func TestPlanDeviates(t *testing.T) {
 		r.Abandon()
 		change(p)
 		rec, err := run.ReadRecord(w.memory, p.Run)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if r, err = w.broker.Resume(w.tools.Snapshot(), bounds(made, "", `"k"`), rec); err != nil {
 			t.Fatal(err)
 		}
@@ -263,29 +254,21 @@ func TestPlanGoesOn(t *testing.T) {
 			r.Abandon()
 			resume := func(b *run.Broker, dies bool) *run.Run {
 				rec, err := run.ReadRecord(w.memory, p.Run)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, err)
 				if n, op := rec.Unsettled(w.policy); n > 0 {
 					if op != "led.put" {
 						t.Errorf("%s waits for an answer", op)
 					}
-					if err := run.Settle(w.memory, p.Run, n, did); err != nil {
-						t.Fatal(err)
-					}
+					must.NoError(t, run.Settle(w.memory, p.Run, n, did))
 					if rec, err = run.ReadRecord(w.memory, p.Run); err != nil {
 						t.Fatal(err)
 					}
 				}
 				now, err := run.FindPlan(w.memory, p.ID)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, err)
 				begun := now.Started
 				r, err := b.Resume(w.tools.Snapshot(), bounds(made, "", `"k"`), rec)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, err)
 				if f := r.Does(p, begun, ""); f != nil && !dies {
 					t.Fatal(f)
 				}
@@ -339,9 +322,7 @@ func TestPlanScreens(t *testing.T) {
 	} {
 		made := w.evolve(c.name, c.code, "led:**")
 		in, err := core.ParseInput([]byte(c.input), core.InputData)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		p, f := w.broker.Begin(w.tools.Snapshot(), bounds(made, "", c.input)).Plan(t.Context(), time.Now().Add(time.Hour),
 			run.Evaluation{Tool: made, Program: made.Program(), Input: in}, 1, nil)
 		if f != nil {
@@ -355,9 +336,7 @@ func TestPlanScreens(t *testing.T) {
 	}
 	const path, begin, end = "../../cmd/README.md", "<!-- plan screens -->\n", "<!-- end plan screens -->"
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	before, rest, ok := strings.Cut(string(text), begin)
 	got, after, ok2 := strings.Cut(rest, end)
 	want := "\n" + strings.Join(screens, "\n") + "\n"
@@ -365,9 +344,7 @@ func TestPlanScreens(t *testing.T) {
 	case !ok || !ok2:
 		t.Fatal("there are no marks")
 	case *update:
-		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(path, []byte(before+begin+want+end+after), 0o644))
 	case got != want:
 		t.Errorf("the screens are others; run with -update and look at them:\n%s", want)
 	}
@@ -389,9 +366,7 @@ func TestPlanScreenGroups(t *testing.T) {
 	} {
 		made := w.evolve(name, c.code, "led:**")
 		in, err := core.ParseInput([]byte(`null`), core.InputData)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		p, f := w.broker.Begin(w.tools.Snapshot(), bounds(made, "", "null")).Plan(t.Context(), time.Now().Add(time.Hour),
 			run.Evaluation{Tool: made, Program: made.Program(), Input: in}, 1, nil)
 		if f != nil {

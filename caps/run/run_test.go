@@ -20,6 +20,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -289,9 +290,7 @@ func TestFacts(t *testing.T) {
 	for sort, j := range journals(t) {
 		r := openTools(t, j)
 		made, err := r.Evolve(definition("square", `{"lam":"n","body":{"mul":[{"var":"n"},{"var":"n"}]}}`), registry.Edit{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		c, ok, err := run.Log(j).One(made.Seq)
 		if err != nil || !ok || c.Facts.Normal == "" || c.Facts.Semantics == 0 || !strings.Contains(string(c.Facts.Certificate), made.Hash) ||
 			string(c.Facts.Input) != string(made.InputSchema()) || string(c.Facts.Output) != string(made.OutputSchema()) {
@@ -313,9 +312,7 @@ func TestFacts(t *testing.T) {
 			}
 			data["tool"] = json.RawMessage(`"` + name + `"`)
 			text, err := json.Marshal(data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			after, err := j.Changed()
 			if err == nil {
 				_, err = j.Change(after, journal.ToolEvolved, text)
@@ -341,14 +338,10 @@ func TestChangeByName(t *testing.T) {
 	m := order.NewMemory(order.MemoryOptions{})
 	open := func(name string) *registry.Registry {
 		s, err := journal.Open(filepath.Join(t.TempDir(), "j.db"), journal.Options{Order: m.Open(), Profile: "p", Node: name})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		t.Cleanup(func() { _ = s.Close() })
 		r, _, err := registry.Open(run.Log(s), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return r
 	}
 	a, b := open("a"), open("b")
@@ -359,9 +352,7 @@ func TestChangeByName(t *testing.T) {
 			d.Capabilities, d.Text = []string{"call:used"}, true
 		}
 		made, err := r.Evolve(d, registry.Edit{Check: check})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return made
 	}
 	evolve(a, "used", "1", nil)
@@ -413,9 +404,7 @@ func TestArgumentsAreMeasuredBeforeTheyAreWritten(t *testing.T) {
 		t.Errorf("%d requests were performed", performed)
 	}
 	events, _, err := w.memory.Read(journal.Query{Kind: journal.EffectDenied})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	want := []string{
 		`{"kind":"toy","bytes":67108865}`,
 		`{"kind":"toy","scope":"secret","bytes":67108865}`,
@@ -450,9 +439,7 @@ func TestLargeDenialsAreHashed(t *testing.T) {
 	var data struct {
 		Hash run.Digest `json:"args_hash"`
 	}
-	if err := json.Unmarshal(events[0].Data, &data); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal(events[0].Data, &data))
 	unit := `\u2028é\u0001\"`
 	text := `{"key":"secret","value":"` + strings.Repeat(unit+"x", 99_999) + unit + `"}`
 	if want := (run.Digest{Bytes: int64(len(text)), SHA256: sha256.Sum256([]byte(text))}); data.Hash != want {

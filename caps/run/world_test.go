@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -34,22 +35,14 @@ func newWorld(t testing.TB, o run.Options, perform func(context.Context, run.Act
 func newWorldOf(t testing.TB, m *caps.Manifest, o run.Options, perform func(context.Context, run.Act) (value.Value, int64, *fault.Fault), grants ...string) *world {
 	t.Helper()
 	kinds, err := caps.NewKinds(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	w := &world{t: t, policy: caps.NewPolicy(kinds, time.Now), memory: journal.NewMemory(1<<30, nil)}
 	for _, text := range grants {
 		c, err := caps.Parse(text, kinds)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: kinds})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.policy.Grant(g); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
+		must.NoError(t, w.policy.Grant(g))
 	}
 	o.Policy = w.policy
 	if o.Journal == nil {

@@ -3,6 +3,7 @@
 package statefile
 
 import (
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,39 +14,29 @@ import (
 func TestReadOwn(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, []byte("text"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(file, []byte("text"), 0o600))
 	for _, c := range []struct {
 		mode        os.FileMode
 		ok, private bool
 	}{{0o600, true, true}, {0o400, true, true}, {0o640, true, false}, {0o644, true, false}, {0o620, false, false}, {0o602, false, false}, {0o666, false, false}} {
-		if err := os.Chmod(file, c.mode); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Chmod(file, c.mode))
 		text, private, err := ReadOwn(file, 4)
 		if (err == nil) != c.ok || private != c.private || c.ok && string(text) != "text" {
 			t.Errorf("mode %#o: %q, %v, %v", c.mode, text, private, err)
 		}
 	}
-	if err := os.Chmod(file, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Chmod(file, 0o600))
 	if _, _, err := ReadOwn(file, 3); err == nil {
 		t.Error("a file that is too large was read")
 	}
 	link, second := filepath.Join(dir, "link"), filepath.Join(dir, "second")
-	if err := os.Symlink(file, link); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Symlink(file, link))
 	for _, path := range []string{link, dir, filepath.Join(dir, "none"), os.DevNull} {
 		if _, _, err := ReadOwn(path, 4); err == nil {
 			t.Errorf("%s was read", filepath.Base(path))
 		}
 	}
-	if err := os.Link(file, second); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Link(file, second))
 	if _, _, err := ReadOwn(file, 4); err == nil {
 		t.Error("a file with another name was read")
 	}
@@ -56,9 +47,7 @@ func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	files := map[string]bool{".a.json.7": !locks, ".b.json.7": true, "a.json": true, "a.json.7": true}
 	for name := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
 	for _, path := range []string{"a.json", "none/a.json"} {
 		if err := Sweep(filepath.Join(dir, path)); err != nil {
@@ -77,9 +66,7 @@ func TestReplace(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "tools.json")
 	for _, text := range []string{"one", "two"} {
-		if err := Replace(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, Replace(path, []byte(text), 0o600))
 		if got, err := os.ReadFile(path); err != nil || string(got) != text {
 			t.Errorf("%s %v", got, err)
 		}
@@ -87,12 +74,8 @@ func TestReplace(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info, err)
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(path, "in the way"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Remove(path))
+	must.NoError(t, os.MkdirAll(filepath.Join(path, "in the way"), 0o700))
 	if err := Replace(path, nil, 0o600); err == nil {
 		t.Error("a directory was replaced")
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // children is the processes that a process has started, and those have.
@@ -25,9 +26,7 @@ func children(t testing.TB, pid int) []int {
 		t.Skip("children are listed in /proc, which is Linux's")
 	}
 	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	parent := map[int]int{}
 	for _, e := range entries {
 		id, err := strconv.Atoi(e.Name())
@@ -122,9 +121,7 @@ func TestPluginsComeBack(t *testing.T) {
 	p.reads()
 	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
 		for _, id := range children(t, p.cmd.Process.Pid) {
-			if err := syscall.Kill(id, sig); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, syscall.Kill(id, sig))
 		}
 		// The first may fail; the server answers, and soon it works again.
 		wait.Until(t, fmt.Sprintf("reading works again after %v", sig), func() bool {
@@ -194,12 +191,8 @@ func TestFetchFromLoopback(t *testing.T) {
 // What a model sees never holds a path of the host.
 func TestNoHostPaths(t *testing.T) {
 	p, dir := sandboxed(t, map[string]string{"sandbox/a": "A", "sandbox/d/b": "B", "outside": "O"}, "--cap", "fs:sandbox")
-	if err := os.Symlink(filepath.Join(dir, "outside"), filepath.Join(dir, "sandbox", "link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(filepath.Join(dir, "sandbox", "fifo"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Symlink(filepath.Join(dir, "outside"), filepath.Join(dir, "sandbox", "link")))
+	must.NoError(t, syscall.Mkfifo(filepath.Join(dir, "sandbox", "fifo"), 0o600))
 	ops := map[string]string{
 		"read":  "p => !fs.read(p)",
 		"write": `p => !fs.write({path: p, content: "x"})`,
@@ -250,9 +243,7 @@ func TestManyCallersManyEffects(t *testing.T) {
 	want := strconv.Itoa(effects / 10 * 45)
 	for answered := 0; answered < callers; {
 		line, err := p.out.ReadBytes('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var m message
 		if err := json.Unmarshal(line, &m); err != nil {
 			t.Fatalf("%s: %v", line, err)
@@ -276,9 +267,7 @@ func TestManyCallersManyEffects(t *testing.T) {
 				Data      struct{ Request uint64 }
 			}
 		}
-		if err := json.Unmarshal([]byte(r.Content[0].Text), &page); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal([]byte(r.Content[0].Text), &page))
 		if len(page.Events) == 0 {
 			break
 		}

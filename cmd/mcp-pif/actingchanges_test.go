@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // A revocation stops an effect that is under way.
@@ -64,9 +65,7 @@ func TestRevokeMoved(t *testing.T) {
 		}
 		return string(out)
 	}
-	if err := os.Rename(filepath.Join(dir, "sandbox"), filepath.Join(dir, "moved")); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Rename(filepath.Join(dir, "sandbox"), filepath.Join(dir, "moved")))
 	for _, name := range []string{"fs:./sandbox", "fs:./moved"} {
 		if text, failed := p.runs("w", name); failed {
 			t.Fatal(text)
@@ -107,12 +106,8 @@ func TestPolicyIsReadAgain(t *testing.T) {
 		t.Fatal(text)
 	}
 	write := func(text string) {
-		if err := os.WriteFile(filepath.Join(dir, "policy.json"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(filepath.Join(dir, "policy.json"), []byte(text), 0o600))
+		must.NoError(t, p.cmd.Process.Signal(syscall.SIGHUP))
 	}
 	write(`{"grant":["fs:./more"]}`)
 	wait.Until(t, "the policy was read again", func() bool { return strings.Contains(p.logged(), `msg="the policy was read again"`) })
@@ -150,9 +145,7 @@ func TestAnnotationsAreHonest(t *testing.T) {
 			Annotations struct{ ReadOnlyHint, DestructiveHint, IdempotentHint, OpenWorldHint bool }
 		}
 	}
-	if err := json.Unmarshal(p.answer(`"l"`).Result, &list); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal(p.answer(`"l"`).Result, &list))
 	got := map[string]string{}
 	for _, tool := range list.Tools {
 		a := tool.Annotations
@@ -213,9 +206,7 @@ func TestLateCallees(t *testing.T) {
 			Annotations struct{ ReadOnlyHint, DestructiveHint bool }
 		}
 	}
-	if err := json.Unmarshal([]byte(list), &tools); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal([]byte(list), &tools))
 	for _, tool := range tools.Tools {
 		if tool.Name == "any" && (tool.Annotations.ReadOnlyHint || !tool.Annotations.DestructiveHint) {
 			t.Errorf("a tool that may call anything says %+v", tool.Annotations)

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/orders/postgres/pgtest"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // readyz is what a load balancer is told.
@@ -68,9 +69,7 @@ func TestClusterDev(t *testing.T) {
 		says(t, state, [2]string{"cluster status", "node n1 of the order"}, [2]string{"caps revoke kv:x", "revoked kv:x"},
 			[2]string{"caps restore kv:x", "restored kv:x"}, [2]string{"tools retire first --profile http", "only a server with --cluster writes it"},
 			[2]string{"cluster leave", "end it first"}, [2]string{"journal verify --profile http", "ok"})
-		if err := s.cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, s.cmd.Process.Kill())
 		wait.For(t, s.ended, "the end of the server")
 	}
 	says(t, state, [2]string{"caps revoke kv:x", "start it"}, [2]string{"cluster leave", "out of the cluster: 1 profile"}, [2]string{"caps revoke kv:x", "revoked kv:x"})
@@ -89,9 +88,7 @@ func TestClusterDev(t *testing.T) {
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	// Postgres runs as another user where this is root's.
-	if err := os.Chmod(os.TempDir(), 0o711); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Chmod(os.TempDir(), 0o711))
 	_, at, _ := strings.Cut(pgtest.Start(t).URL(), "host=")
 	url := "postgres://pif@/postgres?sslmode=disable&host=" + at
 	machines := []string{t.TempDir(), t.TempDir(), t.TempDir()}
@@ -136,9 +133,7 @@ func TestCluster(t *testing.T) {
 			t.Errorf("%s, %v", text, err)
 		}
 	}
-	if err := nodes[2].cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, nodes[2].cmd.Process.Kill())
 	wait.For(t, nodes[2].ended, "the end of a node")
 	clients[0].makes("later", "1")
 	nodes[2] = startWeb(t, machines[2], "--cluster")
@@ -153,16 +148,12 @@ func TestCluster(t *testing.T) {
 	var chains [][]journal.Event
 	for _, state := range machines {
 		s, err := journal.Open(filepath.Join(state, "mcp-pif", "profiles", "http", app.JournalFile), journal.Options{ReadOnly: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if _, err := s.Verify(t.Context()); err != nil {
 			t.Error(err)
 		}
 		events, _, err := s.Read(journal.Query{})
-		if err := errors.Join(err, s.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, errors.Join(err, s.Close()))
 		chains = append(chains, events)
 	}
 	for i := range chains {

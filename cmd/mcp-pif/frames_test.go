@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // frames writes lines that a hostile or broken client might send: sentences of a
@@ -282,9 +283,7 @@ func TestOnlyJSONRPC(t *testing.T) {
 func TestFailingStart(t *testing.T) {
 	dir := t.TempDir()
 	broken := filepath.Join(dir, "broken.db")
-	if err := os.WriteFile(broken, []byte("no database at all"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(broken, []byte("no database at all"), 0o600))
 	for _, flags := range [][]string{
 		{"--nope"}, {"nope"}, {"--log-level=loud"}, {"--cap", "nonsense"}, {"--cap", "fs:" + filepath.Join(dir, "missing")},
 		{"--store", broken}, {"--policy", broken}, {"--timeout=x"}, {"--steps"},
@@ -360,19 +359,13 @@ func TestSlowClient(t *testing.T) {
 func TestClientGone(t *testing.T) {
 	cmd := self("mcp-pif", "--log-level=warn")
 	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	cmd.Stdout = write
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var log strings.Builder
 	cmd.Stderr = &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, cmd.Start())
 	write.Close()
 	read.Close()
 	for range 1000 {
@@ -395,12 +388,8 @@ func sandboxed(t testing.TB, files map[string]string, flags ...string) (*process
 	dir := t.TempDir()
 	for name, text := range files {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	cmd := self("mcp-pif", flags...)
 	cmd.Dir = dir
@@ -575,9 +564,7 @@ func TestLSP(t *testing.T) {
 func TestGrammarOfEditors(t *testing.T) {
 	t.Parallel()
 	grammar, err := os.ReadFile("../../core/text/pif.tmLanguage.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	copied, err := os.ReadFile("../editors/vscode/syntaxes/pif.tmLanguage.json")
 	if err != nil || !bytes.Equal(grammar, copied) {
 		t.Errorf("cmd/editors/vscode/syntaxes has another grammar than core/text: copy it (%v)", err)

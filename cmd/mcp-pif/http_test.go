@@ -21,6 +21,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -53,9 +54,7 @@ func startWeb(t testing.TB, state string, flags ...string) *webServer {
 	s.cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "XDG_STATE_HOME=") }), "XDG_STATE_HOME="+state)
 	s.cmd.Dir = t.TempDir()
 	s.cmd.Stdout, s.cmd.Stderr = locked{s.mu, s.stdout}, locked{s.mu, s.log}
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.cmd.Start())
 	go func() {
 		defer close(s.ended)
 		s.err = s.cmd.Wait()
@@ -201,9 +200,7 @@ func (c *webClient) names() (names []string) {
 func tokensFile(t testing.TB, lines ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tokens")
-	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
 	return path
 }
 
@@ -268,9 +265,7 @@ func TestHTTPPrincipals(t *testing.T) {
 				r.Header.Set("Authorization", "Bearer "+bobToken)
 				r.Header.Set("Mcp-Session-Id", session)
 				res, err := http.DefaultClient.Do(r)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, err)
 				b, _ := io.ReadAll(res.Body)
 				res.Body.Close()
 				if res.StatusCode != http.StatusForbidden && res.StatusCode != http.StatusNotFound {
@@ -314,15 +309,9 @@ func TestHTTPTokensRotate(t *testing.T) {
 	again := func(text string, mode os.FileMode, said string) {
 		t.Helper()
 		before := strings.Count(s.logged(), said)
-		if err := os.WriteFile(tokens, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(tokens, mode); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(tokens, []byte(text), mode))
+		must.NoError(t, os.Chmod(tokens, mode))
+		must.NoError(t, s.cmd.Process.Signal(syscall.SIGHUP))
 		s.wait(said, func() bool { return strings.Count(s.logged(), said) > before })
 	}
 	again("ann short", 0o600, "refused; what held before stays")
@@ -377,9 +366,7 @@ func TestHTTPEras(t *testing.T) {
 		s.wait("another's change, "+version, func() bool { return len(c.changed) > 0 })
 	}
 	metrics, err := http.Get(strings.TrimSuffix(s.url, "/mcp") + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	b, _ := io.ReadAll(metrics.Body)
 	metrics.Body.Close()
 	for _, want := range []string{`pif_runs_total{outcome="ok"} 40`, `pif_http_requests_total{method="POST",path="/mcp",status="200"}`, "pif_runs_active 0"} {
@@ -453,9 +440,7 @@ func TestHTTPProgress(t *testing.T) {
 			told[r.Params.ProgressToken] = append(told[r.Params.ProgressToken], r.Params)
 			several <- struct{}{}
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		ctx, hangUp := context.WithCancel(t.Context())
 		var calls sync.WaitGroup
 		for _, token := range []any{"mine", nil} {

@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // keepingTool is a tool that needs what everybody is asked for.
@@ -53,13 +54,9 @@ func TestHTTPConsent(t *testing.T) {
 			}}
 		}
 		ann, err := s.speak(annToken, version, person(0, "yes, for this version alone"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		bob, err := s.speak(bobToken, version, person(1, ""))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		evolve := func(c *webClient, arguments map[string]any) string {
 			t.Helper()
 			res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "evolve", Arguments: arguments})
@@ -119,9 +116,7 @@ func TestHTTPConsent(t *testing.T) {
 		// Bob brings what ann's server gave her to answer.
 		once := &mcp.ClientOptions{MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true}, ElicitationHandler: person(0, "").ElicitationHandler}
 		manual, err := s.speak(annToken, version, once)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		other := map[string]any{"name": "later", "code": keepingTool["code"], "capabilities": keepingTool["capabilities"]}
 		first, err := manual.CallTool(t.Context(), &mcp.CallToolParams{Name: "evolve", Arguments: other})
 		if err != nil || first.RequestState == "" {
@@ -145,9 +140,7 @@ func TestHTTPConsent(t *testing.T) {
 		if _, err := exec.LookPath("script"); err == nil {
 			id := regexp.MustCompile(`([0-9a-f]{8}) "keep", version 1, of profile http-bob-`).FindStringSubmatch(list)[1]
 			named := filepath.Join(t.TempDir(), "mcp-pif")
-			if err := os.Symlink(s.cmd.Path, named); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, os.Symlink(s.cmd.Path, named))
 			if screen, err := approving(named+" approve "+id, "yes keep NUMBER", append(s.cmd.Env, "TERM=xterm")...); err != nil || !strings.Contains(screen, "http-bob-") {
 				t.Fatalf("%v:\n%s", err, screen)
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // endless is a program that runs until it is stopped.
@@ -79,13 +80,9 @@ func TestHTTPEndAnswers(t *testing.T) {
 		answer <- res.Content[0].(*mcp.TextContent).Text
 	}()
 	wait.For(t, arrived, "the request")
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
 	u, err := url.Parse(s.url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	s.wait("the end of listening", func() bool {
 		other, err := net.Dial("tcp", u.Host)
 		if err == nil {
@@ -108,21 +105,15 @@ func TestHTTPRefuses(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(path, []byte(text), mode))
+		must.NoError(t, os.Chmod(path, mode))
 		return path
 	}
 	good := write("good", "ann "+annToken, 0o600)
 	open := write("open", "ann "+annToken, 0o644)
 	hashes := write("hashes", "ann sha256:"+strings.Repeat("1", 64), 0o644)
 	link := filepath.Join(dir, "link")
-	if err := os.Symlink(good, link); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Symlink(good, link))
 	for _, c := range []struct {
 		flags string
 		says  string // "": it starts
@@ -144,12 +135,8 @@ func TestHTTPRefuses(t *testing.T) {
 		var stdout strings.Builder
 		cmd.Stdout = &stdout
 		stderr, err := cmd.StderrPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
+		must.NoError(t, cmd.Start())
 		said := new(strings.Builder)
 		buf := make([]byte, 4096)
 		for !strings.Contains(said.String(), "msg=\"serving MCP over HTTP\"") {

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -29,14 +30,10 @@ type issuer struct {
 func newIssuer(t *testing.T) *issuer {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	i := &issuer{t, private, filepath.Join(t.TempDir(), "jwks.json")}
 	set := fmt.Sprintf(`{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"a","use":"sig","alg":"EdDSA","x":%q}]}`, base64.RawURLEncoding.EncodeToString(public))
-	if err := os.WriteFile(i.keys, []byte(set), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(i.keys, []byte(set), 0o600))
 	return i
 }
 
@@ -121,9 +118,7 @@ func TestHTTPSignedEnds(t *testing.T) {
 			r.Header.Set(header[h], header[h+1])
 		}
 		res, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return res
 	}
 	modern := []string{"Mcp-Protocol-Version", eras[0], "Mcp-Method", "subscriptions/listen"}

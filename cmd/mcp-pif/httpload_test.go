@@ -28,6 +28,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/streamable"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/telemetry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // inProcess serves over HTTP in this process until the test ends it.
@@ -36,18 +37,12 @@ func inProcess(t testing.TB, idle time.Duration, flags ...string) (url string, s
 	var o serveOptions
 	set := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	o.register(set)
-	if err := set.Parse(append([]string{"--http", "127.0.0.1:0"}, flags...)); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, set.Parse(append([]string{"--http", "127.0.0.1:0"}, flags...)))
 	limits, err := o.Limits()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	log := slog.New(slog.DiscardHandler)
 	auth, err := o.Prepare(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if auth.Telemetry, err = telemetry.Open(t.Context(), telemetry.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -224,9 +219,7 @@ func TestHTTPHostile(t *testing.T) {
 	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"help","arguments":{}}}`
 	for i := range 200 {
 		c, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		defer c.Close()
 		switch i % 6 {
 		case 0: // a body that doesn't come
@@ -252,9 +245,7 @@ func TestHTTPHostile(t *testing.T) {
 		r.Header.Set("Accept", "application/json, text/event-stream")
 		r.Header.Set("Authorization", "Bearer "+bobToken)
 		res, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		b, _ := io.ReadAll(res.Body)
 		res.Body.Close()
 		if res.StatusCode != http.StatusOK || !strings.Contains(string(b), "serverInfo") {

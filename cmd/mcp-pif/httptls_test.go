@@ -24,27 +24,22 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // certificate makes a certificate for this machine, and its key, as PEM.
 func certificate(t *testing.T, serial int64) (cert, key []byte, parsed *x509.Certificate) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "pif"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	encoded, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if parsed, err = x509.ParseCertificate(der); err != nil {
 		t.Fatal(err)
 	}
@@ -59,9 +54,7 @@ func TestHTTPCertificateRotates(t *testing.T) {
 	pool := x509.NewCertPool()
 	write := func(name string, text []byte) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
 	}
 	for serial, name := range []string{"one", "two"} {
 		cert, key, parsed := certificate(t, int64(serial+1))
@@ -73,9 +66,7 @@ func TestHTTPCertificateRotates(t *testing.T) {
 		t.Helper()
 		path := filepath.Join(dir, file)
 		_ = os.Remove(path)
-		if err := os.Symlink(to, path); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Symlink(to, path))
 	}
 	point("tls.crt", "one.crt")
 	point("tls.key", "one.key")
@@ -89,9 +80,7 @@ func TestHTTPCertificateRotates(t *testing.T) {
 	serial := func(c *http.Client) int64 {
 		t.Helper()
 		res, err := c.Get(health)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		_, _ = io.Copy(io.Discard, res.Body)
 		res.Body.Close()
 		return res.TLS.PeerCertificates[0].SerialNumber.Int64()
@@ -99,9 +88,7 @@ func TestHTTPCertificateRotates(t *testing.T) {
 	again := func(logged string) {
 		t.Helper()
 		before := strings.Count(s.logged(), logged)
-		if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, s.cmd.Process.Signal(syscall.SIGHUP))
 		s.wait(logged, func() bool { return strings.Count(s.logged(), logged) > before })
 	}
 	old := client()
@@ -153,9 +140,7 @@ func TestHTTPCertificateRotates(t *testing.T) {
 		r.Header.Set(h, v)
 	}
 	res, err := client().Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	b, _ := io.ReadAll(res.Body)
 	res.Body.Close()
 	if res.StatusCode != http.StatusOK || !strings.Contains(string(b), `"version":1`) {

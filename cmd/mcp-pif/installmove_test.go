@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/pinned/npmtest"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 )
@@ -35,9 +36,7 @@ func TestMoveServers(t *testing.T) {
 		npmWord = `hello_server`
 	}
 	bad := filepath.Join(t.TempDir(), "bad")
-	if err := os.WriteFile(bad, cli.Marshal(mcptest.Script{DieAt: "initialize", Noise: "no such thing", Log: w.log}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(bad, cli.Marshal(mcptest.Script{DieAt: "initialize", Noise: "no such thing", Log: w.log}), 0o600))
 	config := filepath.Join(t.TempDir(), "mcp.json")
 	text := `{"theirs": [1, 2], // mine
   "mcpServers": {
@@ -53,22 +52,16 @@ func TestMoveServers(t *testing.T) {
 	"off": {"command": "x", "disabled": true},
 	"fs": {"command": "` + w.self + `", "args": []}
   }}`
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(config, []byte(text), 0o600))
 	read := func(path string) string {
 		t.Helper()
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return string(text)
 	}
 	// The test's program lies where 'go run' builds, which install refuses.
 	program := filepath.Join(t.TempDir(), "mcp-pif")
-	if err := os.WriteFile(program, []byte(read(w.self)), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(program, []byte(read(w.self)), 0o700))
 	install := func(want bool, args ...string) string {
 		t.Helper()
 		cmd := w.command(append([]string{"install", "--config", config}, args...)...)

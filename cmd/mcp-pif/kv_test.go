@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // withState starts a server that has its state in a folder.
@@ -82,9 +83,7 @@ func TestKvSurvivesKill(t *testing.T) {
 		p.request(2000+n, "fill", n+2)
 	}
 	p.answer("2000")
-	if err := p.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, p.cmd.Process.Kill())
 	_ = p.cmd.Wait()
 	p = withState(t, state, "--profile", "one", "--cap", "kv:n/**")
 	for i := range 64 {
@@ -116,12 +115,8 @@ func TestKvProfiles(t *testing.T) {
 func TestKvTellsNoPath(t *testing.T) {
 	state := t.TempDir()
 	folder := state + "/mcp-pif/profiles/one/plugins/kv"
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(folder+"/kv.db", []byte(strings.Repeat("no store at all. ", 300)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.MkdirAll(folder, 0o700))
+	must.NoError(t, os.WriteFile(folder+"/kv.db", []byte(strings.Repeat("no store at all. ", 300)), 0o600))
 	p := withState(t, state, "--profile", "one", "--cap", "kv:n/**")
 	p.makes("get", `u => !kv.get("n/x")`, "kv:n/**")
 	text, failed := p.runs("get", nil)
@@ -168,9 +163,7 @@ func TestEnvGivesWhatIsGranted(t *testing.T) {
 func TestKindsReadme(t *testing.T) {
 	t.Setenv("LANG", "C.UTF-8")
 	readme, err := os.ReadFile("../../plugins/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	calls := callsShown(t, string(readme), "--cap", "kv:notes/**", "--cap", "clock:utc", "--cap", "random:seed", "--cap", "env:LANG")
 	if calls < 10 {
 		t.Errorf("%d calls were found", calls)

@@ -11,15 +11,14 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // in lists what is there of a pattern.
 func in(t *testing.T, pattern ...string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(pattern...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return found
 }
 
@@ -28,13 +27,9 @@ func in(t *testing.T, pattern ...string) []string {
 func TestKilledServerLeavesNothing(t *testing.T) {
 	temp, state, granted := t.TempDir(), t.TempDir(), t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	if err := os.Mkdir(filepath.Join(granted, "d"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Mkdir(filepath.Join(granted, "d"), 0o700))
 	theirs := filepath.Join(temp, "mcp-pif-mine")
-	if err := os.Mkdir(theirs, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Mkdir(theirs, 0o700))
 	flags := []string{"--profile", "p", "--cap", "fs:w=" + granted}
 	for first, caught := true, false; !caught; first = false {
 		p := withState(t, state, flags...)
@@ -73,13 +68,9 @@ func TestTourLeavesNothing(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
 		cmd := self("mcp-pif", "tour")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // as a terminal's
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, cmd.Start())
 		wait.Until(t, "it has a folder", func() bool { return len(in(t, temp, "mcp-pif-run-*", "tools.db")) > 0 })
-		if err := syscall.Kill(-cmd.Process.Pid, sig); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, syscall.Kill(-cmd.Process.Pid, sig))
 		cmd.Wait()
 		left := in(t, temp, "*")
 		if (len(left) > 0) != (sig == syscall.SIGKILL) {

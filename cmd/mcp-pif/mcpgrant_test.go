@@ -20,6 +20,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 )
@@ -39,22 +40,16 @@ func newServedWorld(t *testing.T) *servedWorld {
 	if w.self, err = os.Executable(); err == nil {
 		w.self, err = filepath.EvalSymlinks(w.self)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	dir := t.TempDir()
 	w.log, w.script = filepath.Join(dir, "log"), filepath.Join(dir, "script")
-	if err := os.WriteFile(w.log, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(w.log, nil, 0o600))
 	w.says(mcptest.Script{})
 	if w.lock, err = mcplock.ReadOrNew(filepath.Join(w.state, "mcp-pif", mcplock.DefaultName)); err != nil {
 		t.Fatal(err)
 	}
 	s, _, err := w.lock.Locate(w.self, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	s.Command = append(s.Command, mcptest.Word, w.script)
 	s.Read, s.Write = []string{w.script}, []string{w.log}
 	s.Protocol, s.Info, s.Added = "2025-11-25", mcplock.Info{Name: "mcptest", Version: "1"}, "2026-11-23"
@@ -176,16 +171,12 @@ func TestUpstreamPolicy(t *testing.T) {
 	w := newServedWorld(t)
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "token")
-	if err := os.WriteFile(secret, []byte("swordfish-0123456789"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(secret, []byte("swordfish-0123456789"), 0o600))
 	policy := filepath.Join(dir, "policy.json")
 	says := func(servers string) {
 		t.Helper()
 		text := `{"grant":["up.note,echo,look*"],"secrets":{"tok":{"for":"up","file":"` + secret + `"}},"servers":` + servers + `}`
-		if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(policy, []byte(text), 0o600))
 	}
 	says(`{"up":{"env":{"TOKEN":{"secret":"tok"}},"tools":{"note":{"doc":"Writes.","input":{"properties":{"line":{"const":"good"}}}},"look_wait":null}}}`)
 	p := w.serve("--policy", policy)
@@ -377,18 +368,14 @@ func TestAttackSharedLogin(t *testing.T) {
 	w := newServedWorld(t)
 	dir := t.TempDir()
 	tokens, policy := filepath.Join(dir, "tokens"), filepath.Join(dir, "policy.json")
-	if err := os.WriteFile(tokens, []byte("ann 0123456789012345678901234567\nbob 1123456789012345678901234567\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(tokens, []byte("ann 0123456789012345678901234567\nbob 1123456789012345678901234567\n"), 0o600))
 	for text, refused := range map[string]bool{
 		`{"grant":["up"],"servers":{"up":{"headers":{"Authorization":"x"}}}}`:        true,
 		`{"principals":{"ann":{"grant":["up"],"servers":{"up":{"env":{"A":"x"}}}}}}`: false,
 		`{"grant":["up"],"servers":{"up":{"env":{"A":"x"},"shared":true}}}`:          false,
 		`{"grant":["up.note"]}`: false,
 	} {
-		if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(policy, []byte(text), 0o600))
 		args := []string{"serve", "--store=memory", "--http", "127.0.0.1:0", "--http-tokens", tokens, "--policy", policy}
 		if refused {
 			if got := w.refuses(args[2:]...); !strings.Contains(got, `"shared": true`) {
@@ -409,9 +396,7 @@ func TestUpstreamPolicyIsReadAgain(t *testing.T) {
 	write := func(line string) {
 		t.Helper()
 		text := `{"grant":["up.note"],"servers":{"up":{"tools":{"note":{"input":{"properties":{"line":{"const":"` + line + `"}}}}}}}}`
-		if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(policy, []byte(text), 0o600))
 	}
 	write("one")
 	p := w.serve("--policy", policy)
@@ -420,9 +405,7 @@ func TestUpstreamPolicyIsReadAgain(t *testing.T) {
 		t.Fatal(got)
 	}
 	write("two")
-	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, p.cmd.Process.Signal(syscall.SIGHUP))
 	wait.Until(t, "the policy was read again", func() bool { return strings.Contains(p.logged(), `msg="the policy was read again"`) })
 	p.makes("again", `s => !up.note({line: s}).text`, "up.note")
 	if got, failed := p.runs("again", "two"); failed {
@@ -454,9 +437,7 @@ func TestUpstreamIdentity(t *testing.T) {
 		{who: "a", policy: `{"tools":{"a":{"input":{"properties":{"x":{"const":1}}}}}}`}, {who: "a", policy: `{"tools":{"a":{"input":{"properties":{"x":{"const":2}}}}}}`},
 	} {
 		policy, err := caps.ParseServer([]byte(cmp.Or(c.policy, "{}")))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var command *caps.Command
 		if c.command != "" {
 			command = &caps.Command{Args: []string{c.command}}
@@ -470,9 +451,7 @@ func TestUpstreamIdentity(t *testing.T) {
 	base, _ := caps.ParseServer([]byte("{}"))
 	for _, text := range []string{`{"concurrent":2,"idle":"1m"}`, `{"tools":{"a":{"doc":"other"},"b":null}}`} {
 		policy, err := caps.ParseServer([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		a, _ := app.IdentityOf("a", nil, base, mcplock.Inherited{})
 		if b, _ := app.IdentityOf("a", nil, policy, mcplock.Inherited{}); a != b {
 			t.Errorf("%s makes another grant", text)

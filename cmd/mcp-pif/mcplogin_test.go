@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
 )
 
@@ -51,18 +52,12 @@ func TestMCPLogin(t *testing.T) {
 		t.Helper()
 		cmd := w.command(args...)
 		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		said, err := cmd.StderrPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var out, told strings.Builder
 		cmd.Stdout = &out
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, cmd.Start())
 		lines := bufio.NewScanner(said)
 		for lines.Scan() {
 			if !strings.HasPrefix(lines.Text(), "http") {

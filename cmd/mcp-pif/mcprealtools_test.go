@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 )
 
@@ -47,9 +48,7 @@ func TestRealTools(t *testing.T) {
 	t.Parallel()
 	w := newRealWorld(t)
 	lock, err := mcplock.Read(w.lock.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	args := []string{}
 	for name := range w.lines {
 		args = append(args, "--cap", name)
@@ -62,9 +61,7 @@ func TestRealTools(t *testing.T) {
 		cmd.Env, cmd.Dir = append(os.Environ(), w.env...), w.data
 		bare, err := mcp.NewClient(&mcp.Implementation{Name: "bare", Version: "1"}, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}}).
 			Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		defer bare.Close()
 		tools := lock.Servers[name].Tools
 		for _, word := range slices.Sorted(maps.Keys(tools)) {
@@ -141,9 +138,7 @@ func sameAnswer(t *testing.T, op string, want *mcp.CallToolResult, text string) 
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(want.StructuredContent); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, enc.Encode(want.StructuredContent))
 	if bare := bytes.TrimSpace(b.Bytes()); !bytes.Equal(got.Data, bare) {
 		t.Errorf("%s: the data are\n%s\nand the bare client's\n%s", op, got.Data, bare)
 	}

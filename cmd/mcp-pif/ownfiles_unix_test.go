@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // TestDoctorOfUnsafeState: doctor, without any flag, says that nothing could be
@@ -18,9 +19,7 @@ func TestDoctorOfUnsafeState(t *testing.T) {
 	state := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", state)
 	dir := filepath.Join(state, "mcp-pif")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Mkdir(dir, 0o700))
 	doctor := func() (int, string) {
 		var out, errs bytes.Buffer
 		status := command([]string{"doctor"}, strings.NewReader(""), &out, &errs)
@@ -35,25 +34,15 @@ func TestDoctorOfUnsafeState(t *testing.T) {
 			t.Errorf("%d: %s", status, said)
 		}
 	}
-	if err := os.Chmod(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Chmod(dir, 0o777))
 	wrong("every user can write to it")
-	if err := os.Chmod(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Chmod(dir, 0o700))
 	if os.Geteuid() == 0 {
-		if err := os.Chown(dir, 4242, 4242); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Chown(dir, 4242, 4242))
 		wrong("belongs to another user")
-		if err := os.Chown(dir, 0, 0); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Chown(dir, 0, 0))
 	}
-	if err := os.WriteFile(filepath.Join(dir, "revoked.json"), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(filepath.Join(dir, "revoked.json"), []byte("{"), 0o600))
 	wrong("revoked.json")
 }
 
@@ -63,16 +52,12 @@ func TestPolicyOfEverybody(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	dir := t.TempDir()
 	path, link := filepath.Join(dir, "policy.json"), filepath.Join(dir, "link.json")
-	if err := os.WriteFile(path, []byte(`{"grant":["clock:utc"]}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(path, []byte(`{"grant":["clock:utc"]}`), 0o600))
 	if err := os.Symlink("policy.json", link); err != nil { // whose own mode is 0777
 		t.Fatal(err)
 	}
 	for mode, good := range map[os.FileMode]bool{0o600: true, 0o644: true, 0o664: true, 0o666: false, 0o602: false} {
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Chmod(path, mode))
 		for _, name := range []string{path, link} {
 			var out, errs bytes.Buffer
 			status := command([]string{"caps", "--policy", name}, strings.NewReader(""), &out, &errs)

@@ -18,15 +18,14 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/packs"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // TestPackExamples: the examples of every pack hold, made for no grant, one and
 // several, and without the grant nothing of it is ready.
 func TestPackExamples(t *testing.T) {
 	all, err := app.Kinds()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	labels := map[string][]string{
 		"kv": {"my notes/**"}, "fs": {"./a", `b "c"`, "d"}, "proc": {"python3", "sqlite3"},
 		"fetch": {"https://*.example.com", "https://api.example.com/v1/**", "https://example.com/"},
@@ -40,18 +39,14 @@ func TestPackExamples(t *testing.T) {
 			t.Run(fmt.Sprint(p.Name, n), func(t *testing.T) {
 				t.Parallel()
 				definitions, err := p.Fill(grants)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, err)
 				for _, d := range definitions {
 					if len(d.Examples) == 0 || d.Description == "" {
 						t.Errorf("%s lacks an example or a description", d.Name)
 					}
 				}
 				tools, err := registry.Portables(definitions)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, err)
 				s := mcpserver.New(mcpserver.Options{Registry: registry.New(caps.NewPolicy(all, time.Now))})
 				if _, _, _, err := s.Import(t.Context(), tools); err != nil {
 					t.Error(err)
@@ -79,9 +74,7 @@ func TestPacksAct(t *testing.T) {
 	defer pages.Close()
 	state, one, two := t.TempDir(), filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "two")
 	for _, dir := range []string{one, two} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Mkdir(dir, 0o700))
 	}
 	flags := []string{
 		"--sandbox=best-effort", "--timeout=30m", "--store", filepath.Join(state, "t.db"), "--with", "memory,files", "--with=web,sessions",

@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -54,13 +55,9 @@ func TestPlanningChangesNothing(t *testing.T) {
 		},
 	}
 	known, err := app.Kinds(server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o600))
 	scopes := map[string]string{
 		"fs": "fs:.", "kv": "kv:**", "fetch": "fetch:https://api.example.com/**", "proc": "proc:python3", "shop": "shop", "clock": "clock:utc",
 		"random": "random:seed", "env": "env:LANG", "ask": "ask",
@@ -82,15 +79,11 @@ func TestPlanningChangesNothing(t *testing.T) {
 			if err == nil {
 				err = policy.Grant(g)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			handler := &performed{}
 			broker := run.New(run.Options{Policy: policy, Handler: handler, Journal: journal.NewMemory(1<<20, nil)})
 			tools, _, err := registry.Open(broker.Log(), policy)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			made, err := tools.Evolve(registry.Definition{Name: "act", Code: []byte(`{"lam":"u","body":` + o.Example() + `}`), Capabilities: []string{scopes[m.Kind]}}, registry.Edit{})
 			if err != nil {
 				t.Fatalf("%s: %v", o.Example(), err)

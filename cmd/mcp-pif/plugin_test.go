@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/plugintest/strangers"
@@ -57,9 +58,7 @@ func installedIn(t *testing.T, role string) (program, lockFile string) {
 	t.Helper()
 	dir := t.TempDir()
 	program, lockFile = filepath.Join(dir, "weather"), filepath.Join(dir, "plugins.lock.json")
-	if err := strangers.Copy(role, program); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, strangers.Copy(role, program))
 	var out strings.Builder
 	if status := command([]string{"plugin", "add", program, "--plugin-lock", lockFile}, strings.NewReader(""), &out, &out); status != 0 {
 		t.Fatalf("status %d\n%s", status, out.String())
@@ -71,27 +70,17 @@ func installedIn(t *testing.T, role string) (program, lockFile string) {
 func ask(t *testing.T, n *app.Installed) (string, string) {
 	t.Helper()
 	k, err := app.Kinds(n.Manifests()...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var said strings.Builder
 	log := locked{new(sync.Mutex), &said}
 	h, err := host.New(host.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer h.Close()
-	if err := app.AddPlugins(h, k, n.Sources(), &app.Upstreams{}, &app.Models{}); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, app.AddPlugins(h, k, n.Sources(), &app.Upstreams{}, &app.Models{}))
 	c, err := caps.Parse("weather:rome/**", k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: k, Extra: n.Identity("weather")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer g.Close()
 	o, _ := g.Manifest.Operation("weather.get")
 	v, _, f := h.Perform(context.Background(), run.Act{
@@ -116,35 +105,23 @@ func TestAttackSwappedBetweenHashAndExec(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	swap := func(t *testing.T, program string) {
 		other := program + ".new"
-		if err := os.WriteFile(other, []byte("#!/bin/sh\necho owned > "+filepath.Join(filepath.Dir(program), "owned")+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(other, program); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(other, []byte("#!/bin/sh\necho owned > "+filepath.Join(filepath.Dir(program), "owned")+"\n"), 0o755))
+		must.NoError(t, os.Rename(other, program))
 	}
 	for name, change := range map[string]func(t *testing.T, program string){
 		"renamed over": swap,
 		"made a link": func(t *testing.T, program string) {
-			if err := os.Remove(program); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Symlink("/bin/sh", program); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, os.Remove(program))
+			must.NoError(t, os.Symlink("/bin/sh", program))
 		},
 		"removed": func(t *testing.T, program string) {
-			if err := os.Remove(program); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, os.Remove(program))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			program, lockFile := installedIn(t, "weather")
 			n, err := app.OpenInstalled(lockFile, log)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			defer n.Close()
 			change(t, program)
 			if text, failed := ask(t, n); text != "sunny in rome/today" {
@@ -162,14 +139,10 @@ func TestAttackSwappedBetweenHashAndExec(t *testing.T) {
 	t.Run("written into", func(t *testing.T) {
 		program, lockFile := installedIn(t, "weather")
 		n, err := app.OpenInstalled(lockFile, log)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		defer n.Close()
 		f, err := os.OpenFile(program, os.O_WRONLY|os.O_APPEND, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if _, err := f.WriteString("\nstranger:ships\n"); err != nil {
 			t.Fatal(err)
 		}
@@ -185,9 +158,7 @@ func TestAttackSwappedBetweenHashAndExec(t *testing.T) {
 func TestAttackOtherManifestThanTheLock(t *testing.T) {
 	_, lockFile := installedIn(t, "weather")
 	n, err := app.OpenInstalled(lockFile, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer n.Close()
 	n.Lock.Entries[0].Manifest.Operations[0].Doc = "another"
 	if text, failed := ask(t, n); text != "" || !strings.Contains(failed, "isn't what its manifest says") {
@@ -200,18 +171,14 @@ func TestAttackOtherManifestThanTheLock(t *testing.T) {
 // all of vet: the whole of it reads every package below once more.
 func TestPluginsReadme(t *testing.T) {
 	text, err := os.ReadFile("../../plugins/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	_, text, found := bytes.Cut(text, []byte("## From nothing to a tool"))
 	all := blocks(string(text))
 	if !found || len(all) == 0 || all[0].language != "sh" {
 		t.Fatal("the way isn't there")
 	}
 	repository, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	script := strings.ReplaceAll(all[0].text, "~/src/mcp-pif", repository)
 	if script == all[0].text || strings.Count(script, "\n") < 8 {
 		t.Fatalf("the way is another:\n%s", script)

@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // The interpreters of the tests, as an operator maps them.
@@ -96,9 +97,7 @@ func (p *process) types(name, session, text, until string) (got lineRead) {
 func commandsWith(t *testing.T, word string) (n int) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, name := range all {
 		if line, err := os.ReadFile(name); err == nil && strings.Contains(string(line), word) {
 			n++
@@ -167,9 +166,7 @@ func TestProcTwenty(t *testing.T) {
 			m = p.receive()
 		}
 		var r lineRead
-		if err := json.Unmarshal([]byte(p.tool(m).Content[0].Text), &r); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal([]byte(p.tool(m).Content[0].Text), &r))
 		got[r.Stdout] = true
 	}
 	for i := range n {
@@ -202,9 +199,7 @@ func TestProcProgress(t *testing.T) {
 			Message  string
 			Progress float64
 		}
-		if err := json.Unmarshal(m.Params, &n); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal(m.Params, &n))
 		if told += n.Message + "\n"; n.Progress <= last {
 			t.Errorf("the progress %v after %v", n.Progress, last)
 		}
@@ -273,9 +268,7 @@ func TestProcMapping(t *testing.T) {
 	dir := t.TempDir()
 	policy := filepath.Join(dir, "policy.json")
 	script := filepath.Join(dir, "script")
-	if err := os.WriteFile(script, []byte("#!/usr/bin/env no-such-interpreter\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(script, []byte("#!/usr/bin/env no-such-interpreter\n"), 0o700))
 	for _, c := range []struct {
 		policy string
 		flags  []string
@@ -301,14 +294,10 @@ func TestProcMapping(t *testing.T) {
 	} {
 		flags := append([]string{"caps", "--cap", "proc:python3"}, c.flags...)
 		if c.policy != "" {
-			if err := os.WriteFile(policy, []byte(c.policy), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, os.WriteFile(policy, []byte(c.policy), 0o600))
 			flags = append(flags, "--policy", policy)
 		}
-		if err := os.MkdirAll(filepath.Join(dir, "state", "mcp-pif"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.MkdirAll(filepath.Join(dir, "state", "mcp-pif"), 0o700))
 		cmd := self("mcp-pif", flags...)
 		cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(dir, "state"))
 		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), c.want) {
@@ -329,9 +318,7 @@ func TestProcReplay(t *testing.T) {
 		t.Fatal(was)
 	}
 	p.in.Close()
-	if err := p.wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, p.wait())
 	cmd := self("mcp-pif", "journal", "export", "--profile", "one")
 	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+state)
 	out, err := cmd.CombinedOutput()
@@ -362,9 +349,7 @@ func TestProcTerminal(t *testing.T) {
 	text := cli.Marshal(map[string]any{"grant": []string{capPython}, "processes": map[string]any{"python3": map[string]any{
 		"command": []string{"/usr/bin/python3", "-q"}, "pty": true, "dir": dir, "write": []string{dir}, "env": map[string]string{"COLOUR": "green"},
 	}}})
-	if err := os.WriteFile(policy, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(policy, text, 0o600))
 	p := interpreting(t, t.TempDir(), "--store", "memory", "--policy", policy)
 	p.drives("python3")
 	s := p.starts("python3")
@@ -389,9 +374,7 @@ func TestProcTerminal(t *testing.T) {
 func TestProcReadme(t *testing.T) {
 	requireProc(t)
 	readme, err := os.ReadFile("../../plugins/proc/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	calls := callsShown(t, string(readme), "--cap", "proc:python3", "--cap", "proc:sqlite3", "--cap", "kv:notes/**", "--proc", mapsPython, "--proc", mapsSQLite)
 	_, policy, _ := strings.Cut(string(readme), "```json\n")
 	policy, _, _ = strings.Cut(policy, "```")

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // TestMalformedFrames: every kind of line that is no request of ours is
@@ -98,13 +99,9 @@ func TestDrain(t *testing.T) {
 	// The last line takes a while, and has no newline.
 	fmt.Fprintf(&requests, `{"jsonrpc":"2.0","id":"slow","method":"tools/call","params":{"name":"run","arguments":{"code":%s}}}`, omega)
 	file := filepath.Join(t.TempDir(), "requests.jsonl")
-	if err := os.WriteFile(file, []byte(requests.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(file, []byte(requests.String()), 0o600))
 	in, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer in.Close()
 	cmd := self("mcp-pif", "--log-level=error")
 	cmd.Stdin = in
@@ -144,9 +141,7 @@ func TestParallelCalls(t *testing.T) {
 	}
 	cs, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).
 		Connect(t.Context(), &mcp.CommandTransport{Command: self("mcp-pif", "--log-level=error")}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer cs.Close()
 	ask := func(arguments string) string {
 		res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "run", Arguments: json.RawMessage(arguments)})
@@ -215,9 +210,7 @@ func TestSignal(t *testing.T) {
 	if m := p.receive(); m.Method != "notifications/progress" {
 		t.Fatalf("%+v, expected progress", m)
 	}
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
 	ended := make(chan error, 1)
 	go func() {
 		_, _ = io.Copy(io.Discard, p.out)
@@ -269,9 +262,7 @@ func TestManyTools(t *testing.T) {
 			Tools      []struct{ Name string }
 			NextCursor string
 		}
-		if err := json.Unmarshal(p.answer(fmt.Sprintf(`"l%d"`, pages)).Result, &list); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal(p.answer(fmt.Sprintf(`"l%d"`, pages)).Result, &list))
 		listed += len(list.Tools)
 		if cursor = list.NextCursor; cursor == "" {
 			break

@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
@@ -36,9 +37,7 @@ func TestReadmes(t *testing.T) {
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		name := filepath.Base(filepath.Dir(filepath.Clean(filepath.Join("/r/cmd/mcp-pif", path)))) + " README"
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -61,9 +60,7 @@ func TestReadmes(t *testing.T) {
 // TestReadmeHasExamples: the test above can't pass by finding nothing.
 func TestReadmeHasExamples(t *testing.T) {
 	text, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	count := map[string]int{}
 	for _, b := range blocks(string(text)) {
 		count[b.language]++
@@ -208,14 +205,10 @@ func kindCells(m *caps.Manifest) (operations, verbs, options string) {
 // operations, verbs and options, and no other; the root README names each.
 func TestReadmeKinds(t *testing.T) {
 	all, err := app.Kinds()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	const path = "../../plugins/README.md"
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	rows := map[string][]string{}
 	in := false
 	for line := range strings.Lines(string(text)) {
@@ -242,9 +235,7 @@ func TestReadmeKinds(t *testing.T) {
 		t.Errorf("%s: there is no kind %s", path, kind)
 	}
 	front, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for kind := range all {
 		if !regexp.MustCompile("`" + kind + "[.:`]").Match(front) {
 			t.Errorf("the root README doesn't name the kind %s", kind)
@@ -256,9 +247,7 @@ func TestReadmeKinds(t *testing.T) {
 // code that asks for it with what it requires.
 func TestKindsExamples(t *testing.T) {
 	all, err := app.Kinds()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, m := range all {
 		for i := range m.Operations {
 			o := &m.Operations[i]
@@ -291,9 +280,7 @@ const steering = "\u202e\u009b2J\u2066\u200b\u2028\U000e0041"
 func TestListsSteerNoTerminal(t *testing.T) {
 	state := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", state)
-	if err := os.Chmod(state, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Chmod(state, 0o700))
 	store := filepath.Join(t.TempDir(), "pif.db")
 	run := func(args []string, in string) (out, errs string) {
 		var stdout, stderr bytes.Buffer

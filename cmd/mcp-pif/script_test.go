@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -58,14 +59,10 @@ func TestScripts(t *testing.T) {
 // TestScriptsHaveClaims: the first line of a script says what it shows.
 func TestScriptsHaveClaims(t *testing.T) {
 	entries, err := os.ReadDir("testdata/script")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, e := range entries {
 		b, err := os.ReadFile("testdata/script/" + e.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		area, _, ok := strings.Cut(strings.TrimSuffix(e.Name(), ".txtar"), "_")
 		first, _, _ := strings.Cut(string(b), "\n")
 		if !ok || area == "" || !strings.HasPrefix(first, "# ") || len(first) < 20 {
@@ -397,9 +394,7 @@ func TestReadmesInRepl(t *testing.T) {
 	typed := 0
 	for _, path := range []string{"../../README.md", "../README.md"} {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for _, b := range blocks(string(text)) {
 			for _, m := range readmeRun.FindAllStringSubmatch(b.text, -1) {
 				typed++
@@ -451,9 +446,7 @@ func TestFmtSaysTheSame(t *testing.T) {
 	} {
 		for _, asJSON := range []bool{false, true} {
 			once, err := formatted(code, asJSON)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			if !bytes.Equal(once, cli.Sanitize(once)) {
 				t.Errorf("fmt writes %q", once)
 			}

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 const (
@@ -178,17 +179,13 @@ func TestSecretReload(t *testing.T) {
 	p, dir := sandboxed(t, map[string]string{"key": apiKey, "sandbox/a": "A", "policy.json": policy(bound)}, "--policy", "policy.json")
 	p.makes("ask", askWithKey, "fetch:"+m.URL)
 	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	reloads := 0
 	reload := func(says string) {
 		t.Helper()
 		reloads++
-		if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, p.cmd.Process.Signal(syscall.SIGHUP))
 		wait.Until(t, "the policy was read again: "+says, func() bool {
 			log := p.logged()
 			return strings.Count(log, "the policy was read again") >= reloads && strings.Contains(log, says)
@@ -232,16 +229,10 @@ func TestSecretReload(t *testing.T) {
 func TestSecretRefused(t *testing.T) {
 	dir := t.TempDir()
 	for name, mode := range map[string]os.FileMode{"key": 0o600, "open": 0o644} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(apiKey), mode); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(apiKey), mode))
 	}
-	if err := os.Symlink("key", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Symlink("key", filepath.Join(dir, "link")))
+	must.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
 	t.Setenv("PIF_TEST_KEY", apiKey)
 	const at = "api=https://api.example.com,"
 	for _, c := range []struct{ says, secret, more string }{

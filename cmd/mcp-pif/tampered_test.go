@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // tamper edits the data of an event in a store that nobody has open. With sealed it
@@ -15,16 +16,12 @@ import (
 func tamper(t *testing.T, store string, sealed bool, pick string, edits map[string]string) {
 	t.Helper()
 	s, err := journal.Open(store, journal.Options{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	events, _, err := s.Read(journal.Query{Changes: true, Tool: pick})
 	if err != nil || len(events) != 1 {
 		t.Fatal(len(events), err)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.Close())
 	e := events[0]
 	data := e.Data
 	for old, edited := range edits {
@@ -37,9 +34,7 @@ func tamper(t *testing.T, store string, sealed bool, pick string, edits map[stri
 		e.Hash = e.Seal()
 	}
 	db, err := sql.Open("sqlite", store) // package journal's driver
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer db.Close()
 	if _, err := db.Exec(`UPDATE events SET data=?, hash=? WHERE seq=?`, []byte(e.Data), e.Hash[:], int64(e.Seq)); err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // A manifest is what of it is looked at here.
@@ -40,9 +41,7 @@ func readManifest(t *testing.T, path string) (m manifest) {
 	if err == nil {
 		err = json.Unmarshal(text, &m)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return m
 }
 
@@ -53,14 +52,10 @@ func TestManifest(t *testing.T) {
 	ours, theirs := mcp.NewInMemoryTransports()
 	go func() { _ = mcpserver.New(mcpserver.Options{}).Serve(t.Context(), ours) }()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), theirs, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer session.Close()
 	list, err := session.ListTools(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var said, is []string
 	for _, tool := range m.Tools {
 		said = append(said, tool.Name)
@@ -92,12 +87,8 @@ func TestBundle(t *testing.T) {
 	unpack(t, bundle, dir)
 	m := readManifest(t, filepath.Join(dir, "manifest.json"))
 	folder := filepath.Join(t.TempDir(), "my papers, old and new")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "a.txt"), []byte("first"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Mkdir(folder, 0o700))
+	must.NoError(t, os.WriteFile(filepath.Join(folder, "a.txt"), []byte("first"), 0o600))
 	const read = `{"name":"peek","code":"path => !fs.read({path: path})","capabilities":["GRANT"]}`
 	for _, chosen := range []string{"", folder} {
 		values := []string{"${__dirname}", dir}
@@ -120,9 +111,7 @@ func TestBundle(t *testing.T) {
 		call := func(tool, arguments string) (string, map[string]any) {
 			t.Helper()
 			res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			structured, _ := res.StructuredContent.(map[string]any)
 			return res.Content[0].(*mcp.TextContent).Text, structured
 		}
@@ -160,29 +149,21 @@ func TestBundle(t *testing.T) {
 func unpack(t *testing.T, bundle, dir string) {
 	t.Helper()
 	files, err := zip.OpenReader(bundle)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer files.Close()
 	for _, f := range files.File {
 		if f.FileInfo().IsDir() {
 			continue
 		}
 		path := filepath.Join(dir, filepath.FromSlash(f.Name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		from, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		content, err := io.ReadAll(from)
 		from.Close()
 		if err == nil {
 			err = os.WriteFile(path, content, f.Mode().Perm())
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/text"
@@ -41,13 +42,9 @@ func answer(arg value.Value) value.Value {
 func onEval(t *testing.T, tool, code, input string, b core.Budgets) string {
 	t.Helper()
 	p, err := compile(tool, code)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	in, err := core.ParseInput([]byte(input), core.InputTerm)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	m := p.Start(in, b, nil)
 	defer m.Release()
 	for m.Run(0) == core.Suspended {
@@ -66,9 +63,7 @@ func onEval(t *testing.T, tool, code, input string, b core.Budgets) string {
 func onNaive(t *testing.T, tool, code, input string, b core.Budgets) string {
 	t.Helper()
 	p, err := compile(tool, code)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	in, f := parse.Input([]byte(input), parse.Term)
 	if f != nil {
 		t.Fatal(f)

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/eval"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/text"
@@ -76,9 +77,7 @@ func mustCompile(t testing.TB, code string) *core.Program {
 func mustInput(t testing.TB, input string, as core.InputAs) core.Input {
 	t.Helper()
 	in, err := core.ParseInput([]byte(input), as)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return in
 }
 
@@ -308,15 +307,11 @@ func TestStressInputs(t *testing.T) {
 		{`{"lam":"a","body":{"let":[["r",{"fs.read":{"concat":["f",{"var":"a"}]}}]],"in":{"lam":"b","body":{"let":[["s",{"fs.read":{"var":"b"}}]],"in":[{"var":"a"},{"var":"r"},{"var":"b"},{"var":"s"}]}}}}`, []string{`"1x"`, `{"concat":["c","d"]}`}, `["1x","f1x","cd","cd"]`},
 	} {
 		p, err := core.CompileTool("t", []byte(c.code))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var all []core.Input
 		for _, src := range c.inputs {
 			in, err := core.ParseInput([]byte(src), core.InputAuto)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			all = append(all, in)
 		}
 		stressed(t, true)
@@ -353,9 +348,7 @@ func written(t testing.TB) map[string]string {
 	all := map[string]string{}
 	for _, file := range files {
 		src, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		all[strings.TrimSuffix(filepath.Base(file), ".pif")] = string(mustCompileText(t, string(src)).Canonical())
 	}
 	return all

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
@@ -60,9 +61,7 @@ func (a inputAs) mode(t *testing.T) core.InputAs {
 func read(t *testing.T, dir string) []example {
 	t.Helper()
 	files, err := fs.Glob(os.DirFS(dir), "*.pif")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var all []example
 	for _, file := range files {
 		e := example{name: strings.TrimSuffix(file, ".pif"), src: readFile(t, filepath.Join(dir, file))}
@@ -90,9 +89,7 @@ func (e *example) read(t *testing.T, src []byte) {
 func readFile(t *testing.T, name string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return b
 }
 
@@ -238,9 +235,7 @@ func (e example) reread(t *testing.T, p *core.Program) {
 		t.Errorf("printed as\n%s\nit is another program", p.Text())
 	}
 	asJSON, err := core.CompileTool(e.name, slices.Clone(p.Canonical()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if asJSON.Hash() != p.Hash() {
 		t.Error("its JSON is another program")
 	}
@@ -251,15 +246,11 @@ func (e example) reread(t *testing.T, p *core.Program) {
 // checked where those languages are, in cmd/internal/peerbench.
 func TestTasks(t *testing.T) {
 	files, err := filepath.Glob("tasks/*.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	count := 0
 	for _, file := range files {
 		tasks, err := txtar.ParseFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		section := map[string][]byte{}
 		for _, f := range tasks.Files {
 			section[f.Name] = f.Data
@@ -293,13 +284,9 @@ func TestTasks(t *testing.T) {
 func TestCountOperationsAsPrinted(t *testing.T) {
 	const printed = `{"lam":"tool_name","body":{"analyze":[{"code_of":{"var":"tool_name"}}]}}`
 	p, err := core.CompileTool("count_operations", []byte(printed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	square, err := core.CompileTool("square", []byte(`{"lam":"x","body":{"mul":[{"var":"x"},{"var":"x"}]}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	tools := registry{"count_operations": p, "square": square}
 	for name, want := range map[string]string{
 		"square":           `{"count":2,"depth":3,"effects":[],"free":[],"operations":{"lam":1,"mul":1},"parameters":["x"],"size":4}`,

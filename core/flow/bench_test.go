@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/flow"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 )
@@ -28,17 +29,11 @@ func BenchmarkPrograms(b *testing.B) {
 	}
 	for _, file := range files {
 		src, err := os.ReadFile(file)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, err)
 		var doc struct{ Code, Input json.RawMessage }
-		if err := json.Unmarshal(src, &doc); err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, json.Unmarshal(src, &doc))
 		p, err := core.CompileTool("tool", doc.Code)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, err)
 		in, f := parse.Input(doc.Input, parse.Auto)
 		if f != nil {
 			b.Fatal(f)
@@ -75,9 +70,7 @@ func BenchmarkPrograms(b *testing.B) {
 		})
 		measure("machine", func() (uint64, *fault.Fault) {
 			data, err := core.ParseInput(doc.Input, core.InputAuto)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.NoError(b, err)
 			m := p.Start(data, core.Budgets{Steps: budgets.Steps, Memory: budgets.Memory}, nil)
 			defer m.Release()
 			m.Run(0)
@@ -89,8 +82,6 @@ func BenchmarkPrograms(b *testing.B) {
 // cpu is what the process has used of processors, which others don't take from it.
 func cpu(b *testing.B) time.Duration {
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/flow"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -32,9 +33,7 @@ func datumOf(t *testing.T, json string) value.Value {
 func configOf(t *testing.T, code string) flow.Config {
 	t.Helper()
 	p, err := core.CompileText("tool", []byte(code))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return flow.Config{Term: p.Term(), Source: p.Tool().Source, Tool: "tool"}
 }
 
@@ -101,9 +100,7 @@ func plan(t *testing.T, code string) string {
 		return answers, nil
 	}
 	r, err := flow.Run(context.Background(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	switch {
 	case r.Hole != nil:
 		return strings.Join(steps, "; ") + fmt.Sprintf("; needs %s at %s", r.Hole, r.At)
@@ -161,9 +158,7 @@ func TestBounds(t *testing.T) {
 		{`{"lam":"n","body":{"repeat_text":["abc",10000000]}}`, "memory", func(c *flow.Config) { c.Budgets.Memory = 4 << 20 }},
 	} {
 		p, err := core.CompileTool("tool", []byte(c.code))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		config := flow.Config{Term: p.Term(), Source: p.Tool().Source, Tool: "tool"}
 		c.change(&config)
 		_, err = flow.Run(context.Background(), config)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -241,17 +242,11 @@ func TestCard(t *testing.T) {
 	card := prim.Card()
 	const golden = "testdata/card.txt"
 	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(golden, []byte(card), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.MkdirAll("testdata", 0o755))
+		must.NoError(t, os.WriteFile(golden, []byte(card), 0o644))
 	}
 	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if card != string(want) {
 		t.Errorf("the card changed; look at it and run with -update:\n%s", card)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"encoding/json"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/rogpeppe/go-internal/txtar"
 )
@@ -20,9 +21,7 @@ var update = flag.Bool("update", false, "write what is printed to testdata")
 // printed; testdata/bench.txtar the programs of the benchmarks.
 func TestPrintLayout(t *testing.T) {
 	a, err := txtar.ParseFile("testdata/print.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for i := range a.Files {
 		f := &a.Files[i]
 		src, want, _ := strings.Cut(string(f.Data), "\n")
@@ -33,9 +32,7 @@ func TestPrintLayout(t *testing.T) {
 		f.Data = []byte(src + "\n" + got + "\n")
 	}
 	if *update {
-		if err := os.WriteFile("testdata/print.txtar", txtar.Format(a), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile("testdata/print.txtar", txtar.Format(a), 0o644))
 	}
 }
 
@@ -47,13 +44,9 @@ func TestPrintPrograms(t *testing.T) {
 	var a txtar.Archive
 	for _, name := range files {
 		src, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var p struct{ Code json.RawMessage }
-		if err := json.Unmarshal(src, &p); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal(src, &p))
 		printed := append(text.Print(mustParse(t, string(p.Code)).Term), '\n')
 		for line := range strings.Lines(string(printed)) {
 			if n := utf8.RuneCountInString(line); n > 89 {
@@ -67,14 +60,10 @@ func TestPrintPrograms(t *testing.T) {
 	}
 	const golden = "testdata/bench.txtar"
 	if *update {
-		if err := os.WriteFile(golden, txtar.Format(&a), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(golden, txtar.Format(&a), 0o644))
 	}
 	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if got := string(txtar.Format(&a)); got != string(want) {
 		t.Errorf("printed otherwise than %s says; see the difference with -update\n%s", golden, got)
 	}
@@ -124,13 +113,9 @@ func large(b *testing.B) string {
 	var all []string
 	for _, name := range files {
 		src, err := os.ReadFile(name)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, err)
 		var p struct{ Code json.RawMessage }
-		if err := json.Unmarshal(src, &p); err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, json.Unmarshal(src, &p))
 		all = append(all, string(p.Code))
 	}
 	return "[" + strings.Join(all, ",") + "]"

@@ -18,6 +18,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/plugintest/conform"
 )
@@ -99,13 +100,9 @@ type example struct {
 func TestNode(t *testing.T) {
 	interpreter := node(t)
 	dir, err := filepath.Abs("node")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	contract, err := os.ReadFile("../../proto/mcppif/plugin/v1/plugin.proto")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if its, err := os.ReadFile("node/plugin.proto"); err != nil || !bytes.Equal(its, contract) {
 		t.Errorf("plugins/examples/node/plugin.proto isn't the contract: copy it again (%v)", err)
 	}
@@ -146,19 +143,13 @@ func try(t *testing.T, e example) {
 			t.Skip("its own test holds it against the contract; PIF_FULL=1 does it here, too")
 		}
 		text, err := os.ReadFile(e.fixtures)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		fixtures, err := conform.ParseFixtures(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		report, err := conform.Run(t.Context(), conform.Options{
 			Source: e.source, Sandbox: held, Fixtures: fixtures, Patience: 4 * time.Minute, Grace: 4 * time.Minute, // of a busy machine
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if !report.Passed() || report.Count(conform.OK) < 12 {
 			t.Errorf("%s", report)
 		}
@@ -171,20 +162,14 @@ func try(t *testing.T, e example) {
 // seen above, and by its command only with PIF_FULL=1: on a busy machine it takes its time.
 func followed(t *testing.T, held host.Mode, e example) {
 	state, dir := t.TempDir(), filepath.Join(t.TempDir(), e.folder)
-	if err := os.CopyFS(dir, os.DirFS(e.folder)); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.CopyFS(dir, os.DirFS(e.folder)))
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 		golang(t, dir, "mod", "edit", "-replace", "github.com/mcp-pif/mcp-pif="+root)
 	}
 	readme, err := os.ReadFile(filepath.Join(e.folder, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	_, block, _ := strings.Cut(string(readme), "```sh\n")
 	block, _, _ = strings.Cut(block, "```")
 	env := append(os.Environ(), "XDG_STATE_HOME="+state, "PATH="+filepath.Dir(program(t))+string(os.PathListSeparator)+os.Getenv("PATH"), "GOPROXY=off", "GOFLAGS=-mod=mod", "GOWORK=off")
@@ -230,9 +215,7 @@ func use(t *testing.T, dir string, env []string, line string, e example) {
 	cmd.Dir, cmd.Env, cmd.Stderr = dir, env, &log
 	client := mcp.NewClient(&mcp.Implementation{Name: "examples", Version: "1"}, nil)
 	session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() {
 		session.Close()
 		if t.Failed() {
@@ -242,9 +225,7 @@ func use(t *testing.T, dir string, env []string, line string, e example) {
 	call := func(tool string, args map[string]any) (text string, failed bool) {
 		t.Helper()
 		r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return r.Content[0].(*mcp.TextContent).Text, r.IsError
 	}
 	if text, failed := call("evolve", map[string]any{"name": "ask", "code": e.code, "capabilities": []string{e.capability}}); failed {
@@ -283,9 +264,7 @@ func program(t *testing.T) string {
 			t.Logf("%s", out)
 		}
 	})
-	if buildError != nil {
-		t.Fatal(buildError)
-	}
+	must.NoError(t, buildError)
 	return binary
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -83,9 +84,7 @@ func TestControl(t *testing.T) {
 	}
 	d = world{}.newDialer(guard{port: a.Port(), granted: a.Addr()})
 	c, err := d.connect(t.Context(), a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	io.ReadAll(c)
 	c.Close()
 	if n := connected.Load(); n != 1 {
@@ -294,9 +293,7 @@ var proxyVariables = []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_
 // TestProxies: the environment's proxy isn't asked, nor even looked up.
 func TestProxies(t *testing.T) {
 	req, err := http.NewRequest("GET", "http://a.example/", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if proxy, err := http.ProxyFromEnvironment(req); proxy == nil {
 		t.Fatalf("the environment names no proxy: %v", err)
 	}
@@ -346,9 +343,7 @@ func TestRace(t *testing.T) {
 		return here, nil
 	}
 	c, err := w.newDialer(guard{port: 80}).dial(t.Context(), "tcp", "a.example:80")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	c.Close()
 	<-abandoned
 }

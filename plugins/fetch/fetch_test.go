@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/jsonvalue"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
@@ -27,9 +28,7 @@ import (
 
 func TestManifest(t *testing.T) {
 	m, err := Plugin().Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	o, ok := m.Operation("fetch.request")
 	if !ok || o.Verb != "get" || o.VerbParam != "method" || !o.Params[0].Main || !o.Params[0].Designates || o.Params[0].Name != "url" {
 		t.Errorf("fetch.request is %+v", o)
@@ -294,9 +293,7 @@ func TestTLS(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	// A connection's own port: nobody listens there, nor can as long as it is open.
 	c, err := net.Dial("tcp", host(serve(t, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer c.Close()
 	at := "http://" + c.LocalAddr().String()
 	fails(t, open(t, world{}, at), fields{"url": at}, "unreachable", "could not be connected to")
@@ -431,9 +428,7 @@ func BenchmarkRequest(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			resp, err := s.Client().Get(s.URL + "/a/b?c=d")
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.NoError(b, err)
 			got, err := io.ReadAll(resp.Body)
 			resp.Body.Close()
 			if err != nil || string(got) != body {
@@ -446,17 +441,13 @@ func BenchmarkRequest(b *testing.B) {
 // BenchmarkDecide is what is decided before anything is sent.
 func BenchmarkDecide(b *testing.B) {
 	k, err := world{}.open(b.Context(), sdk.Capability{Within: "https://*.example.com/v1/*/items/**"})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
 		t, err := parseTarget("https://api.example.com/v1/acme%20inc/items/17?expand=all")
 		if err == nil {
 			err = k.permits("GET", t)
 		}
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, err)
 	}
 }

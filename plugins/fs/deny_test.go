@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -69,27 +70,17 @@ func TestDenialsHold(t *testing.T) {
 		w.link("d/secret", "link")
 		w.link("token", "link2")
 		w.link("secret/key.txt", "d/link3")
-		if err := os.Link(w.at("token"), w.at("hard")); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Link(w.at("d/secret/key.txt"), w.at("hard2")); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Link(w.at("token"), w.at("hard")))
+		must.NoError(t, os.Link(w.at("d/secret/key.txt"), w.at("hard2")))
 		for _, path := range []string{"link/key.txt", "link", "link2", "d/link3", "hard", "hard2"} {
 			h.refused("denied", "fs.read", "path", path)
 			h.refused("denied", "fs.write", "path", path, "content", "attack")
 			h.refused("denied", "fs.append", "path", path, "content", "attack")
 		}
-		if err := os.Rename(w.at("d"), w.at("renamed")); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(w.at("renamed/secret"), w.at("renamed/again")); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Rename(w.at("d"), w.at("renamed")))
+		must.NoError(t, os.Rename(w.at("renamed/secret"), w.at("renamed/again")))
 		os.Remove(w.at("hard"))
-		if err := os.Rename(w.at("token"), w.at("ticket")); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Rename(w.at("token"), w.at("ticket")))
 		for _, path := range []string{"renamed/again/key.txt", "renamed/again", "ticket"} {
 			h.refused("denied", "fs.read", "path", path)
 			h.refused("denied", "fs.write", "path", path, "content", "attack")
@@ -127,9 +118,7 @@ func TestDeniedByALink(t *testing.T) {
 		// What it leads to now counts, and what it led to.
 		w.put(w.at("other/key.txt"), "other")
 		h.reads("other/key.txt", "other")
-		if err := os.Remove(w.at("alias")); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Remove(w.at("alias")))
 		w.link("other", "alias")
 		h.refused("denied", "fs.read", "path", "other/key.txt")
 		h.refused("denied", "fs.read", "path", "real/key.txt")
@@ -221,9 +210,7 @@ func TestOpening(t *testing.T) {
 		h.h.Close()
 		// What is opened next gets the number of the descriptor that was closed.
 		f, err := os.Open(w.outside)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		defer f.Close()
 		h.refused("failed", "fs.list")
 		h.refused("failed", "fs.read", "path", "secret.txt")

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -15,20 +16,14 @@ import (
 // without another end would keep whoever opens it waiting for ever.
 func TestNoFiles(t *testing.T) {
 	worlds(t, func(t *testing.T, w *world) {
-		if err := syscall.Mkfifo(w.at("pipe"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, syscall.Mkfifo(w.at("pipe"), 0o666))
 		names := []string{"pipe"}
 		// The path of a socket is short.
 		short, err := os.MkdirTemp("", "s")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		defer os.RemoveAll(short)
 		listener, err := net.Listen("unix", filepath.Join(short, "s"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		defer listener.Close()
 		if err := os.Rename(filepath.Join(short, "s"), w.at("socket")); err == nil {
 			names = append(names, "socket")
@@ -111,9 +106,7 @@ func TestUnreadable(t *testing.T) {
 		w.put(w.at("d/x"), "x")
 		w.put(w.at("y"), "y")
 		for _, name := range []string{"d", "y"} {
-			if err := os.Chmod(w.at(name), 0); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, os.Chmod(w.at(name), 0))
 			defer os.Chmod(w.at(name), 0o755)
 		}
 		h := w.hold(nil)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/plugintest"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
@@ -57,9 +58,7 @@ func newWorld(t testing.TB, plugin sdk.Plugin) *world {
 	w.makeDir(w.outside)
 	w.put(filepath.Join(w.outside, "secret.txt"), secret)
 	f, err := os.Open(w.root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { f.Close() })
 	w.grant = f
 	return w
@@ -67,18 +66,14 @@ func newWorld(t testing.TB, plugin sdk.Plugin) *world {
 
 func (w *world) makeDir(path string) {
 	w.Helper()
-	if err := os.MkdirAll(path, 0o755); err != nil {
-		w.Fatal(err)
-	}
+	must.NoError(w, os.MkdirAll(path, 0o755))
 }
 
 // put writes a file behind the plugin's back, with the directories above it.
 func (w *world) put(path, content string) {
 	w.Helper()
 	w.makeDir(filepath.Dir(path))
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		w.Fatal(err)
-	}
+	must.NoError(w, os.WriteFile(path, []byte(content), 0o644))
 }
 
 // at is a path below the granted directory.
@@ -94,9 +89,7 @@ func (w *world) link(target, name string) {
 func (w *world) content(path string) string {
 	w.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		w.Fatal(err)
-	}
+	must.NoError(w, err)
 	return string(b)
 }
 
@@ -117,9 +110,7 @@ type holder struct {
 func (w *world) hold(change func(c *sdk.Capability)) *holder {
 	w.Helper()
 	h, err := w.try(change)
-	if err != nil {
-		w.Fatal(err)
-	}
+	must.NoError(w, err)
 	return h
 }
 

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/plugintest"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
@@ -72,9 +73,7 @@ func TestWrite(t *testing.T) {
 func (w *world) noTemporaries(dir string) {
 	w.Helper()
 	names, err := os.ReadDir(w.at(dir))
-	if err != nil {
-		w.Fatal(err)
-	}
+	must.NoError(w, err)
 	for _, n := range names {
 		if isTemporary(n.Name()) {
 			w.Errorf("left over: %s", n.Name())
@@ -110,18 +109,14 @@ func TestPermissions(t *testing.T) {
 		h := w.hold(nil)
 		for _, perm := range []os.FileMode{0o600, 0o755, 0o640, 0o444 | 0o200} {
 			w.put(w.at("f"), "old")
-			if err := os.Chmod(w.at("f"), perm); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, os.Chmod(w.at("f"), perm))
 			h.ok("fs.write", "path", "f", "content", "new")
 			if fi, err := os.Stat(w.at("f")); err != nil || fi.Mode() != perm {
 				t.Errorf("%v, expected %v (%v)", fi.Mode(), perm, err)
 			}
 		}
 		// Bits that make a program somebody else don't survive a new content.
-		if err := os.Chmod(w.at("f"), 0o755|os.ModeSetuid); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Chmod(w.at("f"), 0o755|os.ModeSetuid))
 		h.ok("fs.write", "path", "f", "content", "new")
 		h.ok("fs.write", "path", "new", "content", "")
 		h.ok("fs.append", "path", "new2", "content", "")
@@ -140,14 +135,10 @@ func TestOwner(t *testing.T) {
 	}
 	worlds(t, func(t *testing.T, w *world) {
 		w.put(w.at("f"), "old")
-		if err := os.Chown(w.at("f"), 1234, 4321); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Chown(w.at("f"), 1234, 4321))
 		w.hold(nil).ok("fs.write", "path", "f", "content", "new")
 		fi, err := os.Stat(w.at("f"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if _, uid, gid := ownership(fi, nil); uid != 1234 || gid != 4321 {
 			t.Errorf("it is %d:%d's now", uid, gid)
 		}
@@ -334,14 +325,10 @@ func TestCrash(t *testing.T) {
 func (w *world) held(name string) (release func()) {
 	w.Helper()
 	f, err := os.OpenFile(w.at(name), os.O_WRONLY, 0)
-	if err != nil {
-		w.Fatal(err)
-	}
+	must.NoError(w, err)
 	defer f.Close()
 	release, err = hold(f)
-	if err != nil {
-		w.Fatal(err)
-	}
+	must.NoError(w, err)
 	return release
 }
 
@@ -360,9 +347,7 @@ func TestSweptAtTheBeginning(t *testing.T) {
 			"d/" + name("6") + "/file", "d/" + name("7"), // a directory, a link
 		}
 		outside := t.TempDir()
-		if err := os.WriteFile(filepath.Join(outside, name("8")), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(filepath.Join(outside, name("8")), nil, 0o600))
 		for _, file := range slices.Concat(removed, stays[:2], stays[3:7]) {
 			w.put(w.at(file), "half")
 		}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -105,19 +106,13 @@ func TestAttackAnswersAgainstTheContract(t *testing.T) {
 func TestAttackInheritance(t *testing.T) {
 	t.Setenv("SECRET_TOKEN", "hunter2")
 	secret := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secret, []byte("hunter2"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(secret, []byte("hunter2"), 0o600))
 	// A descriptor that the host itself inherited: nothing marks it to be closed.
 	fd, err := unix.Open(secret, unix.O_RDONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer unix.Close(fd)
 	r, input, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer r.Close()
 	defer input.Close()
 	input.WriteString("the conversation")
@@ -127,9 +122,7 @@ func TestAttackInheritance(t *testing.T) {
 
 	w := newWorld(t, "toy")
 	root := t.TempDir()
-	if err := os.WriteFile(filepath.Join(root, "a.txt"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(filepath.Join(root, "a.txt"), nil, 0o600))
 	for _, h := range []*caps.Held{w.grant(t, "toy:a/**"), w.grant(t, "files:"+root)} {
 		rec := w.do(t, h, "inherited").(*value.Record)
 		get := func(key string) value.Value {
@@ -236,12 +229,8 @@ func TestAttackHostIsKilled(t *testing.T) {
 			t.Run(strings.Join(state, " ")+" "+sig.String(), func(t *testing.T) {
 				cmd := exec.Command(os.Args[0], append([]string{"host"}, state...)...)
 				out, err := cmd.StdoutPipe()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := cmd.Start(); err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, err)
+				must.NoError(t, cmd.Start())
 				defer cmd.Process.Kill()
 				lines := bufio.NewScanner(out)
 				if !lines.Scan() {
@@ -253,9 +242,7 @@ func TestAttackHostIsKilled(t *testing.T) {
 					t.Fatalf("the host says %q", lines.Text())
 				}
 				defer os.RemoveAll(dir)
-				if err := cmd.Process.Signal(sig); err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, cmd.Process.Signal(sig))
 				cmd.Wait()
 				until(t, "the plugin is gone", func() bool { return !alive(pid) })
 			})
@@ -292,9 +279,7 @@ func TestAttackNothingAccumulates(t *testing.T) {
 	}
 	held := func() (goroutines, descriptors int) {
 		fds, err := os.ReadDir("/proc/self/fd")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return runtime.NumGoroutine(), len(fds)
 	}
 	round()
@@ -304,9 +289,7 @@ func TestAttackNothingAccumulates(t *testing.T) {
 	}
 	until(t, "as much is held as before", func() bool {
 		left, err := os.ReadDir(w.dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		goroutines, descriptors := held()
 		return goroutines <= g+2 && descriptors <= d+2 && len(left) == 0
 	})
@@ -317,22 +300,16 @@ func TestNewWithALongPath(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
 	w := newWorld(t, "toy")
 	long, err := New(Options{Sandbox: unboxed, RuntimeDir: dir, Logger: w.Host.log})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer long.Close()
 	long.patient()
 	h := w.grant(t, "toy:a/**")
-	if err := long.Add(*w.sources["toy"]); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, long.Add(*w.sources["toy"]))
 	if _, _, f := long.Perform(context.Background(), act(t, h, "pid")); f != nil {
 		t.Fatal(f)
 	}
 	sockets := long.sockets.Path
-	if err := long.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, long.Close())
 	if _, err := os.Stat(sockets); !os.IsNotExist(err) {
 		t.Fatalf("%s is still there: %v", sockets, err)
 	}

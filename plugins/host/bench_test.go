@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
 	pluginv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1"
@@ -136,13 +137,9 @@ func bare(b *testing.B) pluginv1.PluginClient {
 	})
 	b.Cleanup(client.Kill)
 	protocol, err := client.Client()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, err)
 	it, err := protocol.Dispense(wire.Service)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, err)
 	return it.(pluginv1.PluginClient)
 }
 
@@ -152,9 +149,7 @@ func callMany(b *testing.B, size, callers int, call func() error) {
 	b.ReportAllocs()
 	if callers == 1 {
 		for b.Loop() {
-			if err := call(); err != nil {
-				b.Fatal(err)
-			}
+			must.NoError(b, call())
 		}
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -19,17 +20,11 @@ func TestPluginsAreBoxed(t *testing.T) {
 		t.Skipf("this system has not the layers: %s", System())
 	}
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	secret := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(secret, []byte("secret"), 0o600))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer listener.Close()
 	address := listener.Addr().String()
 	tries := map[string]string{"read": secret, "write": secret + "2", "dial": address, "start": "/bin/true"}
@@ -48,23 +43,15 @@ func TestPluginsAreBoxed(t *testing.T) {
 			plugin = reacher("network")
 		}
 		manifest, err := plugin.Manifest()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		kinds, err := caps.NewKinds(manifest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		log := &syncBuffer{}
 		h, err := New(Options{Sandbox: c.sandbox, Logger: slog.New(slog.NewTextHandler(log, nil)), RuntimeDir: t.TempDir()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		defer h.Close()
 		h.patient()
-		if err := h.Add(Source{Manifest: manifest, Path: exe, Args: []string{c.role}}); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, h.Add(Source{Manifest: manifest, Path: exe, Args: []string{c.role}}))
 		w := &world{Host: h, policy: caps.NewPolicy(kinds, nil), kinds: kinds, log: log}
 		held := w.grant(t, "reach:x")
 		for op, at := range tries {

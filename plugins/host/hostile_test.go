@@ -19,6 +19,7 @@ import (
 
 	"github.com/hashicorp/go-plugin"
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 	"golang.org/x/sys/unix"
@@ -42,24 +43,16 @@ func needsLayers(t testing.TB) {
 func hostileWorld(t *testing.T, sandbox func(string) Mode) *world {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	w := &world{log: &syncBuffer{}, dir: t.TempDir()}
 	w.Host, err = New(Options{Sandbox: sandbox, Logger: slog.New(slog.NewTextHandler(w.log, nil)), RuntimeDir: w.dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var manifests []*caps.Manifest
 	for role, p := range map[string]sdk.Plugin{"hostile": hostile("hostile", sdk.Segments), "hostilefs": hostile("hostilefs", sdk.Path), "toy": toy()} {
 		m, err := p.Manifest()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		manifests = append(manifests, m)
-		if err := w.Add(Source{Manifest: m, Path: exe, Args: []string{role}}); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, w.Add(Source{Manifest: m, Path: exe, Args: []string{role}}))
 	}
 	if w.kinds, err = caps.NewKinds(manifests...); err != nil {
 		t.Fatal(err)
@@ -90,21 +83,15 @@ func surroundings(t *testing.T, w *world) []hostility {
 	t.Helper()
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "secret")
-	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(secret, []byte("secret"), 0o600))
 	listen := func(network, at string) net.Listener {
 		l, err := net.Listen(network, at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		t.Cleanup(func() { l.Close() })
 		return l
 	}
 	short, err := os.MkdirTemp("", "pif")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(short) })
 	tcp, path := listen("tcp4", "127.0.0.1:0"), filepath.Join(short, "s")
 	abstract := "@" + filepath.Base(short)

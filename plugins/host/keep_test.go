@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
@@ -57,31 +58,21 @@ func given() sdk.Plugin {
 func newGiven(t *testing.T, state func(string) (string, error)) *world {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	manifest, err := given().Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	kinds, err := caps.NewKinds(manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	w := &world{policy: caps.NewPolicy(kinds, nil), kinds: kinds, log: &syncBuffer{}, dir: t.TempDir()}
 	var sandbox func(string) Mode
 	if !System().Holds() {
 		sandbox = unboxed
 	}
 	w.Host, err = New(Options{Sandbox: sandbox, State: state, Logger: slog.New(slog.NewTextHandler(w.log, nil)), RuntimeDir: w.dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	w.patient()
 	t.Cleanup(func() { w.Host.Close() })
-	if err := w.Add(Source{Manifest: manifest, Path: exe, Args: []string{"given"}}); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, w.Add(Source{Manifest: manifest, Path: exe, Args: []string{"given"}}))
 	return w
 }
 
@@ -90,13 +81,9 @@ func newGiven(t *testing.T, state func(string) (string, error)) *world {
 func TestStateIsGiven(t *testing.T) {
 	base := t.TempDir()
 	secret := filepath.Join(base, "secret")
-	if err := os.WriteFile(secret, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(secret, nil, 0o600))
 	state := filepath.Join(base, "deep", "given")
-	if err := os.MkdirAll(state, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.MkdirAll(state, 0o755))
 	for range 2 {
 		w := newGiven(t, func(kind string) (string, error) { return filepath.Join(base, "deep", kind), nil })
 		held := w.grant(t, "given:PIF_TEST_UNSET")
@@ -123,9 +110,7 @@ func TestStateIsGiven(t *testing.T) {
 // TestStateNeedsAPlace: without one, or where it is a link, nothing starts.
 func TestStateNeedsAPlace(t *testing.T) {
 	base := t.TempDir()
-	if err := os.Symlink(t.TempDir(), filepath.Join(base, "link")); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Symlink(t.TempDir(), filepath.Join(base, "link")))
 	for name, state := range map[string]func(string) (string, error){
 		"none":     nil,
 		"relative": func(string) (string, error) { return "given", nil },
@@ -177,17 +162,11 @@ func init() {
 // else is: not what a living one has, nor what only looks like it.
 func TestSweep(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	cmd := exec.Command(os.Args[0], "scratch", dir)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, cmd.Start())
 	defer cmd.Process.Kill()
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() {
@@ -197,28 +176,16 @@ func TestSweep(t *testing.T) {
 	// What is like one, and nobody's that has ended.
 	stays := []string{"mcp-pif-run-0123456789abcdef", "mcp-pif-run-0123456789abcdeF", "mcp-pif-run-0123456789abcde", "mcp-pif123456789", "mcp-pif-run-fedcba9876543210"}
 	for i, name := range stays {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 		if i == 0 { // others may enter it
-			if err := os.Chmod(filepath.Join(dir, name), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, os.Chmod(filepath.Join(dir, name), 0o755))
 		}
 	}
-	if err := os.Remove(filepath.Join(dir, stays[4])); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(stays[3], filepath.Join(dir, stays[4])); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Remove(filepath.Join(dir, stays[4])))
+	must.NoError(t, os.Symlink(stays[3], filepath.Join(dir, stays[4])))
 	mine, err := NewScratch(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(other, "file"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, os.WriteFile(filepath.Join(other, "file"), nil, 0o600))
 	Sweep(dir)
 	for _, path := range []string{mine.Path, other} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o700 {
@@ -228,9 +195,7 @@ func TestSweep(t *testing.T) {
 	cmd.Process.Kill()
 	cmd.Wait()
 	second, err := NewScratch(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if _, err := os.Stat(other); !os.IsNotExist(err) {
 		t.Errorf("of a process that was killed: %v", err)
 	}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
@@ -97,28 +98,18 @@ func leaver() sdk.Plugin {
 // newLeavers makes a host with that plugin, in its sandbox where the system has one.
 func newLeavers(t testing.TB, mark string, o Options) (*world, *caps.Held) {
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	p := leaver()
 	m, err := p.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	kinds, err := caps.NewKinds(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	log := &syncBuffer{}
 	o.Logger = slog.New(slog.NewTextHandler(log, nil))
 	h, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	h.patient()
-	if err := h.Add(Source{Manifest: m, Path: exe, Args: []string{"leaver", mark}}); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, h.Add(Source{Manifest: m, Path: exe, Args: []string{"leaver", mark}}))
 	w := &world{Host: h, policy: caps.NewPolicy(kinds, nil), kinds: kinds, log: log}
 	return w, w.grant(t, "leaver:a/**")
 }
@@ -134,9 +125,7 @@ func boxMode(string) Mode {
 // marked is the processes with a mark in their arguments.
 func marked(t testing.TB, mark string) (pids []string) {
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, name := range all {
 		if line, err := os.ReadFile(name); err == nil && bytes.Contains(line, []byte(mark)) {
 			pids = append(pids, filepath.Base(filepath.Dir(name)))
@@ -199,21 +188,15 @@ func TestAttackLeaversHostIsKilled(t *testing.T) {
 		mark := newMark(t)
 		cmd := exec.Command(os.Args[0], "leaverhost", mark, t.TempDir(), "leave")
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
+		must.NoError(t, cmd.Start())
 		defer cmd.Process.Kill()
 		lines := bufio.NewScanner(out)
 		if !lines.Scan() || lines.Text() != "ready" {
 			t.Fatalf("the host says %q", lines.Text())
 		}
 		until(t, "all are there", func() bool { return len(marked(t, mark)) >= 6 })
-		if err := cmd.Process.Signal(sig); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, cmd.Process.Signal(sig))
 		cmd.Wait()
 		until(t, "none is left", func() bool { return len(marked(t, mark)) == 0 })
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/lease"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
@@ -378,9 +379,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	until(t, "it sleeps", func() bool {
 		return slices.ContainsFunc(w.Status(), func(s Status) bool { return s.Calls == 1 })
 	})
-	if err := w.Host.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, w.Host.Close())
 	if f := <-over; f == nil || f.Kind != fault.OutcomeUnknown {
 		t.Fatalf("%v", f)
 	}
@@ -442,9 +441,7 @@ func reacher(privileges ...string) sdk.Plugin {
 // What a process writes just before its end is read, though it is gone by then.
 func TestLastWords(t *testing.T) {
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var all sync.WaitGroup
 	for range 8 { // so that who reads gets its turn late
 		all.Go(func() {
@@ -466,9 +463,7 @@ func TestHearOut(t *testing.T) {
 	over, end := context.WithCancel(context.Background())
 	end()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer r.Close()
 	defer w.Close()
 	hearOut(over, make(chan struct{}), r)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
 	pluginv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1"
@@ -24,9 +25,7 @@ func TestRestoredAtOnce(t *testing.T) {
 	h := w.grant(t, "toy:a/**")
 	pid := w.pid(t, h)
 	s, err := w.seat(h.Grant)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	s.mu.Lock() // which that takes
 	if !w.policy.Revoke(h.Grant.ID) || !w.policy.Restore(h.Grant.ID) {
 		t.Error("it can't be taken back and given again")
@@ -74,27 +73,19 @@ func (l *slowLog) Handle(context.Context, slog.Record) error {
 // closed, however late it is read.
 func TestStrayIsReadOut(t *testing.T) {
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	log := &slowLog{Handler: slog.NewTextHandler(io.Discard, nil), begun: make(chan struct{}), going: make(chan struct{})}
 	p, err := NewProbe(t.Context(), ProbeOptions{
 		Source: Source{Path: exe, Args: []string{"toy"}}, Sandbox: Off, Within: patience, Logger: slog.New(log),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer p.Close()
 	plugin := pluginv1.NewPluginClient(p.Conn())
 	opened, err := plugin.Open(t.Context(), &pluginv1.OpenRequest{Capability: &pluginv1.Capability{Text: "toy:a", Within: "a"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, words := range []string{"first", "last"} {
 		args, err := wire.EncodeValue(&value.Record{Fields: []value.Field{arg("words", value.Str(words))}}, 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		answer, err := plugin.Invoke(t.Context(), &pluginv1.InvokeRequest{Handle: opened.GetHandle(), Operation: "toy.stray", Arguments: args})
 		if err != nil || answer.GetFailure() != nil {
 			t.Fatal(err, answer.GetFailure())

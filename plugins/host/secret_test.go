@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
@@ -150,17 +151,11 @@ func (u *unable) Invoke(_ context.Context, q *pluginv1.InvokeRequest) (*pluginv1
 func secretWorld(t *testing.T, role string) (w *world, h *caps.Held) {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	m, err := leaky().Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	kinds, err := caps.NewKinds(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	w = &world{policy: caps.NewPolicy(kinds, nil), kinds: kinds, log: &syncBuffer{}, dir: t.TempDir()}
 	if w.Host, err = New(Options{
 		Sandbox: unboxed, RuntimeDir: w.dir, Secrets: w.policy.Secrets(),
@@ -169,9 +164,7 @@ func secretWorld(t *testing.T, role string) (w *world, h *caps.Held) {
 		t.Fatal(err)
 	}
 	w.patient()
-	if err := w.Add(Source{Manifest: m, Path: exe, Args: []string{role}}); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, w.Add(Source{Manifest: m, Path: exe, Args: []string{role}}))
 	t.Cleanup(func() {
 		if err := w.Host.Close(); err != nil {
 			t.Error(err)
@@ -189,13 +182,9 @@ func secretWorld(t *testing.T, role string) (w *world, h *caps.Held) {
 func (w *world) secret(t *testing.T, name, v string) *caps.Secret {
 	t.Helper()
 	b, err := caps.ParseBinding(name+"=leak:safe/**,file=-", w.kinds)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	s, err := caps.NewSecret(b, v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return s
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
@@ -74,32 +75,22 @@ func newPool(t *testing.T) *world {
 func newGivenWorld(t *testing.T, p sdk.Plugin, s Source) *world {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	manifest, err := p.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	kinds, err := caps.NewKinds(manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	w := &world{policy: caps.NewPolicy(kinds, nil), kinds: kinds, log: &syncBuffer{}, dir: t.TempDir()}
 	sandbox := unboxed
 	if System().Holds() {
 		sandbox = nil
 	}
 	w.Host, err = New(Options{Sandbox: sandbox, Logger: slog.New(slog.NewTextHandler(w.log, nil)), RuntimeDir: w.dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	w.patient()
 	t.Cleanup(func() { w.Host.Close() })
 	s.Manifest, s.Path = manifest, exe
-	if err := w.Add(s); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, w.Add(s))
 	return w
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -33,31 +34,19 @@ type world struct {
 func newWorld(t testing.TB, role string) *world {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	toys, err := toy().Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	paths, err := files().Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	kinds, err := caps.NewKinds(toys, paths)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	w := &world{policy: caps.NewPolicy(kinds, nil), kinds: kinds, log: &syncBuffer{}, dir: t.TempDir()}
 	w.Host, err = New(Options{Sandbox: unboxed, Logger: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), RuntimeDir: w.dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	w.patient()
 	for _, s := range []Source{{Manifest: toys, Path: exe, Args: []string{role}}, {Manifest: paths, Path: exe, Args: []string{"files"}}} {
-		if err := w.Add(s); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, w.Add(s))
 	}
 	t.Cleanup(func() {
 		if err := w.Host.Close(); err != nil {
@@ -84,16 +73,10 @@ const patience = 4 * time.Minute
 func (w *world) grant(t testing.TB, text string) *caps.Held {
 	t.Helper()
 	c, err := caps.Parse(text, w.kinds)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: w.kinds})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.policy.Grant(g); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, w.policy.Grant(g))
 	within := c.Scope
 	if g.Manifest.Algebra == caps.Path {
 		within = "."

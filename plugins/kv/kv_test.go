@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/plugintest"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
@@ -143,14 +144,10 @@ func TestPlace(t *testing.T) {
 	h := hold(t, dir, "a/**")
 	h.does("put", "key", "a/x", "value", 1)
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 			t.Errorf("%s has the mode %o", e.Name(), info.Mode().Perm())
 		}
@@ -181,9 +178,7 @@ func TestPlace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := spoil(filepath.Join(dir, fileName)); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, spoil(filepath.Join(dir, fileName)))
 			_, err := sdk.Direct(t.Context(), Plugin(), sdk.Capability{Within: "a/**", State: dir})
 			if err == nil {
 				t.Fatal("it was opened")

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/plugintest"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
@@ -22,17 +23,13 @@ import (
 func apart(t testing.TB, dir, pattern string) holder {
 	t.Helper()
 	s, err := openStore(filepath.Join(dir, fileName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	p := Plugin()
 	p.Open = func(context.Context, sdk.Capability) (any, error) {
 		return &scope{store: s, release: s.close, pattern: pattern, value: maxValueBytes, size: defaultSize, count: defaultCount}, nil
 	}
 	h, err := sdk.Direct(t.Context(), p, sdk.Capability{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { h.Close() })
 	return holder{t, h}
 }
@@ -118,18 +115,14 @@ func TestLocked(t *testing.T) {
 	dir := t.TempDir()
 	h, other := apart(t, dir, "n/**"), sharedStore(t, dir)
 	tx, err := other.writer.Begin() // holds the lock
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	_, err = h.Invoke(ctx, "kv.put", plugintest.Arguments("key", "n/x", "value", 1))
 	if f, ok := errors.AsType[sdk.Failure](err); !ok || f.Code != "timeout" && f.Code != "conflict" {
 		t.Errorf("%v", err)
 	}
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, tx.Rollback())
 	h.fails("not_found", "get", "key", "n/x")
 	h.does("put", "key", "n/x", "value", 1)
 }
@@ -162,12 +155,8 @@ func TestKilled(t *testing.T) {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), writerEnv+"="+dir)
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
+		must.NoError(t, cmd.Start())
 		enough, last := 25+13*round, -1
 		late := time.AfterFunc(4*time.Minute, func() { cmd.Process.Kill() })
 		for lines := bufio.NewScanner(out); lines.Scan(); {

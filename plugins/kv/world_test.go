@@ -8,6 +8,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/plugintest"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
@@ -39,9 +40,7 @@ func hold(t testing.TB, dir, pattern string, more ...func(*sdk.Capability)) hold
 		m(&c)
 	}
 	h, err := sdk.Direct(t.Context(), Plugin(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { h.Close() })
 	return holder{t, h}
 }
@@ -134,13 +133,9 @@ func (h holder) keys(args ...any) []string {
 func same(t testing.TB, a, b value.Value) bool {
 	t.Helper()
 	x, err := sdk.Encode(a, 1<<30)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	y, err := sdk.Encode(b, 1<<30)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return string(x) == string(y)
 }
 

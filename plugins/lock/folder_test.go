@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // folder adds a folder with an interpreter in it.
@@ -33,9 +34,7 @@ func folder(t *testing.T) (l *Lock, e *Entry, from string, undo func()) {
 func TestFolderIsCopied(t *testing.T) {
 	l, e, from, undo := folder(t)
 	x, err := l.Open(e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer x.Close()
 	copied := l.Absolute(e.Program.Folder)
 	want := []string{filepath.Join(copied, "lib", "b.js"), "--flag", "none.js"}
@@ -52,9 +51,7 @@ func TestFolderIsCopied(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	// The folder that it was made of matters no more.
 	removeFolder(from)
 	if err := x.Check(); err != nil {
@@ -72,9 +69,7 @@ func TestListing(t *testing.T) {
 	write(t, dir+"/a", "1", 0o644)
 	write(t, dir+"/d/x", "2", 0o755)
 	base, err := list(dir, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if !strings.HasPrefix(string(base), "mcp-pif folder 1\n") || strings.Count(string(base), "\n") != 4 {
 		t.Fatalf("%s", base)
 	}
@@ -122,9 +117,7 @@ func TestAttackChangedCopy(t *testing.T) {
 		"the program":   func(t *testing.T, dir string) { remove(t, dir+"/run"); write(t, dir+"/run", "\x7fELF evil", 0o555) },
 		"a pipe":        func(t *testing.T, dir string) { remove(t, dir+"/lib/b.js"); mkfifo(t, dir+"/lib/b.js") },
 		"the folder is a link": func(t *testing.T, dir string) {
-			if err := os.Rename(dir, dir+"2"); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, os.Rename(dir, dir+"2"))
 			link(t, dir+"2", dir)
 		},
 		"the folder is gone": func(t *testing.T, dir string) { removeFolder(dir) },
@@ -132,9 +125,7 @@ func TestAttackChangedCopy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l, e, _, _ := folder(t)
 			x, err := l.Open(e)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			defer x.Close()
 			dir := l.Absolute(e.Program.Folder)
 			for _, d := range []string{dir, dir + "/lib"} {
@@ -184,19 +175,13 @@ func TestAttackLinksOutOfFolder(t *testing.T) {
 func TestUnfinishedCopies(t *testing.T) {
 	store := t.TempDir()
 	for _, name := range []string{".new-1/lib", ".new-2/lib", "other"} {
-		if err := os.MkdirAll(filepath.Join(store, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.MkdirAll(filepath.Join(store, name), 0o755))
 	}
 	held, err := os.Open(filepath.Join(store, ".new-2"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer held.Close()
 	locks, err := statefile.TryLock(held)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	sweepCopies(store)
 	for name, stays := range map[string]bool{".new-1": !locks, ".new-2": true, "other": true} {
 		if _, err := os.Lstat(filepath.Join(store, name)); stays != (err == nil) {

@@ -12,19 +12,16 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // entry is a plugin whose program is a file in a folder of its own.
 func entry(t *testing.T) (*Lock, *Entry, string) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	l, err := ReadOrNew(filepath.Join(dir, DefaultName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	program := filepath.Join(dir, "bin", "weather")
 	write(t, program, "\x7fELF the program", 0o755)
 	e := &Entry{Name: "weather"}
@@ -37,12 +34,8 @@ func entry(t *testing.T) (*Lock, *Entry, string) {
 
 func write(t *testing.T, path, text string, mode fs.FileMode) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.NoError(t, os.WriteFile(path, []byte(text), mode))
 }
 
 func TestWrittenIsRead(t *testing.T) {
@@ -50,27 +43,17 @@ func TestWrittenIsRead(t *testing.T) {
 	other := *e
 	other.Name, other.Kind, other.Manifest.Operations = "a-first", "ships", []Operation{{Name: "ships.get", Doc: "d", Verb: "get", Params: []Param{}, Result: "any"}}
 	for _, e := range []Entry{*e, other} {
-		if err := l.Put(e); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, l.Put(e))
 	}
-	if err := l.Write(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, l.Write())
 	text, err := os.ReadFile(l.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	back, err := Read(l.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if back.Entries[0].Name != "a-first" || len(back.Entries) != 2 {
 		t.Fatalf("the order: %+v", back.Entries)
 	}
-	if err := back.Write(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, back.Write())
 	if again, _ := os.ReadFile(l.Path); string(again) != string(text) {
 		t.Errorf("written again it is another:\n%s\n%s", text, again)
 	}
@@ -108,16 +91,10 @@ func TestFlagsCountAsTheWorst(t *testing.T) {
 // A lock that two write at once is written by one.
 func TestWriteSeesOthers(t *testing.T) {
 	l, e, _ := entry(t)
-	if err := l.Put(*e); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, l.Put(*e))
 	other, err := ReadOrNew(l.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Write(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, l.Write())
 	if err := other.Write(); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
 		t.Errorf("the other: %v", err)
 	}
@@ -129,16 +106,10 @@ func TestWriteSeesOthers(t *testing.T) {
 // Every edit of the file that would hide something from its reader is refused.
 func TestAttackEditedByHand(t *testing.T) {
 	l, e, _ := entry(t)
-	if err := l.Put(*e); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Write(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, l.Put(*e))
+	must.NoError(t, l.Write())
 	text, err := os.ReadFile(l.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for name, c := range map[string]struct{ from, to, says string }{
 		"a key twice":               {`"accepted": false,`, `"accepted": true, "accepted": false,`, "as mcp-pif writes it"},
 		"keys in another order":     {`"name": "weather",` + "\n      \"kind\": \"weather\"", `"kind": "weather", "name": "weather"`, "as mcp-pif writes it"},
@@ -199,9 +170,7 @@ func TestAttackOtherProgram(t *testing.T) {
 		"a folder": {func(t *testing.T, p string) { remove(t, p); write(t, p+"/x", "", 0o644) }, "is not a regular file"},
 		"a link on the way": {func(t *testing.T, p string) {
 			dir := filepath.Dir(p)
-			if err := os.Rename(dir, dir+"2"); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, os.Rename(dir, dir+"2"))
 			link(t, dir+"2", dir)
 		}, "reached by a link now"},
 		"a pipe": {func(t *testing.T, p string) { remove(t, p); mkfifo(t, p) }, "is not a regular file"},
@@ -209,9 +178,7 @@ func TestAttackOtherProgram(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l, e, program := entry(t)
 			x, err := l.Open(e)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			defer x.Close()
 			c.change(t, program)
 			if again, err := l.Open(e); err == nil {
@@ -229,23 +196,17 @@ func TestAttackOtherProgram(t *testing.T) {
 
 func remove(t *testing.T, path string) {
 	t.Helper()
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Remove(path))
 }
 
 func link(t *testing.T, to, at string) {
 	t.Helper()
-	if err := os.Symlink(to, at); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Symlink(to, at))
 }
 
 func mkfifo(t *testing.T, path string) {
 	t.Helper()
-	if err := syscall.Mkfifo(path, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, syscall.Mkfifo(path, 0o644))
 }
 
 // What isn't executed as it is isn't added.
@@ -283,9 +244,7 @@ func TestLocateRefuses(t *testing.T) {
 
 func chmod(t *testing.T, path string, mode fs.FileMode) {
 	t.Helper()
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Chmod(path, mode))
 }
 
 // TestAttackWritableByEverybody: a lock, its folder or a program that every user can
@@ -293,9 +252,7 @@ func chmod(t *testing.T, path string, mode fs.FileMode) {
 func TestAttackWritableByEverybody(t *testing.T) {
 	l, e, program := entry(t)
 	l.Entries = []Entry{*e}
-	if err := l.Write(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, l.Write())
 	opened := func() error {
 		read, err := Read(l.Path)
 		if err != nil {

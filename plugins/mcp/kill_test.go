@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/jsonvalue"
@@ -57,17 +58,11 @@ func newHosted(t testing.TB, script mcptest.Script, overHTTP bool) *hosted {
 	var settings Settings
 	w := newWorld(t, script, overHTTP, func(s *Settings) { settings = *s })
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	m, err := settings.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	told, err := json.Marshal(settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	mode := host.Off
 	if host.System().Holds() {
 		mode = host.Require
@@ -78,27 +73,17 @@ func newHosted(t testing.TB, script mcptest.Script, overHTTP bool) *hosted {
 		State:   func(string) (string, error) { return w.state, nil },
 		Command: func(*caps.Grant) *caps.Command { return w.command },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { h.host.Close() })
-	if err := h.host.Add(host.Source{
+	must.NoError(t, h.host.Add(host.Source{
 		Manifest: m, Path: exe, Args: []string{"plugin"}, Shared: true, Settings: func(*caps.Grant) ([]byte, error) { return told, nil },
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	kinds, err := caps.NewKinds(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	c, err := caps.Parse("srv", kinds)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: kinds})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	h.held = &caps.Held{Capability: g.Shown(), Grant: g, Within: c.Scope}
 	return h
 }
@@ -200,9 +185,7 @@ func TestKilledPlugin(t *testing.T) {
 				t.Helper()
 				for _, s := range h.host.Status() {
 					if s.PID != 0 {
-						if err := syscall.Kill(s.PID, syscall.SIGKILL); err != nil {
-							t.Fatal(err)
-						}
+						must.NoError(t, syscall.Kill(s.PID, syscall.SIGKILL))
 					}
 				}
 			}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/jsonvalue"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/keeper"
@@ -87,9 +88,7 @@ func newWorld(t testing.TB, script mcptest.Script, overHTTP bool, more func(*Set
 	w.script.Log = filepath.Join(dir, "log")
 	w.write()
 	tools, err := mcplock.NewTools(mcptest.Tools(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	yes := true
 	for _, tool := range tools {
 		if tool.Claims.ReadOnly != nil {
@@ -108,9 +107,7 @@ func newWorld(t testing.TB, script mcptest.Script, overHTTP bool, more func(*Set
 		s.Server.URL = server.URL
 	} else {
 		exe, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		mode := sandbox.Off
 		if sandbox.System().Holds() {
 			mode = sandbox.Require
@@ -141,13 +138,9 @@ func newWorld(t testing.TB, script mcptest.Script, overHTTP bool, more func(*Set
 func pluginOf(t testing.TB, s Settings) (*upstream, sdk.Plugin) {
 	t.Helper()
 	p, err := Plugin(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	c, err := p.Open(context.Background(), sdk.Capability{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	u := c.(*capability).u
 	u.opened-- // that one isn't closed
 	return u, p
@@ -236,9 +229,7 @@ func (w *world) context() context.Context {
 func shown(t testing.TB, v value.Value) string {
 	t.Helper()
 	s, err := jsonvalue.Write(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return s
 }
 

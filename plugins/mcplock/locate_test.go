@@ -7,35 +7,24 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // A folder is copied beside the lock and hashed; its copy goes with the last server that
 // uses it.
 func TestLocate(t *testing.T) {
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	self, err = filepath.EvalSymlinks(self)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "server")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "main.js"), []byte("1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Mkdir(folder, 0o700))
+	must.NoError(t, os.WriteFile(filepath.Join(folder, "main.js"), []byte("1\n"), 0o600))
 	l, err := ReadOrNew(filepath.Join(dir, "mcp.lock.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	s, _, err := l.Locate(folder, []string{self, "main.js", "x"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if !slices.Equal(s.Command, []string{self, "main.js", "x"}) || s.Folder == "" || !sum.MatchString(s.Tree) || !sum.MatchString(s.Program) {
 		t.Errorf("%+v", s)
 	}
@@ -80,34 +69,20 @@ func TestOpen(t *testing.T) {
 	if err == nil {
 		self, err = filepath.EvalSymlinks(self)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	folder := filepath.Join(dir, "server")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "main.js"), []byte("1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Mkdir(folder, 0o700))
+	must.NoError(t, os.WriteFile(filepath.Join(folder, "main.js"), []byte("1\n"), 0o600))
 	l, err := ReadOrNew(filepath.Join(dir, DefaultName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	s, undo, err := l.Locate(folder, []string{self, "main.js", "main.css"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(undo)
 	l.Servers["x"] = s
 	x, err := l.Open("x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer x.Close()
 	copied := filepath.Join(dir, filepath.FromSlash(s.Folder))
 	if want := []string{filepath.Join(copied, "main.js"), "main.css"}; x.Path != self || !slices.Equal(x.Args, want) {
@@ -134,12 +109,8 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%s is opened", name)
 		}
 	}
-	if err := os.Chmod(copied, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(copied, "more.js"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Chmod(copied, 0o700))
+	must.NoError(t, os.WriteFile(filepath.Join(copied, "more.js"), nil, 0o600))
 	if err := x.Check(); err == nil {
 		t.Error("a file more isn't noticed before a start")
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 func listed(texts ...string) (list []json.RawMessage) {
@@ -29,9 +30,7 @@ func tool(name, more string) string {
 func server(t *testing.T, texts ...string) *Server {
 	t.Helper()
 	tools, err := NewTools(listed(texts...), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return &Server{URL: "https://mcp.example.com/mcp", Protocol: "2025-11-25", Info: Info{"x", "1"}, Added: "2026-11-23", Tools: tools}
 }
 
@@ -97,19 +96,13 @@ func TestCompare(t *testing.T) {
 func TestRoundTrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state", DefaultName)
 	l, err := ReadOrNew(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	l.Servers["tracker"] = server(t, tool("a", `,"outputSchema":{ "type":"object","x":"<&>\u2028" }`))
 	yes := true
 	l.Servers["tracker"].Tools["a"].Accepted = &Hints{ReadOnly: &yes}
-	if err := l.Write(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, l.Write())
 	again, err := Read(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if !reflect.DeepEqual(again.Servers, l.Servers) {
 		t.Errorf("%+v, wrote %+v", again.Servers["tracker"].Tools["a"], l.Servers["tracker"].Tools["a"])
 	}
@@ -117,24 +110,18 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("%v %v", info.Mode(), err)
 	}
 	m, err := l.Manifest("tracker", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	n, err := again.Manifest("tracker", nil)
 	if err != nil || !reflect.DeepEqual(m, n) {
 		t.Errorf("%+v %v, was %+v", n, err, m)
 	}
 	again.Servers["other"] = server(t, tool("a", ""))
-	if err := again.Write(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, again.Write())
 	if err := l.Write(); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
 		t.Errorf("an older copy is written: %v", err)
 	}
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for name, change := range map[string]func(s string) string{
 		"a key twice":        func(s string) string { return strings.Replace(s, `"protocol"`, `"added": "x", "protocol"`, 1) },
 		"an unknown key":     func(s string) string { return strings.Replace(s, `"protocol"`, `"x": 1, "protocol"`, 1) },
@@ -159,9 +146,7 @@ func TestRoundTrip(t *testing.T) {
 func TestManifest(t *testing.T) {
 	l := &Lock{Servers: map[string]*Server{"x": server(t, tool("a", ""), tool("b", "")), "y": server(t, tool("a", ""))}}
 	m, err := l.Manifest("x", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if len(m.Operations) != 2 || m.Operations[0].Name != "x.a" || m.Operations[0].Words != "the words of X" {
 		t.Errorf("%+v", m.Operations)
 	}
@@ -191,9 +176,7 @@ func TestManifest(t *testing.T) {
 	}
 	// Two servers with a tool of one name are two kinds.
 	o, err := l.Manifest("y", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if _, err := caps.NewKinds(m, o); err != nil {
 		t.Error(err)
 	}
@@ -253,18 +236,12 @@ func BenchmarkStart(b *testing.B) {
 		listed = append(listed, largeTool(i))
 	}
 	tools, err := NewTools(listed, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, err)
 	path := filepath.Join(b.TempDir(), "lock.json")
 	l, err := ReadOrNew(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, err)
 	l.Servers["large"] = &Server{URL: "https://example.com", Protocol: "2025-11-25", Added: "2026-11-23", Tools: tools}
-	if err := l.Write(); err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, l.Write())
 	b.Run("read", func(b *testing.B) {
 		for b.Loop() {
 			if _, err := Read(path); err != nil {
@@ -321,9 +298,7 @@ func TestHashTool(t *testing.T) {
 		strings.Replace(base, `"annotations"`, `"outputSchema":{"type":"object"},"annotations"`, 1),
 	}
 	want, err := HashTool(json.RawMessage(base))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, s := range same {
 		if got, err := HashTool(json.RawMessage(s)); got != want {
 			t.Errorf("%s: %s %v", s, got, err)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
 )
 
@@ -87,9 +88,7 @@ func TestBegin(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			l, err := w.begin(t, func(o *Options) { change(w, o) })
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			scope := "all"
 			if name == "scopes" {
 				scope = "one"
@@ -187,17 +186,13 @@ func TestSource(t *testing.T) {
 	w := newWorld(t)
 	w.Lifetime = 10 // which is over at once
 	l, err := w.begin(t, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	folder := t.TempDir()
 	server := w.URL + "/mcp"
 	if s := NewSource(folder, server, nil); s.Token(t.Context()) != "" {
 		t.Error("there is a token without a login")
 	}
-	if err := l.Write(folder); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, l.Write(folder))
 	w.Lifetime = 3600
 	if s := NewSource(folder, "https://other.example/mcp", nil); s.Token(t.Context()) != "" {
 		t.Error("another server gets the token")

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/sandbox"
 	"github.com/mcp-pif/mcp-pif/plugins/plugintest"
@@ -139,24 +140,16 @@ func TestReach(t *testing.T) {
 	}
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "secret")
-	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(secret, []byte("secret"), 0o600))
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer tcp.Close()
 	short, err := os.MkdirTemp("", "pif") // the path of a socket is short
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer os.RemoveAll(short)
 	at := filepath.Join(short, "s")
 	socket, err := net.Listen("unix", at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer socket.Close()
 	t.Setenv("PROC_TEST_SECRET", "secret")
 	h := hold(t, helper(t, "reach", secret, tcp.Addr().String(), at, strconv.Itoa(os.Getpid())))
@@ -321,20 +314,14 @@ func TestKilledPlugin(t *testing.T) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, cmd.Start())
 	defer cmd.Process.Kill()
 	if n, err := out.Read(make([]byte, 5)); n == 0 {
 		t.Fatal(err)
 	}
 	eventually(t, "not all are there", func() bool { return len(marked(t, mark)) >= 6 })
-	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL))
 	_ = cmd.Wait()
 	eventually(t, "some are left", func() bool { return len(marked(t, mark)) == 0 })
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/plugintest"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
@@ -197,9 +198,7 @@ func TestReadersAtOnce(t *testing.T) {
 func TestCostlyPattern(t *testing.T) {
 	text := []byte(strings.Repeat("a", 4<<20) + "b")
 	costly, err := newPattern("(a?){300}b")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if place := costly.find(text, time.Now().Add(20*time.Millisecond)); place != nil {
 		t.Errorf("found at %v all the same", place)
 	}
@@ -207,9 +206,7 @@ func TestCostlyPattern(t *testing.T) {
 		t.Errorf("in little text it is at %v", place)
 	}
 	large, err := newPattern(strings.Repeat("a|", 50) + "€b")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	wide := []byte(strings.Repeat("€", 1<<20) + "€b")
 	if place := large.find(wide, time.Now().Add(time.Hour)); !slices.Equal(place, []int{len(wide) - 4, len(wide)}) {
 		t.Errorf("in much text it is at %v", place)
@@ -268,9 +265,7 @@ func TestRefusalTold(t *testing.T) {
 		t.Skip(err)
 	}
 	file := filepath.Join(t.TempDir(), "secret.txt")
-	if err := os.WriteFile(file, []byte("x"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(file, []byte("x"), 0o644))
 	c := helper(t, "echo")
 	c.Path, c.Args = "/bin/cat", []string{"/bin/cat", file}
 	h := hold(t, c)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/sandbox"
 	"github.com/mcp-pif/mcp-pif/plugins/plugintest"
@@ -65,9 +66,7 @@ func requires(t testing.TB, program string) {
 func mapped(t testing.TB, c sdk.Command) *sdk.Command {
 	t.Helper()
 	c, err := c.Resolve(nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	c.Sandbox = string(mode(t))
 	return &c
 }
@@ -81,9 +80,7 @@ func hold(t testing.TB, c sdk.Command) holder {
 func open(t testing.TB, p sdk.Plugin, name string, c *sdk.Command) holder {
 	t.Helper()
 	h, err := sdk.Direct(context.Background(), p, sdk.Capability{Text: "proc:" + name, Within: name, Command: c})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { h.Close() })
 	return holder{t, h, p}
 }
@@ -93,9 +90,7 @@ func open(t testing.TB, p sdk.Plugin, name string, c *sdk.Command) holder {
 func helper(t testing.TB, args ...string) sdk.Command {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return sdk.Command{Args: append([]string{exe, "act"}, args...), Env: map[string]string{"GOMAXPROCS": "2"}}
 }
 
@@ -194,9 +189,7 @@ func number(v value.Value, name string) int64 {
 func marked(t testing.TB, mark string) (pids []string) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, name := range all {
 		if line, err := os.ReadFile(name); err == nil && strings.Contains(string(line), mark) {
 			pids = append(pids, strings.Split(name, "/")[2])

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	pif "github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -44,9 +45,7 @@ func giving[R any](r R, err error) Operation {
 func direct(t *testing.T, p Plugin) *Handle {
 	t.Helper()
 	h, err := Direct(context.Background(), p, Capability{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return h
 }
 
@@ -98,9 +97,7 @@ func TestOpResults(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v, err := direct(t, of(c.o)).Invoke(context.Background(), "toy.go", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			if got := json(t, v); got != c.want {
 				t.Fatalf("%s, want %s", got, c.want)
 			}
@@ -187,9 +184,7 @@ func TestManifestOfOperations(t *testing.T) {
 	)
 	p.Verbs = []Verb{{Name: "read", Flags: Flags{ReadOnly: true}}, {Name: "get"}, {Name: "post"}}
 	m, err := p.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	want := []caps.Operation{
 		{Name: "toy.read", Doc: "Reads.", Verb: "read", Result: "list of records: path, kind", Type: typed(t, "list[{kind: string, path: string}]"), Params: []caps.Param{
 			{Name: "path", Doc: "where", Type: "string", Main: true, Designates: true},
@@ -325,9 +320,7 @@ func TestOpenGivesTheScope(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	h, err := Direct(context.Background(), p, Capability{Within: "here"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if v, err := h.Invoke(context.Background(), "toy.go", nil); err != nil || v != value.Value(value.NewInt(0)) {
 		t.Fatal(v, err)
 	}
@@ -383,13 +376,9 @@ func TestEncodeAndDecode(t *testing.T) {
 		{Key: "pair", Value: &value.Pair{First: value.Unit{}, Second: value.FromSlice([]value.Value{value.Str("é")})}},
 	}}
 	b, err := Encode(v, 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	back, err := Decode(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if again, err := Encode(back, len(b)); err != nil || string(again) != string(b) {
 		t.Errorf("%v came back as %v (%v)", v, back, err)
 	}
@@ -409,9 +398,7 @@ func TestEncodeAndDecode(t *testing.T) {
 func typed(t *testing.T, notation string) *check.Type {
 	t.Helper()
 	typ, err := check.ParseAnswer(notation)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return typ
 }
 
@@ -473,13 +460,9 @@ func TestTypeOfResult(t *testing.T) {
 			t.Errorf("its type is %s, expected %s", typ, c.want)
 		}
 		h, err := Direct(t.Context(), p, Capability{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		v, err := h.Invoke(t.Context(), "toy.get", &value.Record{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if why := typ.Misfit(v); why != "" {
 			t.Errorf("%s: %s", c.want, why)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
@@ -80,9 +81,7 @@ func naming(name string, more ...value.Field) value.Value {
 // the secret that is named there.
 func TestSecretArguments(t *testing.T) {
 	m, err := mailer().Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	marked := map[string]string{}
 	for _, p := range m.Operations[0].Params {
 		if p.Secrets {
@@ -94,17 +93,13 @@ func TestSecretArguments(t *testing.T) {
 	}
 	ctx := sdk.WithSecret(sdk.WithSecret(t.Context(), "a", theKey, "acme/**", "send"), "b", "another-value", "acme/**")
 	h, err := sdk.Direct(ctx, mailer(), sdk.Capability{Within: "acme/**"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	to := with("to", value.Str("acme/x"))
 	v, err := h.Invoke(ctx, "mail.send", record(to, with("key", naming("a")), with("other", naming("b")),
 		with("list", value.FromSlice([]value.Value{naming("b")})), with("named", record(with("x", naming("a")))),
 		with("account", record(with("user", value.Str("me")), with("key", naming("b")))),
 		with("any", record(with("x", naming("a", with("prefix", value.Str("p"))))))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	items, _ := value.Slice(v)
 	if got := fmt.Sprint(items); got != "[a="+theKey+" b=another-value b=another-value b=another-value a="+theKey+" a="+theKey+" acme/** send]" {
 		t.Errorf("got %s", got)
@@ -140,9 +135,7 @@ func TestSecretPrints(t *testing.T) {
 	}
 	h := holder{s, map[string]sdk.Secret{"x": s}}
 	b, err := json.Marshal(h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var log strings.Builder
 	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "key", s)
 	for _, text := range []string{fmt.Sprintf("%v", s), fmt.Sprintf("%+v", h), fmt.Sprintf("%#v", h), fmt.Sprintf("%s %q %d", s, s, s), string(b), log.String()} {

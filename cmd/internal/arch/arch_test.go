@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -45,9 +46,7 @@ func sources(t *testing.T, visit func(dir, name string, src []byte)) {
 		visit(filepath.ToSlash(filepath.Dir(rel)), d.Name(), src)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 }
 
 func TestHouse(t *testing.T) {
@@ -72,9 +71,7 @@ func TestPackageComments(t *testing.T) {
 			return
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, src, parser.PackageClauseOnly|parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		lines := 0
 		if file.Doc != nil {
 			lines = strings.Count(file.Doc.Text(), "\n")
@@ -97,9 +94,7 @@ func TestPackageComments(t *testing.T) {
 
 func TestTop(t *testing.T) {
 	entries, err := os.ReadDir(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, e := range entries {
 		if !slices.Contains(top, e.Name()) {
 			t.Errorf("%s is not a part of the house", e.Name())

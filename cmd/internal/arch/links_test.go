@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"io/fs"
 	"net/url"
 	"os"
@@ -84,9 +85,7 @@ func TestLinks(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if documents < 10 {
 		t.Errorf("only %d documents were read", documents)
 	}
@@ -97,17 +96,13 @@ func TestLinks(t *testing.T) {
 func TestDeadLinks(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	write("b.md", "# What it's for, and why don't we …?\n")
 	write("a.md", "# One\n[1](b.md) [2](#one) [3](b.md#what-its-for-and-why-dont-we-) [4](https://a.example/x)\n"+
 		"`[5](in/code)`\n```\n[6](in/block)\n# two\n```\n[7](c.md) [8](#two) [9](b.md#three) ![10](d.svg)\n")
 	dead, err := deadLinks(filepath.Join(dir, "a.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if got := strings.Join(dead, " "); got != "c.md #two b.md#three d.svg" {
 		t.Errorf("dead links: %s", got)
 	}

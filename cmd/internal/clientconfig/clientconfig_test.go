@@ -1,6 +1,7 @@
 package clientconfig
 
 import (
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,9 +88,7 @@ func TestOthersChanges(t *testing.T) {
 			entry := c.Entry("pif", "/bin/pif", nil)
 			install(t, c, path, "pif", entry)
 			theirs, err := open(t, c, path).set("theirs", c.Entry("theirs", "/bin/theirs", nil))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			write(t, path, string(theirs))
 			install(t, c, path, "pif", c.Entry("pif", "/bin/again", nil))
 			undo(t, c, path, "pif")
@@ -137,9 +136,7 @@ func TestChangedMeanwhile(t *testing.T) {
 	c := Named("cursor")
 	h := history(t, path)
 	e, err := h.Install(open(t, c, path), "pif", c.Entry("pif", "/bin/pif", nil), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	write(t, path, `{"a":1}`)
 	if err := h.Commit(e, false); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
 		t.Errorf("it is written over: %v", err)
@@ -183,18 +180,14 @@ func history(t *testing.T, path string) *History {
 		dir = filepath.Dir(dir)
 	}
 	h, err := OpenHistory(filepath.Join(dir, "installs.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return h
 }
 
 func open(t *testing.T, c *Client, path string) *File {
 	t.Helper()
 	f, err := c.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return f
 }
 
@@ -205,9 +198,7 @@ func install(t *testing.T, c *Client, path, name string, entry []byte) {
 	if err == nil {
 		err = h.Commit(e, false)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 }
 
 func undo(t *testing.T, c *Client, path, name string) {
@@ -217,27 +208,19 @@ func undo(t *testing.T, c *Client, path, name string) {
 	if err == nil {
 		err = h.Commit(e, true)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 }
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return string(text)
 }
 
@@ -257,18 +240,14 @@ func TestMoved(t *testing.T) {
 			for _, isChanged := range []bool{false, true} {
 				write(t, path, text)
 				h, err := OpenHistory(path + ".history")
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, err)
 				f := open(t, c, path)
 				places := map[string]Place{"a": {"/lock", "a"}, "c": {"/lock", "c_2"}}
 				e, err := h.Install(f, "pif", c.Entry("pif", "/bin/pif", nil), places)
 				if err == nil {
 					err = h.Commit(e, false)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, err)
 				if got := open(t, c, path).Servers(); got["a"] != nil || got["c"] != nil || got["b"] == nil || got["pif"] == nil {
 					t.Errorf("%s", got)
 				}
@@ -286,9 +265,7 @@ func TestMoved(t *testing.T) {
 				if e, err = h.Undo(open(t, c, path), "pif"); err == nil {
 					err = h.Commit(e, true)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, err)
 				got := open(t, c, path).Servers()
 				if !isChanged && read(t, path) != text || got["a"] == nil || got["c"] == nil || got["b"] == nil || got["pif"] != nil || isChanged && got["theirs"] == nil {
 					t.Errorf("changed %v: after undo it is\n%s", isChanged, read(t, path))

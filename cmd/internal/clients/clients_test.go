@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/nodejs"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // patience is how long a client may take for its whole tour. It takes seconds.
@@ -98,9 +99,7 @@ func node(pkg string) func(*testing.T, *place, string) client {
 	return func(t *testing.T, p *place, era string) client {
 		exe := nodejs.Require(t, ".", "@modelcontextprotocol/"+pkg)
 		script, err := filepath.Abs("drive.mjs")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return drive(t, p, era, exe, script, pkg, era)
 	}
 }
@@ -124,9 +123,7 @@ func inGo(t *testing.T, p *place, era string) client {
 		t.Skipf("mcp-go can't be had: %v", err)
 	}
 	exe, err := driver()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return drive(t, p, era, exe, era)
 }
 
@@ -145,13 +142,9 @@ func drive(t *testing.T, p *place, era string, command ...string) *driven {
 	cmd.Stderr = d.log
 	in, err := cmd.StdinPipe()
 	out, err2 := cmd.StdoutPipe()
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, errors.Join(err, err2))
 	d.in, d.out = in, bufio.NewReader(out)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		defer cancel()
 		in.Close()
@@ -161,9 +154,7 @@ func drive(t *testing.T, p *place, era string, command ...string) *driven {
 		}
 	})
 	var hello struct{ Version string }
-	if err := json.Unmarshal(d.line(t), &hello); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal(d.line(t), &hello))
 	if hello.Version != "" && (hello.Version >= "2026") != (era == modern) {
 		t.Fatalf("the client speaks %s, not that of the %s era", hello.Version, era)
 	}
@@ -187,22 +178,16 @@ func (d *driven) do(t *testing.T, result any, order map[string]any) {
 	if err == nil {
 		_, err = d.in.Write(append(line, '\n'))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var answer struct {
 		Result json.RawMessage
 		Failed string
 	}
-	if err := json.Unmarshal(d.line(t), &answer); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal(d.line(t), &answer))
 	if answer.Failed != "" {
 		t.Fatalf("the client failed at %s: %s", line, answer.Failed)
 	}
-	if err := json.Unmarshal(answer.Result, result); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal(answer.Result, result))
 }
 
 // A toolList is what tools/list gives.

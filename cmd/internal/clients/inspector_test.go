@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/nodejs"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // An inspector is the inspector as a command, which does one thing each time it is
@@ -30,9 +31,7 @@ func newInspector(t *testing.T, p *place, era string) *inspector {
 	t.Helper()
 	exe := nodejs.Require(t, ".", "@modelcontextprotocol/inspector")
 	main, err := filepath.Abs(filepath.FromSlash(inspectorMain))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return &inspector{p, []string{exe, main, "--cli", "--protocol-era", era, "--format", "json"}}
 }
 
@@ -63,9 +62,7 @@ func (i *inspector) do(t *testing.T, result any, arguments ...string) (said stri
 	if err := json.Unmarshal(out.Bytes(), &answer); err != nil {
 		t.Fatalf("%v: %.300s", err, out.String())
 	}
-	if err := json.Unmarshal(answer.Result, result); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal(answer.Result, result))
 	return log.String()
 }
 
@@ -90,9 +87,7 @@ func (i *inspector) ask(t *testing.T, method, params string, result any) bool {
 		URI, Name string
 		Arguments map[string]string
 	}
-	if err := json.Unmarshal([]byte(params), &p); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal([]byte(params), &p))
 	arguments := []string{"--method", method}
 	switch method {
 	case "resources/list":

@@ -22,6 +22,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/stdio"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/streamable"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // BenchmarkNoop is calls of a tool that does nothing: on our server, through all of it,
@@ -128,9 +129,7 @@ func wholeHTTP(b *testing.B) http.Handler {
 	h, err := streamable.New(streamable.Options{
 		Server: func(context.Context, string) (*mcp.Server, error) { return s.Protocol(), nil },
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, err)
 	return h
 }
 
@@ -146,9 +145,7 @@ func overPipes(b *testing.B, serve func(in io.ReadCloser, out io.WriteCloser)) c
 	b.Helper()
 	serverIn, clientOut, err := os.Pipe()
 	clientIn, serverOut, err2 := os.Pipe()
-	if err := errors.Join(err, err2); err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, errors.Join(err, err2))
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -233,9 +230,7 @@ func overHTTP(b *testing.B, h http.Handler, stateless bool) caller {
 		headers["Mcp-Protocol-Version"], headers["Mcp-Method"], headers["Mcp-Name"] = "2026-07-28", "tools/call", "noop"
 	} else {
 		hello, err := post(helloLine)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, err)
 		headers["Mcp-Protocol-Version"], headers["Mcp-Session-Id"] = "2025-11-25", hello.Get("Mcp-Session-Id")
 		if _, err := post(readyLine); err != nil {
 			b.Fatal(err)

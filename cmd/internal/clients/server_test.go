@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,17 +69,11 @@ func newPlace(t *testing.T, http bool) *place {
 		t.Skip("the race detector would see the tests only: the server is another process")
 	}
 	server, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	p := &place{dir: t.TempDir()}
 	sandbox := filepath.Join(p.dir, "sandbox")
-	if err := os.Mkdir(sandbox, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(sandbox, "numbers.txt"), []byte("3\n1\n2\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Mkdir(sandbox, 0o700))
+	must.NoError(t, os.WriteFile(filepath.Join(sandbox, "numbers.txt"), []byte("3\n1\n2\n"), 0o600))
 	state := filepath.Join(p.dir, "state")
 	p.env = append(os.Environ(), "XDG_STATE_HOME="+state, "LocalAppData="+state)
 	if !http {
@@ -86,9 +81,7 @@ func newPlace(t *testing.T, http bool) *place {
 		return p
 	}
 	tokens := filepath.Join(p.dir, "tokens")
-	if err := os.WriteFile(tokens, []byte("ann "+token+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(tokens, []byte("ann "+token+"\n"), 0o600))
 	p.listen(t, append([]string{server, "serve", "--http", "127.0.0.1:0", "--http-tokens", tokens}, grant...))
 	return p
 }
@@ -102,14 +95,10 @@ func (p *place) listen(t *testing.T, command []string) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 20 * time.Second
 	log, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var out strings.Builder
 	cmd.Stdout = &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, cmd.Start())
 	ended := make(chan struct{})
 	url := make(chan string, 1)
 	go func() {

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/nodejs"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/streamable"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // A suite is one of the ways to run the suite.
@@ -77,18 +78,14 @@ func judge(t *testing.T, s suite, url string) []check {
 	node := nodejs.Require(t, ".", s.pkg)
 	out := t.TempDir()
 	main, err := filepath.Abs(filepath.Join("node_modules", s.pkg, "dist", "index.js"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, node, append([]string{main, "server", "--url", url, "--output-dir", out}, s.arguments...)...)
 	cmd.Dir = out
 	said, ended := cmd.CombinedOutput()
 	files, err := filepath.Glob(filepath.Join(out, "*", "checks.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Logf("%d scenarios", len(files))
 	if len(files) < s.scenarios {
 		t.Fatalf("%d scenarios were judged, the suite has %d; it ended with %v: %s", len(files), s.scenarios, ended, said)
@@ -96,13 +93,9 @@ func judge(t *testing.T, s suite, url string) []check {
 	var all []check
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var some []check
-		if err := json.Unmarshal(data, &some); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal(data, &some))
 		for i := range some {
 			some[i].scenario = scenario(file)
 		}
@@ -147,9 +140,7 @@ func TestHTTP(t *testing.T) {
 	h, err := streamable.New(streamable.Options{
 		Server: func(context.Context, string) (*mcp.Server, error) { return s.Protocol(), nil },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	judged(t, serve(t, h)+streamable.Path, overHTTP)
 }
 

@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"maps"
 	"os"
 	"slices"
@@ -29,13 +30,9 @@ func TestJudges(t *testing.T) {
 	n := 0
 	for _, name := range environments {
 		w, err := load(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		all, err := judges(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		list, err := tasks(name)
 		if err != nil || len(list) != len(all) {
 			t.Fatalf("%s: %d tasks, %d judges, %v", name, len(list), len(all), err)
@@ -77,9 +74,7 @@ func TestJudges(t *testing.T) {
 			}
 		}
 		a, err := readAttacks(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for _, goal := range a.Goals {
 			if _, ok := w.Tools[goal.Op]; !ok || !effect([]deed{goal}, []act{{Op: "x"}, {Op: goal.Op, Args: goal.Args}}) {
 				t.Errorf("%s: the attacker's effect isn't seen", goal.words())
@@ -108,13 +103,9 @@ func TestDojo(t *testing.T) {
 	}
 	dir := t.TempDir()
 	binary, err := build(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	runs, _, err := examineAll(binary, dir, list, every)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	effects, done, clean := map[string]int{}, map[string]int{}, 0
 	for _, r := range runs {
 		if r.Attack == choosing {

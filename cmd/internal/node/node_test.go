@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal/order"
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/node"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // A link is a node's way to an order, which may be cut.
@@ -73,9 +74,7 @@ func (m *machine) open(t *testing.T, name string) {
 	n, err := node.Open(t.Context(), node.Options{
 		Order: m.link, Name: name, Dir: m.dir, Log: slog.New(slog.DiscardHandler), Applied: func() { m.applied.Add(1) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	m.Node = n
 	t.Cleanup(func() { _ = n.Close() })
 }
@@ -95,9 +94,7 @@ func TestRevocation(t *testing.T) {
 	a, b := start(t, m, "a"), start(t, m, "b")
 	before := b.applied.Load()
 	e := caps.Revocation{ID: "1", Text: "kv:x"}
-	if err := a.revocations().Add(e); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, a.revocations().Add(e))
 	if _, err := b.Act(within(t, time.Minute)); err != nil {
 		t.Fatal(err)
 	}
@@ -108,9 +105,7 @@ func TestRevocation(t *testing.T) {
 	go func() { done <- b.revocations().Add(caps.Revocation{ID: "2", Text: "kv:y"}) }()
 	go func() { done <- a.revocations().Add(caps.Revocation{ID: "3", Text: "kv:z"}) }()
 	for range 2 {
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, <-done)
 	}
 	for _, one := range []*machine{a, b} {
 		if _, err := one.Act(within(t, time.Minute)); err != nil {
@@ -146,9 +141,7 @@ func TestCut(t *testing.T) {
 	if err := b.Ready(); err != nil {
 		t.Errorf("not ready after a moment: %v", err)
 	}
-	if err := a.revocations().Add(caps.Revocation{ID: "1", Text: "kv:x"}); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, a.revocations().Add(caps.Revocation{ID: "1", Text: "kv:x"}))
 	if list, _ := b.revocations().Load(); len(list) != 0 {
 		t.Error("it has what it can't know")
 	}
@@ -167,15 +160,11 @@ func TestRestart(t *testing.T) {
 	t.Parallel()
 	m := order.NewMemory(order.MemoryOptions{})
 	a, b := start(t, m, "a"), start(t, m, "b")
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, b.Close())
 	if err := b.revocations().Add(caps.Revocation{ID: "0", Text: "kv:w"}); err == nil || !strings.Contains(err.Error(), "start it") {
 		t.Fatalf("a command changes one machine alone: %v", err)
 	}
-	if err := a.revocations().Add(caps.Revocation{ID: "1", Text: "kv:x"}); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, a.revocations().Add(caps.Revocation{ID: "1", Text: "kv:x"}))
 	b.link = &link{Order: m.Open()}
 	b.open(t, "b")
 	if list, err := b.revocations().Load(); err != nil || len(list) != 1 {
@@ -193,29 +182,21 @@ func TestOwnFiles(t *testing.T) {
 	t.Parallel()
 	m := order.NewMemory(order.MemoryOptions{})
 	a := &machine{dir: t.TempDir(), link: &link{Order: m.Open()}}
-	if err := a.revocations().Add(caps.Revocation{ID: "1", Text: "kv:x"}); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, a.revocations().Add(caps.Revocation{ID: "1", Text: "kv:x"}))
 	a.open(t, "a")
 	b := start(t, m, "b")
 	if list, err := b.revocations().Load(); err != nil || len(list) != 1 {
 		t.Errorf("%v, %v", list, err)
 	}
 	back := &machine{dir: t.TempDir(), link: &link{Order: m.Open()}} // it has no more than the cluster
-	if err := back.revocations().Add(caps.Revocation{ID: "1", Text: "kv:x"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.revocations().Add(caps.Revocation{ID: "3", Text: "kv:z"}); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, back.revocations().Add(caps.Revocation{ID: "1", Text: "kv:x"}))
+	must.NoError(t, a.revocations().Add(caps.Revocation{ID: "3", Text: "kv:z"}))
 	back.open(t, "back")
 	if list, err := back.revocations().Load(); err != nil || len(list) != 2 {
 		t.Errorf("%v, %v", list, err)
 	}
 	c := &machine{dir: t.TempDir(), link: &link{Order: m.Open()}}
-	if err := c.revocations().Add(caps.Revocation{ID: "2", Text: "kv:y"}); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, c.revocations().Add(caps.Revocation{ID: "2", Text: "kv:y"}))
 	_, err := node.Open(t.Context(), node.Options{Order: c.link, Name: "c", Dir: c.dir, Log: slog.New(slog.DiscardHandler)})
 	if err == nil || !strings.Contains(err.Error(), "isn't the cluster's") {
 		t.Error(err)
@@ -233,9 +214,7 @@ func TestStops(t *testing.T) {
 	o := journal.Options{}
 	a.Join(&o, "p")
 	s, err := journal.Open(filepath.Join(t.TempDir(), "j.db"), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	a.Watch(s)
 	if err := s.Barrier(within(t, time.Minute)); err != nil || a.Ready() != nil {
@@ -270,9 +249,7 @@ func TestStoppedProfile(t *testing.T) {
 			n.Join(&o, "p")
 		}
 		s, err := journal.Open(path, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		t.Cleanup(func() { _ = s.Close() })
 		return s
 	}
@@ -287,9 +264,7 @@ func TestStoppedProfile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j.db")
 	alone := open(nil, path)
 	change(alone, "y")
-	if err := alone.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, alone.Close())
 	other := open(b.Node, path)
 	forget := b.Watch(other)
 	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
@@ -321,13 +296,9 @@ func TestDecidesAfterStart(t *testing.T) {
 	}
 	b.link.cut.Store(true)
 	t.Cleanup(func() { b.link.cut.Store(false) }) // before it is closed
-	if err := a.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, a.Close())
 	a.open(t, "a")
-	if err := a.revocations().Add(caps.Revocation{ID: "1", Text: "kv:x"}); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, a.revocations().Add(caps.Revocation{ID: "1", Text: "kv:x"}))
 	if b.CanAct() {
 		t.Error("a node without it may act when the command is done")
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/pinned/npmtest"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 func TestParse(t *testing.T) {
@@ -90,13 +91,9 @@ func TestInstallNPM(t *testing.T) {
 	for _, allowed := range []bool{false, true} {
 		folder := t.TempDir()
 		p, _, err := Parse([]string{"npx", "-y", "server@1.0.0", "a", "b"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		in, err := p.Install(t.Context(), folder, Options{Scripts: allowed})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if !slices.Equal(in.Scripts, []string{"dep"}) {
 			t.Errorf("scripts of %q, want dep", in.Scripts)
 		}
@@ -136,28 +133,20 @@ func TestInstallWheel(t *testing.T) {
 		"my_server-1.0.dist-info/RECORD":           "",
 	} {
 		w, err := z.Create(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if _, err := fmt.Fprint(w, text); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(wheels, "my_server-1.0-py3-none-any.whl"), out.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, z.Close())
+	must.NoError(t, os.WriteFile(filepath.Join(wheels, "my_server-1.0-py3-none-any.whl"), out.Bytes(), 0o600))
 	t.Setenv("PIP_NO_INDEX", "1")
 	t.Setenv("PIP_FIND_LINKS", wheels)
 	t.Setenv("UV_NO_INDEX", "1")
 	t.Setenv("UV_FIND_LINKS", wheels)
 	folder := t.TempDir()
 	in, err := Package{Registry: "pypi", Name: "my-server", Version: "1.0", Args: []string{"x"}}.Install(t.Context(), folder, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), in.Command[0], in.Command[1:]...)
 	cmd.Dir = folder
 	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "1.0 x\n" {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // built is the evaluator, built once for all tests.
@@ -32,9 +33,7 @@ func build(t *testing.T) []byte {
 		t.Skip("building the evaluator takes up to a minute")
 	}
 	module, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return module
 }
 
@@ -51,18 +50,14 @@ func inNode(t *testing.T, requests ...request) []json.RawMessage {
 		t.Fatal(err)
 	}
 	questions, err := json.Marshal(requests)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	script := `import { start } from "./pif.js";
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 const call = start(new WebAssembly.Module(gunzipSync(readFileSync("pif.wasm.gz"))));
 process.stdout.write(JSON.stringify(JSON.parse(readFileSync("questions.json", "utf8")).map(call)));`
 	for name, text := range map[string][]byte{"questions.json": questions, "ask.mjs": []byte(script)} {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
 	}
 	cmd := exec.CommandContext(t.Context(), node, "ask.mjs")
 	cmd.Dir = dir
@@ -73,9 +68,7 @@ process.stdout.write(JSON.stringify(JSON.parse(readFileSync("questions.json", "u
 		t.Fatalf("%v: %s", err, errs.Bytes())
 	}
 	var answers []json.RawMessage
-	if err := json.Unmarshal(out, &answers); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal(out, &answers))
 	return answers
 }
 
@@ -110,17 +103,11 @@ func TestAnswers(t *testing.T) {
 	answers := inNode(t, requests...)
 	for i, task := range all {
 		p, err := core.CompileText("it", []byte(task.Code))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		want, err := core.Run(t.Context(), p, []byte(task.Input), core.Budgets{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var ran, checked answer
-		if err := errors.Join(json.Unmarshal(answers[2*i], &ran), json.Unmarshal(answers[2*i+1], &checked)); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, errors.Join(json.Unmarshal(answers[2*i], &ran), json.Unmarshal(answers[2*i+1], &checked)))
 		if ran.Result != string(want.JSON) || ran.Steps != want.Steps {
 			t.Errorf("%s: %+v, expected %s in %d steps", task.Name, ran, want.JSON, want.Steps)
 		}
@@ -155,9 +142,7 @@ func TestProblems(t *testing.T) {
 	}
 	for i, raw := range inNode(t, requests...) {
 		c, a := cases[i], answer{}
-		if err := json.Unmarshal(raw, &a); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal(raw, &a))
 		if a.Fault == nil && len(a.Problems) > 0 {
 			a.Fault = &a.Problems[0]
 		}
@@ -181,9 +166,7 @@ func TestFiles(t *testing.T) {
 	total := 0
 	for _, name := range names {
 		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		total += len(text)
 		for _, banned := range []string{"https://", "http://w", "http://c", "innerHTML", "eval(", "document.write", "style=", " onclick", "VERSION\";", `"CSP"`} {
 			if strings.Contains(strings.ReplaceAll(string(text), "http://www.w3.org/2000/svg", ""), banned) {
@@ -205,9 +188,7 @@ func TestFiles(t *testing.T) {
 		t.Errorf("the evaluator has %d bytes", len(module))
 	}
 	z, err := gzip.NewReader(bytes.NewReader(module))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if text, err := io.ReadAll(z); err != nil || !bytes.HasPrefix(text, []byte("\x00asm")) {
 		t.Errorf("it is no module: %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -99,20 +100,14 @@ func BenchmarkConnection(b *testing.B) {
 				t = &mcp.IOTransport{Reader: io.NopCloser(in), Writer: nopCloser{io.Discard}}
 			}
 			c, err := t.Connect(b.Context())
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.NoError(b, err)
 			defer c.Close()
 			result := []byte(`{"content":[{"type":"text","text":"49"}]}`)
 			b.ReportAllocs()
 			for b.Loop() {
 				m, err := c.Read(b.Context())
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := c.Write(b.Context(), &jsonrpc.Response{ID: m.(*jsonrpc.Request).ID, Result: result}); err != nil {
-					b.Fatal(err)
-				}
+				must.NoError(b, err)
+				must.NoError(b, c.Write(b.Context(), &jsonrpc.Response{ID: m.(*jsonrpc.Request).ID, Result: result}))
 			}
 		})
 	}
@@ -127,27 +122,17 @@ func startBench(b *testing.B, place, which string) (io.WriteCloser, io.Reader) {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), serveEnv+"="+which)
 		in, err := cmd.StdinPipe()
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, err)
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, err)
+		must.NoError(b, cmd.Start())
 		b.Cleanup(func() { in.Close(); cmd.Wait() })
 		return in, out
 	}
 	serverIn, in, err := os.Pipe()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, err)
 	out, serverOut, err := os.Pipe()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, err)
 	var t mcp.Transport = &Transport{In: serverIn, Out: serverOut}
 	if which == "sdk" {
 		t = &mcp.IOTransport{Reader: serverIn, Writer: serverOut}

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // The end of the context ends the session and what is in flight, though the
@@ -136,9 +137,7 @@ func TestSDKClient(t *testing.T) {
 	}()
 	client := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil)
 	cs, err := client.Connect(t.Context(), &mcp.IOTransport{Reader: clientOut, Writer: clientIn}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "noop"})
 	if err != nil || res.Content[0].(*mcp.TextContent).Text != "49" {
 		t.Errorf("%v, %v", res, err)
@@ -160,20 +159,14 @@ func TestProcessFile(t *testing.T) {
 	for i := range n {
 		fmt.Fprintln(&b, callLine(fmt.Sprint(i), "noop", "x"))
 	}
-	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(path, []byte(b.String()), 0o600))
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer f.Close()
 	cmd := process()
 	cmd.Stdin = f
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	seen := map[string]bool{}
 	for l := range strings.Lines(string(out)) {
 		m := decode(t, []byte(l))
@@ -191,16 +184,10 @@ func TestProcessFile(t *testing.T) {
 func TestProcessSIGPIPE(t *testing.T) {
 	cmd := process()
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, cmd.Start())
 	defer time.AfterFunc(wait.Limit(t), func() { _ = cmd.Process.Kill() }).Stop()
 	out.Close()
 	fmt.Fprintln(in, initializeLine)

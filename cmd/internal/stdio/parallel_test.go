@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // A thousand calls at once, each with the right answer.
@@ -93,18 +94,14 @@ func TestSlowReaderEnds(t *testing.T) {
 	w := newWriter(writerFunc(func(p []byte) (int, error) { <-gate; return 0, full }), stopped,
 		func(err error) { failed = err })
 	big := line{echo: "1", kind: result, body: []byte(`"` + strings.Repeat("x", highWater) + `"`)}
-	if err := w.send(t.Context(), big); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, w.send(t.Context(), big))
 	// Once the writer has taken the first, the second fills the queue.
 	wait.Until(t, "the first is taken", func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return len(w.buf) == 0
 	})
-	if err := w.send(t.Context(), big); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, w.send(t.Context(), big))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := w.send(ctx, big); err != ctx.Err() {
@@ -129,8 +126,6 @@ func TestSlowReaderEnds(t *testing.T) {
 func request(t *testing.T, id float64, method string) *jsonrpc.Request {
 	t.Helper()
 	k, err := jsonrpc.MakeID(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return &jsonrpc.Request{ID: k, Method: method}
 }

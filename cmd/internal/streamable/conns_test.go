@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // addressed is a connection from an address.
@@ -110,27 +111,19 @@ func TestUnknownConnsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, err := New(Options{Server: principals(), Verify: func() *Tokens {
 			var tokens Tokens
-			if err := tokens.Load([]byte("ann aaaaaaaaaaaaaaaaaaaaaaaa")); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, tokens.Load([]byte("ann aaaaaaaaaaaaaaaaaaaaaaaa")))
 			return &tokens
 		}().Verify})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		ln, ended := newPipes(), make(chan error, 1)
 		go func() { ended <- h.Serve(t.Context(), ln) }()
 		ask := func(path, token string) (*bufio.Reader, net.Conn) {
 			c, err := ln.dial(t.Context(), "", "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			go fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", path, token)
 			in := bufio.NewReader(c)
 			r, err := http.ReadResponse(in, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			_, _ = io.Copy(io.Discard, r.Body)
 			return in, c
 		}
@@ -182,9 +175,7 @@ func TestChunksEndConnections(t *testing.T) {
 		"GET /healthz", "POST /mcp", "GET /none",
 	} {
 		c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		defer c.Close()
 		if deadline, ok := t.Deadline(); ok {
 			_ = c.SetDeadline(deadline)
@@ -251,19 +242,13 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 func TestShortKeys(t *testing.T) {
 	set := func(bits int) []byte {
 		key, err := rsa.GenerateKey(rand.Reader, bits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		text, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "r"}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return text
 	}
 	var keys Keys
-	if err := keys.Load(set(2048)); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, keys.Load(set(2048)))
 	before := keys.set.Load()
 	if err := keys.Load(set(1024)); err == nil || !strings.Contains(err.Error(), "2048 bits at least, this one 1024") {
 		t.Error(err)
@@ -295,18 +280,14 @@ func TestLongestIdleSessionEnds(t *testing.T) {
 	do := func(method, body, session string) *http.Response {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json, text/event-stream")
 		if session != "" {
 			r.Header.Set(sessionHeader, session)
 		}
 		res, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		t.Cleanup(func() { res.Body.Close() })
 		return res
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 type signer struct {
@@ -44,28 +45,18 @@ func (s signer) sign(claims any) string {
 // Every way in which a token can be wrong is refused.
 func TestSignedTokens(t *testing.T) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	_, stranger, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	set, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{
 		{Key: public, KeyID: "a", Algorithm: "EdDSA", Use: "sig"}, {Key: ec.Public(), KeyID: "b", Use: "sig"}, {Key: ec.Public(), KeyID: "c", Use: "enc"},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	k := &Keys{Issuer: "https://issuer.example", Audience: "pif", Now: func() time.Time { return now }}
-	if err := k.Load(set); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, k.Load(set))
 	good := func() jwt.Claims {
 		return jwt.Claims{
 			Issuer: "https://issuer.example", Audience: jwt.Audience{"other", "pif"}, Subject: "ann",
@@ -132,9 +123,7 @@ func TestSignedTokens(t *testing.T) {
 
 func TestKeysRefuse(t *testing.T) {
 	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	private, _ := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: ec, KeyID: "a"}}})
 	shared, _ := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: []byte("secret"), KeyID: "a"}}})
 	for name, text := range map[string]string{

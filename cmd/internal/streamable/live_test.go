@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // blocking is a server with a tool that waits until it is cancelled, and says so.
@@ -48,9 +49,7 @@ func session(t *testing.T, url, token string) string {
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	r.Header.Set("Authorization", "Bearer "+token)
 	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	io.Copy(io.Discard, res.Body)
 	res.Body.Close()
 	id := res.Header.Get(sessionHeader)
@@ -125,16 +124,12 @@ func TestRecheck(t *testing.T) {
 	var tokens Tokens
 	load := func(text string) {
 		t.Helper()
-		if err := tokens.Load([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, tokens.Load([]byte(text)))
 	}
 	load("ann aaaaaaaaaaaaaaaaaaaaaaaa\nbob bbbbbbbbbbbbbbbbbbbbbbbb")
 	s, entered, cancelled := blocking()
 	h, err := New(Options{Server: only(s), Verify: tokens.Verify})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	srv := httptest.NewServer(h)
 	defer func() { h.live.endStreams(); srv.Close() }()
 	url := srv.URL + Path
@@ -185,13 +180,9 @@ func TestRecheck(t *testing.T) {
 func TestStopWithStreams(t *testing.T) {
 	s, entered, cancelled := blocking()
 	h, err := New(Options{Server: only(s), Grace: 2 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- h.Serve(ctx, ln) }()
@@ -202,9 +193,7 @@ func TestStopWithStreams(t *testing.T) {
 	r.Header.Set("Accept", "text/event-stream")
 	r.Header.Set(sessionHeader, id)
 	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	go func() { io.Copy(io.Discard, res.Body); close(stream) }()
 	call, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(block))
 	call.Header = r.Header.Clone()
@@ -228,9 +217,7 @@ func TestStopWithStreams(t *testing.T) {
 // A principal that holds all it may have keeps nobody else out.
 func TestShares(t *testing.T) {
 	var tokens Tokens
-	if err := tokens.Load([]byte("ann aaaaaaaaaaaaaaaaaaaaaaaa\nbob bbbbbbbbbbbbbbbbbbbbbbbb")); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, tokens.Load([]byte("ann aaaaaaaaaaaaaaaaaaaaaaaa\nbob bbbbbbbbbbbbbbbbbbbbbbbb")))
 	s, entered, _ := blocking()
 	url := start(t, Options{Server: only(s), Verify: tokens.Verify, MaxRequests: 8, MaxBody: 1 << 10, MaxBodies: 8 << 10}) + Path
 	id := session(t, url, "aaaaaaaaaaaaaaaaaaaaaaaa")
@@ -286,9 +273,7 @@ func TestSlowReaders(t *testing.T) {
 		go func() { ended <- srv.Serve(ln) }()
 		began := time.Now()
 		c, err := ln.dial(t.Context(), "", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 		if err := <-left; err == nil {
 			t.Error("a mebibyte went to a client that doesn't read")
@@ -299,9 +284,7 @@ func TestSlowReaders(t *testing.T) {
 		c.Close()
 		transport := &http.Transport{DialContext: ln.dial}
 		res, err := (&http.Client{Transport: transport}).Get("http://localhost/late")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if b, err := io.ReadAll(res.Body); err != nil || string(b) != "somesomesomesome" {
 			t.Errorf("a stream that takes its time: %q, %v", b, err)
 		}
@@ -314,21 +297,15 @@ func TestSlowReaders(t *testing.T) {
 // Headers that are too large are refused, and slow ones are given up.
 func TestHeaders(t *testing.T) {
 	h, err := New(Options{Server: principals()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- h.Serve(ctx, ln) }()
 	defer func() { stop(); wait.For(t, ended, "the end of serving") }()
 	c, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer c.Close()
 	go func() {
 		fmt.Fprint(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ")
@@ -357,9 +334,7 @@ func TestTLS(t *testing.T) {
 			Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"},
 			SessionTicketsDisabled: true, // a pipe has no room for one that nobody reads
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		ln := newPipes()
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // TestMalformed: what is no message is told so as JSON-RPC, whatever protocol it is in, and no
@@ -78,9 +79,7 @@ func TestLargeBodies(t *testing.T) {
 	url := start(t, Options{MaxBody: limit})
 	dial := func() net.Conn {
 		c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		t.Cleanup(func() { c.Close() })
 		_ = c.SetDeadline(time.Now().Add(wait.Limit(t)))
 		return c
@@ -111,9 +110,7 @@ func TestLargeBodies(t *testing.T) {
 // all the same, and holds no connection: neither who has no token, nor anybody else.
 func TestUnreadBodies(t *testing.T) {
 	var tokens Tokens
-	if err := tokens.Load([]byte("ann aaaaaaaaaaaaaaaaaaaaaaaa")); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, tokens.Load([]byte("ann aaaaaaaaaaaaaaaaaaaaaaaa")))
 	const known = "Authorization: Bearer aaaaaaaaaaaaaaaaaaaaaaaa\r\n"
 	for _, c := range []struct {
 		line, headers string
@@ -136,16 +133,12 @@ func TestUnreadBodies(t *testing.T) {
 			}
 			synctest.Test(t, func(t *testing.T) { // so that the times are those of every server
 				h, err := New(Options{Server: principals(), Verify: tokens.Verify})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, err)
 				ln, srv, ended := newPipes(), &http.Server{Handler: h}, make(chan error, 1)
 				go func() { ended <- srv.Serve(ln) }()
 				defer func() { srv.Close(); <-ended }()
 				conn, err := ln.dial(t.Context(), "", "")
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, err)
 				defer conn.Close()
 				go fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: localhost\r\n%s%s", c.line, c.headers, body)
 				in := bufio.NewReader(conn)
@@ -167,9 +160,7 @@ func TestStreamAfterBody(t *testing.T) {
 	url := start(t, Options{BodyTime: 60 * time.Millisecond})
 	id := session(t, url+Path, "")
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+Path, strings.NewReader("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	r.Header.Set(sessionHeader, id)
 	r.Header.Set("Accept", "text/event-stream")
 	res, err := http.DefaultClient.Do(r)

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -70,9 +71,7 @@ func TestStreamsHoldNoBodies(t *testing.T) {
 	id := session(t, url, "")
 	for i := range 8 {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, io.MultiReader(strings.NewReader(strings.Repeat("x", i*100))))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if i > 0 {
 			id = session(t, url, "")
 		}
@@ -234,9 +233,7 @@ func TestParsingTurns(t *testing.T) {
 			return nil, nil, nil
 		})
 		h, err := New(Options{Server: func(context.Context, string) (*mcp.Server, error) { return server, nil }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		h.parsing.most = 3
 		var done sync.WaitGroup
 		call := func(code string) {
@@ -287,9 +284,7 @@ func TestUnreadAnswers(t *testing.T) {
 		defer func() { srv.Close(); <-ended }()
 		for range 5 {
 			c, err := ln.dial(t.Context(), "", "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			defer c.Close()
 			go fmt.Fprint(c, "GET /ann HTTP/1.1\r\nHost: x\r\n\r\n")
 		}
@@ -297,9 +292,7 @@ func TestUnreadAnswers(t *testing.T) {
 		defer transport.CloseIdleConnections()
 		began := time.Now()
 		res, err := (&http.Client{Transport: transport}).Get("http://localhost/bob")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if b, err := io.ReadAll(res.Body); err != nil || len(b) != 1<<20 {
 			t.Errorf("%d bytes, %v", len(b), err)
 		}

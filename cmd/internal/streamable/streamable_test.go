@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -48,9 +49,7 @@ func start(t *testing.T, o Options) string {
 		o.Server = principals()
 	}
 	h, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
 	return srv.URL
@@ -81,9 +80,7 @@ func connect(t *testing.T, url, token, version string) (*mcp.ClientSession, erro
 func whose(t *testing.T, s *mcp.ClientSession) string {
 	t.Helper()
 	res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "whose"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	m, _ := res.StructuredContent.(map[string]any)
 	name, _ := m["text"].(string)
 	return name
@@ -112,18 +109,14 @@ func TestErasShareOneURL(t *testing.T) {
 func post(t *testing.T, url string, body io.Reader, change func(*http.Request)) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	if change != nil {
 		change(r)
 	}
 	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer res.Body.Close()
 	b, _ := io.ReadAll(res.Body)
 	return res.StatusCode, string(b)
@@ -180,16 +173,12 @@ func TestWebPagesAreRefused(t *testing.T) {
 // A principal reaches its own server only, with its own sessions.
 func TestPrincipals(t *testing.T) {
 	var tokens Tokens
-	if err := tokens.Load([]byte("# who\nann aaaaaaaaaaaaaaaaaaaaaaaa\n\nbob sha256:" + "25fbfd8f3d6fb4c9a3b0d6b6d6b8f6f1a3f0c9d2e7b1a4c5d6e7f8091a2b3c4d" + "\nbob bbbbbbbbbbbbbbbbbbbbbbbb\neve eeeeeeeeeeeeeeeeeeeeeeee\n")); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, tokens.Load([]byte("# who\nann aaaaaaaaaaaaaaaaaaaaaaaa\n\nbob sha256:"+"25fbfd8f3d6fb4c9a3b0d6b6d6b8f6f1a3f0c9d2e7b1a4c5d6e7f8091a2b3c4d"+"\nbob bbbbbbbbbbbbbbbbbbbbbbbb\neve eeeeeeeeeeeeeeeeeeeeeeee\n")))
 	url := start(t, Options{Verify: tokens.Verify}) + Path
 	for _, version := range []string{"2026-07-28", "2025-11-25"} {
 		for _, c := range []struct{ token, name string }{{"aaaaaaaaaaaaaaaaaaaaaaaa", "ann"}, {"bbbbbbbbbbbbbbbbbbbbbbbb", "bob"}} {
 			s, err := connect(t, url, c.token, version)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			if got := whose(t, s); got != c.name {
 				t.Errorf("%s, %s: answered by %q", version, c.name, got)
 			}
@@ -199,9 +188,7 @@ func TestPrincipals(t *testing.T) {
 		}
 	}
 	s, err := connect(t, url, "aaaaaaaaaaaaaaaaaaaaaaaa", "2025-11-25")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	call := `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"whose","arguments":{}}}`
 	for _, c := range []struct {
 		name, token string
@@ -225,9 +212,7 @@ func TestPrincipals(t *testing.T) {
 		}
 	}
 	// A token that is taken out of the file doesn't work any more, in a session that goes on.
-	if err := tokens.Load([]byte("bob bbbbbbbbbbbbbbbbbbbbbbbb")); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, tokens.Load([]byte("bob bbbbbbbbbbbbbbbbbbbbbbbb")))
 	if _, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "whose"}); err == nil {
 		t.Error("a session goes on with a token that is gone")
 	}
@@ -313,20 +298,14 @@ func TestGracefulStop(t *testing.T) {
 		return nil, text{"done"}, nil
 	})
 	h, err := New(Options{Server: func(context.Context, string) (*mcp.Server, error) { return s, nil }, Grace: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- h.Serve(ctx, ln) }()
 	session, err := connect(t, "http://"+ln.Addr().String()+Path, "", "2026-07-28")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	answer := make(chan error, 1)
 	go func() {
 		_, err := session.CallTool(context.WithoutCancel(ctx), &mcp.CallToolParams{Name: "slow"})
@@ -350,9 +329,7 @@ func TestGracefulStop(t *testing.T) {
 func TestCheck(t *testing.T) {
 	addr := func(s string) net.Addr {
 		a, err := net.ResolveTCPAddr("tcp", s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return a
 	}
 	var tokens Tokens
@@ -377,9 +354,7 @@ func TestCheck(t *testing.T) {
 
 func TestHealthAndMetrics(t *testing.T) {
 	var tokens Tokens
-	if err := tokens.Load([]byte("ann aaaaaaaaaaaaaaaaaaaaaaaa")); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, tokens.Load([]byte("ann aaaaaaaaaaaaaaaaaaaaaaaa")))
 	url := start(t, Options{Verify: tokens.Verify, Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "m 1\n") })})
 	get := func(path, token string) int {
 		status, _ := post(t, url+path, nil, func(r *http.Request) {

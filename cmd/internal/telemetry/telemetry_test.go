@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	traces "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -54,9 +55,7 @@ func page(t *testing.T, m *Telemetry) string {
 
 func TestMetrics(t *testing.T) {
 	m, err := Open(t.Context(), Options{Version: "1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer m.Close(context.Background())
 	act(t, m)
 	got := page(t, m)
@@ -102,13 +101,9 @@ func TestTraces(t *testing.T) {
 	}))
 	defer srv.Close()
 	m, err := Open(t.Context(), Options{Version: "1", OTLP: srv.URL + "/v1/traces"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	act(t, m)
-	if err := m.Close(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, m.Close(context.Background()))
 	var run *traces.Span
 	names := map[string]int{}
 	for _, s := range spans {
@@ -143,9 +138,7 @@ func TestNothing(t *testing.T) {
 // still be flushed.
 func TestRequests(t *testing.T) {
 	m, err := Open(t.Context(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer m.Close(t.Context())
 	srv := httptest.NewServer(m.Requests(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -165,9 +158,7 @@ func TestRequests(t *testing.T) {
 	} {
 		r, _ := http.NewRequest(c.method, srv.URL+c.path, nil)
 		res, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		res.Body.Close()
 	}
 	srv.Close() // a request counts when its handler has returned
@@ -215,9 +206,7 @@ func TestCollectorIsGone(t *testing.T) {
 	gone.Close()
 	var log strings.Builder
 	m, err := Open(t.Context(), Options{OTLP: gone.URL, Log: slog.New(slog.NewTextHandler(&log, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	_, ended := m.Run(t.Context(), "r-1", "tool", 1)
 	ended(1, nil)
 	err = m.Close(t.Context())

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/check/cost"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -144,9 +145,7 @@ func (tr trial) run(t testing.TB, p *core.Program, sizes cost.Sizes, b core.Budg
 			apply = fmt.Sprintf(`{"app":[%s,%s]}`, apply, text.Canonical(parsed.Term))
 		}
 		q, err := core.Compile([]byte(apply))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		p = q
 	}
 	data := "null"
@@ -154,9 +153,7 @@ func (tr trial) run(t testing.TB, p *core.Program, sizes cost.Sizes, b core.Budg
 		data = tr.inputs[0]
 	}
 	in, err := core.ParseInput([]byte(data), core.InputData)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	m := p.Start(in, b, library(t))
 	defer m.Release()
 	asked := 0
@@ -327,18 +324,14 @@ func TestCalls(t *testing.T) {
 	reports := map[string]cost.Report{}
 	for name, src := range lib {
 		p, err := core.CompileText(name, []byte(src))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		l.Code[name] = p.Tool()
 		reports[name] = cost.Of(p.Term(), cost.Options{Tool: true})
 	}
 	callee := func(name string) (cost.Report, bool) { r, ok := reports[name]; return r, ok }
 	for _, code := range []string{"xs => @total(xs)", "xs => @total(map(x => x + 1, xs)) * 2", "xs => map(x => @total([x, x]), xs)", "xs => length(@twice(xs))"} {
 		p, err := core.CompileText("tool", []byte(code))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		r := cost.Of(p.Term(), cost.Options{Tool: true, Source: p.Tool().Source, Callee: callee})
 		if !r.Steps.Finite() {
 			t.Fatalf("%s has no bound: %v", code, r.Why)

@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/check/cert"
 	"github.com/mcp-pif/mcp-pif/core/check/issue"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/prim/gen"
@@ -114,13 +115,9 @@ func TestTrue(t *testing.T) {
 	all := samples(t, trials(100, 5_000))
 	for _, s := range all {
 		src, err := json.Marshal(s.c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var c cert.Certificate
-		if err := json.Unmarshal(src, &c); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal(src, &c))
 		if err := cert.Check(&c, s.term, tools); err != nil {
 			t.Fatalf("%v\n%s\n%s", err, s, src)
 		}
@@ -411,9 +408,7 @@ func TestAnswers(t *testing.T) {
 				}
 				// The same claim that says nothing of what it relies on.
 				bare := new(cert.Certificate)
-				if err := json.Unmarshal(mustJSON(t, made), bare); err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, json.Unmarshal(mustJSON(t, made), bare))
 				bare.Needs = nil
 				if len(bare.Types) > 0 && typ != nil && c.code != "k => !toy.get(k)" && cert.Check(bare, s.term, answering(nil)) == nil {
 					t.Errorf("%s of %s: it is accepted of any data", c.code, typ)

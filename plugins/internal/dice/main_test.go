@@ -6,24 +6,21 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
 func TestThrow(t *testing.T) {
 	h, err := sdk.Direct(context.Background(), dice, sdk.Capability{Within: "hall/**"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	throw := func(n int64) (value.Value, error) {
 		return h.Invoke(context.Background(), "dice.throw", &value.Record{Fields: []value.Field{
 			{Key: "dice", Value: value.NewInt(n)}, {Key: "table", Value: value.Str("hall/left")},
 		}})
 	}
 	v, err := throw(100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	fields := v.(*value.Record).Fields
 	eyes, _ := value.Slice(fields[0].Value)
 	sum := int64(0)
@@ -45,13 +42,9 @@ func TestThrow(t *testing.T) {
 // The README shows this program, to the letter.
 func TestReadmeShowsIt(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	source, err := os.ReadFile("main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	_, program, _ := strings.Cut(string(source), "\npackage main\n")
 	if !strings.Contains(string(readme), "```go\npackage main\n"+program+"```\n") {
 		t.Fatal("plugins/README.md has another program than plugins/internal/dice/main.go")

@@ -3,6 +3,7 @@ package originproxy
 import (
 	"context"
 	"errors"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"io"
 	"net"
 	"net/http"
@@ -19,13 +20,9 @@ import (
 func serve(t *testing.T, o Options) *http.Client {
 	t.Helper()
 	p, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	go p.Serve(l)
 	t.Cleanup(p.Close)
 	at := &url.URL{Scheme: "http", Host: l.Addr().String()}
@@ -100,23 +97,15 @@ func TestProxy(t *testing.T) {
 func TestClose(t *testing.T) {
 	t.Parallel()
 	far, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer far.Close()
 	p, err := New(Options{Origins: []string{"https://" + far.Addr().String()}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	go p.Serve(l)
 	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer c.Close()
 	if _, err := io.WriteString(c, "CONNECT "+far.Addr().String()+" HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"fmt"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"net"
 	"os"
 	"path/filepath"
@@ -40,38 +41,24 @@ func newScene(t *testing.T, as user) *scene {
 		abstract: fmt.Sprintf("pif-%d-%s", os.Getpid(), strings.ReplaceAll(filepath.Join(filepath.Base(filepath.Dir(dir)), filepath.Base(dir)), "/", "-")), victim: victim(t, as),
 	}
 	for _, d := range []string{s.home, s.state, s.root, s.readonly, s.runtime, s.root + "/sub"} {
-		if err := os.Mkdir(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Mkdir(d, 0o755))
 		give(t, as, d)
 	}
 	file(t, as, s.home+"/secret", "secret")
 	file(t, as, s.state+"/journal", "journal")
 	file(t, as, s.readonly+"/a", "a")
 	file(t, as, s.root+"/a", "a")
-	if err := os.Symlink(s.home+"/secret", s.root+"/out"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Symlink(s.home+"/secret", s.root+"/out"))
 	tcp, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	udp, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	abstract, err := net.Listen("unix", "@"+s.abstract)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	s.path = dir + "/s"
 	path, err := net.Listen("unix", s.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(s.path, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, os.Chmod(s.path, 0o777))
 	t.Cleanup(func() { tcp.Close(); udp.Close(); abstract.Close(); path.Close() })
 	s.port, s.udp = tcp.Addr().(*net.TCPAddr).Port, udp.LocalAddr().(*net.UDPAddr).Port
 	return s

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
@@ -29,17 +30,13 @@ func surroundings() []surrounding {
 func verdict(t *testing.T, s surrounding, arch uint32, number int, args ...uint64) unix.Errno {
 	t.Helper()
 	raw, err := filter(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	program := make([]bpf.Instruction, len(raw))
 	for i, r := range raw {
 		program[i] = r.Disassemble()
 	}
 	vm, err := bpf.NewVM(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	data := make([]byte, 64)
 	binary.BigEndian.PutUint32(data[dataNumber:], uint32(number))
 	binary.BigEndian.PutUint32(data[dataArch:], arch)
@@ -48,9 +45,7 @@ func verdict(t *testing.T, s surrounding, arch uint32, number int, args ...uint6
 		binary.BigEndian.PutUint32(data[dataArgs+8*i+4:], uint32(a>>32))
 	}
 	result, err := vm.Run(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	switch result & unix.SECCOMP_RET_ACTION_FULL {
 	case unix.SECCOMP_RET_ALLOW:
 		return 0

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"golang.org/x/sys/unix"
 )
 
@@ -26,16 +27,12 @@ import (
 func TestSurroundings(t *testing.T) {
 	t.Setenv("HOST_SECRET", "hunter2")
 	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer read.Close()
 	defer write.Close()
 	// A descriptor that a library of the host's left open for its children.
 	leaked, err := unix.FcntlInt(write.Fd(), unix.F_DUPFD, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer unix.Close(leaked)
 	dir := t.TempDir()
 	for _, mode := range []Mode{BestEffort, Off} {
@@ -68,17 +65,11 @@ func TestRootDescriptor(t *testing.T) {
 	for _, as := range users() {
 		s := newScene(t, as)
 		root, err := os.Open(s.root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		defer root.Close()
 		// Whatever has its name now.
-		if err := os.Rename(s.root, s.root+"-moved"); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(s.home, s.root); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Rename(s.root, s.root+"-moved"))
+		must.NoError(t, os.Symlink(s.home, s.root))
 		spec := Spec{ExtraFiles: []*os.File{root}, Rules: []Rule{{File: root, Access: Read}}}
 		expect(t, []attack{
 			{"openat=3,a", "", false}, {"openat=3,../home/secret", "EACCES", false}, {"openat=3,out", "EACCES", false},
@@ -124,9 +115,7 @@ func TestOff(t *testing.T) {
 func underHost(t *testing.T, circumstances string, mode Mode, attempts ...string) (out string, report Report, failure string) {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	cmd := exec.Command(exe, attempts...)
 	cmd.Env = append(os.Environ(),
 		"SANDBOX_TEST_HOST="+circumstances, "SANDBOX_TEST_MODE="+string(mode), "SANDBOX_TEST_PROGRAM="+attacker)
@@ -192,18 +181,12 @@ func TestLacking(t *testing.T) {
 // TestDiesWithHost: a plugin doesn't outlive its host, however that ends.
 func TestDiesWithHost(t *testing.T) {
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	host := exec.Command(exe, "deathsig", "wait")
 	host.Env = append(os.Environ(), "SANDBOX_TEST_HOST=dies", "SANDBOX_TEST_MODE=best-effort", "SANDBOX_TEST_PROGRAM="+attacker)
 	out, err := host.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := host.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, host.Start())
 	lines := bufio.NewScanner(out)
 	var waiting struct{ Attempt, Error string }
 	for waiting.Attempt != "waiting" {
@@ -214,9 +197,7 @@ func TestDiesWithHost(t *testing.T) {
 	host.Process.Kill()
 	// The pipe ends when the plugin, which has its other end, does. A plugin that
 	// lives on is ended here.
-	if err := out.(*os.File).SetReadDeadline(time.Now().Add(4 * time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, out.(*os.File).SetReadDeadline(time.Now().Add(4*time.Minute)))
 	if lines.Scan() || lines.Err() != nil {
 		t.Errorf("the plugin lives on: %q, %v", lines.Text(), lines.Err())
 		if pid, err := strconv.Atoi(waiting.Error); err == nil {
@@ -233,20 +214,14 @@ func TestSwappedExecutable(t *testing.T) {
 		name := filepath.Join(dir, "plugin")
 		copyFile(t, attacker, name)
 		exe, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		defer exe.Close()
 		spec := Spec{Executable: exe, Mode: BestEffort, Args: []string{"plugin", "thread"}, Dir: "/"}
 		l, err := New(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		defer l.Close()
 		copyFile(t, "/bin/false", dir+"/other")
-		if err := os.Rename(dir+"/other", name); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Rename(dir+"/other", name))
 		met := results(t, spec, as, "thread")
 		if met["thread"] != "" {
 			t.Error(met)
@@ -257,21 +232,15 @@ func TestSwappedExecutable(t *testing.T) {
 // TestExecutableInMemory: a sealed copy that no file system has is executed, too.
 func TestExecutableInMemory(t *testing.T) {
 	fd, err := unix.MemfdCreate("plugin", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	f := os.NewFile(uintptr(fd), "plugin")
 	defer f.Close()
 	text, err := os.ReadFile(attacker)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if _, err := f.Write(text); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Chmod(0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, f.Chmod(0o755))
 	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_GROW|unix.F_SEAL_SHRINK); err != nil {
 		t.Fatal(err)
 	}
@@ -285,12 +254,8 @@ func TestExecutableInMemory(t *testing.T) {
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	text, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, text, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, os.WriteFile(to, text, 0o755))
 }
 
 // TestRefusals: a spec that can't be meant is refused before anything starts, and
@@ -298,14 +263,10 @@ func copyFile(t *testing.T, from, to string) {
 func TestRefusals(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "script")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\n"), 0o755))
 	plain := filepath.Join(dir, "plain")
 	copyFile(t, attacker, plain)
-	if err := os.Chmod(plain, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Chmod(plain, 0o644))
 	for _, c := range []struct {
 		spec Spec
 		want string
@@ -341,9 +302,7 @@ func TestGivenUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	l, err := New(Spec{Path: attacker, Args: []string{"attacker", "wait"}, Mode: BestEffort})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if _, err := l.Start(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("the start gives %v", err)
 	}
@@ -355,9 +314,7 @@ func TestGivenUp(t *testing.T) {
 // TestNoMain: a launcher that doesn't launch is told from one that does.
 func TestNoMain(t *testing.T) {
 	l, err := New(Spec{Path: attacker})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	l.Cmd.Path, l.Cmd.Args = "/bin/true", []string{"true"} // a program whose main doesn't call Main
 	if _, err := l.Start(context.Background()); err == nil || !strings.Contains(err.Error(), "before it reported") {
 		t.Errorf("the start gives %v", err)
@@ -367,9 +324,7 @@ func TestNoMain(t *testing.T) {
 // TestByHand: the launcher that nobody launched says so.
 func TestByHand(t *testing.T) {
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	out, err := exec.Command(exe, launcherArg).CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(string(out), "only mcp-pif starts it") {

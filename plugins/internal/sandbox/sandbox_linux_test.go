@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"golang.org/x/sys/unix"
 )
 
@@ -119,9 +120,7 @@ type running struct {
 func start(t *testing.T, spec Spec, as user, attempts ...string) *running {
 	t.Helper()
 	r, err := tryStart(t, spec, as, attempts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return r
 }
 
@@ -190,12 +189,8 @@ func victim(t *testing.T, as user) int {
 	cmd := exec.Command(attacker, "wait")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as.credential}
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	if !bufio.NewScanner(out).Scan() {
 		t.Fatal("the victim doesn't start")
@@ -209,9 +204,7 @@ func folder(t *testing.T, as user) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, d := range []string{dir, filepath.Dir(dir)} {
-		if err := os.Chmod(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Chmod(d, 0o755))
 	}
 	give(t, as, dir)
 	return dir
@@ -221,18 +214,14 @@ func folder(t *testing.T, as user) string {
 func give(t *testing.T, as user, name string) {
 	t.Helper()
 	if as.credential != nil {
-		if err := os.Lchown(name, int(as.credential.Uid), int(as.credential.Gid)); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Lchown(name, int(as.credential.Uid), int(as.credential.Gid)))
 	}
 }
 
 // file is a file of the user's.
 func file(t *testing.T, as user, name, content string) string {
 	t.Helper()
-	if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(name, []byte(content), 0o644))
 	give(t, as, name)
 	return name
 }

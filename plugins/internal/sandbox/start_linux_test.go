@@ -5,6 +5,7 @@ package sandbox
 import (
 	"bufio"
 	"context"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"os/exec"
 	"syscall"
 	"testing"
@@ -15,18 +16,12 @@ import (
 func BenchmarkStart(b *testing.B) {
 	first := func(b *testing.B, cmd *exec.Cmd, start func() error) {
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := start(); err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, err)
+		must.NoError(b, start())
 		if !bufio.NewScanner(out).Scan() {
 			b.Fatal("it says nothing")
 		}
-		if err := cmd.Wait(); err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, cmd.Wait())
 	}
 	b.Run("plain", func(b *testing.B) {
 		for b.Loop() {
@@ -38,9 +33,7 @@ func BenchmarkStart(b *testing.B) {
 	b.Run("sandboxed", func(b *testing.B) {
 		for b.Loop() {
 			l, err := New(Spec{Path: attacker, Args: []string{"attacker", "thread"}, Mode: BestEffort})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.NoError(b, err)
 			first(b, l.Cmd, func() error { _, err := l.Start(context.Background()); return err })
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // right is a manifest that uses everything.
@@ -35,17 +36,11 @@ func right() *caps.Manifest {
 func TestManifestComesBack(t *testing.T) {
 	m := right()
 	b, err := proto.Marshal(ToManifest(m))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	sent := ToManifest(&caps.Manifest{})
-	if err := proto.Unmarshal(b, sent); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, proto.Unmarshal(b, sent))
 	back, err := FromManifest(sent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if d := cmp.Diff(m, back); d != "" {
 		t.Fatal(d)
 	}

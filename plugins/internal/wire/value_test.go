@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -313,13 +314,9 @@ func TestValueToleratesWhatIsHarmless(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b, err := proto.Marshal(c.m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			v, err := DecodeValue(append(b, c.more...))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			if show(v) != c.want {
 				t.Fatalf("%s, want %s", show(v), c.want)
 			}
@@ -337,9 +334,7 @@ func FuzzValue(f *testing.F) {
 		code(f, `{"lam":"x","body":{"var":"x"}}`),
 	} {
 		b, err := EncodeValue(v, plenty)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.NoError(f, err)
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -359,9 +354,7 @@ func FuzzValue(f *testing.F) {
 			t.Fatalf("it doesn't cross again: %v", err)
 		}
 		back, err := DecodeValue(again)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if show(back) != show(v) {
 			t.Fatalf("%s came back as %s", show(v), show(back))
 		}
@@ -380,9 +373,7 @@ func BenchmarkEncode(b *testing.B) {
 
 func BenchmarkDecode(b *testing.B) {
 	encoded, err := EncodeValue(sample(), plenty)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, err)
 	b.SetBytes(int64(len(encoded)))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -406,9 +397,7 @@ func TestPrivileges(t *testing.T) {
 	m := right()
 	m.Privileges = []string{"network", "processes", "files:/etc/ssl/certs", "state"}
 	back, err := FromManifest(ToManifest(m))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if strings.Join(back.Privileges, " ") != "network processes files:/etc/ssl/certs state" || !SameManifest(m, back) {
 		t.Errorf("%v", back.Privileges)
 	}

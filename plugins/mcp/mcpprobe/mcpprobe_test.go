@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
@@ -50,9 +51,7 @@ func TestMain(m *testing.M) {
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	mode := host.Off
 	if host.System().Holds() {
 		mode = host.Require
@@ -66,12 +65,8 @@ func TestProbe(t *testing.T) {
 			dir := t.TempDir()
 			file := filepath.Join(dir, "script")
 			script, err := json.Marshal(mcptest.Script{Era: c.era, Log: filepath.Join(dir, "log"), List: "pages=5", Noise: "server listens"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, script, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
+			must.NoError(t, os.WriteFile(file, script, 0o600))
 			log := &strings.Builder{}
 			o := Options{
 				Settings: mcp.Settings{Name: "looked_at", Server: &mcplock.Server{}}, Path: exe, Args: []string{"plugin"}, Sandbox: mode,
@@ -89,9 +84,7 @@ func TestProbe(t *testing.T) {
 				}
 			}
 			p, err := New(o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			defer func() {
 				if err := p.Close(); err != nil {
 					t.Error(err)

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/fetch"
 	"github.com/mcp-pif/mcp-pif/plugins/fs"
@@ -41,9 +42,7 @@ func TestMain(m *testing.M) {
 func program(t *testing.T, role string) host.Source {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return host.Source{Path: exe, Args: []string{role}}
 }
 
@@ -54,9 +53,7 @@ func run(t *testing.T, o Options) *Report {
 		o.Grace = o.Patience
 	}
 	r, err := Run(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return r
 }
 
@@ -278,9 +275,7 @@ func TestReportIsPlain(t *testing.T) {
 func TestFixturesAreRead(t *testing.T) {
 	f, err := ParseFixtures([]byte(`{"scope":"rome/**","inside":["rome/a"],"outside":["oslo"],"options":{"o":"v"},"files":{"a":"b"},
 		"calls":[{"operation":"toy.say","arguments":{"n":12345678901234567890,"d":1.50,"l":[true,null]},"slow":true}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if f.Scope != "rome/**" || f.Inside[0] != "rome/a" || f.Outside[0] != "oslo" || f.Options["o"] != "v" || f.Files["a"] != "b" {
 		t.Errorf("%+v", f)
 	}

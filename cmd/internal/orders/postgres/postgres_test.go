@@ -20,15 +20,14 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/orders/postgres"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/orders/postgres/pgtest"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // open opens the order of a URL.
 func open(t *testing.T, url string) order.Order {
 	t.Helper()
 	o, err := postgres.Open(t.Context(), url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return o
 }
 
@@ -83,9 +82,7 @@ func (l *load) check(t *testing.T, another order.Order) {
 	var views [][]ordertest.Place
 	for _, o := range append(l.nodes, another) {
 		seen, err := ordertest.Until(t.Context(), o, 1, mark)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if views = append(views, seen); ordertest.Equal(views[0], seen) != "" {
 			t.Fatalf("node %d differs: %s", len(views)-1, ordertest.Equal(views[0], seen))
 		}
@@ -178,9 +175,7 @@ func TestLoss(t *testing.T) {
 	o := open(t, s.URL())
 	defer o.Close()
 	for n := range 10 {
-		if err := o.Propose(t.Context(), fmt.Append(nil, n)); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, o.Propose(t.Context(), fmt.Append(nil, n)))
 	}
 	follow := func(from uint64) error {
 		return o.Follow(t.Context(), from, func(place uint64, p []byte) error {
@@ -225,9 +220,7 @@ func TestUnsafeServer(t *testing.T) {
 	s := pgtest.Start(t, "synchronous_commit=off")
 	o := open(t, s.URL())
 	defer o.Close()
-	if err := o.Propose(t.Context(), []byte("x")); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, o.Propose(t.Context(), []byte("x")))
 	// What is acknowledged is in the log on disk at once, whatever the server's default is.
 	s.Kill()
 	s.Start()

@@ -22,15 +22,14 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal/order/ordertest"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/orders/remote"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // serve serves an order until the test ends.
 func serve(t *testing.T, address string, o order.Order, config *tls.Config) string {
 	t.Helper()
 	l, err := remote.Listen(address, config != nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- remote.Serve(ctx, l, o, config) }()
@@ -49,9 +48,7 @@ func serve(t *testing.T, address string, o order.Order, config *tls.Config) stri
 func open(t *testing.T, config *tls.Config, addresses ...string) order.Order {
 	t.Helper()
 	o, err := remote.Open(addresses, config, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return o
 }
 
@@ -59,9 +56,7 @@ func open(t *testing.T, config *tls.Config, addresses ...string) order.Order {
 func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "o")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
 }
@@ -106,22 +101,16 @@ func TestConformance(t *testing.T) {
 func authority(t *testing.T) *tls.Config {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "node"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	certificate, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	pool := x509.NewCertPool()
 	pool.AddCert(certificate)
 	return &tls.Config{
@@ -176,17 +165,13 @@ func TestFailover(t *testing.T) {
 		seen <- string(p)
 		return nil
 	})
-	if err := other.Propose(t.Context(), []byte("before")); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, other.Propose(t.Context(), []byte("before")))
 	if p := wait.For(t, seen, "the first process shows a proposal"); p != "before" {
 		t.Fatal(p)
 	}
 	first.is.Store(true)
 	serve(t, later, m.Open(), nil)
-	if err := other.Propose(t.Context(), []byte("after")); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, other.Propose(t.Context(), []byte("after")))
 	if p := wait.For(t, seen, "the other process shows the next"); p != "after" {
 		t.Fatal(p)
 	}
@@ -220,9 +205,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer l.Close()
 	if err := remote.Serve(t.Context(), l, m.Open(), &tls.Config{}); err == nil {
 		t.Error("TLS without clients' certificates is served")
@@ -233,9 +216,7 @@ func TestRefused(t *testing.T) {
 	if _, err := remote.Listen(path, false); err == nil {
 		t.Error("a socket that is in use is taken over")
 	}
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Chmod(dir, 0o755))
 	for _, address := range []string{path, "0.0.0.0:0", "localhost:0"} {
 		if _, err := remote.Listen(address, false); err == nil {
 			t.Errorf("%s: no error", address)
