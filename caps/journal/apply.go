@@ -242,7 +242,7 @@ func (a *round) proposal(p *proposal) error {
 // piece keeps a piece of a content, and gives all of it where it is the last.
 func (a *round) piece(p *proposal) (content []byte, err error) {
 	if p.piece < p.pieces-1 {
-		_, err := a.conn.ExecContext(bg, `INSERT INTO pieces VALUES(?,?,?)`, p.boot[:], int64(p.piece), p.content)
+		_, err := a.conn.ExecContext(bg, `INSERT OR IGNORE INTO pieces VALUES(?,?,?)`, p.boot[:], int64(p.piece), p.content)
 		return nil, err
 	}
 	content = []byte{}

@@ -132,23 +132,42 @@ func (s *Store) toCluster(conn *sql.Conn) error {
 	})
 }
 
-// Leave takes the file of a store out of its cluster, if it is in one. Nobody may use it
-// meanwhile.
-func Leave(path string) error {
-	s, err := Open(path, Options{leaves: true})
+// CatchUp has the file of a store have all that is in its cluster's order, if it is in one.
+func CatchUp(ctx context.Context, path string, o Options) error {
+	s, err := Open(path, Options{ReadOnly: true})
 	if err != nil {
 		return err
+	}
+	var format int
+	if err = s.readers.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&format); err == nil && format == clusterFormat {
+		err = s.readers.QueryRowContext(ctx, `SELECT CAST(value AS TEXT) FROM cluster WHERE name = 'profile'`).Scan(&o.Profile)
+	}
+	if err := errors.Join(err, s.Close()); err != nil || format != clusterFormat {
+		return err
+	}
+	if s, err = Open(path, o); err != nil {
+		return err
+	}
+	return errors.Join(s.Barrier(ctx), s.Close())
+}
+
+// Leave takes the file of a store out of its cluster, and reports whether it was in one.
+// Nobody may use it meanwhile.
+func Leave(path string) (was bool, err error) {
+	s, err := Open(path, Options{leaves: true})
+	if err != nil {
+		return false, err
 	}
 	err = s.writer.use(bg, func(conn *sql.Conn) error {
 		return transaction(conn, func() error {
 			format, err := s.recognize(conn)
-			if err != nil || format != clusterFormat {
+			if was = format == clusterFormat; err != nil || !was {
 				return err
 			}
 			return outOfCluster(conn)
 		})
 	})
-	return errors.Join(err, s.Close())
+	return was, errors.Join(err, s.Close())
 }
 
 // outOfCluster takes a file out of its cluster.

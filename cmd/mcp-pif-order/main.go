@@ -28,6 +28,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/orders/remote"
 )
 
@@ -163,7 +164,7 @@ func claim(dir, name string) error {
 	path := filepath.Join(dir, "name")
 	was, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return os.WriteFile(path, []byte(name), 0o600)
+		return statefile.Replace(path, []byte(name), 0o600)
 	}
 	if err == nil && string(was) != name {
 		return fmt.Errorf("the folder belongs to %q, and can't be %q's", was, name)

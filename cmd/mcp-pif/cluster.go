@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -238,15 +240,18 @@ func joinCluster(cmd *cobra.Command, target, name string, first bool) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, at.Close()) }()
-	nodes, err := node.Nodes(ctx, at, name)
+	nodes, begun, err := node.Nodes(ctx, at, name, first)
 	if err != nil {
 		return err
 	}
+	delete(begun, name)
 	switch _, used := nodes[name]; {
 	case first && len(nodes) > 0:
 		return fmt.Errorf("a cluster is at %s already: join it", printedOrder(target))
 	case !first && len(nodes) == 0:
 		return fmt.Errorf("no cluster is at %s yet: 'mcp-pif cluster init' on the first machine and its first start make one", printedOrder(target))
+	case first && len(begun) > 0:
+		return fmt.Errorf("the cluster at %s is that of the node %s, which hasn't started yet: start it, then join", printedOrder(target), slices.Sorted(maps.Keys(begun))[0])
 	case used:
 		return fmt.Errorf("the name %q was used in this cluster: a name is used once", name)
 	}
@@ -330,18 +335,49 @@ func printStatus(cmd *cobra.Command, st *node.Status) {
 }
 
 func newClusterLeave() *cobra.Command {
-	return &cobra.Command{
+	offline := false
+	cmd := &cobra.Command{
 		Use:   "leave",
 		Short: "Take this machine out of its cluster: its files are a single server's again",
-		Long:  "Take this machine and the files of its profiles out of the cluster. They keep all they\nhave. No server may use them meanwhile; the name can't be used in the cluster again.",
+		Long:  "Take this machine and the files of its profiles out of the cluster, with all that it\ndecided until now. No server may use them meanwhile; the name can't be used in the\ncluster again.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cli.Failed(leaveCluster(cmd))
+			return cli.Failed(leaveCluster(cmd, offline))
 		},
 	}
+	cmd.Flags().BoolVar(&offline, "offline", false, "leave with what is on this machine, where the order can't be read")
+	return cmd
 }
 
-func leaveCluster(cmd *cobra.Command) error {
+// readOrder has the files of this machine have all that its cluster decided until now.
+func readOrder(cmd *cobra.Command, dir string, config statefile.Cluster, folders []string) (err error) {
+	ctx, cancel := context.WithTimeout(cli.Context(cmd), 30*time.Second)
+	defer cancel()
+	at, err := openOrder(ctx, config.Order, app.Warnings(cmd))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, at.Close()) }()
+	n, err := node.Open(ctx, node.Options{Order: at, Name: config.Node, Dir: dir, Log: app.Warnings(cmd), Config: config})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, n.Close()) }()
+	o := journal.Options{}
+	n.Join(&o, "")
+	for _, folder := range folders {
+		path, err := app.FolderPath(folder)
+		if err == nil {
+			err = journal.CatchUp(ctx, path, o)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func leaveCluster(cmd *cobra.Command, offline bool) error {
 	dir, err := app.StateDir()
 	if err != nil {
 		return err
@@ -357,14 +393,29 @@ func leaveCluster(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	_, begun := os.Stat(filepath.Join(dir, "cluster"))
+	knows := begun == nil && config.Order != "" && config.Order != devOrder
+	if knows && !offline {
+		if err := readOrder(cmd, dir, config, folders); err != nil {
+			return fmt.Errorf("what the cluster decided can't be read, so this machine may lack revocations (--offline leaves all the same): %w", err)
+		}
+	}
+	left := 0
 	for _, folder := range folders {
 		path, err := app.FolderPath(folder)
+		was := false
 		if err == nil {
-			err = journal.Leave(path)
+			was, err = journal.Leave(path)
 		}
 		if err != nil {
 			return err
 		}
+		if was {
+			left++
+		}
+	}
+	if left == 0 && begun != nil && config.Order == "" {
+		return errors.New("this machine is in no cluster")
 	}
 	if err := os.RemoveAll(filepath.Join(dir, "cluster")); err != nil {
 		return err
@@ -372,7 +423,9 @@ func leaveCluster(cmd *cobra.Command) error {
 	if err := os.RemoveAll(filepath.Join(dir, statefile.ClusterFile)); err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "out of the cluster: %s\n", cli.Count(len(folders), "profile", "profiles"))
-	fmt.Fprintln(cmd.OutOrStdout(), "What the cluster decided after this node's end isn't here: compare 'mcp-pif caps revoked' with another node's before you start a server.")
+	fmt.Fprintf(cmd.OutOrStdout(), "out of the cluster: %s\n", cli.Count(left, "profile", "profiles"))
+	if begun == nil && config.Order != devOrder && (offline || !knows) {
+		fmt.Fprintln(cmd.OutOrStdout(), "What the cluster decided after this node's end isn't here: compare 'mcp-pif caps revoked' with another node's before you start a server.")
+	}
 	return nil
 }

@@ -97,6 +97,9 @@ func TestCluster(t *testing.T) {
 	for i, state := range machines {
 		verb := []string{"init", "join", "join"}[i]
 		says(t, state, [2]string{fmt.Sprintf("cluster %s --name n%d %s", verb, i, url), fmt.Sprintf("this machine is the node n%d", i)})
+		if i == 0 {
+			says(t, t.TempDir(), [2]string{"cluster init --name n8 " + url, "that of the node n0, which hasn't started yet"})
+		}
 		nodes[i] = startWeb(t, state, "--cluster")
 	}
 	says(t, t.TempDir(), [2]string{"cluster init --name n9 " + url, "join it"}, [2]string{"cluster join --name n1 " + url, "a name is used once"})
@@ -141,9 +144,15 @@ func TestCluster(t *testing.T) {
 		t.Errorf("it came back without what was made meanwhile: %v", names)
 	}
 	says(t, machines[2], [2]string{"cluster status", "n0"})
-	for _, s := range nodes {
-		s.stop()
-	}
+	nodes[2].stop()
+	clients[0].makes("last", "1")
+	says(t, machines[0], [2]string{"caps revoke kv:last", "revoked kv:last"})
+	nodes[0].stop()
+	nodes[1].stop()
+	// What was decided while a machine was away it has when it leaves.
+	says(t, machines[2], [2]string{"cluster leave", "out of the cluster: 1 profile"}, [2]string{"caps revoked", "kv:last"},
+		[2]string{"tools show last --profile http", "last"}, [2]string{"cluster leave", "in no cluster"})
+	machines = machines[:2]
 	// The one that ended last has what the others recorded when they ended, and more.
 	var chains [][]journal.Event
 	for _, state := range machines {

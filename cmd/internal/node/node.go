@@ -432,7 +432,7 @@ func (n *Node) Status() Status {
 		st.Profiles = append(st.Profiles, Profile{c.Profile, c.Place, c.Seq, c.Hash})
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Peers)) {
-		if p := c.Peers[name]; name != n.o.Name && !strings.HasSuffix(name, "/joins") {
+		if p := c.Peers[name]; name != n.o.Name && !strings.Contains(name, "/") {
 			st.Nodes = append(st.Nodes, Peer{name, time.Since(p.Seen).Milliseconds(), p.Place, p.Differs})
 		}
 	}
@@ -492,7 +492,7 @@ func (n *Node) Alive(name string) bool {
 func (n *Node) Lost() (lost int) {
 	c, _ := n.store.Cluster()
 	for name := range c.Peers {
-		if !n.Alive(name) && !strings.HasSuffix(name, "/joins") {
+		if !n.Alive(name) && !strings.Contains(name, "/") {
 			lost++
 		}
 	}
@@ -516,25 +516,37 @@ func (n *Node) Close() error {
 	return err
 }
 
+// What those call themselves who only look, before they are nodes.
+const (
+	joins = "/joins"
+	inits = "/inits" // it is to be the first
+)
+
 // Nodes returns the names that nodes of a cluster have had, as an order shows them, to one
-// that isn't one yet.
-func Nodes(ctx context.Context, o order.Order, name string) (_ map[string]bool, err error) {
+// that isn't one yet; and of those that are to be the first, which is said of this one with
+// first.
+func Nodes(ctx context.Context, o order.Order, name string, first bool) (names, begun map[string]bool, err error) {
+	if name += joins; first {
+		name = strings.TrimSuffix(name, joins) + inits
+	}
 	dir, err := os.MkdirTemp("", "pif-join-")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	s, err := journal.Open(filepath.Join(dir, "authority.db"), journal.Options{Order: o, Profile: authority, Node: name + "/joins"})
+	s, err := journal.Open(filepath.Join(dir, "authority.db"), journal.Options{Order: o, Profile: authority, Node: name})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	err = s.Barrier(ctx)
 	c, _ := s.Cluster()
-	names := map[string]bool{}
+	names, begun = map[string]bool{}, map[string]bool{}
 	for peer := range c.Peers {
-		if peer, joins := strings.CutSuffix(peer, "/joins"); !joins {
+		if first, ok := strings.CutSuffix(peer, inits); ok {
+			begun[first] = true
+		} else if !strings.Contains(peer, "/") {
 			names[peer] = true
 		}
 	}
-	return names, errors.Join(err, s.Close())
+	return names, begun, errors.Join(err, s.Close())
 }

@@ -170,7 +170,7 @@ func TestRestart(t *testing.T) {
 	if list, err := b.revocations().Load(); err != nil || len(list) != 1 {
 		t.Errorf("%v, %v", list, err)
 	}
-	names, err := node.Nodes(within(t, time.Minute), m.Open(), "c")
+	names, _, err := node.Nodes(within(t, time.Minute), m.Open(), "c", false)
 	if err != nil || len(names) != 2 || !names["a"] || !names["b"] {
 		t.Errorf("%v, %v", names, err)
 	}
