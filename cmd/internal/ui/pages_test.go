@@ -225,7 +225,7 @@ func TestWeek(t *testing.T) {
 			t.Errorf("it doesn't show %q: %s", words, text)
 		}
 	}
-	if strings.Contains(text, "Nothing waits") {
+	if strings.Contains(text, "Nothing waits") || !strings.Contains(text, `<b class="badge">1</b>`) {
 		t.Error("it says that nothing waits")
 	}
 	_, id, _ := strings.Cut(text, "mcp-pif approve p_")

@@ -189,6 +189,9 @@ func (r *ran) State() string {
 func (r *ran) Gave() string {
 	switch {
 	case !r.Ended:
+		if r.Stage == "planned" {
+			return "its plan isn't done yet"
+		}
 		return cmp.Or(r.Stage, "no end on record")
 	case r.Failure != nil:
 		return r.Failure.Kind + ": " + r.Failure.Message

@@ -311,7 +311,7 @@ type frame struct {
 	Here     string // the path below the profile
 	Act      bool
 	Version  string
-	Waiting  int // questions
+	Waiting  int // questions and plans
 	Token    string
 }
 
@@ -329,6 +329,10 @@ func (q *request) render(v view) ([]byte, error) {
 	}
 	if questions, _, err := q.page.o.Questions.All(); err == nil {
 		f.Waiting = len(questions)
+	}
+	if q.store != nil {
+		plans, _ := run.WaitingPlans(q.store.Journal, time.Now())
+		f.Waiting += len(plans)
 	}
 	var b bytes.Buffer
 	if err := templates()[v.Template].ExecuteTemplate(&b, "layout.html", &f); err != nil {

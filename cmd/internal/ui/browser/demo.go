@@ -154,7 +154,7 @@ func (w *world) populate() error {
 	if err := w.run("mcp", "add", "shop", "--yes", "--accept", "--sandbox=best-effort", "--", w.binary, "__tour_shop"); err != nil {
 		return err
 	}
-	s, err := w.serve("claude-code", "--sandbox=best-effort", "--cap", "fs:./notes", "--cap", "kv:notes/**", "--cap", "clock:utc", "--cap", "shop,ro", "--cap", "fs.read:./archive",
+	s, err := w.serve("claude-code", "--sandbox=best-effort", "--cap", "fs:./notes", "--cap", "kv:notes/**", "--cap", "kv:attic/**", "--confirm", "kv:attic/**", "--cap", "clock:utc", "--cap", "shop,ro", "--cap", "fs.read:./archive",
 		"--cap", "fetch.get:https://api.example.com/v1/**", "--ask", "fs:./outbox", "--deny", "fs:./notes/private",
 		"--label", "archive=fs.read:./archive", "--no-flow", "archive>fetch")
 	if err != nil {
@@ -214,6 +214,10 @@ func (w *world) populate() error {
 			return s.call(false, "digest", object{"input": []string{"tuesday"}})
 		},
 		func() error { return s.call(true, "send", object{"to": "ann", "text": "It works."}) },
+		func() error {
+			return evolve("store_away", "days => map(d => !kv.put({key: \"attic/\" ++ d, value: @read_note(d)}), days)", "Keeps the notes of some days for good.", object{"capabilities": []string{"call:read_note", "kv.put:attic/**"}})
+		},
+		func() error { return s.call(false, "store_away", object{"input": []string{"monday", "tuesday"}}) },
 		func() error { return s.call(true, "square", object{"input": "many"}) },
 		func() error { return s.call(false, "run", object{"tool": "square", "input": 15}) },
 		func() error { return s.call(true, "run", object{"code": "n => n / 0", "input": 1}) },

@@ -59,7 +59,7 @@ func screens(run, denied string) []screen {
 		{name: "flame", path: p + "flame?id=" + run},
 		{name: "authority", path: p + "authority"},
 		{name: "reach", path: p + "authority?tool=digest"},
-		{name: "flow", path: p + "flow"},
+		{name: "flow", path: p + "flow?week=1"},
 		{name: "questions", path: p + "questions"},
 		{name: "servers", path: p + "servers?name=shop"},
 		{name: "journal", path: p + "events"},
