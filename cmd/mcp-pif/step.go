@@ -222,7 +222,7 @@ func (s *stepper) do(words []string) error {
 			return err
 		}
 		return printLines(s.out, sum, mostLines)
-	case "q", "quit":
+	case "q", "quit", "exit":
 		return io.EOF
 	}
 	if word := strings.Join(words, " "); word != "help" && word != "?" {

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -207,9 +208,31 @@ var colored = map[string]bool{"STATE": true, "RESULT": true, "EFFECTS": true}
 // bold, states have colours unless NO_COLOR is set, and what is too long is wrapped
 // within its column.
 func PrintTable(out io.Writer, headers []string, rows [][]string) {
+	widths := make([]int, len(headers))
+	for i, header := range headers {
+		widths[i] = ansi.StringWidth(header) + 2
+	}
 	for _, row := range rows {
 		for i := range row {
 			row[i] = Printable(row[i])
+			widths[i] = max(widths[i], ansi.StringWidth(row[i])+2)
+		}
+	}
+	// What is too wide is taken from the widest columns, as far as they stay readable.
+	width, over := TerminalWidth(out), -2
+	for _, w := range widths {
+		over += w
+	}
+	for over -= width; width > 0 && over > 0; over-- {
+		widest := slices.Index(widths, slices.Max(widths))
+		if widths[widest] <= 14 {
+			break
+		}
+		widths[widest]--
+	}
+	for _, row := range rows {
+		for i := range row {
+			row[i] = ansi.Wrap(row[i], widths[i]-2, "")
 		}
 	}
 	t := table.New().Headers(headers...).Rows(rows...).
@@ -228,7 +251,7 @@ func PrintTable(out io.Writer, headers []string, rows [][]string) {
 			return style
 		})
 	text := t.String()
-	if width := TerminalWidth(out); width > 0 && lipgloss.Width(text) > width {
+	if width > 0 && lipgloss.Width(text) > width {
 		text = t.Width(width).String()
 	}
 	PrintStyled(out, text)
