@@ -236,7 +236,7 @@ func (g *guide) lay() error {
 // elicit is the form that the client shows when the server asks a person.
 func (g *guide) elicit(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 	for line := range strings.SplitSeq(r.Params.Message, "\n") {
-		if line != "" && !strings.HasPrefix(line, "  asked") && !strings.HasPrefix(line, "  question") {
+		if line != "" && !strings.HasPrefix(line, "  asked") && !strings.HasPrefix(line, "  question") && !strings.HasPrefix(line, "      ") {
 			g.say("  %s %s", g.paint("┃", cli.Cyan), cli.FirstLine(line, g.width))
 		}
 		if strings.HasPrefix(line, "  fs.") { // what it would get
