@@ -100,6 +100,9 @@ const Semantics = 7
 // 128 MiB where it isn't called.
 func SetPool(bytes int64) { eval.SetPool(bytes) }
 
+// Lend is [eval.Lend].
+func Lend(s *Stake, bytes int64) bool { return eval.Lend(s, bytes) }
+
 // Program is code that was read and compiled: immutable, shared between
 // goroutines.
 type Program struct {

@@ -25,6 +25,8 @@ type Evaluation struct {
 	// Shadows is where the inputs come from besides the session; nil: from nowhere that has a name.
 	Shadows []*labelled.Shadow
 	Budgets core.Budgets
+	// Share is what of the pool following it counts for; nil: for none.
+	Share *core.Share
 }
 
 // A follower evaluates what the run evaluates once more, with labels, as far as the run has got: the answers
@@ -66,6 +68,28 @@ type thread struct {
 	err    error
 	cancel context.CancelFunc
 	parks  bool // it has one of the places of those that wait
+}
+
+// resume has it go on, unless it ended meanwhile.
+func (t *thread) resume() {
+	select {
+	case t.goOn <- struct{}{}:
+	case <-t.done:
+	}
+}
+
+// errGaveWay is why a follower ended that others needed the memory of.
+var errGaveWay = errors.New("others needed its memory")
+
+// lender has what is allocated count as the run's of the server's pool; end is called where others need it more.
+func (e *Evaluation) lender(end context.CancelCauseFunc) func(int64) bool {
+	if e.Share == nil {
+		return nil
+	}
+	stake := &core.Stake{
+		Share: e.Share, Most: e.Budgets.Memory, GiveWay: func(bool) { end(errGaveWay) }, Wait: func(<-chan struct{}) bool { return false },
+	}
+	return func(bytes int64) bool { return core.Lend(stake, bytes) }
 }
 
 // The followers of this process: how many may wait for more of their runs.
@@ -155,7 +179,7 @@ func (r *Run) follow(ctx context.Context, f *follower) ([]labelled.Request, erro
 	if f.thread == nil {
 		r.startThread(f)
 	} else {
-		f.thread.goOn <- struct{}{}
+		f.thread.resume()
 	}
 	t := f.thread
 	var asked []labelled.Request
@@ -178,8 +202,8 @@ func (r *Run) follow(ctx context.Context, f *follower) ([]labelled.Request, erro
 
 // startThread begins to follow, from the beginning of the evaluation.
 func (r *Run) startThread(f *follower) {
-	ctx, cancel := context.WithCancel(context.Background())
-	t := &thread{asks: make(chan []labelled.Request), goOn: make(chan struct{}), done: make(chan struct{}), cancel: cancel}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	t := &thread{asks: make(chan []labelled.Request), goOn: make(chan struct{}), done: make(chan struct{}), cancel: func() { cancel(context.Canceled) }}
 	select {
 	case parked <- struct{}{}:
 		t.parks = true
@@ -190,7 +214,7 @@ func (r *Run) startThread(f *follower) {
 	twin := &Run{b: r.b, id: r.id, tools: r.tools, aside: true, effects: f.before, decided: f.calls}
 	e := f.evaluation
 	config := labelled.Config{
-		Bounds: labelled.Bounds{Steps: r.flows.policy.Steps},
+		Bounds: labelled.Bounds{Steps: r.flows.policy.Steps}, Lend: e.lender(cancel),
 		Tools:  twin.Tools(e.Tool), Code: labelled.Label(f.code),
 		MadeUnder: func(tool value.Tool) labelled.Label {
 			under := f.code
@@ -213,12 +237,12 @@ func (r *Run) startThread(f *follower) {
 			select {
 			case t.asks <- asked:
 			case <-ctx.Done():
-				return nil, ctx.Err()
+				return nil, context.Cause(ctx)
 			}
 			select {
 			case <-t.goOn:
 			case <-ctx.Done():
-				return nil, ctx.Err()
+				return nil, context.Cause(ctx)
 			}
 		}
 		was := f.rounds[next]
@@ -305,7 +329,7 @@ func (r *Run) Shown(ctx context.Context) (l, ended flow.Label) {
 	if f.thread == nil {
 		r.startThread(&f.follower)
 	} else {
-		f.thread.goOn <- struct{}{}
+		f.thread.resume()
 	}
 	t := f.thread
 	defer f.end()

@@ -146,7 +146,9 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 	g := &planning{plan: p, sum: sha256.New(), origins: []string{"input"}, was: was}
 	r.planning = g
 	r.Evaluates(e)
-	config := labelled.Config{Tools: r.Tools(e.Tool)}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	config := labelled.Config{Tools: r.Tools(e.Tool), Lend: e.lender(cancel)}
 	config.Handler = func(ctx context.Context, round []labelled.Request) ([]labelled.Answer, error) {
 		return r.planRound(ctx, until, round)
 	}

@@ -37,6 +37,9 @@ const (
 // Draw has a run draw on the pool for somebody. It is called before the first Run.
 func (m *Machine) Draw(s *Stake) { m.stake = s }
 
+// Lend counts bytes more of a run that aren't a machine's, or fewer; false: there is no room for them.
+func Lend(s *Stake, bytes int64) bool { return pool.lend(s, bytes) }
+
 // admit makes room for bytes more of a run, and counts them; false: there is none. The caller
 // holds the lock, which is let go while others give way.
 func (p *slabPool) admit(s *Stake, bytes int64) bool {

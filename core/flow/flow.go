@@ -56,6 +56,9 @@ type Config struct {
 	// does elsewhere. Memory bounds what is allocated in all; see [Exceeded].
 	Budgets naive.Budgets
 	Bounds  Bounds
+	// Lend is asked for so many bytes more of memory that is shared with others, and gets them back at the end, as a
+	// number below 0; false: there are none. nil: nobody is asked.
+	Lend func(bytes int64) bool
 	// Tools is what the code looks tools up in; nil: there are none.
 	Tools value.Tools
 	// Code is the label of all that the code says, MadeUnder that of the code of tools
@@ -166,6 +169,9 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 		r.Inputs = []Input{{}}
 	}
 	defer func() {
+		if r.lent > 0 {
+			r.Lend(-r.lent)
+		}
 		switch p := recover().(type) {
 		case nil:
 		case stop:
@@ -194,6 +200,7 @@ type run struct {
 	context   context.Context
 	steps     uint64 // used
 	allocated int64
+	lent      int64 // of what was allocated
 	nested    int // evaluations on Go stacks, of all branches
 	// expanded is what the uses of the prelude's rows mean.
 	expanded map[*term.Prim]term.Term
@@ -424,6 +431,8 @@ const (
 	branchBytes  = 1 << 12
 	// A nested evaluation takes so much of a stack, about.
 	frameBytes = 1600
+	// So much is asked for at a time.
+	lendBytes = 1 << 20
 	// No stack of Go's may be larger than a gigabyte.
 	maxNested = 400_000
 )
@@ -434,6 +443,12 @@ func (r *run) alloc(n int64) {
 		panic(stop{&Exceeded{"memory", r.Budgets.Memory}})
 	}
 	r.allocated += n
+	if need := r.allocated + int64(r.nested)*frameBytes - r.lent; need > 0 && r.Lend != nil {
+		if need = max(need, lendBytes); !r.Lend(need) {
+			panic(stop{&Exceeded{"the memory that others left", r.lent}})
+		}
+		r.lent += need
+	}
 }
 
 // enter gives the depth inside a pending application, fold body or eval.

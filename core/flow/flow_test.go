@@ -145,6 +145,7 @@ func TestHoles(t *testing.T) {
 
 func TestBounds(t *testing.T) {
 	deep := `{"lam":"n","body":{"app":{"func":{"self":true},"arg":{"var":"n"}}}}`
+	lent := int64(0)
 	nested := strings.Repeat(`{"not":`, 2000) + `{"app":{"func":{"self":true},"arg":{"var":"n"}}}` + strings.Repeat("}", 2000)
 	for _, c := range []struct {
 		code, what string
@@ -154,6 +155,15 @@ func TestBounds(t *testing.T) {
 		{`{"lam":"n","body":{"add":[1,{"app":{"func":{"self":true},"arg":{"var":"n"}}}]}}`, "depth", func(c *flow.Config) { c.Budgets.Memory = 1 << 30 }},
 		{`{"lam":"n","body":{"add":[1,{"app":{"func":{"self":true},"arg":{"var":"n"}}}]}}`, "memory", func(c *flow.Config) { c.Budgets.Memory = 1 << 20 }},
 		{`{"lam":"n","body":` + nested + `}`, "memory", func(c *flow.Config) {}},
+		{`{"lam":"n","body":{"length":[{"range":[0,50000]}]}}`, "the memory that others left", func(c *flow.Config) {
+			c.Lend = func(bytes int64) bool {
+				if bytes > 0 && lent+bytes > 2<<20 {
+					return false
+				}
+				lent += bytes
+				return true
+			}
+		}},
 		{`{"lam":"n","body":{"fold":[{"lam":"p","body":{"cons":[1,{"fst":{"var":"p"}}]}},[],{"range":[0,100000]}]}}`, "memory", func(c *flow.Config) { c.Budgets.Memory = 4 << 20 }},
 		{`{"lam":"n","body":{"repeat_text":["abc",10000000]}}`, "memory", func(c *flow.Config) { c.Budgets.Memory = 4 << 20 }},
 	} {
@@ -165,6 +175,9 @@ func TestBounds(t *testing.T) {
 		var e *flow.Exceeded
 		if !errors.As(err, &e) || e.What != c.what {
 			t.Errorf("%.60s: %v, want %s", c.code, err, c.what)
+		}
+		if lent != 0 {
+			t.Errorf("%d bytes weren't given back", lent)
 		}
 	}
 }

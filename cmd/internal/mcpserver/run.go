@@ -359,7 +359,7 @@ func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 	}
 	for {
 		j.program, j.input, j.tool, j.tools = program, in, t.tool, acts.Tools(t.tool)
-		acts.Evaluates(run.Evaluation{Tool: j.tool, Program: program, Input: in, More: len(t.more), Shadows: t.shadows(), Budgets: j.budgets})
+		acts.Evaluates(run.Evaluation{Tool: j.tool, Program: program, Input: in, More: len(t.more), Shadows: t.shadows(), Budgets: j.budgets, Share: &s.share})
 		t.sealed = nil // of the first step
 		s.trace(&j)
 		if s.walked != nil {
