@@ -215,7 +215,7 @@ func (r *Run) startThread(f *follower) {
 	e := f.evaluation
 	config := labelled.Config{
 		Bounds: labelled.Bounds{Steps: r.flows.policy.Steps}, Lend: e.lender(cancel),
-		Tools:  twin.Tools(e.Tool), Code: labelled.Label(f.code),
+		Tools: twin.Tools(e.Tool), Code: labelled.Label(f.code),
 		MadeUnder: func(tool value.Tool) labelled.Label {
 			under := f.code
 			if v, ok := tool.Tools.(*view); ok && v.tool != nil {

@@ -201,7 +201,7 @@ type run struct {
 	steps     uint64 // used
 	allocated int64
 	lent      int64 // of what was allocated
-	nested    int // evaluations on Go stacks, of all branches
+	nested    int   // evaluations on Go stacks, of all branches
 	// expanded is what the uses of the prelude's rows mean.
 	expanded map[*term.Prim]term.Term
 	uses     prim.Uses
