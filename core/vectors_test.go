@@ -45,6 +45,22 @@ func evolve(setup []vectors.Tool) (tools, *fault.Fault) {
 	return ts, nil
 }
 
+// prepare finds the program to run, a tool or a source, and reads its input.
+func (t tools) prepare(name string, src, input []byte, as core.InputAs) (p *core.Program, in core.Input, f *fault.Fault) {
+	p = t[name]
+	var err error
+	if name == "" {
+		p, err = core.CompileTool("", src)
+	}
+	if err == nil {
+		in, err = core.ParseInput(input, as)
+	}
+	if err != nil {
+		f = err.(*fault.Fault)
+	}
+	return p, in, f
+}
+
 func outcome(m *core.Machine) vectors.Outcome {
 	if m.State() == core.Failed {
 		return vectors.Failed(m.Fault(), m.Steps())
@@ -63,16 +79,9 @@ func TestVectors(t *testing.T) {
 			return vectors.Failed(f, 0)
 		}
 		name, src := v.Program()
-		p := ts[name]
-		if name == "" {
-			var err error
-			if p, err = core.CompileTool("", src); err != nil {
-				return vectors.Failed(err.(*fault.Fault), 0)
-			}
-		}
-		in, err := core.ParseInput(v.Input, core.InputAuto)
-		if err != nil {
-			return vectors.Failed(err.(*fault.Fault), 0)
+		p, in, f := ts.prepare(name, src, v.Input, core.InputAuto)
+		if f != nil {
+			return vectors.Failed(f, 0)
 		}
 		m := p.Start(in, core.Budgets{}, ts)
 		defer m.Release()
@@ -90,17 +99,10 @@ func TestCorpus(t *testing.T) {
 			return vectors.Failed(f, 0)
 		}
 		name, src := c.Program()
-		p := ts[name]
-		if name == "" {
-			var err error
-			if p, err = core.CompileTool("", src); err != nil {
-				return vectors.Failed(err.(*fault.Fault), 0)
-			}
-		}
 		as := map[string]core.InputAs{"": core.InputAuto, "auto": core.InputAuto, "term": core.InputTerm, "data": core.InputData}[c.InputAs]
-		in, err := core.ParseInput(c.Input, as)
-		if err != nil {
-			return vectors.Failed(err.(*fault.Fault), 0)
+		p, in, f := ts.prepare(name, src, c.Input, as)
+		if f != nil {
+			return vectors.Failed(f, 0)
 		}
 		m := p.Start(in, core.Budgets{Steps: c.Budgets.Steps, Memory: c.Budgets.Memory, Depth: c.Budgets.Depth}, ts)
 		defer m.Release()
@@ -194,16 +196,9 @@ func TestSelf(t *testing.T) {
 			return vectors.Failed(f, 0)
 		}
 		name, src := v.Program()
-		p := ts[name]
-		if name == "" {
-			var err error
-			if p, err = core.CompileTool("", src); err != nil {
-				return vectors.Failed(err.(*fault.Fault), 0)
-			}
-		}
-		in, err := core.ParseInput(v.Input, core.InputAuto)
-		if err != nil {
-			return vectors.Failed(err.(*fault.Fault), 0)
+		p, in, f := ts.prepare(name, src, v.Input, core.InputAuto)
+		if f != nil {
+			return vectors.Failed(f, 0)
 		}
 		m := p.Start(in, core.Budgets{}, ts)
 		defer m.Release()

@@ -66,8 +66,8 @@ func (w *writer) propose(batch []*entry) error {
 func (f *follower) put(p *proposal, x *waiting, batch []*entry) error {
 	w := f.s.writer
 	closing := w.closing.Done()
-	patience := time.NewTimer(w.o.Patience)
-	defer patience.Stop()
+	timeout := time.NewTimer(w.o.Patience)
+	defer timeout.Stop()
 	var over <-chan time.Time
 	acknowledged, seen := false, f.point().place
 	// wait waits for a channel, and reports whether the proposal is to be tried again.
@@ -82,15 +82,15 @@ func (f *follower) put(p *proposal, x *waiting, batch []*entry) error {
 				return false, w.errUnknown()
 			case <-closing:
 				closing, over = nil, time.After(lastTries)
-			case <-patience.C:
+			case <-timeout.C:
 				if at := f.point().place; acknowledged && at > seen {
 					// The order has it, and what comes before it is being applied.
 					seen = at
-					patience.Reset(w.o.Patience)
+					timeout.Reset(w.o.Patience)
 					continue
 				}
 				w.letGo(batch)
-				patience.Reset(time.Second)
+				timeout.Reset(time.Second)
 			case <-also:
 				return true, nil
 			case <-until:

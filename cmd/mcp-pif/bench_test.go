@@ -36,34 +36,15 @@ func build(b *testing.B) string {
 }
 
 // BenchmarkStartup is from starting the process to the answer to initialize.
-func BenchmarkStartup(b *testing.B) {
-	path := build(b)
-	for b.Loop() {
-		cmd := exec.Command(path, "--log-level=error", "--store=memory")
-		in, _ := cmd.StdinPipe()
-		out, _ := cmd.StdoutPipe()
-		if err := cmd.Start(); err != nil {
-			b.Fatal(err)
-		}
-		if _, err := io.WriteString(in, initialize+"\n"); err != nil {
-			b.Fatal(err)
-		}
-		buf := make([]byte, 64<<10)
-		if _, err := out.Read(buf); err != nil {
-			b.Fatal(err)
-		}
-		b.StopTimer()
-		in.Close()
-		_ = cmd.Wait()
-		b.StartTimer()
-	}
-}
+func BenchmarkStartup(b *testing.B) { benchmarkStart(b, "--store=memory") }
 
 // BenchmarkStartFull is the same with 10,000 tools in the store.
-func BenchmarkStartFull(b *testing.B) {
-	path, store := build(b), keptTools(b, 10_000)
+func BenchmarkStartFull(b *testing.B) { benchmarkStart(b, "--store="+keptTools(b, 10_000)) }
+
+func benchmarkStart(b *testing.B, store string) {
+	path := build(b)
 	for b.Loop() {
-		cmd := exec.Command(path, "--log-level=error", "--store", store)
+		cmd := exec.Command(path, "--log-level=error", store)
 		in, _ := cmd.StdinPipe()
 		out, _ := cmd.StdoutPipe()
 		if err := cmd.Start(); err != nil {

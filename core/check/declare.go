@@ -1,7 +1,6 @@
 package check
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/big"
@@ -24,24 +23,11 @@ func Narrow(r *Report, declared json.RawMessage) (*Declared, *fault.Fault) {
 	if f != nil {
 		return nil, f
 	}
-	var top struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-	}
-	if fields := fieldSchema(d.params, declared); fields != nil {
-		declared = inputSchema(fields)
-	}
-	if err := json.Unmarshal(declared, &top); err != nil {
-		return nil, undeclarable("", "it can't be read", "")
-	}
 	for i, p := range d.params {
 		if d.rules[i] == nil {
 			continue
 		}
-		t, err := typeOfSchema(top.Properties[p.Name], 0)
-		if err != nil {
-			return nil, undeclarable(p.Name, err.Error(), "a flat schema")
-		}
-		if why := Within(t, closed(p.Type)); why != "" {
+		if why := Within(d.types[i], closed(p.Type)); why != "" {
 			return nil, undeclarable(p.Name, "it lets through what the tool can't take: "+why, p.Type.String())
 		}
 	}
@@ -83,152 +69,93 @@ func closed(t *Type, bound ...string) *Type {
 	return &u
 }
 
-// typeOfSchema is the type of all that a schema lets through, or of more.
-func typeOfSchema(raw json.RawMessage, deep int) (*Type, error) {
-	if deep > schemaDepth*2 {
-		return nil, fmt.Errorf("it is nested too deep")
-	}
-	if b := bytes.TrimSpace(raw); string(b) == "true" || string(b) == "{}" {
-		return Any, nil
-	}
-	var s struct {
-		Type       json.RawMessage            `json:"type"`
-		AnyOf      []json.RawMessage          `json:"anyOf"`
-		OneOf      []json.RawMessage          `json:"oneOf"`
-		Enum       []json.RawMessage          `json:"enum"`
-		Const      json.RawMessage            `json:"const"`
-		Items      json.RawMessage            `json:"items"`
-		Properties map[string]json.RawMessage `json:"properties"`
-		Required   []string                   `json:"required"`
-		Additional json.RawMessage            `json:"additionalProperties"`
-		Ref        string                     `json:"$ref"`
-	}
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return nil, fmt.Errorf("it is no schema: %w", err)
-	}
-	if s.Ref != "" {
-		return nil, fmt.Errorf("$ref isn't understood by every client")
-	}
-	if s.Const != nil {
-		s.Enum = append(s.Enum, s.Const)
-	}
+// typeOf returns the type of all that a rule lets through, or of more.
+func (r *rule) typeOf() *Type {
 	union := &Type{}
-	for _, v := range s.Enum {
+	for _, v := range r.enum {
 		union = either(union, typeOfDatum(v))
 	}
-	for _, alternative := range append(s.AnyOf, s.OneOf...) {
-		t, err := typeOfSchema(alternative, deep+1)
-		if err != nil {
-			return nil, err
-		}
-		union = either(union, t)
+	for _, alternative := range slices.Concat(r.anyOf, r.oneOf) {
+		union = either(union, alternative.typeOf())
 	}
-	if s.Enum != nil || s.AnyOf != nil || s.OneOf != nil {
-		return union, nil
+	switch {
+	case r.enum != nil || r.anyOf != nil || r.oneOf != nil:
+		return union
+	case r.types == nil:
+		return Any
 	}
-	var types []string
-	if one := ""; json.Unmarshal(s.Type, &one) == nil && one != "" {
-		types = []string{one}
-	} else if s.Type == nil || json.Unmarshal(s.Type, &types) != nil {
-		return Any, nil
-	}
-	for _, name := range types {
-		var t *Type
+	for _, name := range r.types {
+		t := simpleTypes[name]
 		switch name {
-		case "integer":
-			t = Int
-		case "number":
-			t = Number
-		case "boolean":
-			t = Bool
-		case "string":
-			t = String
-		case "null":
-			t = Unit
 		case "array":
-			item := Any
-			if s.Items != nil {
-				var err error
-				if item, err = typeOfSchema(s.Items, deep+1); err != nil {
-					return nil, err
-				}
-			}
-			t = List(item)
+			t = List(r.items.orAny())
 		case "object":
-			var err error
-			if t, err = recordOfSchema(s.Properties, s.Required, s.Additional, deep); err != nil {
-				return nil, err
-			}
-		default:
-			return nil, fmt.Errorf("the type %q isn't JSON Schema's", name)
+			t = r.recordType()
 		}
 		union = either(union, t)
 	}
-	return union, nil
+	return union
 }
 
-// recordOfSchema is the type of the objects that are let through; some are
-// read as decimals and pairs.
-func recordOfSchema(properties map[string]json.RawMessage, required []string, additional json.RawMessage, deep int) (*Type, error) {
-	rest := Any
-	if more := strings.TrimSpace(string(additional)); more == "false" {
-		rest = nil
-	} else if more != "" {
-		var err error
-		if rest, err = typeOfSchema(additional, deep+1); err != nil {
-			return nil, err
-		}
+// simpleTypes is the types of JSON Schema's types that have no parts.
+var simpleTypes = map[string]*Type{"integer": Int, "number": Number, "boolean": Bool, "string": String, "null": Unit}
+
+// orAny is typeOf, and any for a part of which nothing is said.
+func (r *rule) orAny() *Type {
+	if r == nil {
+		return Any
+	}
+	return r.typeOf()
+}
+
+// recordType is the type of the objects that are let through; some are read as
+// decimals and pairs.
+func (r *rule) recordType() *Type {
+	var rest *Type
+	if !r.closed {
+		rest = r.rest.orAny()
 	}
 	var fields []Field
-	for key, raw := range properties {
-		t, err := typeOfSchema(raw, deep+1)
-		if err != nil {
-			return nil, err
-		}
-		fields = append(fields, Field{key, t, !slices.Contains(required, key)})
+	for key, sub := range r.fields {
+		fields = append(fields, Field{key, sub.typeOf(), !slices.Contains(r.required, key)})
 	}
 	if len(fields) == 1 && rest == nil && !fields[0].Optional {
 		switch f := fields[0]; {
 		case f.Key == "dec" && f.Type == String:
-			return Dec, nil
+			return Dec
 		case f.Key == "pair" && f.Type.Kinds == prim.KindList:
-			return Pair(f.Type.Item, f.Type.Item), nil
+			return Pair(f.Type.Item, f.Type.Item)
 		}
 	}
-	return Record(fields, rest), nil
+	return Record(fields, rest)
 }
 
 // typeOfDatum is the type of a value that is written in a schema.
-func typeOfDatum(raw json.RawMessage) *Type {
-	switch raw = bytes.TrimSpace(raw); {
-	case len(raw) == 0:
-		return Nothing
-	case raw[0] == '"':
+func typeOfDatum(v any) *Type {
+	switch v := v.(type) {
+	case string:
 		return String
-	case raw[0] == 't' || raw[0] == 'f':
+	case bool:
 		return Bool
-	case raw[0] == 'n':
-		return Unit
-	case raw[0] == '[':
-		var items []json.RawMessage
+	case json.Number:
+		if strings.ContainsAny(v.String(), ".eE") {
+			return Dec
+		}
+		return Int
+	case []any:
 		item := Nothing
-		if json.Unmarshal(raw, &items) == nil {
-			for _, v := range items {
-				item = either(item, typeOfDatum(v))
-			}
+		for _, part := range v {
+			item = either(item, typeOfDatum(part))
 		}
 		return List(item)
-	case raw[0] == '{':
-		all, _ := members(raw)
+	case map[string]any:
 		var fields []Field
-		for _, m := range all {
-			fields = append(fields, Field{Key: m.key, Type: typeOfDatum(m.value)})
+		for key, part := range v {
+			fields = append(fields, Field{Key: key, Type: typeOfDatum(part)})
 		}
 		return Record(fields, nil)
-	case bytes.ContainsAny(raw, ".eE"):
-		return Dec
 	}
-	return Int
+	return Unit
 }
 
 // either is a type that holds both: where both have a part of one kind that has

@@ -453,10 +453,7 @@ func (d *Declared) properties(c *ruling, raw json.RawMessage, whole map[string]a
 		if err != nil {
 			return undeclarable(m.key, err.Error(), "a flat schema")
 		}
-		if d.types[i], err = typeOfSchema(m.value, 0); err != nil {
-			d.types[i] = nil
-		}
-		d.rules[i], whole[m.key] = r, m.value
+		d.rules[i], d.types[i], whole[m.key] = r, r.typeOf(), m.value
 	}
 	return nil
 }

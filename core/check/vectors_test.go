@@ -18,35 +18,19 @@ import (
 
 // registry is the tools of a vector or a case, and what is known of them.
 type registry struct {
-	tools   map[string]*parse.Parsed
+	vectors.Parsed
 	callees map[string]check.Callee
 }
 
-func (r registry) Tool(name string, _ bool) (value.Tool, bool) {
-	p, ok := r.tools[name]
-	if !ok {
-		return value.Tool{}, false
-	}
-	return value.Tool{Term: p.Term, Source: p.Source, Name: name, Tools: r, Takes: check.Takes(name, p.Term)}, true
-}
-
-func (r registry) Callee(name string, with [][]string, _ fault.Pointer) (value.Tool, *fault.Fault) {
-	return vectors.Callee(r, name, with)
-}
-
 func evolve(tools []vectors.Tool) (registry, *fault.Fault) {
-	r := registry{map[string]*parse.Parsed{}, map[string]check.Callee{}}
-	for _, tool := range tools {
-		p, f := parse.Code(tool.Source(), parse.Options{Tool: tool.Name})
-		if f != nil {
-			return r, f
-		}
-		p.Source = &term.Source{Text: p.Source.Text, In: "tool:" + tool.Name + "@1"}
-		r.tools[tool.Name] = p
+	parsed, f := vectors.Parse(tools)
+	r := registry{parsed, map[string]check.Callee{}}
+	if f != nil {
+		return r, f
 	}
 	// Tools that call each other know of each other what the calls before said.
 	for range 2 {
-		for name, p := range r.tools {
+		for name, p := range r.Parsed {
 			report := check.Infer(p.Term, p.Source, r.env(name), check.Budget{})
 			r.callees[name] = check.Callee{Type: report.Type, Params: report.Params, Effects: report.Effects, Sound: report.Sound()}
 		}
@@ -56,7 +40,7 @@ func evolve(tools []vectors.Tool) (registry, *fault.Fault) {
 
 func (r registry) env(tool string) check.Env {
 	return check.Env{Tool: tool, Code: func(name string) (term.Term, bool) {
-		p, ok := r.tools[name]
+		p, ok := r.Parsed[name]
 		if !ok {
 			return nil, false
 		}
@@ -87,7 +71,7 @@ func input(in *parse.Parsed, tools value.Tools) (value.Value, bool) {
 
 // run runs a program and holds what comes of it against its report.
 func (o *observed) run(t *testing.T, r registry, tool string, source []byte, in json.RawMessage, as parse.Mode, c naive.Config) vectors.Outcome {
-	p := r.tools[tool]
+	p := r.Parsed[tool]
 	if tool == "" {
 		var f *fault.Fault
 		if p, f = parse.Code(source, parse.Options{}); f != nil {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
 	"github.com/mcp-pif/mcp-pif/core/naive"
@@ -20,12 +19,12 @@ import (
 // tool is the configuration that runs a tool's code with an input.
 func tool(t *testing.T, code, input string) naive.Config {
 	t.Helper()
-	tools, f := evolve([]vectors.Tool{{Name: "t", Code: []byte(code)}})
+	tools, f := vectors.Parse([]vectors.Tool{{Name: "t", Code: []byte(code)}})
 	if f != nil {
 		t.Fatal(f)
 	}
 	var c naive.Config
-	if f := tools.program(&c, "t", nil); f != nil {
+	if f := program(&c, tools, "t", nil); f != nil {
 		t.Fatal(f)
 	}
 	if c.Input, f = parse.Input([]byte(input), parse.Auto); f != nil {
@@ -199,13 +198,13 @@ var modes = map[string]parse.Mode{"": parse.Auto, "auto": parse.Auto, "term": pa
 
 func TestCorpus(t *testing.T) {
 	vectors.EachCase(t, func(t *testing.T, c *vectors.Case) vectors.Outcome {
-		tools, f := evolve(c.Setup())
+		tools, f := vectors.Parse(c.Setup())
 		if f != nil {
 			return vectors.Failed(f, 0)
 		}
 		config := naive.Config{Budgets: naive.Budgets{Steps: c.Budgets.Steps, Memory: c.Budgets.Memory, Depth: c.Budgets.Depth}}
 		tool, source := c.Program()
-		if f := tools.program(&config, tool, source); f != nil {
+		if f := program(&config, tools, tool, source); f != nil {
 			return vectors.Failed(f, 0)
 		}
 		if config.Input, f = parse.Input(c.Input, modes[c.InputAs]); f != nil {
@@ -254,46 +253,13 @@ func datum(t *testing.T, data []byte) value.Value {
 	return v
 }
 
-// registry is the tools that a program may look up.
-type registry map[string]*parse.Parsed
-
-func (r registry) Tool(name string, _ bool) (value.Tool, bool) {
-	p, ok := r[name]
-	if !ok {
-		return value.Tool{}, false
-	}
-	return value.Tool{Term: p.Term, Source: p.Source, Name: name, Tools: r, Takes: check.Takes(name, p.Term)}, true
-}
-
-func (r registry) Callee(name string, with [][]string, _ fault.Pointer) (value.Tool, *fault.Fault) {
-	return vectors.Callee(r, name, with)
-}
-
-// evolve parses tools as evolve would.
-func evolve(tools []vectors.Tool) (registry, *fault.Fault) {
-	r := registry{}
-	for _, tool := range tools {
-		p, f := parse.Code(tool.Source(), parse.Options{Tool: tool.Name})
-		if f != nil {
-			return nil, f
-		}
-		p.Source = &term.Source{Text: p.Source.Text, In: "tool:" + tool.Name + "@1"}
-		r[tool.Name] = p
-	}
-	return r, nil
-}
-
 // program fills in the code to run: that of a tool, or a source.
-func (r registry) program(c *naive.Config, tool string, source []byte) *fault.Fault {
-	p := r[tool]
-	if tool == "" {
-		var f *fault.Fault
-		if p, f = parse.Code(source, parse.Options{}); f != nil {
-			return f
-		}
+func program(c *naive.Config, tools vectors.Parsed, tool string, source []byte) *fault.Fault {
+	p, f := tools.Program(tool, source)
+	if f == nil {
+		c.Term, c.Source, c.Tool, c.Tools = p.Term, p.Source, tool, tools
 	}
-	c.Term, c.Source, c.Tool, c.Tools = p.Term, p.Source, tool, r
-	return nil
+	return f
 }
 
 // outcome runs and encodes.
@@ -311,13 +277,13 @@ func outcome(c naive.Config) vectors.Outcome {
 
 func TestVectors(t *testing.T) {
 	vectors.Each(t, func(t *testing.T, v vectors.Vector) vectors.Outcome {
-		tools, f := evolve(v.Setup)
+		tools, f := vectors.Parse(v.Setup)
 		if f != nil {
 			return vectors.Failed(f, 0)
 		}
 		c := naive.Config{Budgets: naive.Budgets{Steps: v.Steps()}}
 		tool, source := v.Program()
-		if f := tools.program(&c, tool, source); f != nil {
+		if f := program(&c, tools, tool, source); f != nil {
 			return vectors.Failed(f, 0)
 		}
 		if c.Input, f = parse.Input(v.Input, parse.Auto); f != nil {

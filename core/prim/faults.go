@@ -14,32 +14,28 @@ const MaxEvals = 100
 // The faults that no row's operands cause, in words that both evaluators use.
 // None has a place: the caller knows it.
 
+// hinted returns a fault with a hint.
+func hinted(k fault.Kind, hint, format string, args ...any) *fault.Fault {
+	return &fault.Fault{Kind: k, Message: fmt.Sprintf(format, args...), Hint: hint}
+}
+
 // OutOfFuel returns the fault of a run that has used its steps.
 func OutOfFuel(budget uint64) *fault.Fault {
-	return &fault.Fault{
-		Kind:    fault.OutOfFuel,
-		Message: fmt.Sprintf("the budget of %d steps is used up", budget),
-		Hint:    "Ask for more steps, or make the program do less; check that its recursion ends.",
-	}
+	return hinted(fault.OutOfFuel, "Ask for more steps, or make the program do less; check that its recursion ends.",
+		"the budget of %d steps is used up", budget)
 }
 
 // OutOfMemory returns the fault of a run whose values need more bytes than it has.
 func OutOfMemory(budget int64) *fault.Fault {
-	return &fault.Fault{
-		Kind:    fault.OutOfMemory,
-		Message: fmt.Sprintf("the values need more than the budget of %d bytes", budget),
-		Hint:    "Ask for more memory, or keep less at a time.",
-	}
+	return hinted(fault.OutOfMemory, "Ask for more memory, or keep less at a time.",
+		"the values need more than the budget of %d bytes", budget)
 }
 
 // TooDeep returns the fault of a run with more pending applications than it may
 // have.
 func TooDeep(budget int) *fault.Fault {
-	return &fault.Fault{
-		Kind:    fault.TooDeep,
-		Message: fmt.Sprintf("more than %d applications are pending", budget),
-		Hint:    "Make the recursive call the last thing the function does, with what has accumulated as an argument, or use fold.",
-	}
+	return hinted(fault.TooDeep, "Make the recursive call the last thing the function does, with what has accumulated as an argument, or use fold.",
+		"more than %d applications are pending", budget)
 }
 
 // Overloaded returns the fault of a run for which the machines' pool has no room, since
@@ -89,29 +85,20 @@ func Applied(f *fault.Fault, name string) {
 
 // NoSelf returns the fault of self in code that belongs to no tool.
 func NoSelf() *fault.Fault {
-	return &fault.Fault{
-		Kind:    fault.RuntimeError,
-		Message: "self used outside tool context: this code belongs to no tool, or the tool's function isn't there yet",
-		Hint:    `Evolve the code as a tool and run that, or apply the function to itself.`,
-	}
+	return hinted(fault.RuntimeError, `Evolve the code as a tool and run that, or apply the function to itself.`,
+		"self used outside tool context: this code belongs to no tool, or the tool's function isn't there yet")
 }
 
 // NoContinue returns the fault of continue in code that belongs to no tool.
 func NoContinue() *fault.Fault {
-	return &fault.Fault{
-		Kind:    fault.RuntimeError,
-		Message: "continue used outside tool context: this code belongs to no tool",
-		Hint:    "Evolve the code as a tool and run that.",
-	}
+	return hinted(fault.RuntimeError, "Evolve the code as a tool and run that.",
+		"continue used outside tool context: this code belongs to no tool")
 }
 
 // UnknownTool returns the fault of code_of with a name that no tool has.
 func UnknownTool(name string) *fault.Fault {
-	return &fault.Fault{
-		Kind:    fault.RuntimeError,
-		Message: fmt.Sprintf("there is no tool named %q", name),
-		Hint:    `Name a tool that exists, {"code_of":"NAME"}; list shows them all.`,
-	}
+	return hinted(fault.RuntimeError, `Name a tool that exists, {"code_of":"NAME"}; list shows them all.`,
+		"there is no tool named %q", name)
 }
 
 // NoCodeOfSelf returns the fault of code_of "self" in code that belongs to no tool.
@@ -123,31 +110,22 @@ func NoCodeOfSelf() *fault.Fault {
 
 // TooManyEvals returns the fault of an eval inside [MaxEvals] others.
 func TooManyEvals() *fault.Fault {
-	return &fault.Fault{
-		Kind:    fault.RuntimeError,
-		Message: fmt.Sprintf("maximum eval depth exceeded (%d)", MaxEvals),
-		Hint:    "Recur with self instead of evaluating the code again at each call.",
-	}
+	return hinted(fault.RuntimeError, "Recur with self instead of evaluating the code again at each call.",
+		"maximum eval depth exceeded (%d)", MaxEvals)
 }
 
 // Denied returns the fault of an effect without the authority for it, where nothing
 // outside decides about effects.
 func Denied(op string) *fault.Fault {
-	return &fault.Fault{
-		Kind:    fault.Denied,
-		Message: fmt.Sprintf("%s is not allowed here: nothing was granted", op),
-		Hint:    "Do without the effect, or evolve a tool that declares it where the operator has granted it.",
-	}
+	return hinted(fault.Denied, "Do without the effect, or evolve a tool that declares it where the operator has granted it.",
+		"%s is not allowed here: nothing was granted", op)
 }
 
 // NoCall returns the fault of a call where there are no tools: in an input, or in a
 // run that was given none.
 func NoCall(name string) *fault.Fault {
-	return &fault.Fault{
-		Kind:    fault.Denied,
-		Message: fmt.Sprintf("calling %s is not allowed here: this code has no tools", quoted(name)),
-		Hint:    "Make the call in the code of a tool that declares it.",
-	}
+	return hinted(fault.Denied, "Make the call in the code of a tool that declares it.",
+		"calling %s is not allowed here: this code has no tools", quoted(name))
 }
 
 // NotData returns the fault of a call whose input holds what can't cross to another

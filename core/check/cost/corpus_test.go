@@ -7,31 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/check/cost"
-	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
-	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
-
-// registry is the tools that a program may look up.
-type registry map[string]*parse.Parsed
-
-func (r registry) Tool(name string, _ bool) (value.Tool, bool) {
-	p, ok := r[name]
-	if !ok {
-		return value.Tool{}, false
-	}
-	return value.Tool{Term: p.Term, Source: p.Source, Name: name, Tools: r, Takes: check.Takes(name, p.Term)}, true
-}
-
-func (r registry) Callee(name string, with [][]string, _ fault.Pointer) (value.Tool, *fault.Fault) {
-	return vectors.Callee(r, name, with)
-}
 
 // outcome runs a program, and holds what it took against its bound.
 func outcome(t *testing.T, c naive.Config, bounded *int) vectors.Outcome {
@@ -76,22 +58,14 @@ func outcome(t *testing.T, c naive.Config, bounded *int) vectors.Outcome {
 func TestVectors(t *testing.T) {
 	bounded, all := 0, 0
 	vectors.Each(t, func(t *testing.T, v vectors.Vector) vectors.Outcome {
-		tools := registry{}
-		for _, tool := range v.Setup {
-			p, f := parse.Code(tool.Source(), parse.Options{Tool: tool.Name})
-			if f != nil {
-				return vectors.Failed(f, 0)
-			}
-			p.Source = &term.Source{Text: p.Source.Text, In: "tool:" + tool.Name + "@1"}
-			tools[tool.Name] = p
+		tools, f := vectors.Parse(v.Setup)
+		if f != nil {
+			return vectors.Failed(f, 0)
 		}
 		tool, source := v.Program()
-		p := tools[tool]
-		if tool == "" {
-			var f *fault.Fault
-			if p, f = parse.Code(source, parse.Options{}); f != nil {
-				return vectors.Failed(f, 0)
-			}
+		p, f := tools.Program(tool, source)
+		if f != nil {
+			return vectors.Failed(f, 0)
 		}
 		in, f := parse.Input(v.Input, parse.Auto)
 		if f != nil {

@@ -24,7 +24,10 @@ import (
 	"strings"
 	"testing"
 
+	types "github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -296,6 +299,45 @@ func Callee(tools value.Tools, name string, with [][]string) (value.Tool, *fault
 		return value.Tool{}, fault.New(fault.NoTool, "there is no tool "+name)
 	}
 	return t, nil
+}
+
+// Parsed is the tools that a program may look up, parsed.
+type Parsed map[string]*parse.Parsed
+
+// Parse parses tools as evolve does.
+func Parse(tools []Tool) (Parsed, *fault.Fault) {
+	all := Parsed{}
+	for _, tool := range tools {
+		p, f := parse.Code(tool.Source(), parse.Options{Tool: tool.Name})
+		if f != nil {
+			return all, f
+		}
+		p.Source = &term.Source{Text: p.Source.Text, In: "tool:" + tool.Name + "@1"}
+		all[tool.Name] = p
+	}
+	return all, nil
+}
+
+// Tool finds a tool.
+func (r Parsed) Tool(name string, _ bool) (value.Tool, bool) {
+	p, ok := r[name]
+	if !ok {
+		return value.Tool{}, false
+	}
+	return value.Tool{Term: p.Term, Source: p.Source, Name: name, Tools: r, Takes: types.Takes(name, p.Term)}, true
+}
+
+// Callee finds a tool that the evals around permit to be called.
+func (r Parsed) Callee(name string, with [][]string, _ fault.Pointer) (value.Tool, *fault.Fault) {
+	return Callee(r, name, with)
+}
+
+// Program finds the code to run: that of a tool, or a source.
+func (r Parsed) Program(tool string, source []byte) (*parse.Parsed, *fault.Fault) {
+	if tool == "" {
+		return parse.Code(source, parse.Options{})
+	}
+	return r[tool], nil
 }
 
 // Program is what Code says to run, by the rules of `run`: a string is a
