@@ -173,6 +173,11 @@ var written = map[string]string{
 	"pushed":                                 `[fold((a, x) => [...a, x, inp], [], range(0, 50)), try(push(inp, 1)), push(push(range(0, 40), inp), 2)]`,
 	"halves by name in a loop":               `let go = ((a, b)) => let x = a in let y = b in if x < 1 then [x, y] else go((y - 1, x - 1)) in go((inp, 9))`,
 	"halves by name in a fold":               `fold(((a, x)) => let y = a in let z = x in (z, y), inp, [1, 2, 3])`,
+	"an accumulator of two":                  `[fold(((a, b), x) => (b, a + x), (inp, 0), [1, 2, 3]), fold(((a, b), x) => (a + x, [a, ...b]), (1, []), inp), enumerate([inp, 2]), scan((a, x) => a * x, inp, [2, 3]), fold(((a, b), x) => (b, a), (inp, 1), [])]`,
+	"an accumulator of two as it is":         `[fold(p => if snd(p) > 1 then (snd(fst(p)), fst(fst(p))) else fst(p), (inp, [inp]), [1, 2, 3]), fold((q, x) => let a = fst(q) in if x == 2 then q else (snd(q), [a, x]), (1, inp), [1, 2, 3, inp])]`,
+	"an accumulator of two in functions":     `[fold((q, x) => (map(y => [fst(q), y, x], [x]), snd(q)), (inp, inp), [1, 2]), fold((q, x) => (y => y + snd(q), x), (inp, 1), [1, 2]) |> (r => (fst(r))(5))]`,
+	"an accumulator of two in each other":    `fold(((a, b), x) => fold(((c, d), y) => (d + x, c), (a, b), [x, inp]), (inp, 1), [1, 2]) |> (r => [r, fold(((a, b), x) => (fold(((c, d), y) => (d, c + a), (x, inp), [1, 2]), a), (0, 1), [1, 2])])`,
+	"an accumulator of two that fails":       `[try(fold(((a, b), x) => (a + x, head(b)), (inp, [1]), [1, 2])), try(fold(((a, b), x) => (a, b), (inp, 2), 5)), try(fold((q, x) => (fst(q) + 1, q), (1, inp), [inp])), fold(((a, b), x) => if a < 3 then (a + 1, (b, x)) else (a, b), (inp, 1), [1, 2])]`,
 	"functions of the same length in tails":  `let even = (n, a) => if n < 1 then a else odd(n - 1, n), odd = (n, b) => if n < 1 then [b] else even(b - 2, n - 1) in even(inp, 3)`,
 }
 

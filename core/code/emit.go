@@ -112,8 +112,11 @@ func (c *compiler) locate(f *fn, b *binder, half uint8) where {
 			return where{inReg, 0}
 		}
 		r := int32(b.reg)
-		if half == 2 {
+		switch half {
+		case 2:
 			r++
+		case 3, 4:
+			r = int32(b.acc + half - 3)
 		}
 		return where{inReg, r}
 	}

@@ -65,7 +65,7 @@ func (c *compiler) operand(n *node, top uint8) uint8 {
 		}
 	case kPrim:
 		if r, ok := c.halfReg(n); ok {
-			f.pend += 2
+			f.pend += n.halfSteps()
 			return r
 		}
 	}
@@ -76,14 +76,27 @@ func (c *compiler) operand(n *node, top uint8) uint8 {
 // halfOf returns the binder and half that fst or snd of an unbuilt pair reads.
 func halfOf(n *node) (*binder, uint8, bool) {
 	if n.kind == kPrim && (n.id == prim.Fst || n.id == prim.Snd) {
-		if v := n.list[0]; v.kind == kVar && v.b.half {
-			if n.id == prim.Fst {
-				return v.b, 1, true
-			}
-			return v.b, 2, true
+		half := uint8(1)
+		if n.id == prim.Snd {
+			half = 2
+		}
+		v := n.list[0]
+		if v.kind == kVar && v.b.half {
+			return v.b, half, true
+		}
+		if b := v.first(); b != nil && b.acc > 0 {
+			return b, half + 2, true
 		}
 	}
 	return nil, 0, false
+}
+
+// halfSteps returns the steps of a variable or of what halfOf finds.
+func (n *node) halfSteps() int64 {
+	if n.kind == kVar {
+		return 1
+	}
+	return 1 + n.list[0].halfSteps()
 }
 
 func (c *compiler) halfReg(n *node) (uint8, bool) {
@@ -284,13 +297,13 @@ func (c *compiler) tail(n *node, top uint8) {
 func (c *compiler) let(n *node, top uint8) uint8 {
 	f, b := c.f, n.b
 	f.pend += int64(n.pre)
-	b.info, b.half, b.self, b.twins, b.group, b.pair = nil, false, false, false, nil, nil
+	b.info, b.half, b.self, b.twins, b.group, b.pair, b.acc = nil, false, false, false, nil, nil, 0
 	if c.pairOf(n.a, b) {
 		f.pend += 3
 		return top
 	}
 	if r, ok := c.halfReg(n.a); ok {
-		f.pend += 2
+		f.pend += n.a.halfSteps()
 		b.owner, b.reg = f, r
 		return top
 	}

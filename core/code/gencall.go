@@ -134,10 +134,7 @@ func (c *compiler) direct(n *node, info *fnInfo, b *binder, args []*node, top ui
 		if a := args[0]; a.kind == kPrim && a.id == prim.Sub {
 			if v, ok := a.list[1].smallInt(); ok && v >= 0 && v < 256 {
 				if r, ok := c.plainReg(a.list[0]); ok {
-					f.pend += 3
-					if _, _, half := halfOf(a.list[0]); half {
-						f.pend++
-					}
+					f.pend += 2 + a.list[0].halfSteps()
 					f.endCall(Instr{Op: CallKSubI, A: top, B: r, C: uint8(v), D: target}, m, a.pos)
 					return
 				}
@@ -191,10 +188,7 @@ func (c *compiler) loop(n *node, info *fnInfo, args []*node, top uint8) {
 	for i, a := range args {
 		to := uint8(1 + i)
 		if r, ok := c.plainReg(a); ok && r == to {
-			f.pend++
-			if a.kind == kPrim {
-				f.pend++
-			}
+			f.pend += a.halfSteps()
 		} else if c.reads(args[i+1:], to) {
 			c.value(a, free, free)
 			moves[k] = move{free, to}

@@ -134,7 +134,7 @@ func (c *compiler) functionOf(n *node, info *fnInfo, b, self *binder) []capture 
 	info.busy = true
 	params := n.params
 	for _, p := range params {
-		p.info, p.half, p.self, p.twins, p.owner, p.pair, p.reg = nil, false, false, false, f, nil, 0
+		p.info, p.half, p.self, p.twins, p.owner, p.pair, p.reg, p.acc = nil, false, false, false, f, nil, 0, 0
 	}
 	if info.pair != nil {
 		params[0].pair = info.pair
@@ -284,7 +284,7 @@ func (c *compiler) partial(info *fnInfo, args []*node, top uint8, pos int32) boo
 		f.pend++
 	}
 	for i, p := range info.lam.params[:k] {
-		p.info, p.half, p.self, p.twins = nil, false, false, false
+		p.info, p.half, p.self, p.twins, p.acc = nil, false, false, false, 0
 		p.owner, p.reg = f, top+1+uint8(i)
 	}
 	pt := info.parts[k]

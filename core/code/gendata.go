@@ -84,10 +84,14 @@ func (c *compiler) fold(n *node, dst, top uint8) {
 		return
 	}
 	f.pend++
+	p := fun.params[0]
+	p.info, p.self, p.twins, p.acc = nil, false, false, 0
+	if init.kind == kPrim && init.id == prim.Pair && top < wide/2 && (&halves{p: p}).only(fun.body) {
+		c.foldHalves(n, dst, top)
+		return
+	}
 	c.value(init, top, top)
 	c.value(list, top+1, top+1)
-	p := fun.params[0]
-	p.info, p.self, p.twins = nil, false, false
 	p.owner, p.reg, p.half = f, top+1, false
 	first, next := FoldPair, FoldPLoop
 	if p.uses == 0 && !p.seen {
@@ -111,6 +115,114 @@ func (c *compiler) fold(n *node, dst, top uint8) {
 	f.emit(Instr{Op: next, A: top, D: int32(at-len(f.code)) * InstrSize, K: start - f.pend}, n.pos)
 	f.bind(&end)
 	c.move(dst, top, n.pos)
+}
+
+// halves is of a fold over p whose accumulator is a pair that is made and taken apart.
+type halves struct {
+	p     *binder
+	whole int32
+	names []*binder // of variables that are the accumulator, too
+	uses  []int32   // as the value of the body
+}
+
+// only reports whether the accumulator is used as the value of the body, or taken apart.
+func (h *halves) only(body *node) bool {
+	if !splits(h.p) || body.size >= 60 || !h.made(body) || h.p.firsts-h.p.deep != h.whole {
+		return false
+	}
+	for i, b := range h.names {
+		if b.uses-h.uses[i] != b.proj || b.seen {
+			return false
+		}
+	}
+	return true
+}
+
+// made reports whether each path through n gives a pair that is written there, or the
+// accumulator.
+func (h *halves) made(n *node) bool {
+	switch {
+	case n.kind == kPrim && n.id == prim.Pair:
+		return true
+	case n.kind == kIf:
+		return h.made(n.b2) && h.made(n.body)
+	case n.kind == kLet:
+		if n.a.first() == h.p {
+			h.whole++
+			h.names, h.uses = append(h.names, n.b), append(h.uses, 0)
+		}
+		return h.made(n.body)
+	case n.first() == h.p:
+		h.whole++
+		return true
+	case n.kind == kVar && slices.Contains(h.names, n.b):
+		h.uses[slices.Index(h.names, n.b)]++
+		return true
+	}
+	return false
+}
+
+// foldHalves compiles such a fold: the halves are in top and top+1, and the pair is made
+// at the end.
+func (c *compiler) foldHalves(n *node, dst, top uint8) {
+	f := c.f
+	fun, init, base := n.list[0], n.list[1], top+2
+	f.pend++
+	c.value(init.list[0], top, top)
+	c.value(init.list[1], top+1, top+1)
+	f.emit(Instr{Op: LoadI, A: base, K: WordNil}, n.pos)
+	c.value(n.list[2], base+1, base+1)
+	p := fun.params[0]
+	p.owner, p.reg, p.half, p.acc, p.owns = f, base, true, top, false
+	f.settle(n.pos)
+	var end label
+	f.jump(Instr{Op: FoldInit, A: base}, &end, n.pos)
+	start, at := f.pend, len(f.code)
+	c.halvesOf(fun.body, p, base+3)
+	f.emit(Instr{Op: FoldLoop, A: base, D: int32(at-len(f.code)) * InstrSize, K: start - f.pend}, n.pos)
+	f.bind(&end)
+	f.op(Pair, dst, top, top+1, int32(base), n.pos)
+}
+
+// halvesOf compiles the body of such a fold, or a part that is its value.
+func (c *compiler) halvesOf(n *node, p *binder, top uint8) {
+	f := c.f
+	f.top = max(f.top, top+1)
+	switch {
+	case n.kind == kIf:
+		f.pend++
+		var no, end label
+		c.cond(n.a, false, &no, top, AskIf, n.pos)
+		c.halvesOf(n.b2, p, top)
+		f.jump(Instr{Op: Jmp}, &end, n.pos)
+		f.dead = true
+		f.bind(&no)
+		c.halvesOf(n.body, p, top)
+		f.bind(&end)
+	case n.kind == kLet && n.a.first() == p:
+		b := n.b
+		b.info, b.half, b.self, b.twins, b.group, b.pair, b.acc = nil, true, false, false, nil, nil, 0
+		b.owner, b.reg = f, p.acc
+		f.pend += int64(n.pre) + 2
+		c.halvesOf(n.body, p, top)
+	case n.kind == kLet:
+		c.halvesOf(n.body, p, c.let(n, top))
+	case n.kind == kVar:
+		f.pend++
+	case n.id == prim.Pair:
+		f.pend++
+		x, y := n.list[0], n.list[1]
+		if !c.readsOne(y, p.acc) {
+			c.value(x, p.acc, top)
+			c.value(y, p.acc+1, top)
+			return
+		}
+		c.value(x, top, top)
+		c.value(y, p.acc+1, top+1)
+		f.op(Move, p.acc, top, 0, 0, n.pos)
+	default:
+		f.pend += 2
+	}
 }
 
 // tries reports whether a let is that of the larger or smaller of two.

@@ -13,7 +13,7 @@ func maskOf(v int64) bool { return v > 0 && v&(v-1) == 0 }
 func (c *compiler) prim(n *node, dst, top uint8) {
 	f := c.f
 	if b, half, ok := halfOf(n); ok {
-		f.pend += 2
+		f.pend += n.halfSteps()
 		c.load(b, half, dst, n.pos)
 		return
 	}
@@ -464,7 +464,7 @@ func (c *compiler) readsOne(n *node, reg uint8) bool {
 		return true
 	}
 	if n.kind == kVar && n.b.owner == c.f && !n.b.self {
-		return n.b.reg == reg || n.b.half && n.b.reg+1 == reg
+		return n.b.reg == reg || n.b.half && n.b.reg+1 == reg || n.b.acc > 0 && (n.b.acc == reg || n.b.acc+1 == reg)
 	}
 	if n.kind == kEval {
 		return true

@@ -230,8 +230,13 @@ func (c *compiler) resolvePrim(n *node, t *term.Prim, s *scope) {
 	case prim.Fold:
 		n.kind = kFold
 	case prim.Fst, prim.Snd:
-		if m := n.list[0]; m.kind == kVar {
-			m.b.proj++
+		switch m := n.list[0]; {
+		case m.kind == kVar:
+			if m.b.proj++; t.ID == prim.Fst {
+				m.b.firsts++
+			}
+		case m.first() != nil:
+			m.first().deep++
 		}
 	case prim.Eval:
 		n.kind, n.a, n.scope, n.t, n.list = kEval, n.list[0], s, t, nil
@@ -362,6 +367,14 @@ func (c *compiler) resolveApp(n *node, t *term.App, s *scope) *node {
 	return n
 }
 
+// first returns the variable whose first half n is; nil: none.
+func (n *node) first() *binder {
+	if n.kind == kPrim && n.id == prim.Fst && n.list[0].kind == kVar {
+		return n.list[0].b
+	}
+	return nil
+}
+
 // paired returns the variable and half of an application of the half of a pair to the
 // pair itself; nil: n is none.
 func (n *node) paired() (b *binder, half int) {
@@ -422,12 +435,14 @@ func (c *compiler) resolveLet(n *node, head term.Term, args []term.Term, apps []
 
 // A binder is a variable with what is known of its uses.
 type binder struct {
-	name  string
-	level int32 // how many binders are around it
-	uses  int32
-	proj  int32 // uses as the operand of fst or snd
-	twin  int32 // applications of it to itself, two uses each
-	pairs int32 // applications of a half of it to itself, two uses each
+	name   string
+	level  int32 // how many binders are around it
+	uses   int32
+	proj   int32 // uses as the operand of fst or snd
+	twin   int32 // applications of it to itself, two uses each
+	firsts int32 // uses as the operand of fst
+	deep   int32 // of those, which are an operand of fst or snd
+	pairs  int32 // applications of a half of it to itself, two uses each
 	// fewest is how many arguments come after it there at least.
 	fewest int32
 	seen   bool // an eval may name it
@@ -438,6 +453,7 @@ type binder struct {
 	owner *fn
 	reg   uint8
 	half  bool        // the pair is in reg and reg+1, and was never built
+	acc   uint8       // a fold's, not 0: the first half is a pair in acc and acc+1, never built
 	self  bool        // the value is the closure of owner
 	info  *fnInfo     // the function it is known to be
 	owns  bool        // a fold's: its puts are in place: see accumulator
