@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/flow"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -324,13 +325,9 @@ func ExampleProgram_Trace() {
 // TestReadmeShowsExample: README.md shows ExampleRun, to the letter.
 func TestReadmeShowsExample(t *testing.T) {
 	source, err := os.ReadFile("example_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	text, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	_, code, _ := strings.Cut(string(source), "\nfunc ExampleRun")
 	code, _, found := strings.Cut(code, "\n}\n")
 	if !found || !strings.Contains(string(text), "```go\nfunc ExampleRun"+code+"\n}\n```\n") {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/caps/flow"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -105,12 +106,8 @@ func TestPolicyRefuses(t *testing.T) {
 func TestMatching(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "fs:all=DIR", "kv:**", "fetch:https://api.example", "mail")
-	if err := os.WriteFile(filepath.Join(p.dir, "private", "x"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("../private/x", filepath.Join(p.dir, "public", "link")); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(filepath.Join(p.dir, "private", "x"), nil, 0o600))
+	must.NoError(t, os.Symlink("../private/x", filepath.Join(p.dir, "public", "link")))
 	f := p.mustCompile("", "private=fs.read:DIR/private", "notes=kv:notes/secret/**", "web=fetch:https://api.example/v1",
 		"private>fs.write:DIR/out", "private>kv.put:out/**", "private>fetch:https://api.example/v2/**")
 	for _, test := range []struct {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -36,13 +37,9 @@ func TestNotKept(t *testing.T) {
 	for _, over := range []bool{false, true} {
 		j.over = over
 		data, err := b.appendValue([]byte(`{"n":1`), "value", large, journal.MaxBlob)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var said map[string]json.RawMessage
-		if err := json.Unmarshal(append(data, '}'), &said); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal(append(data, '}'), &said))
 		if (said["value_hash"] != nil) != over || (said["value_blob"] != nil) == over {
 			t.Errorf("over its limit %v, the record says %s", over, data)
 		}

@@ -11,15 +11,14 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // openStore opens a store in a file.
 func openStore(t testing.TB, path string) *journal.Store {
 	t.Helper()
 	s, err := journal.Open(path, journal.Options{Busy: 10 * time.Minute}) // many may write to it, on a slow disk
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -57,9 +56,7 @@ func filled(b *testing.B, tools int) *journal.Store {
 		}
 	}
 	events, _, err := memory.Read(journal.Query{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, err)
 	for _, e := range events {
 		if _, err := s.Append(journal.Noted, e.Kind, "", "", e.Data); err != nil {
 			b.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -74,9 +75,7 @@ func (j *mortal) Append(s journal.Stage, k journal.Kind, id, branch string, data
 func drive(t *testing.T, r *run.Run, made *registry.Tool, input string) (string, *fault.Fault) {
 	t.Helper()
 	in, err := core.ParseInput([]byte(input), core.InputData)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	m := made.Program().Start(in, core.Budgets{}, r.Tools(made))
 	r.Evaluates(run.Evaluation{Tool: made, Program: made.Program(), Input: in})
 	defer m.Release()
@@ -138,14 +137,10 @@ func TestResume(t *testing.T) {
 				break
 			}
 			rec, err := run.ReadRecord(w.memory, "r")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			living := run.New(run.Options{Policy: w.policy, Journal: w.memory, Handler: &performer{perform: n.perform}})
 			r, err := living.Resume(w.tools.Snapshot(), bounds(made, "r", `"notes/"`), rec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			got, f := drive(t, r, made, `"notes/"`)
 			if f != nil {
 				t.Fatalf("cut %d: %v", cut, f)
@@ -171,9 +166,7 @@ func (w *world) replays(made *registry.Tool, want string) {
 	w.t.Helper()
 	t := w.t.(*testing.T)
 	rec, err := run.ReadRecord(w.memory, "r")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	p := run.NewReplay(rec, false)
 	got, f := drive(t, p.Broker().Begin(w.tools.Snapshot(), bounds(made, "", `"notes/"`)), made, `"notes/"`)
 	if v := p.Verdict(f); v.Verdict != run.Identical || got != want {
@@ -194,18 +187,14 @@ func TestResumeIsRefused(t *testing.T) {
 		j := &mortal{Journal: w.memory, takes: 5}
 		drive(t, run.New(run.Options{Policy: w.policy, Journal: j, Handler: &performer{perform: n.perform}}).Begin(w.tools.Snapshot(), bounds(made, "r", `"notes/"`)), made, `"notes/"`)
 		rec, err := run.ReadRecord(w.memory, "r")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return w, made, rec
 	}
 	t.Run("revoked", func(t *testing.T) {
 		t.Parallel()
 		w, made, rec := start(t)
 		r, err := w.broker.Resume(w.tools.Snapshot(), bounds(made, "r", `"notes/"`), rec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		w.policy.Revoked([]caps.Revocation{{ID: "1", Text: "toy:notes/**"}})
 		_, f := drive(t, r, made, `"notes/"`)
 		if f == nil || f.Kind != fault.Denied || !strings.Contains(f.Message, "can't go on") || !strings.Contains(f.Message, "revoked") {
@@ -219,9 +208,7 @@ func TestResumeIsRefused(t *testing.T) {
 		t.Parallel()
 		w, made, rec := start(t)
 		r, err := w.broker.Resume(w.tools.Snapshot(), bounds(made, "r", `"notes/b"`), rec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if _, f := drive(t, r, made, `"notes/b"`); f == nil || f.Kind != fault.Internal || !strings.Contains(f.Message, "arguments") {
 			t.Errorf("it ended with %v", f)
 		}
@@ -242,9 +229,7 @@ func TestTasks(t *testing.T) {
 	w := newWorld(t, run.Options{}, n.perform, "toy:notes/**")
 	made := w.evolve("busy", busy, "toy:notes/**")
 	for _, id := range []string{"a", "b", "c"} {
-		if err := w.broker.CreateTask(&run.Task{ID: id, Call: run.Call{Tool: "busy", Arguments: []byte(`{"input":"notes/"}`)}, AsOf: 7, Owner: "me"}); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, w.broker.CreateTask(&run.Task{ID: id, Call: run.Call{Tool: "busy", Arguments: []byte(`{"input":"notes/"}`)}, AsOf: 7, Owner: "me"}))
 	}
 	if mine, err := w.broker.ResumeTask("b", "you", 0); err != nil || !mine {
 		t.Fatal(mine, err)
@@ -252,9 +237,7 @@ func TestTasks(t *testing.T) {
 	if mine, err := w.broker.ResumeTask("b", "they", 0); err != nil || mine { // they come late
 		t.Fatal(mine, err)
 	}
-	if err := run.CancelTask(w.memory, "c", "operator"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, run.CancelTask(w.memory, "c", "operator"))
 	drive(t, w.broker.Begin(w.tools.Snapshot(), bounds(made, "a", `"notes/"`)), made, `"notes/"`)
 	all, err := run.Tasks(w.memory, time.Time{})
 	if err != nil || len(all) != 3 {
@@ -292,9 +275,7 @@ func TestResumeKeepsFlow(t *testing.T) {
 		t.Fatal(rec, err)
 	}
 	r, err := p.broker.Resume(p.tools.Snapshot(), bounds(made, "r", "null"), rec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if _, f := drive(t, r, made, "null"); f == nil || f.Kind != fault.Denied || len(p.sent) > 0 {
 		t.Errorf("it ended with %v, and sent %v", f, p.sent)
 	}

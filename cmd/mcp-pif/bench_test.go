@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // Benchmarks of the server as a process, spoken to over its pipes:
@@ -47,9 +48,7 @@ func benchmarkStart(b *testing.B, store string) {
 		cmd := exec.Command(path, "--log-level=error", store)
 		in, _ := cmd.StdinPipe()
 		out, _ := cmd.StdoutPipe()
-		if err := cmd.Start(); err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, cmd.Start())
 		if _, err := io.WriteString(in, initialize+"\n"); err != nil {
 			b.Fatal(err)
 		}
@@ -273,9 +272,7 @@ func waits() {
 //	go test -run - -bench 'Upstream|BareGRPC100$' ./cmd/mcp-pif ./plugins/host
 func BenchmarkUpstream(b *testing.B) {
 	exe, err := os.Executable()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, err)
 	dir := b.TempDir()
 	ours := func(args ...string) *exec.Cmd {
 		cmd := self("mcp-pif", args...)
@@ -285,18 +282,14 @@ func BenchmarkUpstream(b *testing.B) {
 	if out, err := ours("mcp", "add", "up", "--yes", "--accept", "--", exe, upstreamWord).CombinedOutput(); err != nil {
 		b.Fatalf("%v\n%s", err, out)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "policy.json"), []byte(`{"servers":{"up":{"concurrent":64}}}`), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, os.WriteFile(filepath.Join(dir, "policy.json"), []byte(`{"servers":{"up":{"concurrent":64}}}`), 0o600))
 	p := startCommand(b, ours("serve", "--policy", "policy.json", "--cap", "up", "--store", "tools.db", "--log-level=error")).open()
 	calls := `((n, ms) => fold((s, i) => s + !up.%s({ms: ms}).data.ms, 0, range(n)))`
 	p.makes("reads", fmt.Sprintf(calls, "read"), "up")
 	p.makes("writes", fmt.Sprintf(calls, "write"), "up")
 	p.makes("together", "ms => length(par("+strings.Repeat("!up.read({ms: ms}), ", 63)+"!up.read({ms: ms})))", "up")
 	client, err := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil).Connect(b.Context(), &mcp.CommandTransport{Command: exec.Command(exe, upstreamWord)}, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, err)
 	defer client.Close()
 	bare := func(n, ms int) {
 		for range n {

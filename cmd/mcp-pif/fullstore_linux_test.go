@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,15 +37,11 @@ func TestFullStoreGrantsNothing(t *testing.T) {
 			}
 		}
 		f, err := os.Create(filepath.Join(state, "ballast"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for _, err = f.Write(make([]byte, 512)); err == nil; {
 			_, err = f.Write(make([]byte, 512))
 		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, f.Close())
 		if status, said := start("--cap", "fs:"+filepath.ToSlash(folder)); status != 1 || !strings.Contains(said, "full") || strings.Contains(said, `"result"`) {
 			t.Errorf("there already: %v, it ends with %d: %s", there, status, said)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // A policied is a server with a policy file that says something of principals.
@@ -32,9 +33,7 @@ type policied struct {
 func startPolicied(t *testing.T, state, policy string, flags ...string) *policied {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "policy.json")
-	if err := os.WriteFile(path, []byte(policy), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(path, []byte(policy), 0o600))
 	tokens := tokensFile(t, "ann "+annToken, "bob "+bobToken, "cleo "+cleoToken, "ann "+annsOther)
 	return &policied{startWeb(t, state, append([]string{"--http-tokens", tokens, "--policy", path}, flags...)...), path}
 }
@@ -74,9 +73,7 @@ func (s *webServer) operator(args ...string) string {
 func folder(t *testing.T, file, text string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600))
 	return dir
 }
 

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -134,14 +135,10 @@ func TestMCPNetwork(t *testing.T) {
 	listed, other := hello("hello from the origin"), hello("hello from another")
 	socket := filepath.Join(t.TempDir(), "s")
 	unix, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer unix.Close()
 	packets, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer packets.Close()
 
 	s := w.lock.Servers["up"]
@@ -248,9 +245,7 @@ func TestUpstreamAsks(t *testing.T) {
 			says := func(elicit bool) {
 				t.Helper()
 				text := fmt.Sprintf(`{"grant":["up.ask","ask"],"servers":{"up":{"elicit":%t}}}`, elicit)
-				if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, os.WriteFile(policy, []byte(text), 0o600))
 			}
 			says(true)
 			c := w.newClient(era, "--policy", policy)

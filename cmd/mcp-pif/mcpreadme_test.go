@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/pinned/npmtest"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // TestReadmeServers: the blocks of the READMEs that add servers of npm and start mcp-pif over
@@ -28,9 +29,7 @@ func TestReadmeServers(t *testing.T) {
 	env := npmtest.Env(t, s)
 	for readme, begins := range map[string]string{"../../README.md": "```text\n$ mcp-pif mcp add", "../README.md": "```text\nmcp-pif mcp add memory"} {
 		text, err := os.ReadFile(readme)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		_, block, found := strings.Cut(string(text), begins)
 		block, _, _ = strings.Cut(strings.TrimPrefix(begins, "```text\n")+block, "```")
 		if !found {
@@ -40,9 +39,7 @@ func TestReadmeServers(t *testing.T) {
 		if dir, err = filepath.EvalSymlinks(dir); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Mkdir(filepath.Join(dir, "docs"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Mkdir(filepath.Join(dir, "docs"), 0o700))
 		for line := range strings.Lines(block) {
 			args := strings.Fields(strings.NewReplacer("$PWD", dir, "'", "").Replace(strings.TrimPrefix(line, "$ ")))
 			if len(args) == 0 || args[0] != "mcp-pif" || strings.Contains(line, "https://") {

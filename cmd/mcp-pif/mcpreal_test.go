@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/nodejs"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // A realWorld has six servers that others wrote in its lock.
@@ -24,9 +25,7 @@ type realWorld struct {
 func newRealWorld(t *testing.T) *realWorld {
 	t.Helper()
 	clients, err := filepath.Abs("../internal/clients")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	packages := map[string]string{
 		"everything": "@modelcontextprotocol/server-everything/dist/index.js",
 		"files":      "@modelcontextprotocol/server-filesystem/dist/index.js",
@@ -89,9 +88,7 @@ func TestRealServers(t *testing.T) {
 	t.Parallel()
 	w := newRealWorld(t)
 	w.prints([]string{"mcp", "test", "everything", "files", "memory", "thinking", "bank", "hello"}, "everything: its", "hello: its")
-	if err := os.Remove(filepath.Join(w.data, "graph.jsonl")); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Remove(filepath.Join(w.data, "graph.jsonl")))
 	store := filepath.Join(t.TempDir(), "tools.db")
 	p := w.serve("--store", store, "--cap", "everything,ro", "--cap", "files.read_text_file", "--cap", "memory", "--cap", "thinking", "--cap", "bank", "--cap", "hello")
 	p.makes("visit", `path =>

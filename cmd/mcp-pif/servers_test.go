@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // TestTwoServers: what one server of a store changes, the other sees before its
@@ -283,15 +284,11 @@ func keptTools(t testing.TB, n int) string {
 	t.Helper()
 	store := filepath.Join(t.TempDir(), "pif.db")
 	j, err := journal.Open(store, journal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer j.Close()
 	log := run.Log(j)
 	r, _, err := registry.Open(log, caps.NewPolicy(nil, time.Now))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var wg sync.WaitGroup
 	for w := range 8 {
 		wg.Go(func() {

@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // dieAt says at which event of runs a server kills itself: N, when it is on record, or -N, when it
@@ -79,9 +80,7 @@ type tasksWorld struct {
 
 func newTasksWorld(t *testing.T) *tasksWorld {
 	w := &tasksWorld{dir: t.TempDir(), state: t.TempDir(), posts: map[string]int{}}
-	if err := os.Mkdir(filepath.Join(w.dir, "box"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Mkdir(filepath.Join(w.dir, "box"), 0o700))
 	w.web = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if r.Method == http.MethodPost {
@@ -223,9 +222,7 @@ func (w *tasksWorld) survives(t *testing.T, at int, code string, capabilities []
 	first := w.serves(t)
 	first.makes("acts", code, capabilities...)
 	first.in.Close()
-	if err := first.wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, first.wait())
 	each := 1
 	if full() {
 		each = 5 // 210 tasks in all
@@ -240,9 +237,7 @@ func (w *tasksWorld) survives(t *testing.T, at int, code string, capabilities []
 	}
 	for _, task := range list {
 		var input string
-		if err := json.Unmarshal([]byte(task.Input), &input); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal([]byte(task.Input), &input))
 		r := p.ended(task.Task)
 		if r.IsError {
 			t.Fatalf("%s ended with %s", task.Task, r.Content[0].Text)
@@ -343,9 +338,7 @@ func TestTasksRestart(t *testing.T) {
 // kill9 ends a server as kill -9 does.
 func kill9(t *testing.T, p *process) {
 	t.Helper()
-	if err := p.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, p.cmd.Process.Kill())
 	_ = p.cmd.Wait()
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/nodejs"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // suiteTools is the tools that the official suite's scenarios of the tasks extension call, as programs. What
@@ -42,9 +43,7 @@ func TestTasksSuite(t *testing.T) {
 	dir := filepath.Join("..", "internal", "conformance")
 	node := nodejs.Require(t, dir, "conformance-stateless")
 	main, err := filepath.Abs(filepath.Join(dir, "node_modules", "conformance-stateless", "dist", "index.js"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	s := startWeb(t, t.TempDir(), "--cap", "clock:utc", "--cap", "ask", "--http-tokens", bothTokens(t))
 	ann := s.connect(annToken, eras[0])
 	for name, tool := range suiteTools {
@@ -55,9 +54,7 @@ func TestTasksSuite(t *testing.T) {
 		}
 	}
 	target, err := url.Parse(s.url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	proxy := &httputil.ReverseProxy{ // the suite has no tokens
 		Rewrite:       func(r *httputil.ProxyRequest) { r.Out.URL, r.Out.Host = target, target.Host },
 		Transport:     bearer{annToken, http.DefaultTransport},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -77,9 +78,7 @@ func TestMisfit(t *testing.T) {
 // endlessly deep, are refused in a bounded time, and what a plugin can send isn't.
 func TestMisfitBounded(t *testing.T) {
 	typ, err := ParseAnswer("json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var shared value.Value = list(value.NewInt(1))
 	for range 60 {
 		shared = list(shared, shared)
@@ -246,9 +245,7 @@ func TestAnswersGenerated(t *testing.T) {
 // TestMisfitOrder: fields are found whatever others there are.
 func TestMisfitOrder(t *testing.T) {
 	typ, err := ParseAnswer("{b: int, d?: int, f: int, *: string}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for n := range 64 {
 		r := &value.Record{}
 		want := true

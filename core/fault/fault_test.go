@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // TestCodes holds the table of kinds against the constants: each stands in it
@@ -40,9 +41,7 @@ func TestCodes(t *testing.T) {
 func kinds(t *testing.T) []string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "fault.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var kinds []string
 	for _, d := range file.Decls {
 		g, ok := d.(*ast.GenDecl)
@@ -55,9 +54,7 @@ func kinds(t *testing.T) []string {
 				t.Fatalf("the constant %s has no literal", s.(*ast.ValueSpec).Names[0])
 			}
 			kind, err := strconv.Unquote(lit.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			kinds = append(kinds, kind)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	seed "github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
@@ -38,18 +39,14 @@ func vectors(t *testing.T) []vector {
 		t.Skip("no vectors beside the project")
 	}
 	file, err := os.Open(filepath.Join(dir, "public.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer file.Close()
 	var all []vector
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
 		var v vector
-		if err := json.Unmarshal(lines.Bytes(), &v); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal(lines.Bytes(), &v))
 		all = append(all, v)
 	}
 	return all

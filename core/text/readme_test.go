@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
@@ -16,9 +17,7 @@ import (
 // it that looks like a program is one, and it names all keywords and operators.
 func TestReadme(t *testing.T) {
 	b, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	readme := string(b)
 	spans := regexp.MustCompile("`` (.+?) ``|`([^`]+)`")
 	code := func(cell string) (out []string) {
@@ -95,26 +94,20 @@ type pattern struct {
 // keyword, operator and other token of the lexer as the scope it should have.
 func TestTextMate(t *testing.T) {
 	b, err := os.ReadFile("pif.tmLanguage.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var g struct {
 		ScopeName  string
 		FileTypes  []string
 		Patterns   []pattern
 		Repository map[string]pattern
 	}
-	if err := json.Unmarshal(b, &g); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal(b, &g))
 	if g.ScopeName != "source.pif" || !slices.Contains(g.FileTypes, "pif") {
 		t.Errorf("scope %s of %s", g.ScopeName, g.FileTypes)
 	}
 	compile := func(s string) *regexp.Regexp {
 		re, err := regexp.Compile(`^(?:` + s + `)`)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return re
 	}
 	// scope is that of the first rule, in order, that matches the whole token.

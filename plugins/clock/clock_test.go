@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/plugintest"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
@@ -14,9 +15,7 @@ import (
 func open(t *testing.T, timeout time.Duration) *sdk.Handle {
 	t.Helper()
 	h, err := sdk.Direct(t.Context(), Plugin(), sdk.Capability{Within: "utc", Timeout: timeout})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return h
 }
 
@@ -26,9 +25,7 @@ func TestNow(t *testing.T) {
 	before := time.Now().UnixMilli()
 	v, err := h.Invoke(t.Context(), "clock.now", nil)
 	after := time.Now().UnixMilli()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	plugintest.Types(Plugin())(t, "clock.now", v)
 	fields := v.(*value.Record).Fields
 	ms, _ := fields[1].Value.(value.Int).Int64()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/plugintest"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
@@ -31,9 +32,7 @@ func TestGet(t *testing.T) {
 		{"not text", set("\xff"), nil, nil, "failed"},
 	} {
 		h, err := sdk.Direct(t.Context(), Plugin(), sdk.Capability{Within: "PIF_TEST", Variable: c.value})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		got, err := h.Invoke(t.Context(), "env.get", plugintest.Arguments(c.args...))
 		f, _ := errors.AsType[sdk.Failure](err)
 		if got != c.want || f.Code != c.code {
@@ -60,9 +59,7 @@ func TestAnyData(t *testing.T) {
 		t.Fatalf("%v, %v", m.Operations[0].Type, err)
 	}
 	h, err := sdk.Direct(t.Context(), Plugin(), sdk.Capability{Within: "PIF_TEST"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	v, err := h.Invoke(t.Context(), "env.get", plugintest.Arguments("default", 7))
 	if err != nil || string(v.Type()) != "int" {
 		t.Errorf("%v, %v", v, err)

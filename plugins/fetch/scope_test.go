@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // scopes is what the matcher decides: in each scope the URLs that lie within,
@@ -234,13 +235,9 @@ func TestDenials(t *testing.T) {
 		{"https://example.com/*/x", "https://example.com/a/X", true},
 	} {
 		p, err := parsePattern(c.denial)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		u, err := parseTarget(c.url)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if p.touches(u) != c.touched {
 			t.Errorf("the denial of %s touches %s: %v, expected %v", c.denial, c.url, !c.touched, c.touched)
 		}

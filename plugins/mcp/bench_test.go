@@ -13,6 +13,7 @@ import (
 	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
 )
@@ -22,14 +23,10 @@ import (
 func BenchmarkCall(b *testing.B) {
 	h := newHosted(b, mcptest.Script{}, false)
 	exe, err := os.Executable()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, err)
 	bare, err := sdkmcp.NewClient(&sdkmcp.Implementation{Name: "bare", Version: "1"}, nil).Connect(b.Context(),
 		&sdkmcp.CommandTransport{Command: exec.Command(exe, mcptest.Word, h.file)}, &sdkmcp.ClientSessionOptions{ProtocolVersion: lastWithSessions})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, err)
 	defer bare.Close()
 	h.perform(b, "look", &value.Record{}) // the session is there
 	for name, c := range map[string]struct {

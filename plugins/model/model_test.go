@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/jsonvalue"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
@@ -75,13 +76,9 @@ func (s *scripted) extract(t *testing.T, more func(*Settings), args map[string]v
 	if more != nil {
 		more(&settings)
 	}
-	if err := settings.Check(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, settings.Check())
 	h, err := sdk.Direct(context.Background(), Plugin(settings), sdk.Capability{Within: "small"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	r := &value.Record{}
@@ -95,9 +92,7 @@ func (s *scripted) extract(t *testing.T, more func(*Settings), args map[string]v
 		return "", err
 	}
 	text, err := jsonvalue.Write(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return text, nil
 }
 
@@ -351,13 +346,9 @@ func TestTimeout(t *testing.T) {
 	s := newScripted(t, func(http.ResponseWriter, request) { <-over })
 	t.Cleanup(func() { close(over) })
 	settings := Settings{Name: "small", URL: s.URL + "/v1", Model: "m"}
-	if err := settings.Check(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, settings.Check())
 	h, err := sdk.Direct(context.Background(), Plugin(settings), sdk.Capability{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	_, err = h.Invoke(ctx, "model.extract", &value.Record{Fields: []value.Field{{Key: "as", Value: value.Str("int")}, {Key: "text", Value: value.Str("1")}}})

@@ -4,6 +4,7 @@ import (
 	"math/big"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/plugintest"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
@@ -12,16 +13,12 @@ import (
 // TestSeeds: they differ, and fill their bits.
 func TestSeeds(t *testing.T) {
 	h, err := sdk.Direct(t.Context(), Plugin(), sdk.Capability{Within: "seed"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	ofType := plugintest.Types(Plugin())
 	seen, or := map[string]bool{}, new(big.Int)
 	for range 200 {
 		v, err := h.Invoke(t.Context(), "random.seed", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		ofType(t, "random.seed", v)
 		seed := v.(value.Int).Big()
 		seen[seed.String()] = true

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
@@ -50,13 +51,9 @@ func ExampleSecret() {
 // The README shows this example, to the letter.
 func TestReadmeShowsSecrets(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	source, err := os.ReadFile("example_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	_, code, _ := strings.Cut(string(source), "type comment struct")
 	code, _, found := strings.Cut(code, "\n// post stands")
 	if !found || !strings.Contains(string(readme), "```go\ntype comment struct"+code+"```\n") {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal/order"
 	"github.com/mcp-pif/mcp-pif/caps/journal/order/ordertest"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 func TestMemory(t *testing.T) {
@@ -161,9 +162,7 @@ func TestEnds(t *testing.T) {
 	m := order.NewMemory(order.MemoryOptions{})
 	o := m.Open()
 	for _, p := range []string{"a", "b", "c"} {
-		if err := o.Propose(t.Context(), []byte(p)); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, o.Propose(t.Context(), []byte(p)))
 	}
 	if _, err := o.Identity(t.Context()); err != nil {
 		t.Fatal(err)
@@ -181,9 +180,7 @@ func TestEnds(t *testing.T) {
 		t.Errorf("who comes to an order that lost its end gets %v", err)
 	}
 	later := order.NewMemory(order.MemoryOptions{First: 100}).Open()
-	if err := later.Propose(t.Context(), []byte("a")); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, later.Propose(t.Context(), []byte("a")))
 	if seen, err := ordertest.Until(t.Context(), later, 100, []byte("a")); err != nil || seen[0].Place != 100 {
 		t.Errorf("an order from place 100 on: %v, %v", seen, err)
 	}

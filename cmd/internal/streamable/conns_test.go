@@ -338,9 +338,7 @@ func TestSessionsRoam(t *testing.T) {
 	do := func(url, method, body, session string) *http.Response {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json, text/event-stream")
 		if session != "" {
@@ -348,9 +346,7 @@ func TestSessionsRoam(t *testing.T) {
 			r.Header.Set("Mcp-Protocol-Version", "2025-11-25")
 		}
 		res, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		t.Cleanup(func() { res.Body.Close() })
 		return res
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/check/cert"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
@@ -54,15 +55,11 @@ func TestCost(t *testing.T) {
 // TestSmall: what has to be trusted can be read.
 func TestSmall(t *testing.T) {
 	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	lines := 0
 	for _, f := range files {
 		src, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if !strings.HasSuffix(f, "_test.go") {
 			lines += bytes.Count(src, []byte("\n"))
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/check/cert"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/prim/gen"
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -74,9 +75,7 @@ func forged(t testing.TB, s sample, root *cert.Type, says func(term.Term) *cert.
 		table, types = append(table, u), append(types, len(types))
 		return u
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	c.Table, c.Types = table, types
 	return c
 }
@@ -105,9 +104,7 @@ func TestForged(t *testing.T) {
 			}
 			return u
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var all []term.Term
 		var walk func(term.Term) bool
 		walk = func(t term.Term) bool {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"io"
 	"net"
 	"os"
@@ -129,9 +130,7 @@ func TestListen(t *testing.T) {
 			t.Fatalf("%s: listening met %s", as.name, err)
 		}
 		c, err := net.Dial("unix", s.runtime+"/s")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		defer c.Close()
 		echo := make([]byte, 4)
 		if _, err := c.Write([]byte("ping")); err != nil {
@@ -169,9 +168,7 @@ func TestHandshake(t *testing.T) {
 				t.Fatalf("%s: it says %q", as.name, r.out.Text())
 			}
 			c, err := net.Dial("unix", line[3])
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			// The server's first frame of HTTP/2 comes by itself: SETTINGS.
 			frame := make([]byte, 9)
 			if _, err := io.ReadFull(c, frame); err != nil || frame[3] != 4 {

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	pluginv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1"
 )
@@ -86,9 +87,7 @@ func TestMessagesAreThoseOfTheContract(t *testing.T) {
 func TestMessagesOfFailures(t *testing.T) {
 	failure := &pluginv1.Failure{Code: "denied", Message: "m", Hint: "h", Retryable: true}
 	sent, err := Codec.Marshal(&Response{Failure: failure})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	r := &Response{}
 	if err := Codec.Unmarshal(sent, r); err != nil || r.Err != nil || !proto.Equal(r.Failure, failure) {
 		t.Fatalf("%v, %+v", err, r)
@@ -97,9 +96,7 @@ func TestMessagesOfFailures(t *testing.T) {
 		return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), b)
 	}
 	unit, err := EncodeValue(value.Unit{}, plenty)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for name, b := range map[string][]byte{
 		"nothing": nil, "both": slices.Concat(field(responseValue, unit), field(responseFailure, nil)), "something else": field(9, nil),
 	} {
