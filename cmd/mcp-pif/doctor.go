@@ -117,6 +117,7 @@ type foundPlugin struct {
 }
 
 func examine(cmd *cobra.Command, o *app.CapOptions, web *httpOptions) *findings {
+	defer cli.StartProgress(cmd, "starting the servers of clients and of the lock").Stop()
 	layers := host.System()
 	f := &findings{
 		Version: cli.Version(), Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Kernel: kernelRelease(),

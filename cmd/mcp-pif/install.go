@@ -188,6 +188,7 @@ func install(cmd *cobra.Command, o *installOptions, args []string) error {
 
 // planMove looks at the other servers of the file.
 func (o *installOptions) planMove(cmd *cobra.Command, file *clientconfig.File, flags []string) (*mcpcmd.Move, error) {
+	defer cli.StartProgress(cmd, "trying the servers of the file").Stop()
 	_, server, err := absoluteFlags(flags)
 	if err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ var maxLines = map[string]int{
 	"cmd/internal/cli":             616,
 	"cmd/internal/clientconfig":    970,
 	"cmd/internal/loadbench":       1040,
-	"cmd/internal/mcpcmd":          2056,
+	"cmd/internal/mcpcmd":          2060,
 	"cmd/internal/mcpserver":       12440,
 	"cmd/internal/node":            450,
 	"cmd/internal/orders/postgres": 400,

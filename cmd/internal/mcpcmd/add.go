@@ -265,7 +265,9 @@ func installPinned(cmd *cobra.Command, l *mcplock.Lock, p pinned.Package, o *ser
 	defer os.RemoveAll(temp)
 	errOut := cmd.ErrOrStderr()
 	fmt.Fprintf(errOut, "installing %s …\n", p)
+	progress := cli.StartProgress(cmd, "installing")
 	in, err := p.Install(cli.Context(cmd), temp, pinned.Options{Scripts: o.scripts})
+	progress.Stop()
 	if err != nil {
 		return nil, undo, err
 	}

@@ -93,6 +93,7 @@ func probing(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server
 			return err
 		}
 	}
+	defer cli.StartProgress(cmd, "asking "+name).Stop()
 	p, err := mcpprobe.New(o)
 	if err != nil {
 		return err
