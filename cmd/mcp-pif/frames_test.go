@@ -432,7 +432,7 @@ func TestCheckStatus(t *testing.T) {
 		{0, []string{"x => x + 1"}},
 		{0, []string{"x => parse_json(x) + 1"}},
 		{1, []string{"--strict", "x => parse_json(x) + 1"}},
-		{1, []string{`x => x + "a"`}},
+		{1, []string{`x => x - "a"`}},
 		{1, []string{"x => !fs.read(x)"}},
 		{2, []string{"x =>"}},
 		{2, []string{"--json", "x =>"}},

@@ -139,6 +139,11 @@ func (d *read) value(t *Type) bool {
 		d.number(d.src[from:d.at], t)
 	case c == '[' && t.Kinds&prim.KindList != 0:
 		return d.list(t)
+	case c == '[' && t.Kinds&prim.KindPair != 0 && d.isTwo():
+		d.out = append(d.out, `{"pair":`...)
+		ok := d.pair(t)
+		d.out = append(d.out, '}')
+		return ok
 	case c == '{':
 		return d.object(t)
 	default:
@@ -379,6 +384,13 @@ func (d *read) within(key string, read func() bool) bool {
 	})
 	d.out = append(d.out, '}')
 	return ok
+}
+
+// isTwo reports whether a list of two begins here, which is read as a pair where the type
+// has no list.
+func (d *read) isTwo() bool {
+	s, n := d.scan, 0
+	return s.parts('[', ']', func() bool { n++; return s.value() }) && n == 2
 }
 
 func (d *read) pair(t *Type) bool {

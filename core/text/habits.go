@@ -192,7 +192,7 @@ func (r *reader) exactly(c callee, args []term.Term) []term.Term {
 	}
 	switch name := c.row.Name; {
 	case (name == "round" || name == "format") && len(args) > 1 && simple(args[1]):
-		return rounded(args[1], mode("half_up"))
+		return rounded(again(args[1]), mode("half_up"))
 	case name == "round" && len(args) == 1:
 		return rounded(digits, mode("half_up"))
 	case name == "ceil":
@@ -202,31 +202,62 @@ func (r *reader) exactly(c callee, args []term.Term) []term.Term {
 			return rounded(digits, mode(m.Value))
 		}
 	case name == "round_dec" && simple(args[1]) && simple(args[2]):
-		return rounded(args[1], args[2])
+		return rounded(again(args[1]), again(args[2]))
 	}
 	return args
 }
 
-// quotient returns what is divided by what in a / b, a / b * c and c * (a / b).
+// quotient returns what is divided by what in a / b, a / b * c, a / b + c and the like.
 func (r *reader) quotient(t term.Term) (n, d term.Term, ok bool) {
 	p, is := t.(*term.Prim)
-	if !is || len(p.Args) != 2 || p.ID != prim.Div && p.ID != prim.Mul || r.src[p.At] != '/' && r.src[p.At] != '*' {
+	if !is || len(p.Args) != 2 || !strings.ContainsRune("+-*/", rune(r.src[p.At])) {
 		return nil, nil, false
 	}
 	a, b := p.Args[0], p.Args[1]
+	of := func(id term.ID, x, y term.Term) term.Term {
+		return &term.Prim{At: p.At, ID: id, Args: []term.Term{x, y}}
+	}
+	switch p.ID {
+	case prim.Div, prim.Mul:
+	case prim.Add, prim.Sub: // over one divisor
+		if n, d, ok = r.quotient(a); ok && simple(b) && simple(d) {
+			return of(p.ID, n, of(prim.Mul, b, again(d))), d, true
+		}
+		if n, d, ok = r.quotient(b); ok && simple(a) && simple(d) {
+			return of(p.ID, of(prim.Mul, a, again(d)), n), d, true
+		}
+		return nil, nil, false
+	default:
+		return nil, nil, false
+	}
 	if p.ID == prim.Div {
 		if n, d, ok = r.quotient(a); ok {
-			return n, &term.Prim{At: p.At, ID: prim.Mul, Args: []term.Term{d, b}}, true
+			return n, of(prim.Mul, d, b), true
 		}
 		return a, b, true
 	}
 	if n, d, ok = r.quotient(a); ok && simple(b) {
-		return &term.Prim{At: p.At, ID: prim.Mul, Args: []term.Term{n, b}}, d, true
+		return of(prim.Mul, n, b), d, true
 	}
 	if n, d, ok = r.quotient(b); ok {
-		return &term.Prim{At: p.At, ID: prim.Mul, Args: []term.Term{a, n}}, d, true
+		return of(prim.Mul, a, n), d, true
 	}
 	return nil, nil, false
+}
+
+// again returns a simple term once more.
+func again(t term.Term) term.Term {
+	switch t := t.(type) {
+	case *term.Var:
+		return &term.Var{At: t.At, Name: t.Name}
+	case *term.Int:
+		return &term.Int{At: t.At, Value: t.Value}
+	case *term.Str:
+		return &term.Str{At: t.At, Value: t.Value}
+	case *term.Dec:
+		return &term.Dec{At: t.At, Unscaled: t.Unscaled, Scale: t.Scale}
+	}
+	return t
 }
 
 // simple reports whether a term may be evaluated earlier or twice: a name or a literal.

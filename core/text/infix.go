@@ -1,7 +1,7 @@
 package text
 
 import (
-	"cmp"
+	"slices"
 
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -31,7 +31,7 @@ func isNegated(t *term.Prim) bool {
 // operator returns the infix operator a term is written with.
 func (w *speller) operator(t term.Term) (tokKind, bool) {
 	p, ok := t.(*term.Prim)
-	if !ok || p == w.called {
+	if !ok || slices.Contains(w.called, p) {
 		return 0, false
 	}
 	if p.ID == prim.Not {
@@ -49,16 +49,17 @@ func (w *speller) operator(t term.Term) (tokKind, bool) {
 // [reader.exactly].
 var rounds = map[string]bool{"round": true, "format": true, "ceil": true, "to_int": true, "round_dec": true}
 
-// divides returns the first division among factors; nil: there is none.
-func divides(t term.Term) *term.Prim {
+// divides returns the divisions in sums and products.
+func divides(t term.Term) []*term.Prim {
 	p, ok := t.(*term.Prim)
-	if !ok || len(p.Args) != 2 || p.ID != prim.Mul && p.ID != prim.Div {
+	if !ok || len(p.Args) != 2 || p.ID != prim.Mul && p.ID != prim.Div && p.ID != prim.Add && p.ID != prim.Sub {
 		return nil
 	}
-	if d := divides(p.Args[0]); d != nil || p.ID == prim.Div {
-		return cmp.Or(d, p)
+	all := append(divides(p.Args[0]), divides(p.Args[1])...)
+	if p.ID == prim.Div {
+		all = append(all, p)
 	}
-	return divides(p.Args[1])
+	return all
 }
 
 // operators is the infix operator of each row that has one.
@@ -167,6 +168,35 @@ func (k kinder) of(t term.Term) prim.Kinds {
 		return prim.Get(t.ID).Result
 	}
 	return 0
+}
+
+// labelled returns the operands of a + b where one is a string that is written out: the
+// other is shown as to_text does, as in a template.
+func (r *reader) labelled(at term.At, a, b term.Term) (x, y term.Term) {
+	shown := func(t term.Term) term.Term {
+		if r.kinds.always(t, prim.KindString|prim.KindList) {
+			return t
+		}
+		return operationOf(at+1, "to_text", t)
+	}
+	switch {
+	case isLabel(a):
+		return a, shown(b)
+	case isLabel(b):
+		return shown(a), b
+	}
+	return a, b
+}
+
+// isLabel reports whether a string is written out in t, or is joined to what t has.
+func isLabel(t term.Term) bool {
+	switch t := t.(type) {
+	case *term.Str:
+		return true
+	case *term.Prim:
+		return t.ID == prim.Concat && (isLabel(t.Args[0]) || isLabel(t.Args[1]))
+	}
+	return false
 }
 
 // joined returns a ++ b: of strings, or of lists as [...a, ...b] is read.

@@ -32,9 +32,9 @@ type speller struct {
 	// curried is a function of two parameters that isn't written as one of two, since
 	// it stands where such a one would take a pair apart.
 	curried *term.Lam
-	// called is a division that is written div(a, b), since a / b would be read as one that
+	// called is divisions that are written div(a, b), since a / b would be read as one that
 	// is rounded by what stands around it.
-	called *term.Prim
+	called []*term.Prim
 	// apart is a variable that is written in backquotes, since bare it would be read as a
 	// function of a pair there.
 	apart *term.Var
@@ -500,7 +500,7 @@ func (w *speller) prim(t *term.Prim) (*doc, int) {
 		return w.chain(t)
 	}
 	if rounds[row.Name] {
-		w.called = divides(t.Args[0])
+		w.called = append(w.called, divides(t.Args[0])...)
 	}
 	if t.ID == prim.Call {
 		if name, ok := t.Args[0].(*term.Str); ok {

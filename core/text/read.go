@@ -235,6 +235,9 @@ func (r *reader) operation(op token, a, b term.Term) term.Term {
 			order := operationOf(at+1, "compare", a, b)
 			return &term.Prim{At: at, ID: id, Args: []term.Term{order, &term.Int{At: at + 1}}}
 		}
+		if id == prim.Add {
+			a, b = r.labelled(at, a, b)
+		}
 		return r.joined(at, a, b)
 	}
 	if op.kind == tokNe || op.kind == tokOther {

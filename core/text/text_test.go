@@ -495,7 +495,7 @@ func TestBlocks(t *testing.T) {
 		"a => !a.b and !c(a) or !(!a[0] == true)":                                "a => not a.b and not c(a) or not (equal((not a[0]), true))",
 		"p |> !fs.read": "!fs.read(p)",
 		"c => c >= \"0\" && (a, 1) < c && lower(c) < c && length(c) < 3": "c => compare(c, \"0\") >= 0 and compare((a, 1), c) < 0 and compare(lower(c), c) < 0 and length(c) < 3",
-		"(xs, x) => xs ++ [x] ++ ys ++ [1, 2] ++ \"a\"":                  "(xs, x) => append(append(append(push(xs, x), ys), [1, 2]), \"a\")",
+		"(xs, x) => xs ++ [x] ++ ys ++ [1, 2] ++ \"a\"":                  "(xs, x) => concat(append(append(push(xs, x), ys), [1, 2]), \"a\")",
 		"n => range(n) ++ range(1, n)":                                   "n => append(range(0, n), range(1, n))",
 		"[x] ++ xs":                                                      "[x, ...xs]",
 		"\"a\n\tb\\d+\\.\\'\"":                                           `"a\n\tb\\d+\\.'"`,
