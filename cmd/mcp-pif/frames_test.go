@@ -464,9 +464,9 @@ func TestCheckJSON(t *testing.T) {
 		"cannot": reflect.Slice, "least": reflect.Slice, "certificate": reflect.Map, "notes": reflect.Slice,
 	}
 	for _, code := range []string{
-		"1", "x => x", `x => x + "a"`, "x => !fs.read({path: x})", "q => eval(q)", "x => self(x)", "x + y",
+		"1", "x => x", `x => x - "a"`, "x => !fs.read({path: x})", "q => eval(q)", "x => self(x)", "x + y",
 		"x => " + strings.Repeat("[", 2_000) + strings.Repeat("]", 2_000),
-		"x => [" + strings.Repeat(`1 + "a", `, 300) + "1]",
+		"x => [" + strings.Repeat(`1 - "a", `, 300) + "1]",
 	} {
 		status, out := checked(t, "--json", code)
 		var doc map[string]any
@@ -486,7 +486,7 @@ func TestCheckJSON(t *testing.T) {
 			t.Errorf("%.60s: the cost is %v", code, cost)
 		}
 	}
-	if _, out := checked(t, "--json", "x => ["+strings.Repeat(`1 + "a", `, 300)+"1]"); !strings.Contains(out, `"more": 200`) {
+	if _, out := checked(t, "--json", "x => ["+strings.Repeat(`1 - "a", `, 300)+"1]"); !strings.Contains(out, `"more": 200`) {
 		t.Error("300 problems are cut without a word")
 	}
 }
