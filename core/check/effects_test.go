@@ -179,7 +179,7 @@ func TestBroken(t *testing.T) {
 	}{
 		{`n => foo(n)`, 1},
 		{`n => if n < 0 then "a" + 1 else n`, 1},
-		{`n => map(x => x + "a", range(0, n))`, 1},
+		{`n => map(x => x - "a", range(0, n))`, 1},
 		{`n => [n - "a", foo, n ++ 1]`, 3},
 		{`n => let f = x => x - "a" in if n < 0 then f(n) else f(1)`, 1},
 		{`n => n / 0`, 1},
@@ -194,7 +194,7 @@ func TestBroken(t *testing.T) {
 		{`n => let x = 5 in if equal(type_of(x), "string") then [1 - "a"] else [x + n]`, 0},
 		{`n => let x = 5 in if equal(type_of(x), "int") then [1 - "a"] else [n]`, 1},
 		{`n => if equal(type_of(n), "string") then length(n) - "a" else 0`, 1},
-		{`n => let f = x => if equal(type_of(x), "string") then x +- "a" - 1 else x in [f(n), f(1)]`, 1},
+		{`n => let f = x => if equal(type_of(x), "string") then x ++ "a" - 1 else x in [f(n), f(1)]`, 1},
 		{`r => get({a: 1}, "b")`, 1},
 		{`x + 1`, 0},
 		{`x + y`, 2},
