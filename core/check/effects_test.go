@@ -178,12 +178,12 @@ func TestBroken(t *testing.T) {
 		broken int
 	}{
 		{`n => foo(n)`, 1},
-		{`n => if n < 0 then "a" + 1 else n`, 1},
+		{`n => if n < 0 then "a" - 1 else n`, 1},
 		{`n => map(x => x - "a", range(0, n))`, 1},
 		{`n => [n - "a", foo, n ++ 1]`, 3},
 		{`n => let f = x => x - "a" in if n < 0 then f(n) else f(1)`, 1},
 		{`n => n / 0`, 1},
-		{`n => try(n + "a")`, 0},
+		{`n => try(n - "a")`, 0},
 		{`n => let f = x => x - "a" in try(f(n))`, 1},
 		{`n => quote(1 - "a")`, 0},
 		{`n => eval(quote(1 - "a"))`, 0},
