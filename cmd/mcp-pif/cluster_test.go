@@ -81,6 +81,66 @@ func TestClusterDev(t *testing.T) {
 	says(t, state, [2]string{"journal verify --profile http", "ok"})
 }
 
+// TestReadmeCluster: the README's ten commands make three machines of one, with the addresses
+// of this machine.
+func TestReadmeCluster(t *testing.T) {
+	t.Parallel()
+	if err := os.Chmod(os.TempDir(), 0o711); err != nil {
+		t.Fatal(err)
+	}
+	pg := pgtest.Start(t)
+	_, at, _ := strings.Cut(pg.URL(), "host=")
+	text, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(text), "from one machine to three:\n\n```text\n")
+	block, _, _ = strings.Cut(block, "\n```")
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(tokens, []byte("ann 0123456789abcdef0123456789abcdef\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	here := strings.NewReplacer("postgres://pif@db.example/pif", "postgres://pif@/pif?sslmode=disable&host="+at, "http-tokens tokens", "http-tokens "+tokens)
+	var machines []string
+	var nodes []*webServer
+	lines := strings.Split(block, "\n")
+	for _, line := range lines {
+		command, _, _ := strings.Cut(here.Replace(line), "  ")
+		program, args, _ := strings.Cut(command, " ")
+		serves, served := strings.CutPrefix(args, "serve --http 0.0.0.0:8443 ")
+		switch {
+		case program == "createdb":
+			pg.Exec("CREATE DATABASE " + args)
+		case program == "curl":
+			if got := nodes[0].readyz(); got != http.StatusOK || !strings.HasSuffix(args, "/readyz") {
+				t.Errorf("%s: %d", line, got)
+			}
+		case served:
+			nodes = append(nodes, startWeb(t, machines[len(machines)-1], strings.Fields(serves)...))
+		case strings.HasPrefix(args, "cluster status"):
+			for _, state := range machines {
+				says(t, state, [2]string{args, "can act"})
+			}
+		case strings.HasPrefix(args, "cluster "):
+			machines = append(machines, t.TempDir())
+			says(t, machines[len(machines)-1], [2]string{args, fmt.Sprintf("this machine is the node n%d;", len(machines))})
+		default:
+			says(t, machines[1], [2]string{args, "revoked kv:notes"})
+		}
+	}
+	if len(lines) != 10 || len(nodes) != 3 {
+		t.Fatalf("%d commands for %d nodes", len(lines), len(nodes))
+	}
+	for i, s := range nodes {
+		c := s.connect("0123456789abcdef0123456789abcdef", eras[0])
+		c.makes(fmt.Sprint("at", i), "1")
+		if names := c.names(); !slices.Contains(names, "at0") {
+			t.Errorf("node %d has %v", i, names)
+		}
+		says(t, machines[i], [2]string{"caps revoked", "kv:notes"})
+	}
+}
+
 // TestCluster: three servers with a Postgres between are one: what one acknowledged the
 // next request at another sees, of two changes of one version one is refused, what is
 // revoked on one machine is everywhere; after kill -9 of one the others go on, and it comes

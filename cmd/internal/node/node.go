@@ -55,6 +55,9 @@ const (
 	reach = Lease + beat
 )
 
+// maxSocket is how long the path of a socket may be on any system.
+const maxSocket = 100
+
 // files are those that are the cluster's.
 var files = []string{"revoked.json", "consent.json"}
 
@@ -439,16 +442,21 @@ func (n *Node) Status() Status {
 	return st
 }
 
-// listen answers the commands of this machine. The socket's path must be short.
+// listen answers the commands of this machine. The socket's path must be short: where that of
+// the state directory isn't, it is in a folder of its own.
 func (n *Node) listen() (err error) {
 	// A node that was killed left its own.
-	if before, _ := statefile.ReadCluster(n.o.Dir); strings.HasPrefix(filepath.Base(filepath.Dir(before.Socket)), "pif-node-") {
+	before, _ := statefile.ReadCluster(n.o.Dir)
+	if strings.HasPrefix(filepath.Base(filepath.Dir(before.Socket)), "pif-node-") {
 		_ = os.RemoveAll(filepath.Dir(before.Socket))
 	}
-	if n.sockets, err = os.MkdirTemp("", "pif-node-"); err != nil {
-		return err
+	path := filepath.Join(n.o.Dir, "cluster", "s")
+	if _ = os.Remove(path); len(path) > maxSocket {
+		if n.sockets, err = os.MkdirTemp("", "pif-node-"); err != nil {
+			return err
+		}
+		path = filepath.Join(n.sockets, "s")
 	}
-	path := filepath.Join(n.sockets, "s")
 	l, err := net.Listen("unix", path)
 	if err != nil {
 		return err
