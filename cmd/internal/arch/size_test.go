@@ -31,7 +31,7 @@ var maxLines = map[string]int{
 	"cmd/internal/loadbench":       1040,
 	"cmd/internal/mcpcmd":          2060,
 	"cmd/internal/mcpserver":       12440,
-	"cmd/internal/node":            450,
+	"cmd/internal/node":            460,
 	"cmd/internal/orders/postgres": 400,
 	"cmd/internal/orders/remote":   490,
 	"cmd/internal/packs":           230,
