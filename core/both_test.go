@@ -7,6 +7,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/text"
@@ -42,9 +43,7 @@ type ending struct {
 func (e ending) whole(t *testing.T) string {
 	t.Helper()
 	b, err := json.MarshalIndent(e.fault, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return string(b)
 }
 
@@ -158,9 +157,7 @@ func (p *program) onBoth(t *testing.T, visit func(t *testing.T, got ending)) {
 func encoded(t *testing.T, v value.Value) []byte {
 	t.Helper()
 	e, f := text.Encode(v, 1<<20, 1<<20)
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	return e.JSON
 }
 
@@ -168,13 +165,9 @@ func encoded(t *testing.T, v value.Value) []byte {
 func datum(t *testing.T, data string) value.Value {
 	t.Helper()
 	in, f := parse.Input([]byte(data), parse.Data)
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	v, _, f := naive.Run(naive.Config{Term: in.Term, Source: in.Source})
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	return v
 }
 

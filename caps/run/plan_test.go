@@ -119,9 +119,7 @@ func planned(t *testing.T, w *world, e *entries, made *registry.Tool, input stri
 		}
 		before := len(e.puts)
 		p, f := r.Plan(t.Context(), time.Now().Add(time.Hour), run.Evaluation{Tool: made, Program: made.Program(), Input: in}, section, nil)
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		if len(e.puts) != before {
 			t.Fatalf("planning wrote %q", e.puts[before:])
 		}
@@ -142,9 +140,7 @@ func planned(t *testing.T, w *world, e *entries, made *registry.Tool, input stri
 			return r
 		}
 		r = resume()
-		if f := r.Does(kept.Plan, kept.Started, ""); f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, r.Does(kept.Plan, kept.Started, ""))
 		result, f = drive(t, r, made, input)
 		if !r.Section() {
 			return plans, result, f
@@ -226,9 +222,7 @@ func TestPlanDeviates(t *testing.T) {
 		if r, err = w.broker.Resume(w.tools.Snapshot(), bounds(made, "", `"k"`), rec); err != nil {
 			t.Fatal(err)
 		}
-		if f := r.Does(p, 0, ""); f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, r.Does(p, 0, ""))
 		if _, f = drive(t, r, made, `"k"`); f == nil || f.Kind != fault.Deviated || len(e.puts) != before {
 			t.Errorf("%s: %v, and it wrote %q", name, f, e.puts[before:])
 		}
@@ -248,9 +242,7 @@ func TestPlanGoesOn(t *testing.T) {
 			made := w.evolve("act", code, "led:**")
 			r := w.broker.Begin(w.tools.Snapshot(), bounds(made, "", `"k"`))
 			p, f := r.Plan(t.Context(), time.Now().Add(time.Hour), run.Evaluation{Tool: made, Program: made.Program(), Input: in}, 1, nil)
-			if f != nil {
-				t.Fatal(f)
-			}
+			must.NoFault(t, f)
 			r.Abandon()
 			resume := func(b *run.Broker, dies bool) *run.Run {
 				rec, err := run.ReadRecord(w.memory, p.Run)
@@ -325,9 +317,7 @@ func TestPlanScreens(t *testing.T) {
 		must.NoError(t, err)
 		p, f := w.broker.Begin(w.tools.Snapshot(), bounds(made, "", c.input)).Plan(t.Context(), time.Now().Add(time.Hour),
 			run.Evaluation{Tool: made, Program: made.Program(), Input: in}, 1, nil)
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		lines, fits := p.Lines()
 		if !fits {
 			lines = append(append(lines[:4:4], "…"), "(too long to be approved: the call is refused)")
@@ -369,9 +359,7 @@ func TestPlanScreenGroups(t *testing.T) {
 		must.NoError(t, err)
 		p, f := w.broker.Begin(w.tools.Snapshot(), bounds(made, "", "null")).Plan(t.Context(), time.Now().Add(time.Hour),
 			run.Evaluation{Tool: made, Program: made.Program(), Input: in}, 1, nil)
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		lines, _ := p.Lines()
 		text := strings.Join(strings.Fields(strings.Join(lines, "\n")), " ")
 		for _, want := range c.want {

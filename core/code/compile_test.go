@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/code"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim/gen"
 )
@@ -45,9 +46,7 @@ func each[T any](t *testing.T, pattern string, visit func(*T)) {
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for d := json.NewDecoder(strings.NewReader(string(text))); d.More(); {
 			v := new(T)
 			if err := d.Decode(v); err != nil {
@@ -212,9 +211,7 @@ func TestShapesAreSound(t *testing.T) {
 func TestVerifierSees(t *testing.T) {
 	src := `{"lam":"n","body":{"if":{"cond":{"lt":[{"var":"n"},2]},"then":[{"var":"n"},7],"else":{"add":[{"app":[{"self":true},{"mul":[{"var":"n"},{"var":"n"}]}]},{"length":[{"lam":"y","body":{"var":"n"}}]}]}}}}`
 	p, f := parse.Code([]byte(src), parse.Options{Tool: "t"})
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	o := code.Options{Tool: true}
 	changes := 0
 	for i := range code.Compile(p.Term, o).Code {

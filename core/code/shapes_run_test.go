@@ -65,9 +65,7 @@ func onNaive(t *testing.T, tool, code, input string, b core.Budgets) string {
 	p, err := compile(tool, code)
 	must.NoError(t, err)
 	in, f := parse.Input([]byte(input), parse.Term)
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	v, steps, f := naive.Run(naive.Config{
 		Term: p.Term(), Source: p.Tool().Source, Tool: tool, Input: in,
 		Budgets: naive.Budgets{Steps: b.Steps, Memory: b.Memory, Depth: b.Depth},

@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/eval"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -26,9 +27,7 @@ const tree = `{"lam":"p","body":{"let":[["a",{"fst":{"var":"p"}}],["b",{"snd":{"
 func startTool(t testing.TB, code, input string, b core.Budgets) *core.Machine {
 	t.Helper()
 	p, f := compileAs("t", code)
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	return p.Start(mustInput(t, input, core.InputTerm), b, nil)
 }
 
@@ -104,9 +103,7 @@ func TestBranchesAreCounted(t *testing.T) {
 func TestReleaseInBranches(t *testing.T) {
 	held := eval.PoolHeld()
 	p, f := compileAs("t", tree)
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	in := mustInput(t, `{"pair":[1,3001]}`, core.InputTerm)
 	m := p.Start(in, core.Budgets{}, nil)
 	for range 3 {

@@ -135,9 +135,7 @@ func run(t *testing.T, p *core.Program, input []byte, as core.InputAs, b core.Bu
 		t.Fatalf("on %s it is %v after %d steps: %v\nthe reference: %v", input, state, m.Steps(), faultOf(m.Fault()), faultOf(wantFault))
 	}
 	got, f := m.Encode(1 << 20)
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	if wantFault != nil || !bytes.Equal(got.JSON, want.JSON) || m.Steps() != wantSteps {
 		t.Fatalf("on %s it gives %s in %d steps, the reference %s in %d: %v", input, got.JSON, m.Steps(), want.JSON, wantSteps, faultOf(wantFault))
 	}

@@ -35,9 +35,7 @@ func BenchmarkPrograms(b *testing.B) {
 		p, err := core.CompileTool("tool", doc.Code)
 		must.NoError(b, err)
 		in, f := parse.Input(doc.Input, parse.Auto)
-		if f != nil {
-			b.Fatal(f)
-		}
+		must.NoFault(b, f)
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
 		budgets := naive.Budgets{Steps: 1_000_000, Memory: 1 << 30}
 		measure := func(on string, run func() (uint64, *fault.Fault)) {

@@ -20,13 +20,9 @@ import (
 func datumOf(t *testing.T, json string) value.Value {
 	t.Helper()
 	in, f := parse.Input([]byte(json), parse.Data)
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	v, _, f := naive.Run(naive.Config{Term: in.Term, Source: in.Source})
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	return v
 }
 
@@ -225,9 +221,7 @@ func TestOrigins(t *testing.T) {
 	} {
 		config := configOf(t, c.code)
 		p, f := parse.Code([]byte(callees["gives"]), parse.Options{Tool: "gives"})
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		config.Tools = vectors.Library{Owner: "tool", Code: map[string]value.Tool{"gives": {Term: p.Term, Source: p.Source}}}
 		config.Code, config.MadeUnder = code, func(value.Tool) flow.Label { return other }
 		config.Handler = func(context.Context, []flow.Request) ([]flow.Answer, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -20,13 +21,9 @@ import (
 func tool(t *testing.T, code, input string) naive.Config {
 	t.Helper()
 	tools, f := vectors.Parse([]vectors.Tool{{Name: "t", Code: []byte(code)}})
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	var c naive.Config
-	if f := program(&c, tools, "t", nil); f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, program(&c, tools, "t", nil))
 	if c.Input, f = parse.Input([]byte(input), parse.Auto); f != nil {
 		t.Fatal(f)
 	}
@@ -48,9 +45,7 @@ func TestTailCalls(t *testing.T) {
 	c := tool(t, count, input)
 	c.Budgets = naive.Budgets{Steps: 1_000_000_000, Depth: 1}
 	v, steps, f := naive.Run(c)
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	if v != value.Str("done") || steps != 3+9*n+5 {
 		t.Errorf("%v in %d steps", v, steps)
 	}
@@ -59,9 +54,7 @@ func TestTailCalls(t *testing.T) {
 // TestDeepRecursion goes deeper than one goroutine's stack would be let.
 func TestDeepRecursion(t *testing.T) {
 	v, steps, f := naive.Run(tool(t, sum, "400000"))
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	if v != value.NewInt(400_000*400_001/2) || steps != 3+11*400_000+5 {
 		t.Errorf("%v in %d steps", v, steps)
 	}
@@ -99,9 +92,7 @@ func TestVisit(t *testing.T) {
 		return true
 	}
 	_, used, f := naive.Run(c)
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	if used != steps || steps != 3+11*3+5 {
 		t.Errorf("visited %d terms in %d steps", steps, used)
 	}
@@ -233,9 +224,7 @@ func TestCorpus(t *testing.T) {
 func encode(t *testing.T, v value.Value) []byte {
 	t.Helper()
 	e, f := text.Encode(v, 1<<20, 1<<20)
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	return e.JSON
 }
 
@@ -243,13 +232,9 @@ func encode(t *testing.T, v value.Value) []byte {
 func datum(t *testing.T, data []byte) value.Value {
 	t.Helper()
 	p, f := parse.Input(data, parse.Data)
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	v, _, f := naive.Run(naive.Config{Term: p.Term, Source: p.Source})
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	return v
 }
 

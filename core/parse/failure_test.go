@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 )
 
@@ -222,9 +223,7 @@ func TestFree(t *testing.T) {
 		`{"lam":"x","body":{"lam":"x","body":{"var":"x"}}}`:                                      nil,
 	} {
 		p, f := parse.Code([]byte(src), parse.Options{})
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		if got := parse.Free(p.Term); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %q, want %q", src, got, want)
 		}
@@ -233,9 +232,7 @@ func TestFree(t *testing.T) {
 
 func TestEffects(t *testing.T) {
 	p, f := parse.Code([]byte(`[{"readFile":1},{"kv.put":{"k":{"fs.read":2}}},{"quote":{"net.send":1}},{"fetch":{}}]`), parse.Options{})
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	if got := parse.Effects(p.Term); !reflect.DeepEqual(got, []string{"fetch.request", "fs.read", "kv.put"}) {
 		t.Errorf("%q", got)
 	}

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim/gen"
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -82,9 +83,7 @@ func TestJSONMutated(t *testing.T) {
 func TestStrings(t *testing.T) {
 	for _, src := range []string{`"a"`, `"\"\\\/\b\f\n\r\t"`, `"\u0000\u001f\u00e9\u2028\uFFFD"`, `"\ud83d\ude00x\uD83D\uDE00"`, "\"é😀\x7f\"", `""`} {
 		var want string
-		if err := json.Unmarshal([]byte(src), &want); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal([]byte(src), &want))
 		p, f := parse.Code([]byte(src), parse.Options{})
 		if f != nil || p.Term.(*term.Str).Value != want {
 			t.Errorf("%s: %v %v", src, p, f)
@@ -139,9 +138,7 @@ func TestLocate(t *testing.T) {
 			continue
 		}
 		p, f := parse.Code(src, parse.Options{})
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		var around []term.Term
 		var visit func(x term.Term)
 		visit = func(x term.Term) {

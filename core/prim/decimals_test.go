@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -92,14 +93,10 @@ func TestDecimalsAreRationals(t *testing.T) {
 			}
 			checkRounded(t, mode, new(big.Rat).Quo(x, y), got.(value.Dec))
 			got, f = call(t, "round_dec", a, value.NewInt(int64(scale)), value.Str(mode))
-			if f != nil {
-				t.Fatal(f)
-			}
+			must.NoFault(t, f)
 			checkRounded(t, mode, x, got.(value.Dec))
 			got, f = call(t, "to_int", a, value.Str(mode))
-			if f != nil {
-				t.Fatal(f)
-			}
+			must.NoFault(t, f)
 			whole, _ := value.NewDec(got.(value.Int).Big(), 0)
 			checkRounded(t, mode, x, whole)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim/gen"
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -130,9 +131,7 @@ func TestCompareIsAnOrder(t *testing.T) {
 	}
 	order := func(a, b value.Value) int64 {
 		v, f := call(t, "compare", a, b)
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		n, _ := v.(value.Int).Int64()
 		return n
 	}
@@ -217,13 +216,9 @@ func TestCodeRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	for i := range 3000 {
 		p, f := parse.Code([]byte(gen.Term(r.IntN, 1+i%60, gen.Options{Records: true, Effects: true, Wrong: 20})), parse.Options{})
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		d, f := call(t, "to_data", quote(p.Term))
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		back, f := call(t, "to_code", d)
 		if f != nil {
 			t.Fatalf("%v\n%s", f, text.Canonical(p.Term))
@@ -277,9 +272,7 @@ func TestToCodeRefuses(t *testing.T) {
 		`{"op":"lam","args":[{"op":"null"}]}`:                                   `lam lacks "param"`,
 	} {
 		d, f := call(t, "parse_json", value.Str(src))
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		got, f := call(t, "to_code", d)
 		if f == nil || f.Kind != fault.ParseError && f.Kind != fault.TypeError || !strings.Contains(f.Message, want) || f.Hint == "" {
 			t.Errorf("%s: %v, %v", src, got, f)

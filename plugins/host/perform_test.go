@@ -33,9 +33,7 @@ func TestPerformGivesTheOutcome(t *testing.T) {
 	h := w.grant(t, "toy:a/**")
 	v := value.FromSlice([]value.Value{value.NewInt(1), value.Str("é"), &value.Pair{First: value.Unit{}, Second: value.Bool(true)}})
 	got, size, f := w.Perform(context.Background(), act(t, h, "echo", arg("v", v)))
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	items, ok := value.Slice(got)
 	if !ok || len(items) != 3 || items[1] != value.Value(value.Str("é")) || size < 8 || size > 40 {
 		t.Fatalf("%v of %d bytes", got, size)
@@ -64,9 +62,7 @@ func TestPerformOpensACapabilityOnce(t *testing.T) {
 	a := act(t, &narrow, "scope")
 	a.Denies = []caps.Capability{{Kind: "toy", Scope: "a/b/c", Verbs: []string{"echo"}}}
 	v, _, f := w.Perform(context.Background(), a)
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	if want := value.Str("toy.scope:a/**,max=1KiB a/b [scope] max=1024 [{[echo] a/b/c}]"); v != value.Value(want) {
 		t.Fatalf("%q, want %q", v, want)
 	}

@@ -202,9 +202,7 @@ func (w *world) using(t *testing.T, h *caps.Held, name string, fields ...value.F
 		}
 	}
 	p, f := w.policy.Permit(caps.NewLedger(), []*caps.Held{h}, caps.Request{Operation: "leak." + name, Arg: r, Tool: "t"})
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	a := act(t, h, name)
 	a.Args, a.Secrets = p.Args, p.Secrets
 	return a

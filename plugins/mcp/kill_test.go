@@ -189,9 +189,7 @@ func TestKilledPlugin(t *testing.T) {
 					}
 				}
 			}
-			if f := h.noted("first", "1"); f != nil {
-				t.Fatal(f)
-			}
+			must.NoFault(t, h.noted("first", "1"))
 			was := h.servers()
 			kill()
 			h.until("the server ends with the plugin", func() bool {

@@ -57,9 +57,7 @@ func f(key string, v value.Value) value.Field { return value.Field{Key: key, Val
 func json(t *testing.T, v value.Value) string {
 	t.Helper()
 	e, fault := pif.Encode(v, 1<<20, 1<<20)
-	if fault != nil {
-		t.Fatal(fault)
-	}
+	must.NoFault(t, fault)
 	return string(e.JSON)
 }
 

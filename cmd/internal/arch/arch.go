@@ -107,7 +107,7 @@ var rules = map[string]rule{
 	"core":                  {std: pure, file: map[string][]string{"core.go": {"context"}}, ours: []string{"core/..."}},
 	"core/internal/long":    {std: pure},
 	"core/internal/vectors": {std: anyStd, ours: []string{"core/..."}, tests: true},
-	"core/must":             {std: anyStd, tests: true},
+	"core/must":             {std: anyStd, ours: []string{"core/fault"}, tests: true},
 
 	"caps/statefile": {std: anyStd, ours: []string{"core/display", "core/fault"}},
 	"caps":           {std: anyStd, ours: []string{"core/...", "caps/statefile"}},

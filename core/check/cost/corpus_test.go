@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core/check/cost"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/text"
@@ -129,9 +130,7 @@ func TestWorst(t *testing.T) {
 func TestSameReport(t *testing.T) {
 	for _, code := range shapes {
 		p, f := text.Parse([]byte(code), text.Options{Tool: "tool"})
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		want, _ := json.Marshal(cost.Of(p.Term, cost.Options{Tool: true, Source: p.Source}))
 		for range 5 {
 			if got, _ := json.Marshal(cost.Of(p.Term, cost.Options{Tool: true, Source: p.Source})); string(got) != string(want) {
@@ -144,9 +143,7 @@ func TestSameReport(t *testing.T) {
 func BenchmarkOf(b *testing.B) {
 	for _, code := range []string{"x => x * x", "xs => sum(map(x => x * x, filter(x => x % 2 == 0, xs)))", "n => if n <= 1 then 1 else n * self(n - 1)", "xs => sort(xs)"} {
 		p, f := text.Parse([]byte(code), text.Options{Tool: "tool"})
-		if f != nil {
-			b.Fatal(f)
-		}
+		must.NoFault(b, f)
 		b.Run(code, func(b *testing.B) {
 			for b.Loop() {
 				cost.Of(p.Term, cost.Options{Tool: true, Source: p.Source})

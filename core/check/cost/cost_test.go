@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check/cost"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
@@ -94,9 +95,7 @@ func TestKnownTextIsBounded(t *testing.T) {
 	}
 	fmt.Fprintf(&src, " in length(a%d)", doublings)
 	parsed, err := text.Parse([]byte(src.String()), text.Options{Tool: "tool"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoFault(t, err)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	r := cost.Of(parsed.Term, cost.Options{Tool: true})
@@ -213,9 +212,7 @@ func TestBudget(t *testing.T) {
 func TestSteps(t *testing.T) {
 	for _, code := range shapes {
 		p, err := core.CompileText("tool", []byte(code))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		o := cost.Options{Tool: true, Source: p.Tool().Source}
 		want := cost.Of(p.Term(), o)
 		last := false

@@ -139,9 +139,7 @@ func (tr trial) run(t testing.TB, p *core.Program, sizes cost.Sizes, b core.Budg
 		apply := string(p.Canonical())
 		for _, in := range tr.inputs {
 			parsed, f := parse.Input([]byte(in), parse.Data)
-			if f != nil {
-				t.Fatal(f)
-			}
+			must.NoFault(t, f)
 			apply = fmt.Sprintf(`{"app":[%s,%s]}`, apply, text.Canonical(parsed.Term))
 		}
 		q, err := core.Compile([]byte(apply))
@@ -195,9 +193,7 @@ func library(t testing.TB) vectors.Library {
 	l := vectors.Library{Owner: "program", Code: map[string]value.Tool{}}
 	for name, code := range gen.Tools {
 		p, f := parse.Code([]byte(code), parse.Options{Tool: name})
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		l.Code[name] = value.Tool{Term: p.Term, Source: p.Source, Takes: check.Takes(name, p.Term)}
 	}
 	return l
@@ -393,9 +389,7 @@ func TestShapesHold(t *testing.T) {
 
 func BenchmarkSmallTool(b *testing.B) {
 	p, f := text.Parse([]byte("(items, rate) => let total = sum(map(i => i.price * i.count, items)) in {total: total, tax: div(total * rate, 100)}"), text.Options{Tool: "tool"})
-	if f != nil {
-		b.Fatal(f)
-	}
+	must.NoFault(b, f)
 	b.ReportAllocs()
 	for b.Loop() {
 		cost.Of(p.Term, cost.Options{Source: p.Source})

@@ -7,15 +7,14 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/check/cost"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
 // TestREADME: tools and their bounds, in the blocks "cost" of core/check/README.md.
 func TestREADME(t *testing.T) {
 	src, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	n := 0
 	for _, block := range strings.Split(string(src), "```cost\n")[1:] {
 		block, _, _ = strings.Cut(block, "```")
@@ -23,9 +22,7 @@ func TestREADME(t *testing.T) {
 		for i := 0; i+1 < len(lines); i += 2 {
 			n++
 			p, f := text.Parse([]byte(lines[i]), text.Options{Tool: "tool"})
-			if f != nil {
-				t.Fatal(f)
-			}
+			must.NoFault(t, f)
 			r := cost.Of(p.Term, cost.Options{Tool: true, Source: p.Source})
 			got := string(r.Class) + ": " + r.Steps.Explain()
 			if !r.Steps.Finite() {

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/check/cert"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -26,9 +27,7 @@ func holds(t testing.TB, s sample, d gen.Draw) (ran bool) {
 	t.Helper()
 	data := []string{"3", "0", `"a"`, "true", "null", "[]", "[1,2,3]", `["a"]`, `{"pair":[1,2]}`, `{"name":"x"}`, `{"dec":"1.5"}`, `[[1],[2]]`}[d(12)]
 	in, f := parse.Input([]byte(data), parse.Data)
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	v, _, _ := naive.Run(naive.Config{Term: in.Term, Source: in.Source})
 	mine := map[term.Term]bool{} // the input's
 	var inside func(x term.Term) bool
@@ -185,8 +184,6 @@ func TestHolds(t *testing.T) {
 func BenchmarkCheck(b *testing.B) {
 	s := ofText(b, "xs => sum(map(x => x * x, filter(x => x > 1, xs)))")
 	for b.Loop() {
-		if err := cert.Check(s.c, s.term, tools); err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, cert.Check(s.c, s.term, tools))
 	}
 }

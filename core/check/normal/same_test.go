@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/check/normal"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim/gen"
@@ -49,9 +50,7 @@ func library(t testing.TB) vectors.Library {
 	l := vectors.Library{Owner: "program", Code: map[string]value.Tool{}}
 	for name, code := range gen.Tools {
 		p, f := parse.Code([]byte(code), parse.Options{Tool: name})
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		l.Code[name] = value.Tool{Term: p.Term, Source: p.Source, Takes: check.Takes(name, p.Term)}
 	}
 	return l
@@ -170,9 +169,7 @@ var drift int
 
 func BenchmarkSmallTool(b *testing.B) {
 	p, f := text.Parse([]byte("(items, rate) => let total = sum(map(i => i.price * i.count, items)) in {total: total, tax: div(total * rate, 100)}"), text.Options{Tool: "tool"})
-	if f != nil {
-		b.Fatal(f)
-	}
+	must.NoFault(b, f)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := normal.Of(p.Term, normal.Options{Tool: true}); err != nil {
@@ -199,13 +196,9 @@ func TestEqualOfSharedParts(t *testing.T) {
 		{doubled("x + x", "(a%d, a%[2]d)"), "x => 0", "different"},
 	} {
 		a, f := text.Parse([]byte(c.a), text.Options{Tool: "tool"})
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		b, f := text.Parse([]byte(c.b), text.Options{Tool: "tool"})
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		if v := normal.Equal(a.Term, b.Term, true, normal.Limits{}); string(v.Answer) != c.answer {
 			t.Errorf("%s: %s", v.Answer, v.Reason)
 		}
