@@ -16,7 +16,7 @@ import (
 // comments and blank lines: what it has, rounded up to tens. Who raises a number says why
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
-	"(tests)":                      5790,
+	"(tests)":                      5800,
 	"caps":                         7610,
 	"caps/flow":                    1330,
 	"caps/journal":                 5200,
