@@ -193,6 +193,7 @@ var rules = map[string]rule{
 	"cmd/internal/mcpserver/elicit":  {std: anyStd, ours: []string{"core/...", "caps/...", "cmd/internal/mcpserver/queue", "cmd/internal/mcpserver/wire"}, libraries: mcpSDK},
 	"cmd/internal/mcpserver/facts":   {std: anyStd, ours: []string{"core/...", "caps/...", "cmd/internal/mcpserver/wire"}},
 	"cmd/internal/mcpserver/help":    {std: anyStd, ours: []string{"core/...", "caps", "cmd/internal/mcpserver/wire"}},
+	"cmd/internal/mcpserver/inputs":  {std: anyStd, ours: []string{"core/...", "caps", "caps/registry", "cmd/internal/mcpserver/wire"}},
 	"cmd/internal/mcpserver/queue":   {std: anyStd, ours: []string{"core/fault"}},
 	"cmd/internal/mcpserver/results": {std: anyStd, ours: []string{"cmd/internal/mcpserver/wire"}},
 	"cmd/internal/mcpserver/wire":    {std: anyStd, ours: []string{"core/...", "caps"}, libraries: mcpSDK},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/inputs"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/step"
@@ -514,7 +515,7 @@ func TestWays(t *testing.T) {
 	gives := func(what, tool, arguments, want string) {
 		t.Helper()
 		a := do(t, s, tool, arguments)
-		if same, err := equalData([]byte(a.Text), []byte(want), false); a.Fault != nil || err != nil || !same {
+		if same, err := inputs.Equal([]byte(a.Text), []byte(want), false); a.Fault != nil || err != nil || !same {
 			t.Errorf("%s: %s %s\n gives %s\n want %s", what, tool, arguments, a.Text, want)
 		}
 	}

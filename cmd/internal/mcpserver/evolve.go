@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/facts"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
@@ -522,4 +525,111 @@ func shortText(b []byte) string {
 		return string(b)
 	}
 	return strings.ToValidUTF8(string(b[:mostPrinted]), "") + "…"
+}
+
+// afterImport is what is to be done about an example of a document that differs.
+const afterImport = "Correct the document: the tool's code, or the example, or take the example out; nothing was imported."
+
+// Import makes the tools of a document, as [registry.Registry.Import] does, where the
+// examples of each hold: they are run as evolve runs them, without authority, before
+// anything is changed, and the first that differs keeps out the whole document.
+func (s *Server) Import(ctx context.Context, tools []registry.Portable) (added, replaced, same int, err error) {
+	for i := range tools {
+		for k := range tools[i].Examples {
+			at := fault.Pointer("").Key("examples").Index(k)
+			if _, f := readExample(wire.Encode(tools[i].Examples[k]), at); f != nil {
+				f.In = "document"
+				return 0, 0, 0, fmt.Errorf("tool %q: %w", tools[i].Name, f)
+			}
+		}
+	}
+	return s.tools.ImportChecked(tools, func(candidate *registry.Tool, sees *registry.Snapshot) *fault.Fault {
+		t := s.newTrial(candidate, sees, candidate.Examples)
+		t.imported = true
+		_, f := t.all(ctx)
+		return f
+	})
+}
+
+// held is what a tool holds that calls others in an example. Of one in a document, for
+// which it may be that nothing is granted, it is the calls that it declared: nothing
+// else of it takes part.
+func (t *trial) held(tool *registry.Tool) []*caps.Held {
+	if !t.imported || tool.State == registry.StateReady {
+		return tool.Held
+	}
+	var calls []*caps.Held
+	for _, text := range tool.Declared {
+		if c, err := caps.Parse(text, t.server.broker.Policy().Kinds()); err == nil && c.Kind == caps.CallKind {
+			calls = append(calls, &caps.Held{Capability: c})
+		}
+	}
+	return calls
+}
+
+// storeFaults is what keeps a change from lasting, as a model may know it.
+var storeFaults = []struct {
+	err   error
+	words string
+}{
+	{journal.ErrFull, "the disk is full"},
+	{journal.ErrReadOnly, "the store can't be written"},
+	{journal.ErrDenied, "the store can't be written"},
+	{journal.ErrLocked, "another process holds the store"},
+	{journal.ErrDamaged, "the store is damaged"},
+	{journal.ErrUnsafe, "its file was removed or replaced"},
+	{journal.ErrClosed, "the server is ending"},
+}
+
+// discreet is the fault of a change as a model sees it. What the store says has
+// paths of the host; that is for the log.
+func (s *Server) discreet(name string, f *fault.Fault) *fault.Fault {
+	if f.Cause == nil {
+		return f
+	}
+	var inner *fault.Fault
+	if errors.As(f.Cause, &inner) {
+		return f
+	}
+	s.log.Error("a change of the tools was not kept", "tool", name, "error", f.Cause)
+	why := "its store gave an error"
+	for _, known := range storeFaults {
+		if errors.Is(f.Cause, known.err) {
+			why = known.words
+			break
+		}
+	}
+	g := *f
+	g.Message = fmt.Sprintf("the change of %q was not kept: %s", wire.Short([]byte(name)), why)
+	g.Hint = "Tell the operator; the tools that exist are unchanged, and work."
+	if errors.Is(f.Cause, journal.ErrLocked) {
+		g.Kind, g.Hint = fault.Conflict, "Nothing was changed: try again in a moment, and tell the operator if it stays so."
+	}
+	return &g
+}
+
+// inputSchema reads the schema that evolve is to declare of the tool's arguments;
+// nil: none.
+func readInputSchema(a *wire.Arguments) (json.RawMessage, *fault.Fault) {
+	raw, ok := a.Raw("input_schema")
+	if !ok {
+		return nil, nil
+	}
+	inner := wire.Unwrap(raw)
+	members, ok := wire.Split(inner)
+	switch {
+	case len(inner) == 0, string(inner) == "null", ok && len(members) == 0:
+		return nil, nil
+	case !ok || !json.Valid(inner):
+		return nil, a.Wrong("input_schema", "a JSON Schema of an object", raw)
+	}
+	return inner, nil
+}
+
+// withInput adds what was declared of a tool's arguments, where something was.
+func withInput(o wire.Object, t *registry.Tool) wire.Object {
+	if t.Input == nil {
+		return o
+	}
+	return o.Raw("input_schema", inputSchemaOf(t))
 }

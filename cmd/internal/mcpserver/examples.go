@@ -1,17 +1,21 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/inputs"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -92,16 +96,16 @@ func (t *trial) input(e *registry.Example) (core.Input, *fault.Fault) {
 		}
 		return in, nil
 	}
-	src, f := sourceOf(t.candidate, nil)
+	src, f := inputs.For(t.candidate, nil)
 	if f != nil {
 		return core.Input{}, f
 	}
-	src.example = true
-	r, f := check.Read(e.Input, src.report, src.declared)
+	src.Example = true
+	r, f := check.Read(e.Input, src.Report, src.Declared)
 	if f != nil {
-		return core.Input{}, src.corrected(f, e.Input)
+		return core.Input{}, src.Corrected(f, e.Input)
 	}
-	if f := src.check(r, true); f != nil {
+	if f := src.Check(r, true); f != nil {
 		return core.Input{}, f
 	}
 	var read task
@@ -157,7 +161,7 @@ func (t *trial) answer(e *registry.Example, requests []core.Request) []core.Answ
 			}
 			continue
 		}
-		v, f := dataValue(o.Value, e.As == "")
+		v, f := inputs.Value(o.Value, e.As == "")
 		if f == nil {
 			if t.missing = t.impossible(q, v); t.missing != nil {
 				return nil
@@ -183,7 +187,7 @@ func (t *trial) outcome(e *registry.Example, op string, args []byte) int {
 		if main := t.main(op); main != "" && want[0] != '{' {
 			want = json.RawMessage(wire.Begin().Raw(main, want).End())
 		}
-		if same, err := equalData(args, want, e.As == ""); err == nil && same {
+		if same, err := inputs.Equal(args, want, e.As == ""); err == nil && same {
 			return k
 		}
 	}
@@ -244,7 +248,7 @@ func (t *trial) judge(i int, p *product) *fault.Fault {
 		if e.As != "" {
 			want = check.ReadResult(want, t.candidate.Report())
 		}
-		if same, err := equalData(got, want, e.As == ""); err != nil || !same {
+		if same, err := inputs.Equal(got, want, e.As == ""); err != nil || !same {
 			return t.differs(i, got, string(e.Expect))
 		}
 	}
@@ -351,4 +355,272 @@ func (s *Server) TryExample(ctx context.Context, t *registry.Tool, i int) (steps
 	trial := s.newTrial(t, s.tools.Snapshot(), t.Examples)
 	trial.steps = min(10*wire.ExampleSteps, s.limits.MaxSteps)
 	return trial.example(ctx, i)
+}
+
+var (
+	exampleMembers = []string{"input", "expect", "error", "effects", "as"}
+	effectMembers  = []string{"op", "args", "value", "error", "message"}
+)
+
+// exampleShape is how examples are written.
+const exampleShape = `"examples":[{"input":3,"expect":9}], or {"input":"x","error":"type_error"} where it is to fail; for a tool that acts also "effects":[{"op":"fs.read","args":{"path":"a.txt"},"value":"text"}]`
+
+// effectFaults is how an effect can fail.
+var effectFaults = []string{string(fault.EffectFailed), string(fault.Denied), string(fault.Conflict), string(fault.OutcomeUnknown)}
+
+// examples reads the examples of evolve; nil: there is no such argument. An empty
+// list, or null, drops those kept from earlier versions.
+func readExamples(a *wire.Arguments) (examples []registry.Example, f *fault.Fault) {
+	raw, ok := a.Any("examples")
+	if !ok {
+		return nil, nil
+	}
+	if raw = wire.Unwrap(raw); len(raw) == 0 || string(raw) == "null" {
+		return []registry.Example{}, nil
+	}
+	if raw[0] == '{' {
+		raw = append(append([]byte{'['}, raw...), ']') // one alone
+	}
+	var items []json.RawMessage
+	if raw[0] != '[' || json.Unmarshal(raw, &items) != nil {
+		return nil, a.Wrong("examples", "a list of examples", raw)
+	}
+	examples = make([]registry.Example, len(items))
+	for i, item := range items {
+		if examples[i], f = readExample(item, fault.Pointer("").Key("examples").Index(i)); f != nil {
+			return nil, f
+		}
+	}
+	return examples, nil
+}
+
+// misshapen is the fault of an example that isn't one.
+func misshapen(at fault.Pointer, format string, args ...any) *fault.Fault {
+	return &fault.Fault{
+		Kind: fault.InvalidRequest, At: at, In: "arguments",
+		Message: fmt.Sprintf(format, args...),
+		Hint:    "Write " + exampleShape + ".",
+	}
+}
+
+// members takes an object apart and refuses members that aren't known.
+func membersOf(raw json.RawMessage, what string, at fault.Pointer, known []string) (*wire.Arguments, *fault.Fault) {
+	raw = wire.Unwrap(raw)
+	members, ok := wire.Split(raw)
+	if !ok {
+		return nil, misshapen(at, "%s is an object with %s, not %s", what, strings.Join(known, ", "), wire.Short(raw))
+	}
+	for i, m := range members {
+		if !slices.Contains(known, m.Name) {
+			f := misshapen(at.Key(m.Name), "%s has no member %q; it has %s", what, wire.Short([]byte(m.Name)), strings.Join(known, ", "))
+			f.Near = wire.Nearest(m.Name, known)
+			return nil, f
+		}
+		if slices.ContainsFunc(members[:i], func(n wire.Member) bool { return n.Name == m.Name }) {
+			return nil, misshapen(at.Key(m.Name), "%s has %q twice", what, m.Name)
+		}
+	}
+	return &wire.Arguments{Tool: "evolve", Members: members}, nil
+}
+
+func readExample(raw json.RawMessage, at fault.Pointer) (e registry.Example, f *fault.Fault) {
+	a, f := membersOf(raw, "an example", at, exampleMembers)
+	if f != nil {
+		return e, f
+	}
+	if e.Input, f = readData(a, "input", at); f != nil {
+		return e, f
+	}
+	e.As = "data"
+	if e.Input == nil {
+		e.Input = json.RawMessage("null") // as in a call without one
+	}
+	expect, hasExpect := a.Any("expect")
+	kind, hasError, f := a.Text("error")
+	switch {
+	case f != nil:
+		return e, misshapen(at.Key("error"), "the error that an example expects is a kind such as type_error")
+	case hasError && hasExpect && string(expect) != "null":
+		return e, misshapen(at, `an example expects a result ("expect") or a failure ("error"), not both`)
+	case hasError:
+		if e.Error, f = failureKind(kind, at.Key("error")); f != nil {
+			return e, f
+		}
+	case !hasExpect:
+		return e, misshapen(at, `the example doesn't say what is expected: "expect" or "error" is missing`)
+	default:
+		if e.Expect, f = readData(a, "expect", at); f != nil {
+			return e, f
+		}
+	}
+	raw, ok := a.Raw("effects")
+	if !ok {
+		return e, nil
+	}
+	var items []json.RawMessage
+	if raw = wire.Unwrap(raw); json.Unmarshal(raw, &items) != nil {
+		return e, misshapen(at.Key("effects"), "the effects of an example are a list, not %s", wire.Short(raw))
+	}
+	for i, item := range items {
+		o, f := readOutcome(item, at.Key("effects").Index(i))
+		if f != nil {
+			return e, f
+		}
+		e.Effects = append(e.Effects, o)
+	}
+	return e, nil
+}
+
+// failureKind is the kind of failure that an example expects.
+func failureKind(kind string, at fault.Pointer) (string, *fault.Fault) {
+	var known []string
+	for _, c := range fault.Codes {
+		switch c.Kind {
+		case fault.Overloaded, fault.Cancelled, fault.Timeout, fault.Internal, fault.Refused, fault.InvalidRequest:
+			continue // not what code does
+		}
+		known = append(known, string(c.Kind))
+	}
+	if slices.Contains(known, kind) {
+		return kind, nil
+	}
+	f := misshapen(at, "no example can expect the error %q; it can be %s", wire.Short([]byte(kind)), strings.Join(known, ", "))
+	f.Near = wire.Nearest(kind, known)
+	return "", f
+}
+
+// data reads a member that is data; nil where it isn't there.
+func readData(a *wire.Arguments, name string, at fault.Pointer) (json.RawMessage, *fault.Fault) {
+	raw, ok := a.Any(name)
+	if !ok {
+		return nil, nil
+	}
+	if _, err := core.ParseInput(raw, core.InputData); err != nil {
+		f := misshapen(at.Key(name), "%s", wire.AsFault(err).Message)
+		f.Hint = wire.AsFault(err).Hint
+		return nil, f
+	}
+	return bytes.Clone(raw), nil
+}
+
+// readOutcome reads what an effect of an example gives.
+func readOutcome(raw json.RawMessage, at fault.Pointer) (o registry.ExampleEffect, f *fault.Fault) {
+	a, f := membersOf(raw, "an effect of an example", at, effectMembers)
+	if f != nil {
+		return o, f
+	}
+	op, ok, f := a.Text("op")
+	if f != nil || !ok || op == "" {
+		return o, misshapen(at, `"op" says which effect it is, such as "fs.read"`)
+	}
+	if o.Op = op; prim.Aliases[op] != "" {
+		o.Op = prim.Aliases[op]
+	}
+	if _, ok := a.Raw("args"); ok {
+		if o.Args, f = readData(a, "args", at); f != nil {
+			return o, f
+		}
+	}
+	kind, fails, f := a.Text("error")
+	value, gives := a.Any("value")
+	message, _, f2 := a.Text("message")
+	switch {
+	case f != nil || f2 != nil:
+		return o, misshapen(at, `"error" and "message" of an effect are strings`)
+	case fails && gives && string(value) != "null":
+		return o, misshapen(at, `an effect gives a "value" or fails with an "error", not both`)
+	case fails && !slices.Contains(effectFaults, kind):
+		return o, misshapen(at.Key("error"), "an effect fails with %s, not %q", strings.Join(effectFaults, ", "), wire.Short([]byte(kind)))
+	case fails:
+		o.Error, o.Message = kind, message
+	case !gives:
+		return o, misshapen(at, `what does %s give? "value" or "error" is missing`, op)
+	default:
+		o.Value, f = readData(a, "value", at)
+	}
+	return o, f
+}
+
+// unwritten is the fault of an effect for which the example has no outcome.
+func unwritten(q *core.Request, args []byte) *fault.Fault {
+	shown := wire.Excerpt(args, 200)
+	sample := args
+	if len(sample) > 200 {
+		sample = nil
+	}
+	o := wire.Begin().Text("op", q.Op)
+	if sample != nil {
+		o = o.Raw("args", sample)
+	}
+	return &fault.Fault{
+		Kind: fault.Refused, At: q.At, In: q.Where,
+		Message: fmt.Sprintf("it asks for %s with %s, and the example has no outcome for that", q.Op, shown),
+		Hint: fmt.Sprintf(`Effects of an example aren't carried out. Write what this one gives into the example: "effects":[%s], with "value":V, or with "error":"effect_failed" where it fails; "args" may be left out.`,
+			o.Raw("value", []byte(`"…"`)).End()),
+	}
+}
+
+// impossible is the fault of an outcome that the operation never gives, by the type
+// that its plugin is held to: what an example shows has to be what a run can see.
+func (t *trial) impossible(q *core.Request, v value.Value) *fault.Fault {
+	_, o, ok := t.server.broker.Policy().Kinds().Operation(q.Op)
+	if !ok || o.Type == nil {
+		return nil
+	}
+	why := o.Type.Misfit(v)
+	if why == "" {
+		return nil
+	}
+	return &fault.Fault{
+		Kind: fault.Refused, At: q.At, In: q.Where,
+		Message: fmt.Sprintf("it asks for %s, and the outcome in the example is none that this gives: %s", q.Op, why),
+		Hint:    fmt.Sprintf(`%s gives %s: write such a "value" into the example, all of it.`, q.Op, o.Type),
+	}
+}
+
+// A trialView is the tools as a tool's code sees them in an example: itself as
+// it is to be, those it is bound to, and the others as they are.
+type trialView struct {
+	trial *trial
+	tool  *registry.Tool
+}
+
+var _ core.Tools = (*trialView)(nil)
+
+func (v *trialView) find(name string, bound bool) (*registry.Tool, bool) {
+	if name == v.trial.candidate.Name && v.tool == v.trial.candidate {
+		return v.tool, true
+	}
+	if bound {
+		if t := v.tool.Bound[name]; t != nil {
+			return t, true
+		}
+	}
+	return v.trial.sees.Get(name)
+}
+
+// Tool finds what code_of gives.
+func (v *trialView) Tool(name string, literal bool) (core.Tool, bool) {
+	t, ok := v.find(name, literal)
+	if !ok || t.Unusable() != nil {
+		return core.Tool{}, false
+	}
+	return t.Program().Tool(), true
+}
+
+// Callee decides a call as it is decided in a run.
+func (v *trialView) Callee(name string, with [][]string, _ fault.Pointer) (core.Tool, *fault.Fault) {
+	if f := v.trial.server.broker.Policy().PermitCall(v.trial.held(v.tool), name, v.tool.Name, with); f != nil {
+		return core.Tool{}, f
+	}
+	t, ok := v.find(name, true)
+	if !ok {
+		return core.Tool{}, &fault.Fault{Kind: fault.NoTool, Message: fmt.Sprintf("there is no tool %q to call", name)}
+	}
+	if f := t.Unusable(); f != nil {
+		return core.Tool{}, f
+	}
+	tool := t.Program().Tool()
+	tool.Name, tool.Tools = t.Name, &trialView{v.trial, t}
+	return tool, nil
 }

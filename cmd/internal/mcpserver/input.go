@@ -6,17 +6,15 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/facts"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/inputs"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
-	"github.com/mcp-pif/mcp-pif/core/prim"
 )
-
-// inlineTypeSteps bounds the inference of inline code for the reading of its input.
-const inlineTypeSteps = 60_000
 
 // reading is what was read of a call's input, for the record: a replay takes it from
 // there and never reads again.
@@ -26,45 +24,6 @@ type reading struct {
 	Notes  []string `json:"notes,omitempty"`
 }
 
-// A source is what an input is for: a tool, or inline code.
-type source struct {
-	tool     *registry.Tool
-	program  *core.Program
-	report   *check.Report
-	declared *check.Declared
-	byName   bool // the tool is called by its name
-	example  bool // the input is that of an example
-	// suggested gives the input of the call that is suggested of the tool; nil: none.
-	suggested func() []byte
-}
-
-// sourceOf finds the types by which an input is read.
-func sourceOf(t *registry.Tool, p *core.Program) (*source, *fault.Fault) {
-	if t == nil {
-		return &source{program: p, report: check.Infer(p.Term(), nil, check.Env{}, check.Budget{Steps: inlineTypeSteps, Places: 1})}, nil
-	}
-	d, f := t.Narrowed()
-	if f != nil {
-		return nil, f
-	}
-	return &source{tool: t, program: t.Program(), report: t.Report(), declared: d}, nil
-}
-
-// isPlain reports whether an input is read the same way whatever its type is: a whole
-// number, a truth value, null, or a string that can't be JSON or code.
-func isPlain(raw []byte) bool {
-	if len(raw) == 0 {
-		return true
-	}
-	switch c := raw[0]; {
-	case c == '"':
-		return false
-	case c == '{', c == '[':
-		return false
-	}
-	return !bytes.ContainsAny(raw, ".eE") || raw[0] == 't' || raw[0] == 'f'
-}
-
 // readInput reads the input of a task by its types, or from the record of the run that
 // is replayed. byName is set for the arguments of a call by name.
 func (s *Server) readInput(t *task, p *core.Program, raw json.RawMessage, tools *registry.Snapshot, byName bool) *fault.Fault {
@@ -72,37 +31,37 @@ func (s *Server) readInput(t *task, p *core.Program, raw json.RawMessage, tools 
 		return t.fromRecord(s.record.Read)
 	}
 	raw = bytes.TrimSpace(raw)
-	if t.tool == nil && len(p.Params()) < 2 && isPlain(raw) {
+	if t.tool == nil && len(p.Params()) < 2 && inputs.IsPlain(raw) {
 		t.input = raw
 		return nil
 	}
-	src, f := sourceOf(t.tool, p)
+	src, f := inputs.For(t.tool, p)
 	if f != nil {
 		return f
 	}
-	src.byName = byName
+	src.ByName = byName
 	if t.tool != nil {
-		src.suggested = func() []byte { return s.suggest(t.tool, tools).input }
+		src.Suggested = func() []byte { return s.suggest(t.tool, tools).input }
 	}
 	read := check.Read
 	if byName {
 		read = check.ReadArguments
 	}
-	r, f := read(raw, src.report, src.declared)
+	r, f := read(raw, src.Report, src.Declared)
 	if f != nil {
-		return src.corrected(f, raw)
+		return src.Corrected(f, raw)
 	}
-	if f := src.check(r, len(bytes.Trim(raw, "{} \t\r\n")) > 0); f != nil {
+	if f := src.Check(r, len(bytes.Trim(raw, "{} \t\r\n")) > 0); f != nil {
 		return f
 	}
 	t.take(r)
-	if params, _ := src.report.Arguments(); len(params) > 1 {
+	if params, _ := src.Report.Arguments(); len(params) > 1 {
 		for _, p := range params {
 			t.names = append(t.names, p.Name)
 		}
 	}
 	if r.Unquoted != nil {
-		if call := src.call(r.Unquoted); call != nil {
+		if call := src.Call(r.Unquoted); call != nil {
 			t.note("a string was kept as a string; if the JSON in it was meant, call %s", call)
 		} else {
 			t.note("a string was kept as a string; if the JSON in it was meant, send it without quotes")
@@ -149,197 +108,6 @@ func (t *task) fromRecord(recorded []byte) *fault.Fault {
 	return nil
 }
 
-// check holds inputs against the schema that was declared of the tool.
-func (s *source) check(r *check.Reading, given bool) *fault.Fault {
-	if s.declared == nil {
-		return nil
-	}
-	f := s.declared.Check(r.Values, given)
-	if f == nil {
-		return nil
-	}
-	params, _ := s.report.Arguments()
-	if input := s.sample(params); input != nil {
-		s.suggest(f, input)
-	}
-	return f
-}
-
-// maxRepeatedBytes is how long arguments are that a hint repeats.
-const maxRepeatedBytes = 200
-
-// call is the call that runs what the source is on an input; nil: it is too long to be
-// repeated.
-func (s *source) call(input json.RawMessage) []byte {
-	if len(input) == 0 || len(input) > maxRepeatedBytes {
-		return nil
-	}
-	o := wire.Begin()
-	params, _ := s.report.Arguments()
-	if s.byName {
-		if len(params) == 0 {
-			input = json.RawMessage("{}")
-		}
-		if len(params) == 1 && !(len(input) > 0 && input[0] == '{' && params[0].Type.Kinds == prim.KindRecord) {
-			input = json.RawMessage(wire.Begin().Raw(check.Input, input).End())
-		}
-		return wire.Begin().Text("name", s.tool.Name).Raw("arguments", input).End()
-	}
-	if s.tool != nil {
-		o = o.Text("tool", s.tool.Name)
-	} else {
-		code := s.program.Text()
-		if len(code) > maxRepeatedBytes {
-			return nil
-		}
-		o = o.Text("code", string(code))
-	}
-	return wire.Begin().Text("name", "run").Raw("arguments", o.Raw("input", input).End()).End()
-}
-
-// corrected is the fault of wrong arguments with a call that is right: with what was
-// given where that fits, and for the rest with the input that is suggested of the tool.
-func (s *source) corrected(f *fault.Fault, raw json.RawMessage) *fault.Fault {
-	if f.Kind != fault.InvalidRequest {
-		return f
-	}
-	g := *f
-	params, _ := s.report.Arguments()
-	if len(params) == 0 {
-		g.Hint = "It takes no input: call " + string(s.call(json.RawMessage("{}"))) + "."
-		return &g
-	}
-	if len(raw) > maxRepeatedBytes {
-		return &g // what it says of the types will do
-	}
-	given, isObject := once(raw)
-	if len(given) == 1 && given[0].Name == check.Input && len(params) > 1 {
-		raw = given[0].Value
-		given, isObject = once(raw)
-	}
-	if isObject {
-		o := wire.Begin()
-		for _, m := range given {
-			o = o.Raw(m.Name, m.Value)
-		}
-		raw = json.RawMessage(o.End())
-	}
-	sample := s.sample(params)
-	if len(params) == 1 && (params[0].Type.Kinds != prim.KindRecord || len(params[0].Type.Fields) == 0) {
-		v := sample
-		for _, m := range append(given, wire.Member{Name: "", Value: raw}) {
-			if check.Fits(m.Value, params[0].Type) {
-				v = m.Value
-			}
-		}
-		if named := valueOf(given, check.Input); named != nil && !check.Fits(raw, params[0].Type) && check.Fits(named, params[0].Type) {
-			v = named
-		}
-		if v != nil {
-			s.suggest(&g, v)
-		}
-		return &g
-	}
-	// What is wanted: of a record that is the input, its fields.
-	wanted := params
-	if len(params) == 1 {
-		wanted = nil
-		for _, field := range params[0].Type.Fields {
-			if !field.Optional {
-				wanted = append(wanted, check.Parameter{Name: field.Key, Type: field.Type})
-			}
-		}
-	}
-	if !isObject && len(raw) > 0 {
-		given = []wire.Member{{Name: "", Value: raw}}
-	}
-	// What was given by other names goes to what is missing, where it fits: to the name
-	// nearest first.
-	others := slices.DeleteFunc(slices.Clone(given), func(m wire.Member) bool {
-		return slices.ContainsFunc(wanted, func(p check.Parameter) bool { return p.Name == m.Name })
-	})
-	taken := func(w check.Parameter, near bool) json.RawMessage {
-		for i, m := range others {
-			if (!near || prim.Closest(m.Name, []string{w.Name}) != "") && check.Fits(m.Value, w.Type) {
-				others = slices.Delete(others, i, i+1)
-				return m.Value
-			}
-		}
-		return nil
-	}
-	samples, _ := wire.Split(sample)
-	values := make([]json.RawMessage, len(wanted))
-	for _, look := range []func(check.Parameter) json.RawMessage{
-		func(w check.Parameter) json.RawMessage {
-			if v := valueOf(given, w.Name); v != nil && check.Fits(v, w.Type) {
-				return v
-			}
-			return nil
-		},
-		func(w check.Parameter) json.RawMessage { return taken(w, true) },
-		func(w check.Parameter) json.RawMessage { return taken(w, false) },
-		func(w check.Parameter) json.RawMessage { return valueOf(samples, w.Name) },
-	} {
-		for i, w := range wanted {
-			if values[i] == nil {
-				values[i] = look(w)
-			}
-		}
-	}
-	o := wire.Begin()
-	for i, w := range wanted {
-		if values[i] == nil {
-			return &g
-		}
-		o = o.Raw(w.Name, values[i])
-	}
-	s.suggest(&g, json.RawMessage(o.End()))
-	return &g
-}
-
-// once is the members of an object, each key once: with its last value.
-func once(raw []byte) (members []wire.Member, isObject bool) {
-	all, isObject := wire.Split(raw)
-	for i, m := range all {
-		if !slices.ContainsFunc(all[i+1:], func(n wire.Member) bool { return n.Name == m.Name }) {
-			members = append(members, m)
-		}
-	}
-	return members, isObject
-}
-
-// sample is an input that is right: what is suggested of the tool, or else one of the
-// types; nil: there is none.
-func (s *source) sample(params []check.Parameter) json.RawMessage {
-	if s.suggested != nil {
-		if input := s.suggested(); input != nil {
-			return input
-		}
-	}
-	v, _ := sampleInput(s.tool, params, commonPools(), 0)
-	return v
-}
-
-// suggest puts an input that works into the hint of a fault.
-func (s *source) suggest(f *fault.Fault, input json.RawMessage) {
-	switch call := s.call(input); {
-	case s.example:
-		f.Hint = `Write "input":` + string(input) + "."
-	case call != nil:
-		f.Hint = "Call " + string(call) + "."
-	}
-}
-
-// valueOf is the value of a member; nil: there is none.
-func valueOf(members []wire.Member, name string) json.RawMessage {
-	for _, m := range members {
-		if m.Name == name {
-			return m.Value
-		}
-	}
-	return nil
-}
-
 // advise reports why a run failed on an input that isn't of the tool's type.
 func (s *Server) advise(a *wire.Answer, t *task, tools *registry.Snapshot) {
 	if a.Fault == nil || a.Fault.Kind != fault.TypeError && a.Fault.Kind != fault.MissingKey || t.as != core.InputData {
@@ -353,14 +121,118 @@ func (s *Server) advise(a *wire.Answer, t *task, tools *registry.Snapshot) {
 	if len(params) != 1 || check.Fits(input, params[0].Type) {
 		return
 	}
-	src := source{tool: t.tool, report: t.tool.Report(), byName: t.direct}
+	src := inputs.Source{Tool: t.tool, Report: t.tool.Report(), ByName: t.direct}
 	// What is asked for isn't tried: a replay has to find the same.
 	if len(t.tool.Reach()) == 0 || len(t.tool.Examples) > 0 {
-		src.suggested = func() []byte { return s.suggest(t.tool, tools).input }
+		src.Suggested = func() []byte { return s.suggest(t.tool, tools).input }
 	}
 	note := fmt.Sprintf("note: %s, and its type must be %s", is, wire.Beginning([]byte(params[0].Type.String()), facts.LongestType))
-	if call := src.call(src.sample(params)); call != nil {
+	if call := src.Call(src.Sample(params)); call != nil {
 		note += ": call " + string(call)
 	}
 	a.More = append(a.More, note)
+}
+
+// A sample is tried before it is suggested, within these budgets. They are counted, so
+// that the same tool gets the same suggestion.
+const (
+	maxTries     = 12
+	maxTrySteps  = 4_000
+	maxTryMemory = 4 << 20
+	maxTryBytes  = 64 << 10 // of the code
+)
+
+// A suggestion is a call of a tool that shows it at work; call is nil where none is known.
+type suggestion struct {
+	call  []byte
+	input []byte // of the call
+}
+
+// suggest finds a call of a tool: on the input of its first example, else on the first
+// sample of its types with which it succeeds without any effect.
+func (s *Server) suggest(t *registry.Tool, sees *registry.Snapshot) suggestion {
+	if t.Unusable() != nil {
+		return suggestion{}
+	}
+	params, _ := t.Report().Arguments()
+	for i := range t.Examples {
+		if e := &t.Examples[i]; e.As == "data" && e.Error == "" && len(e.Input) <= wire.MaxShown {
+			if read, f := inputOf(t, e.Input); f == nil {
+				return suggested(t, params, byName(params, e.Input, &read))
+			}
+		}
+	}
+	if len(t.Program().Canonical()) > maxTryBytes {
+		return suggestion{}
+	}
+	view := &trialView{&trial{server: s, candidate: t, sees: sees}, t}
+	pools := inputs.PoolsFor(t.Program())
+	for turn := range maxTries {
+		input, ok := inputs.Sample(t, params, pools, turn)
+		if !ok {
+			break
+		}
+		if s.succeeds(t, view, input) {
+			return suggested(t, params, input)
+		}
+	}
+	return suggestion{}
+}
+
+// suggested is the call of a tool on an input. It is made by run, which every client can
+// call before it has read the list of tools again.
+func suggested(t *registry.Tool, params []check.Parameter, input []byte) suggestion {
+	o := wire.Begin().Text("tool", t.Name)
+	if len(params) > 0 {
+		o = o.Raw("input", []byte(caps.Visible(input)))
+	}
+	return suggestion{call: wire.Begin().Text("name", "run").Raw("arguments", o.End()).End(), input: input}
+}
+
+// describing is the call that shows a tool.
+func describing(t *registry.Tool) []byte {
+	return wire.Begin().Text("name", "describe").Raw("arguments", wire.Begin().Text("name", t.Name).End()).End()
+}
+
+// byName is an input of several parameters by their names, as it was read.
+func byName(params []check.Parameter, input []byte, t *task) []byte {
+	if len(t.more) == 0 || t.as != core.InputData {
+		return input
+	}
+	o := wire.Begin().Raw(params[0].Name, t.input)
+	for i, v := range t.more {
+		o = o.Raw(params[i+1].Name, v)
+	}
+	return o.End()
+}
+
+// inputOf reads an input as a run of the tool does.
+func inputOf(tool *registry.Tool, input []byte) (t task, f *fault.Fault) {
+	src, f := inputs.For(tool, nil)
+	if f != nil {
+		return t, f
+	}
+	r, f := check.Read(input, src.Report, src.Declared)
+	if f == nil {
+		t.take(r)
+	}
+	return t, f
+}
+
+// succeeds reports whether a tool succeeds on an input, within a few steps and without asking
+// for an effect.
+func (s *Server) succeeds(t *registry.Tool, view core.Tools, input []byte) bool {
+	read, f := inputOf(t, input)
+	if f != nil {
+		return false
+	}
+	in, f := read.parse()
+	if f != nil {
+		return false
+	}
+	defer s.cpu.Enter(nil, s, false).End()
+	budget := core.Budgets{Steps: min(maxTrySteps, s.limits.MaxSteps), Memory: min(maxTryMemory, s.limits.MaxMemory), Depth: s.limits.MaxDepth}
+	m := t.Program().Start(in, budget, view)
+	defer m.Release()
+	return m.Run(0) == core.Done && m.Fault() == nil
 }

@@ -6,13 +6,18 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/step"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/text"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // ReplayOptions is what a recorded run is done again with.
@@ -96,4 +101,109 @@ func WithCode(c run.Call, code []byte) (run.Call, error) {
 		}
 	}
 	return run.Call{Tool: "run", Arguments: o.End()}, nil
+}
+
+// traced is how many evaluations of a run are logged at most: whoever reads a
+// trace reads its beginning.
+const traced = 100_000
+
+// trace logs a job's evaluations, on the reference evaluator, before it is done
+// for real: each with the names of the variables in scope, the functions that are made
+// and applied, the code that is looked up, and the values. Where tracing is off it costs
+// the test. Effects are denied: nothing was done yet that could be looked at.
+func (s *Server) trace(j *job) {
+	if s.opts.Trace == nil {
+		return
+	}
+	log := s.opts.Trace
+	if j.run != nil {
+		log = log.With("run", j.run.ID())
+	}
+	b := j.budgets
+	b.Steps = min(b.Steps, traced)
+	type level struct{ branch, level int }
+	under := map[level]term.Term{} // what is evaluated at each level
+	_, steps, f := j.program.TraceWith(j.input, b, core.Tracing{
+		Tools: j.run.Twin().Tools(j.tool),
+		Visit: func(e core.TraceEvent) bool {
+			at := level{e.Branch(), e.Level}
+			var env []string
+			var argument value.Value
+			e.Vars(func(name string, v value.Value) bool {
+				if env = append(env, name); argument == nil {
+					argument = v
+				}
+				return len(env) < 20
+			})
+			if _, applies := under[at].(*term.App); applies && len(env) > 0 {
+				log.Debug("closure applied", "step", e.Step, "param", env[0], "argument", step.Show(argument, maxTracedTerm))
+			}
+			under[at] = e.Term
+			log.Debug("eval", "step", e.Step, "left", j.budgets.Steps-e.Step, "depth", e.Depth, "term", beginningOf(e.Term), "env", env)
+			return true
+		},
+		Ended: func(e core.TraceEnding) {
+			at := level{e.Branch, e.Level}
+			t := under[at]
+			delete(under, at)
+			if e.Fault != nil || t == nil {
+				return
+			}
+			shown := step.Show(e.Value, maxTracedTerm)
+			switch t := t.(type) {
+			case *term.Lam:
+				log.Debug("closure made", "steps", e.Steps, "param", t.Param)
+			case *term.CodeOf:
+				log.Debug("code looked up", "steps", e.Steps, "tool", t.Name, "code", shown)
+			default:
+				log.Debug("value", "steps", e.Steps, "level", e.Level, "value", shown)
+			}
+		},
+	})
+	switch {
+	case f != nil && b.Steps < j.budgets.Steps && steps >= b.Steps:
+		log.Debug("trace ends here, the run goes on", "steps", steps)
+	case f != nil:
+		log.Debug("failed", "steps", steps, "fault", f.Error())
+	default:
+		log.Debug("done", "steps", steps)
+	}
+}
+
+// maxTracedTerm is how much of a term a trace shows, in bytes.
+const maxTracedTerm = 200
+
+// beginningOf writes the first of a term, and no more of it than is shown.
+func beginningOf(t term.Term) string {
+	w := text.NewWriter(maxTracedTerm, maxTracedTerm)
+	w.Canonical(t)
+	return string(w.Bytes())
+}
+
+// keepRound tells of a job of a replay what package step walks through. What answers it
+// is the replay as it is now, anew each time.
+func (s *Server) keepRound(j *job) {
+	twin, tool := j.run.Twin(), j.tool
+	*s.walked = append(*s.walked, step.Round{
+		Program: j.program, Input: j.input, Budgets: j.budgets, Before: j.used,
+		Begin: func() (core.Tools, func([]core.Request) []core.Answer) {
+			again := twin.Twin()
+			return again.Tools(tool), func(requests []core.Request) []core.Answer {
+				return again.Answer(context.Background(), time.Time{}, requests)
+			}
+		},
+	})
+}
+
+// endRound tells how it ended where the reference evaluator doesn't come to that by itself:
+// where the world ended it, or the room that the machine takes.
+func (s *Server) endRound(p *product) {
+	if p.Fault == nil {
+		return
+	}
+	switch p.Fault.Kind {
+	case fault.Cancelled, fault.Timeout, fault.Overloaded, fault.OutOfMemory:
+		last := &(*s.walked)[len(*s.walked)-1]
+		last.Ended, last.Steps = p.Fault, p.Steps
+	}
 }

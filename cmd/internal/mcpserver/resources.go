@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/help"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
 // What a server has to read, by address. Whoever can read it could have asked a
@@ -317,4 +319,302 @@ func (s *Server) capabilities() []byte {
 		}
 	}
 	return o.Raw("operations", append(ops, ']')).End()
+}
+
+// unchanging is how long what only another version of this program changes may be
+// taken from a cache, in milliseconds. What the next call may change has no time:
+// its reader would miss its own evolve.
+const unchanging = 3_600_000
+
+// listMore puts the resources and prompts there are in place of the SDK's lists,
+// page by page, as listTools does with tools.
+func (s *Server) listMore(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		cursor := ""
+		switch list := req.(type) {
+		case *mcp.ListResourcesRequest:
+			params := new(mcp.ListResourcesParams)
+			if list.Params != nil {
+				*params = *list.Params
+			}
+			cursor, params.Cursor = params.Cursor, ""
+			req = &mcp.ListResourcesRequest{Session: list.Session, Params: params, Extra: list.Extra}
+		case *mcp.ListPromptsRequest:
+			params := new(mcp.ListPromptsParams)
+			if list.Params != nil {
+				*params = *list.Params
+			}
+			cursor, params.Cursor = params.Cursor, ""
+			req = &mcp.ListPromptsRequest{Session: list.Session, Params: params, Extra: list.Extra}
+		}
+		after, err := readCursor(cursor)
+		if err != nil {
+			return nil, err
+		}
+		res, err := next(ctx, method, req)
+		if err != nil {
+			return res, err
+		}
+		switch page := res.(type) {
+		case *mcp.ListResourcesResult:
+			s.pageResources(page, cursor == "", after)
+		case *mcp.ListPromptsResult:
+			s.pagePrompts(page, cursor == "", after)
+		case *mcp.ListResourceTemplatesResult:
+			page.CacheScope, page.TTLMs = "public", unchanging
+		case *mcp.DiscoverResult:
+			page.CacheScope, page.TTLMs = "public", unchanging
+		}
+		return res, nil
+	}
+}
+
+// pageResources fills a page: first the addresses that are always there, then those
+// of what is published, then those of the tools, each by name.
+func (s *Server) pageResources(page *mcp.ListResourcesResult, first bool, after string) {
+	var extras []*mcp.Resource
+	for _, r := range page.Resources {
+		if !strings.HasPrefix(r.URI, scheme) {
+			extras = append(extras, r)
+		}
+	}
+	page.Resources, page.NextCursor, page.CacheScope = []*mcp.Resource{}, "", "private"
+	if first {
+		page.Resources = append(append(page.Resources, fixedResources...), extras...)
+		for _, c := range prim.Groups {
+			page.Resources = append(page.Resources, &mcp.Resource{
+				URI: scheme + "language/" + url.PathEscape(c), Name: c, Title: "PIF: " + c, MIMEType: plainText,
+			})
+		}
+	}
+	tools := s.latest().All()
+	add := func(mark string, t *registry.Tool, r *mcp.Resource) (full bool) {
+		if mark+t.Name <= after {
+			return false
+		}
+		if len(page.Resources) >= mostListed {
+			page.NextCursor = writeCursor(s.lastListed(page.Resources))
+			return true
+		}
+		r.Name, r.Title, r.Description = t.Name, titled(t.Name), wire.Excerpt([]byte(s.words(t.Description, t.MadeUnder)), mostListedText)
+		page.Resources = append(page.Resources, r)
+		return false
+	}
+	for _, t := range tools {
+		if t.As != registry.AsResource {
+			continue
+		}
+		r := &mcp.Resource{URI: publishedURI(t.Name)}
+		if t.GivesText() {
+			r.MIMEType = plainText // else its result says it
+		}
+		if add(markPublished, t, r) {
+			return
+		}
+	}
+	if s.opts.HideEvolved {
+		return
+	}
+	for _, t := range tools {
+		if add(markTool, t, &mcp.Resource{URI: toolURI(t.Name), MIMEType: jsonText}) {
+			return
+		}
+	}
+}
+
+// What a cursor says before a name, in the order of the list.
+const (
+	markPublished = "p"
+	markTool      = "t"
+)
+
+// lastListed is the last of a page as a cursor has it; "" where all of it is always
+// there.
+func (s *Server) lastListed(page []*mcp.Resource) string {
+	switch last := page[len(page)-1]; {
+	case strings.HasPrefix(last.URI, toolURI("")):
+		return markTool + last.Name
+	case strings.HasPrefix(last.URI, publishedURI("")):
+		return markPublished + last.Name
+	}
+	return ""
+}
+
+// pagePrompts fills a page: first the prompts that are always there, then those
+// evolved by name.
+func (s *Server) pagePrompts(page *mcp.ListPromptsResult, first bool, after string) {
+	var extras []*mcp.Prompt
+	for _, p := range page.Prompts {
+		if fixedPrompt(p.Name) == nil {
+			extras = append(extras, p)
+		}
+	}
+	page.Prompts, page.NextCursor, page.CacheScope = []*mcp.Prompt{}, "", "private"
+	if first {
+		for i := range fixedPrompts {
+			page.Prompts = append(page.Prompts, fixedPrompts[i].declare())
+		}
+		page.Prompts = append(page.Prompts, extras...)
+	}
+	for _, t := range s.latest().All() {
+		switch {
+		case t.As != registry.AsPrompt || fixedPrompt(t.Name) != nil || !first && t.Name <= after:
+			continue
+		case len(page.Prompts) >= mostListed:
+			page.NextCursor = writeCursor(page.Prompts[len(page.Prompts)-1].Name)
+			return
+		}
+		p := publishedPrompt(t)
+		if p.Description = s.words(p.Description, t.MadeUnder); s.unseen(t.MadeUnder) {
+			for _, a := range p.Arguments {
+				a.Description = ""
+			}
+		}
+		page.Prompts = append(page.Prompts, p)
+	}
+}
+
+// mostListedText is how much of a tool's description a list of addresses shows.
+const mostListedText = 120
+
+// titled is a name as people read it: "word_count" is "Word count".
+func titled(name string) string {
+	words := strings.TrimSpace(strings.NewReplacer("_", " ", "-", " ", ".", " ").Replace(name))
+	if words == "" || words[0] < 'a' || words[0] > 'z' {
+		return words
+	}
+	return strings.ToUpper(words[:1]) + words[1:]
+}
+
+// Clients may watch the addresses of tools and of what is granted. Nothing else
+// that has an address changes, but for what tools publish: nobody knows when that
+// does.
+
+// publishing is what clients were told of.
+type publishing struct {
+	mu      sync.Mutex
+	as      map[string]string // how tools are published that are
+	granted []string          // what is granted, and the secrets there are
+	updates map[string]bool   // addresses that clients are still to be told of
+	telling bool
+}
+
+// subscribe says whether an address can be watched. It must be written as this
+// server writes it, so that a client can't watch one thing under many names.
+func (s *Server) subscribe(_ context.Context, req *mcp.SubscribeRequest) error {
+	uri := req.Params.URI
+	a, ok := parseAddress(uri)
+	if !ok {
+		return notFound(req.ProtocolVersion(), uri)
+	}
+	switch {
+	case uri == capabilitiesURI:
+		return nil
+	case a.parts[0] == "tools" && len(a.parts) == 2 && len(a.query) == 0:
+		if _, ok := s.latest().Get(a.parts[1]); !ok {
+			return notFound(req.ProtocolVersion(), uri)
+		}
+		if want := toolURI(a.parts[1]); uri != want {
+			return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "to be watched, this resource is written " + want}
+		}
+		return nil
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("this resource can't be watched; %s and pif://tools/NAME can", capabilitiesURI)}
+}
+
+// capabilitiesURI is the address of what is granted.
+const capabilitiesURI = scheme + "capabilities"
+
+// watchPublished begins with what there is.
+func (s *Server) watchPublished() {
+	s.publish.as, s.publish.updates = map[string]string{}, map[string]bool{}
+	for _, t := range s.tools.Snapshot().All() {
+		if t.As != registry.AsTool {
+			s.publish.as[t.Name] = t.As
+		}
+	}
+	s.publish.granted = s.granted()
+}
+
+// granted is what the resource of capabilities depends on.
+func (s *Server) granted() []string {
+	policy := s.broker.Policy()
+	grants, ofServers := grantsOf(policy)
+	return slices.Concat(grants, ofServers, policy.SecretTexts())
+}
+
+// changedPublished tells clients what else is another when tools are: the lists of
+// prompts and of resources, and the resources they watch.
+func (s *Server) changedPublished(names []string, tools *registry.Snapshot) {
+	uris := make([]string, len(names))
+	prompts := false
+	s.publish.mu.Lock()
+	for i, name := range names {
+		uris[i] = toolURI(name)
+		as := ""
+		if t, ok := tools.Get(name); ok {
+			as = t.As
+		}
+		prompts = prompts || as == registry.AsPrompt || s.publish.as[name] == registry.AsPrompt
+		if as == registry.AsTool {
+			delete(s.publish.as, name)
+		} else {
+			s.publish.as[name] = as
+		}
+	}
+	s.publish.mu.Unlock()
+	// The SDK tells clients of its own lists; see changed.
+	if prompts {
+		s.listens.note(promptsChanged)
+		s.mcp.AddPrompt(fixedPrompts[0].declare(), s.prompt)
+	}
+	s.listens.note(resourcesChanged)
+	s.mcp.AddResource(fixedResources[1], s.read)
+	s.updated(uris...)
+}
+
+// changedGrants tells clients if something else is granted now than they were told.
+func (s *Server) changedGrants() {
+	now := s.granted()
+	s.publish.mu.Lock()
+	same := slices.Equal(now, s.publish.granted)
+	s.publish.granted = now
+	s.publish.mu.Unlock()
+	if !same {
+		s.updated(capabilitiesURI)
+	}
+}
+
+// updated tells those who watch an address, without waiting for them: one that
+// changes often meanwhile is told of once.
+func (s *Server) updated(uris ...string) {
+	s.listens.note(uris...)
+	s.publish.mu.Lock()
+	defer s.publish.mu.Unlock()
+	for _, uri := range uris {
+		s.publish.updates[uri] = true
+	}
+	if !s.publish.telling && len(s.publish.updates) > 0 {
+		s.publish.telling = true
+		go s.tellUpdates()
+	}
+}
+
+// tellUpdates tells until there is nothing more to tell.
+func (s *Server) tellUpdates() {
+	for {
+		s.publish.mu.Lock()
+		todo := s.publish.updates
+		s.publish.updates = map[string]bool{}
+		s.publish.telling = len(todo) > 0
+		s.publish.mu.Unlock()
+		if len(todo) == 0 {
+			return
+		}
+		for _, uri := range slices.Sorted(maps.Keys(todo)) {
+			if err := s.mcp.ResourceUpdated(context.Background(), &mcp.ResourceUpdatedNotificationParams{URI: uri}); err != nil {
+				s.log.Debug("an update not sent", "uri", uri, "err", err)
+			}
+		}
+	}
 }

@@ -13,11 +13,13 @@
 // done package run's. A run that asks for one waits for it without a processor.
 //
 // [Server.Call] is the whole of it without MCP, and what the command line uses;
-// [Server.Serve] puts it behind a transport. Then fixed.go and listing.go for what
-// clients see, fresh.go for what other servers change, evolve.go, examples.go,
-// run.go, direct.go and a file for each other tool, execute.go and queue.go for how
-// runs share the machine. resources.go, prompts.go and completion.go are what there is
-// besides tools, handles.go how large results are read on.
+// [Server.Serve] puts it behind a transport. Below it are packages that know no
+// server: wire (arguments, answers, the declarations of its tools), elicit (questions
+// to the person), facts (what is known of a tool), inputs, help, queue and results.
+// Here are middleware.go, arrival.go and listing.go for what clients see, evolve.go,
+// examples.go, run.go and a file for each other tool, execute.go for how runs share
+// the machine, plan.go and tasks.go. resources.go, prompts.go and completion.go are
+// what there is besides tools.
 package mcpserver
 
 import (

@@ -24,6 +24,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/inputs"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -450,10 +451,10 @@ func (shelf shelfOfSchemas) takes(t *testing.T, tool, arguments string) error {
 // doesn't fail by its types.
 func TestAnswersFitSchemas(t *testing.T) {
 	s := New(Options{Limits: Limits{MaxSteps: 20_000}})
-	inputs := map[string][]string{}
+	given := map[string][]string{}
 	evolve := func(name, code string, with ...string) {
 		if a := do(t, s, "evolve", fmt.Sprintf(`{"name":%q,"code":%s,"draft":true}`, name, code)); a.Fault == nil {
-			inputs[name] = with
+			given[name] = with
 		}
 	}
 	files, err := filepath.Glob("../../../core/testdata/corpus/*.jsonl")
@@ -474,7 +475,7 @@ func TestAnswersFitSchemas(t *testing.T) {
 				c.Term = c.Tools[c.Tool]
 			}
 			if len(c.Term) > 0 && len(c.Term) < 10_000 && len(c.Input) < 10_000 {
-				evolve(fmt.Sprintf("c%d", len(inputs)), string(c.Term), string(c.Input))
+				evolve(fmt.Sprintf("c%d", len(given)), string(c.Term), string(c.Input))
 			}
 		})
 	}
@@ -496,7 +497,7 @@ func TestAnswersFitSchemas(t *testing.T) {
 	cs := session(t, s, nil)
 	shelf := listSchemas(t, cs)
 	runs, shown, sound := 0, 0, 0
-	for name, with := range inputs {
+	for name, with := range given {
 		if shelf[name][0] == nil {
 			t.Fatalf("%s isn't listed", name)
 		}
@@ -508,9 +509,9 @@ func TestAnswersFitSchemas(t *testing.T) {
 		}
 		tool, _ := s.Registry().Snapshot().Get(name)
 		if input := s.suggest(tool, s.tools.Snapshot()).input; input != nil {
-			src := source{tool: tool, report: tool.Report(), byName: true}
+			src := inputs.Source{Tool: tool, Report: tool.Report(), ByName: true}
 			var c struct{ Arguments json.RawMessage }
-			if err := json.Unmarshal(src.call(input), &c); err != nil {
+			if err := json.Unmarshal(src.Call(input), &c); err != nil {
 				t.Fatal(err)
 			}
 			if err := shelf.takes(t, name, string(c.Arguments)); err != nil {
@@ -536,8 +537,8 @@ func TestAnswersFitSchemas(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d tools, %d results, %d calls shown, %d of them of tools whose types are known", len(inputs), runs, shown, sound)
-	if len(inputs) < n+300 || runs < n || sound < n/2 {
+	t.Logf("%d tools, %d results, %d calls shown, %d of them of tools whose types are known", len(given), runs, shown, sound)
+	if len(given) < n+300 || runs < n || sound < n/2 {
 		t.Error("too few: the test shows little")
 	}
 }

@@ -1,4 +1,4 @@
-package mcpserver
+package inputs
 
 import (
 	"bytes"
@@ -36,8 +36,8 @@ func listed(all ...string) [][]byte {
 	return values
 }
 
-// poolsFor is pools with what a program compares with.
-func poolsFor(p *core.Program) *pools {
+// PoolsFor is pools with what a program compares with.
+func PoolsFor(p *core.Program) *pools {
 	c := commonPools()
 	words, numbers := literals(p.Term())
 	for _, n := range numbers {
@@ -74,9 +74,9 @@ func literals(root term.Term) (words []string, numbers []int64) {
 	return words, numbers
 }
 
-// sampleInput is an input for the parameters, of the schema that the tool declares where
+// Sample is an input for the parameters, of the schema that the tool declares where
 // it declares one; false: a parameter takes what can't be made up.
-func sampleInput(t *registry.Tool, params []check.Parameter, c *pools, turn int) ([]byte, bool) {
+func Sample(t *registry.Tool, params []check.Parameter, c *pools, turn int) ([]byte, bool) {
 	var declared *check.Declared
 	if t != nil {
 		declared, _ = t.Narrowed()
