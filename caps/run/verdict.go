@@ -97,7 +97,11 @@ func (p *Replay) judge(v *Verdict) {
 	rec, e, g := p.rec, p.rec.End, p.got
 	requests := count(p.same, "request")
 	if p.over {
-		v.say(Incomplete, "the record ends after %s, all the same: the server ended, or the run is under way", requests)
+		why := "the server ended, or the run is under way"
+		if rec.planned {
+			why = "what it planned isn't done, or not all of it"
+		}
+		v.say(Incomplete, "the record ends after %s, all the same: %s", requests, why)
 		return
 	}
 	if e == nil {
