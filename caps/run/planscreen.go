@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -300,12 +301,7 @@ func groupLines(i int, steps []*PlanStep) (lines []string) {
 			line += fmt.Sprintf(" (in %d of them)", len(in))
 		}
 		if len(from) > 0 {
-			var sources []string
-			for o := range from {
-				sources = append(sources, o)
-			}
-			slices.Sort(sources)
-			line += " (from: " + strings.Join(sources, ", ") + ")"
+			line += " (from: " + strings.Join(slices.Sorted(maps.Keys(from)), ", ") + ")"
 		}
 		lines = append(lines, line)
 	}
