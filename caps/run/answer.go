@@ -97,6 +97,7 @@ type act struct {
 	recorded func() (seq uint64, err error)
 	answer   *core.Answer
 	flow     *verdict     // nil: no rule is about it
+	planned  bool         // it is a step of a plan that is made
 	given    *core.Answer // from the record of a run that goes on; nil: it is performed
 }
 

@@ -213,6 +213,8 @@ func (r *Run) breaks(ctx context.Context, a *act, v *verdict, long error) *fault
 	case p.Report:
 		v.verdict = flowReport
 		return nil
+	case asks && a.planned: // it is asked when it is done
+		return nil
 	case asks && !r.askFlow(ctx, a, v, f):
 		v.verdict = flowNo
 		return f

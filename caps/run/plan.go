@@ -471,7 +471,7 @@ func (r *Run) planStep(ctx context.Context, q *core.Request, l *labelled.Request
 			return nil, f, nil
 		}
 		if r.flows != nil && len(unknownHoles(q.Arg)) == 0 {
-			a := &act{run: r, request: q, permit: permit, index: index, n: r.effects}
+			a := &act{run: r, request: q, permit: permit, index: index, n: r.effects, planned: true}
 			if v, ok := q.Tools.(*view); ok {
 				a.tool = v.tool
 			}

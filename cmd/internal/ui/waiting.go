@@ -29,6 +29,7 @@ func showQuestions(q *request) (view, error) {
 	d := struct {
 		Questions []question
 		Plans     []plan
+		Requests  []*run.WaitingFlow
 		Answers   []caps.ConsentAnswer
 	}{}
 	if q.store != nil {
@@ -39,6 +40,9 @@ func showQuestions(q *request) (view, error) {
 		for _, p := range waiting {
 			lines, _ := p.Lines()
 			d.Plans = append(d.Plans, plan{p, lines})
+		}
+		if d.Requests, err = run.WaitingFlows(q.store.Journal, time.Now()); err != nil {
+			return view{}, err
 		}
 	}
 	for i := range questions {
