@@ -45,9 +45,10 @@ type FlowQuestion struct {
 	From map[string]string
 }
 
+var errLongRequest = errors.New("the request is longer than a person reads")
+
 // Lines is what the person reads, with what others wrote in a margin; an error if it is longer than a person reads.
 func (q *FlowQuestion) Lines(maxLines, maxBytes int) ([]string, error) {
-	long := errors.New("the request is longer than a person reads")
 	lines := slices.Concat(
 		caps.FoldedASCII("", fmt.Sprintf(`The tool "%s", version %d, wants to do what follows, which breaks a rule of yours. A yes is to this one request.`, caps.PlainASCII(q.Tool), q.Version)),
 		[]string{""}, caps.FoldedASCII("", "The rule: "+q.Rule), []string{"", q.Operation + ":"})
@@ -58,7 +59,7 @@ func (q *FlowQuestion) Lines(maxLines, maxBytes int) ([]string, error) {
 	for _, f := range args.Fields {
 		text, err := journal.AppendValue(nil, f.Value, int64(maxBytes))
 		if err != nil {
-			return nil, long
+			return nil, errLongRequest
 		}
 		maxBytes -= len(text)
 		lines = append(lines, "  "+caps.PlainASCII(f.Key))
@@ -67,7 +68,7 @@ func (q *FlowQuestion) Lines(maxLines, maxBytes int) ([]string, error) {
 		}
 		margined := caps.Margined(string(text), maxLines)
 		if lines = append(lines, margined...); len(lines) > maxLines || slices.ContainsFunc(margined, func(s string) bool { return strings.Contains(s, "… and more") }) {
-			return nil, long
+			return nil, errLongRequest
 		}
 	}
 	return lines, nil
@@ -123,20 +124,13 @@ func flowQuestions(j journal.Journal, now time.Time) (list []*WaitingFlow, err e
 		list = append(list, &WaitingFlow{ID: data.Question, Run: e.Run, Op: data.Op, Tool: data.Tool, Version: data.Version, Lines: strings.Split(string(text), "\n"), Asked: e.Time, key: data.Key, seq: e.Seq})
 	}
 	for i := range answers {
-		e := &answers[i]
-		var data struct {
-			Question  string
-			Yes, Used bool
-		}
-		if json.Unmarshal(e.Data, &data) != nil || data.Question == "" {
-			continue
-		}
+		e, data := &answers[i], flowAnswerOf(&answers[i])
 		for _, q := range list {
 			switch {
 			case data.Used && q.ID == data.Question && len(q.yes) > 0:
 				q.yes = q.yes[1:]
 			case data.Used:
-			case q.key == keys[data.Question] && q.seq < e.Seq:
+			case data.Question != "" && q.key == keys[data.Question] && q.seq < e.Seq:
 				if q.said = true; q.ID == data.Question && data.Yes {
 					q.yes = append(q.yes, e.Seq)
 				}
@@ -144,6 +138,17 @@ func flowQuestions(j journal.Journal, now time.Time) (list []*WaitingFlow, err e
 		}
 	}
 	return list, nil
+}
+
+// A flowAnswer is what is on record of an answer at a terminal, or that a yes is used up.
+type flowAnswer struct {
+	Question  string
+	Yes, Used bool
+}
+
+func flowAnswerOf(e *journal.Event) (a flowAnswer) {
+	_ = json.Unmarshal(e.Data, &a) // what can't be read is of no question
+	return a
 }
 
 // WaitingFlows is the questions that wait for a person at a terminal, the oldest first: of the same request the last.
@@ -256,11 +261,7 @@ func (r *Run) spendYes(a *act, key string) bool {
 			return false
 		}
 		for i := range used {
-			var data struct {
-				Question string
-				Used     bool
-			}
-			if json.Unmarshal(used[i].Data, &data) == nil && data.Used && data.Question == q.ID {
+			if a := flowAnswerOf(&used[i]); a.Used && a.Question == q.ID {
 				return used[i].Seq == seq // a question is answered once
 			}
 		}

@@ -45,7 +45,7 @@ var maxLines = map[string]int{
 	"cmd/internal/streamable":      1650,
 	"cmd/internal/telemetry":       220,
 	"cmd/internal/tour":            565,
-	"cmd/internal/ui":              3024,
+	"cmd/internal/ui":              3030,
 	"cmd/internal/ui/figures":      188,
 	"cmd/mcp-pif":                  8920,
 	"core":                         930,
