@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -111,17 +112,17 @@ func EncodeJSON(v any) ([]byte, error) {
 // they are written ([json.Number]).
 func Decode(data []byte, into any) error {
 	if err := UniqueKeys(data, true, 64); err != nil {
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
-			before := data[:min(max(syntax.Offset, 0), int64(len(data)))]
-			return fmt.Errorf("line %d, column %d: %w", 1+bytes.Count(before, []byte("\n")), max(1, len(before)-bytes.LastIndexByte(before, '\n')), err)
-		}
 		return err
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	d.UseNumber()
 	if err := d.Decode(into); err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			before := data[:min(max(syntax.Offset, 0), int64(len(data)))]
+			return fmt.Errorf("line %d, column %d: %w", 1+bytes.Count(before, []byte("\n")), max(1, len(before)-bytes.LastIndexByte(before, '\n')), err)
+		}
 		return err
 	}
 	if d.More() {
@@ -237,27 +238,64 @@ type level struct {
 	n    int             // items so far
 }
 
+var errTooDeep = errors.New("it is nested too deeply")
+
 // UniqueKeys refuses a document of JSON in which an object has a key twice, however
 // it is written, and says where; with fold also in letters of another case, as
 // [encoding/json] matches them to fields. Levels is how deep the document may be, 0:
 // any depth.
+//
+// A text that isn't JSON is for whoever decodes it to refuse.
 func UniqueKeys(text []byte, fold bool, levels int) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
 	var open []*level
-	for {
-		token, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		var in *level
+	isDeep := func() bool { return levels > 0 && len(open) > levels }
+	ended := func() { // a value
 		if len(open) > 0 {
-			in = open[len(open)-1]
+			in := open[len(open)-1]
+			in.want = in.keys != nil
+			in.n++
 		}
-		if key, ok := token.(string); ok && in != nil && in.want {
+	}
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; c {
+		case ' ', '\t', '\n', '\r', ',', ':':
+		case '{', '[':
+			if isDeep() {
+				return errTooDeep
+			}
+			in := &level{}
+			if open = append(open, in); c == '{' {
+				in.keys, in.want = map[string]bool{}, true
+			}
+		case '}', ']':
+			if isDeep() {
+				return errTooDeep
+			}
+			if len(open) > 0 {
+				open = open[:len(open)-1]
+			}
+			ended()
+		case '"':
+			from := i
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+			if len(open) == 0 || !open[len(open)-1].want {
+				if isDeep() {
+					return errTooDeep
+				}
+				ended()
+				continue
+			}
+			in := open[len(open)-1]
+			raw := text[from:min(i+1, len(text))]
+			key := string(bytes.Trim(raw, `"`))
+			if !utf8.ValidString(key) || strings.Contains(key, `\`) {
+				key = ""
+				_ = json.Unmarshal(raw, &key)
+			}
 			as := key
 			if fold {
 				as = strings.ToLower(key)
@@ -266,29 +304,17 @@ func UniqueKeys(text []byte, fold bool, levels int) error {
 				return fmt.Errorf("duplicate key %s in %s", strconv.Quote(display.Truncate(key, 80)), placeOf(open))
 			}
 			in.keys[as], in.key, in.want = true, key, false
-			continue
-		}
-		if levels > 0 && len(open) > levels {
-			return errors.New("it is nested too deeply")
-		}
-		switch token {
-		case json.Delim('{'):
-			open = append(open, &level{keys: map[string]bool{}, want: true})
-			continue
-		case json.Delim('['):
-			open = append(open, &level{})
-			continue
-		case json.Delim('}'), json.Delim(']'):
-			open = open[:len(open)-1]
-			if in = nil; len(open) > 0 {
-				in = open[len(open)-1]
+		default: // a number or a word
+			if isDeep() {
+				return errTooDeep
 			}
-		}
-		if in != nil {
-			in.want = in.keys != nil
-			in.n++
+			for i+1 < len(text) && !strings.ContainsRune(" \t\n\r,:{}[]\"", rune(text[i+1])) {
+				i++
+			}
+			ended()
 		}
 	}
+	return nil
 }
 
 // placeOf is where the innermost object is, for a person: no more of it than can be

@@ -24,7 +24,7 @@ var maxLines = map[string]int{
 	"caps/lease":                   20,
 	"caps/registry":                4530,
 	"caps/run":                     5270,
-	"caps/statefile":               470,
+	"caps/statefile":               488,
 	"cmd/internal/app":             3075,
 	"cmd/internal/cli":             616,
 	"cmd/internal/clientconfig":    970,
