@@ -25,6 +25,11 @@ func (f *fn) emit(in Instr, pos int32) int {
 }
 
 func (f *fn) op(op Op, a, b, c uint8, d int32, pos int32) {
+	if n := len(f.code); op == Move && n > f.bound && f.code[n-1].Op == Move {
+		last := &f.code[n-1]
+		last.Op, last.C, last.D = Move2, a, int32(b)
+		return
+	}
 	f.emit(Instr{Op: op, A: a, B: b, C: c, D: d}, pos)
 }
 

@@ -83,6 +83,7 @@ type Op uint8
 const (
 	Halt    Op = iota
 	Move       // A ← B
+	Move2      // the same, and then C ← D
 	LoadI      // A ← K, a word
 	LoadK      // A ← constant D
 	LoadCap    // A ← captured value D of the closure in R0

@@ -15,6 +15,11 @@ func (v *verifier) step(i int, s *state) {
 	case code.Move:
 		v.reads(i, s, b)
 		v.writes(i, s, a)
+	case code.Move2:
+		v.reads(i, s, b)
+		v.writes(i, s, a)
+		v.reads(i, s, d)
+		v.writes(i, s, c)
 	case code.LoadI, code.NoSelf:
 		v.writes(i, s, a)
 	case code.LoadK:

@@ -46,6 +46,9 @@ func (m *Machine) loop() exit {
 			return exitHalt
 		case code.Move:
 			*reg(r, in.A) = *reg(r, in.B)
+		case code.Move2:
+			*reg(r, in.A) = *reg(r, in.B)
+			*reg(r, in.C) = *reg(r, uint8(in.D))
 		case code.LoadI:
 			*reg(r, in.A) = word(in.K)
 		case code.LoadK:
@@ -840,7 +843,7 @@ func (m *Machine) loop() exit {
 			code.Eval, code.TailEval, code.CodeOf, code.CodeOfV, code.Cont, code.Restrict, code.Effect, code.CallTool,
 			code.Par, code.Branch, code.EndPar, code.Unbound, code.NoSelf, code.Sort, code.Try, code.EndTry,
 			code.Restore, code.CallCode, code.CallDone,
-			113, 114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124,
+			114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124,
 			125, 126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 136, 137, 138, 139, 140, 141, 142, 143, 144, 145, 146,
 			147, 148, 149, 150, 151, 152, 153, 154, 155, 156, 157, 158, 159, 160, 161, 162, 163, 164, 165, 166, 167, 168,
 			169, 170, 171, 172, 173, 174, 175, 176, 177, 178, 179, 180, 181, 182, 183, 184, 185, 186, 187, 188, 189, 190,

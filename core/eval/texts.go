@@ -34,10 +34,15 @@ func (m *Machine) runes(w word) int { return int(*m.obj(w, 1) >> 32) }
 
 // giveText makes text that is not of the heap the value of the instruction.
 func (m *Machine) giveText(in *code.Instr, text []byte) (done, stop bool) {
+	return m.giveRunes(in, text, utf8.RuneCount(text))
+}
+
+// giveRunes is giveText for a text of so many characters.
+func (m *Machine) giveRunes(in *code.Instr, text []byte, runes int) (done, stop bool) {
 	if !m.reserve(strWords(len(text)), int(in.K)) {
 		return true, true
 	}
-	w, to := m.newText(len(text), utf8.RuneCount(text))
+	w, to := m.newText(len(text), runes)
 	copy(to, text)
 	*m.reg(in.A) = w
 	return true, false
@@ -113,7 +118,7 @@ func (m *Machine) nativeToText(in *code.Instr) (done, stop bool) {
 	if !ok {
 		return m.nativeToJSON(in)
 	}
-	return m.giveText(in, text)
+	return m.giveRunes(in, text, len(text))
 }
 
 func (m *Machine) nativeParseInt(in *code.Instr) (done, stop bool) {
