@@ -403,26 +403,14 @@ func (m *Machine) loop() exit {
 					ip = unsafe.Add(unsafe.Pointer(in), int(in.D))
 				}
 			}
-		case code.TryMax:
+		case code.TryMax, code.TryMin:
 			a, b := *reg(r, in.B), *reg(r, in.C)
 			f := fuel + in.K
 			if (a|b)&1 != 0 || fuel < code.Depth1 || spent(f) {
 				break
 			}
 			fuel = f
-			if int64(a) < int64(b) {
-				a = b
-			}
-			*reg(r, in.A) = a
-			ip = unsafe.Add(unsafe.Pointer(in), int(in.D))
-		case code.TryMin:
-			a, b := *reg(r, in.B), *reg(r, in.C)
-			f := fuel + in.K
-			if (a|b)&1 != 0 || fuel < code.Depth1 || spent(f) {
-				break
-			}
-			fuel = f
-			if int64(a) > int64(b) {
+			if (int64(a) < int64(b)) == (in.Op == code.TryMax) {
 				a = b
 			}
 			*reg(r, in.A) = a
