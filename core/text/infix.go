@@ -1,8 +1,6 @@
 package text
 
 import (
-	"slices"
-
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
@@ -31,7 +29,7 @@ func isNegated(t *term.Prim) bool {
 // operator returns the infix operator a term is written with.
 func (w *speller) operator(t term.Term) (tokKind, bool) {
 	p, ok := t.(*term.Prim)
-	if !ok || slices.Contains(w.called, p) {
+	if !ok || w.called[p] {
 		return 0, false
 	}
 	if p.ID == prim.Not {
@@ -170,9 +168,9 @@ func (k kinder) of(t term.Term) prim.Kinds {
 	return 0
 }
 
-// labelled returns the operands of a + b where one is a string that is written out: the
-// other is shown as to_text does, as in a template.
-func (r *reader) labelled(at term.At, a, b term.Term) (x, y term.Term) {
+// labelled returns a + b where one is a string that is written out, or joined to one: the
+// other is shown as to_text does, as in a template. It is nil where none is.
+func (r *reader) labelled(at term.At, a, b term.Term) term.Term {
 	shown := func(t term.Term) term.Term {
 		if r.kinds.always(t, prim.KindString|prim.KindList) {
 			return t
@@ -180,23 +178,32 @@ func (r *reader) labelled(at term.At, a, b term.Term) (x, y term.Term) {
 		return operationOf(at+1, "to_text", t)
 	}
 	switch {
-	case isLabel(a):
-		return a, shown(b)
-	case isLabel(b):
-		return shown(a), b
+	case r.isLabel(a):
+		b = shown(b)
+	case r.isLabel(b):
+		a = shown(a)
+	default:
+		return nil
 	}
-	return a, b
+	t := r.joined(at, a, b)
+	if r.labels == nil {
+		r.labels = map[term.Term]bool{}
+	}
+	r.labels[t] = true
+	return t
 }
 
-// isLabel reports whether a string is written out in t, or is joined to what t has.
-func isLabel(t term.Term) bool {
-	switch t := t.(type) {
-	case *term.Str:
-		return true
-	case *term.Prim:
-		return t.ID == prim.Concat && (isLabel(t.Args[0]) || isLabel(t.Args[1]))
+// isLabel reports whether a string is written out in t.
+func (r *reader) isLabel(t term.Term) bool {
+	_, label := t.(*term.Str)
+	if p, ok := t.(*term.Prim); ok && p.ID == prim.Concat {
+		for _, arg := range p.Args {
+			if _, ok := arg.(*term.Str); ok {
+				label = true
+			}
+		}
 	}
-	return false
+	return label || r.labels[t]
 }
 
 // joined returns a ++ b: of strings, or of lists as [...a, ...b] is read.

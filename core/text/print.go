@@ -16,7 +16,7 @@ import (
 // written in the same way, and [Parse] gives it back, whatever its variables
 // are called.
 func Print(t term.Term) []byte {
-	w := speller{scope: map[string]int{}, maybe: map[string]int{}, twos: map[string]int{}, names: &prim.Names{}, kinds: kinder{}}
+	w := speller{scope: map[string]int{}, maybe: map[string]int{}, twos: map[string]int{}, names: &prim.Names{}, kinds: kinder{}, called: map[*term.Prim]bool{}}
 	return layout(w.term(t, levelWhole))
 }
 
@@ -34,7 +34,7 @@ type speller struct {
 	curried *term.Lam
 	// called is divisions that are written div(a, b), since a / b would be read as one that
 	// is rounded by what stands around it.
-	called []*term.Prim
+	called map[*term.Prim]bool
 	// apart is a variable that is written in backquotes, since bare it would be read as a
 	// function of a pair there.
 	apart *term.Var
@@ -500,7 +500,9 @@ func (w *speller) prim(t *term.Prim) (*doc, int) {
 		return w.chain(t)
 	}
 	if rounds[row.Name] {
-		w.called = append(w.called, divides(t.Args[0])...)
+		for _, d := range divides(t.Args[0]) {
+			w.called[d] = true
+		}
 	}
 	if t.ID == prim.Call {
 		if name, ok := t.Args[0].(*term.Str); ok {

@@ -33,6 +33,7 @@ type reader struct {
 	// around.
 	scope    map[string]int
 	kinds    kinder
+	labels   map[term.Term]bool // what + joins to strings that are written out
 	inQuote  int
 	bindings []string // the names of the lets whose values are read, the innermost last
 
@@ -236,7 +237,9 @@ func (r *reader) operation(op token, a, b term.Term) term.Term {
 			return &term.Prim{At: at, ID: id, Args: []term.Term{order, &term.Int{At: at + 1}}}
 		}
 		if id == prim.Add {
-			a, b = r.labelled(at, a, b)
+			if t := r.labelled(at, a, b); t != nil {
+				return t
+			}
 		}
 		return r.joined(at, a, b)
 	}
