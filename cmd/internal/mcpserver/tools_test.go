@@ -245,7 +245,7 @@ func TestExpectIsRead(t *testing.T) {
 	for _, c := range []struct{ code, expect, differs string }{
 		{"n => {pair: [n, n * 1]}", `{"pair":[1,1]}`, `{"pair":[1,2]}`},
 		{"n => {pair: [n, n * 1]}", `{"record":{"pair":[1,1]}}`, `{"pair":[1,1],"a":1}`},
-		{"n => (n, n * 1)", `{"pair":[1,1]}`, `[1,1]`},
+		{"n => (n, n * 1)", `[1,1]`, `[1,2]`},
 		{"n => [{dec: to_text(n * 1)}]", `[{"dec":"1"}]`, `["1"]`},
 		{"n => n * 1", `"1"`, `"2"`},
 		{"n => to_text(n * 1)", `"1"`, `1`},
