@@ -380,7 +380,9 @@ func TestClusterDeterminism(t *testing.T) {
 					held[text] = true
 				}
 			case 5:
-				if err = nodes[n].Close(); err == nil {
+				// Where the order doesn't answer in time, it says that notes are lost.
+				if err = nodes[n].Close(); err == nil || errors.Is(err, journal.ErrCluster) && strings.Contains(err.Error(), "whether this was recorded isn't known") {
+					err = nil
 					open(n)
 				}
 			case 6:

@@ -57,6 +57,7 @@ type follower struct {
 	stopped   error
 	stopping  chan struct{} // closed when it has
 	next      uint64        // number of the last proposal; the writer's
+	gaveUp    bool          // on that one, while the store is being closed; the writer's
 }
 
 // A placed is a proposal at its place.

@@ -79,6 +79,7 @@ func (f *follower) put(p *proposal, x *waiting, batch []*entry) error {
 			case <-f.stopping:
 				return false, f.stopped
 			case <-over:
+				f.gaveUp = true
 				return false, w.errUnknown()
 			case <-closing:
 				closing, over = nil, time.After(lastTries)
@@ -100,6 +101,9 @@ func (f *follower) put(p *proposal, x *waiting, batch []*entry) error {
 	}
 	if again, err := wait(nil, f.identified); !again {
 		return err
+	}
+	if f.gaveUp {
+		return w.errUnknown() // a number after one that may be missing would fence this boot
 	}
 	f.next++
 	p.n, p.at = f.next, f.point()

@@ -117,7 +117,7 @@ func TestPlacesOfLongCode(t *testing.T) {
 	for _, n := range []int{20, 99, 101, 700} {
 		parts := make([]string, n)
 		for i := range parts {
-			parts[i] = fmt.Sprintf("(1 + %q, parse_json(x) + %d)", strings.Repeat("a", 20<<10/n), i)
+			parts[i] = fmt.Sprintf("(1 - %q, parse_json(x) + %d)", strings.Repeat("a", 20<<10/n), i)
 		}
 		fields := make([]string, n)
 		for i, part := range parts {

@@ -510,7 +510,7 @@ func TestCheckPrintable(t *testing.T) {
 var edited = []struct{ method, params, says string }{
 	{"initialize", `{}`, `"hoverProvider":true`},
 	{"initialized", `{}`, ""},
-	{"textDocument/didOpen", `{"textDocument":{"uri":"a","text":"n => if n < 0 then \"é𝄞\" else n + \"s\""}}`, `"start":{"line":0,"character":32},"end":{"line":0,"character":33}`},
+	{"textDocument/didOpen", `{"textDocument":{"uri":"a","text":"n => if n < 0 then \"é𝄞\" else n - \"s\""}}`, `"start":{"line":0,"character":32},"end":{"line":0,"character":33}`},
 	{"textDocument/didChange", `{"textDocument":{"uri":"a"},"contentChanges":[{"text":"n => n +"}]}`, `"code":"parse_error"`},
 	{"textDocument/formatting", `{"textDocument":{"uri":"a"}}`, `"result":[]`},
 	{"textDocument/didChange", `{"textDocument":{"uri":"a"},"contentChanges":[{"text":"// of numbers\nlist=>list|>sum"}]}`, `"diagnostics":[]`},

@@ -107,7 +107,7 @@ func TestCallThatFails(t *testing.T) {
 		{`x => try(x + 1)`, `x => @t("a")`, ""},
 		{`x => let f = y => x + y in 5`, `x => @t("a")`, ""},
 		{`x => match x { {k: v} => v; _ => 0 }`, `x => @t(5)`, ""},
-		{`x => if x then eval('{1 + "a"}) else 0`, `x => @t(false)`, ""},
+		{`x => if x then eval('{1 - "a"}) else 0`, `x => @t(false)`, ""},
 		{`x => @u(x) + 1`, `x => @t("a")`, ""},
 		{`n => if n < 2 then n else self(n - 1)`, `x => @t("a")`, "lt takes a number"},
 		{`5`, `x => @t("a")`, ""},

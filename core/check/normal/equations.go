@@ -46,7 +46,7 @@ var Equations = []Equation{
 	{Name: "rows of the library", Left: "map(x => (x, a), [b])", Right: "let y = b in [(y, a)]", When: "they are the functions they are written as; one that calls itself stays where it isn't known how often"},
 	{Name: "constants", Left: "2 * 3 + 4", Right: "10", When: "the row's own meaning gives it within a bound of size and work"},
 	{Name: "certain failures", Left: "(raise(a), b)", Right: "raise(a)", When: "what comes after is never reached"},
-	{Name: "failures of a kind", Left: "(1 + \"a\", b)", Right: "1 + \"a\"", When: "an operand is known to be of no kind that the row takes"},
+	{Name: "failures of a kind", Left: "(1 - \"a\", b)", Right: "1 - \"a\"", When: "an operand is known to be of no kind that the row takes"},
 	{Name: "done before", Left: "(a + b, a + b)", Right: "let x = a + b in (x, x)", When: "the row is strict, and its operands are the same"},
 	{Name: "left out", Let: "let a = length(a) in ", Left: "let x = a + 1 in b", Right: "b", When: "the row can't fail for what its operands are", Not: "b"},
 	{Name: "type", Let: "let a = a + 1 in ", Left: "type_of((a, 1))", Right: "\"pair\"", When: "the kind is known"},
