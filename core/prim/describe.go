@@ -253,7 +253,7 @@ func Nesting(t term.Term, around, limit int) int {
 	return deep
 }
 
-// Card returns the authoring card: what a model needs to make a tool, in about 450
+// Card returns the authoring card: what a model needs to make a tool, in about 600
 // tokens. It is for the instructions of a server, for help and for prompts. It teaches
 // the text form, which takes less than half the tokens of JSON: first how tools are
 // made and programs are written, by an example for each subject, then the operations
@@ -290,10 +290,18 @@ var cardLines = []struct {
 	{Written{Code: `n => if n <= 1 then 1 else n * self(n - 1)`, Input: `5`, Want: `120`}, ""},
 	{Written{Code: `v => match v { [] => "none"; (a, b) => a; [x, ...rest] => x; {k} if k > 0 => k; _ => null }`, Input: `{"k":1,"l":2}`, Want: `1`}, ""},
 	{Written{Code: `s => match try(parse_int(s)) { {ok: n} => n; _ => raise("no number: " ++ s) }`, Input: `"x"`, Fault: fault.Raised}, ""},
-	{Written{Code: `p => !fs.read({path: p}) |> split("\n") |> filter(l => contains(l, "ERROR"))`, Input: `"a.log"`, Gives: `"ERROR a\nok"`, Want: `["ERROR a"]`}, " (declare fs.read:DIR)"},
-	{say: "+ - * / % (/ floors; 1.50 is exact) < <= > >= == != and or not ++ (strings) xs[0] s[1:-1] r[k], (1, true) a pair, @tool(e), code '{e}, // comment"},
-	{Written{Code: `xs => fold((acc, x) => acc + x, 0, xs)`, Input: `[1,2]`, Want: `3`}, ""},
-	{say: `JSON: {"lam":"x","body":{"add":[{"var":"x"},2]}}`},
+	{Written{Code: `p => !fs.read({path: p}) |> split("\n") |> filter(l => contains(l, "ERROR"))`, Input: `"a.log"`, Gives: `"ERROR a\nok"`, Want: `["ERROR a"]`}, " (declare fs.read:DIR, relative; fs.list gives [{path, kind, size}])"},
+	{Written{Code: `key => !kv.put({key, value: !kv.get({key, default: 0}) + 1})`, Input: `"a"`, Gives: `1`, Want: `1`}, " (kv:notes/**; kv:notes is one key)"},
+	{Written{
+		Code:  `s => map((k, ws) => $"{k}: {length(ws)}", entries(group_by(w => w[0], split(s, " "))))`,
+		Input: `"b ab a"`, Want: `["a: 2","b: 1"]`,
+	}, " (f or n, then the list, or xs.map(f); entries, zip, enumerate give pairs: fst, snd; keys are sorted)"},
+	{Written{
+		Code:  `s => map(t => format_time(add_time(t, {days: 1}), "DD.MM.YYYY"), re_find_all(s, "\\d+-\\d+-\\d+"))`,
+		Input: `"from 2026-01-31 on"`, Want: `["01.02.2026"]`,
+	}, `; diff_time(a, b, "days") is a - b`},
+	{say: "+ - * / % (/ floors, round(sum(xs) / length(xs), 2) doesn't; 1.50 is exact) < <= > >= == != and or not ++ (strings) xs[0] s[1:-1] r[k], (1, true) a pair, @tool(e), code '{e}, // comment"},
+	{Written{Code: `xs => fold((acc, x) => acc + x, 0, xs)`, Input: `[1,2]`, Want: `3`}, " (push(acc, x) adds an item, append joins lists)"},
 }
 
 // unlisted is the categories of which the card has only the name, and some of the
@@ -347,12 +355,12 @@ func operations() string {
 	}
 	var more []string
 	for _, u := range unlisted {
-		more = append(more, "help "+u.group)
+		more = append(more, u.group)
 		if u.some != "" {
 			more[len(more)-1] += " (" + u.some + ", …)"
 		}
 	}
-	return fmt.Sprintf("Of one operand: %s\nof two: %s\nof three: %s\n%s\nMore, by the usual names: %s.\n",
+	return fmt.Sprintf("Of one operand: %s\nof two, text, list or record first: %s\nof three: %s\n%s\nMore, by the usual names, which help lists: %s.\n",
 		strings.Join(byCount[1], " "), strings.Join(byCount[2], " "), strings.Join(byCount[3], " "), strings.Join(order, " "), strings.Join(more, ", "))
 }
 
