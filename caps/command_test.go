@@ -1,12 +1,13 @@
 package caps
 
 import (
-	"github.com/mcp-pif/mcp-pif/core/must"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // TestSplitCommand: words, quotes and backslashes, and nothing of a shell.

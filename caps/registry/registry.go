@@ -19,7 +19,7 @@
 // A run sees the tools through a [Snapshot], which never changes: what is
 // evolved while it runs is for later runs.
 //
-// Then compile.go for how a tool is made, edit.go for changes, load.go for the
+// Then compile.go for how a tool is made, edit.go for changes, log.go for the
 // way back from the record, document.go and import.go for tools in a file.
 package registry
 

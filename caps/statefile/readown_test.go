@@ -3,10 +3,11 @@
 package statefile
 
 import (
-	"github.com/mcp-pif/mcp-pif/core/must"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // A file on which safety rests is nobody else's to write, and it is known whether it

@@ -1,12 +1,13 @@
 package main
 
 import (
-	"github.com/mcp-pif/mcp-pif/core/must"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // TestFullStoreGrantsNothing: where the disk is full a server that grants something doesn't

@@ -117,7 +117,7 @@ type Machine struct {
 	left     uint64 // steps of the budget that are not in fuel yet
 	result   word
 	held     word // a word that must survive a collection
-	handler  int  // see try.go
+	handler  int  // see failing.go
 	foreign  bool // a value from outside held a function
 	copied   int  // words copied out of the heap since paced
 	pinned   int

@@ -8,7 +8,7 @@
 // the tape (build.go), because which key of an object is its operation is
 // known only when all keys are.
 //
-// [Code] reads programs. [Input] reads a run's input: as data (data.go), as a
+// [Code] reads programs. [Input] reads a run's input: as data (build.go), as a
 // term after the predecessor's normalisation (normal.go), or as a term. A number
 // with a point or an exponent is an exact decimal; only the last two round it.
 // A failure is a fault of kind parse_error that names up to five places, each

@@ -66,7 +66,7 @@ func (w world) plugin() sdk.Plugin {
 		Doc:   "HTTP requests to the origins and paths that were granted",
 		Scope: sdk.URL,
 		Verbs: verbs,
-		// It decides itself which addresses; see guard.go.
+		// It decides itself which addresses; see dial.go.
 		Privileges: []string{"network"},
 		Open: func(ctx context.Context, c sdk.Capability) (any, error) {
 			k, err := w.open(ctx, c)

@@ -1,7 +1,6 @@
 package arch
 
 import (
-	"github.com/mcp-pif/mcp-pif/core/must"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -11,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // root is the repository's, from this package's folder.

@@ -1,7 +1,6 @@
 package arch
 
 import (
-	"github.com/mcp-pif/mcp-pif/core/must"
 	"io/fs"
 	"net/url"
 	"os"
@@ -9,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 var (

@@ -1,11 +1,12 @@
 package clientconfig
 
 import (
-	"github.com/mcp-pif/mcp-pif/core/must"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // each is a file of a client with something of its owner's in it, and the lines

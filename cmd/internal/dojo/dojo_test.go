@@ -5,11 +5,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/mcp-pif/mcp-pif/core/must"
 	"maps"
 	"os"
 	"slices"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // The test's binary is the environments' servers, too.

@@ -11,7 +11,8 @@
 // It refuses to serve off the machine without tokens ([Options.Check]): a
 // listener that others can reach is theirs as well.
 //
-// guard.go tells the protocols apart, refuses unknown ones and holds who may come in, budget.go how much at once, room.go who gives way where there is no room.
+// guard.go tells the protocols apart, refuses unknown ones and holds who may come in,
+// budget.go how much at once, room.go who gives way where there is no room.
 // answers.go bounds how much of answers is held and how slowly they may be read, and
 // refuses what is no message; conns.go bounds the connections and decides which session ends
 // for another, and live.go ends what would not end by itself. The

@@ -8,7 +8,7 @@
 // it; what always gives a value may be done elsewhere, once, or not at all.
 // Functions are equal by what they give: variables are called by the number of
 // binders around them. What computes with integers is a polynomial (sum.go), what
-// joins strings a list of parts (join.go), and a row that fails for nothing but the
+// joins strings a list of parts (equal.go), and a row that fails for nothing but the
 // kinds of its operands is a test of them and a computation that can't fail
 // (guard.go). [Equations] is what is used, and nothing else is.
 //

@@ -3,7 +3,6 @@ package originproxy
 import (
 	"context"
 	"errors"
-	"github.com/mcp-pif/mcp-pif/core/must"
 	"io"
 	"net"
 	"net/http"
@@ -14,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // serve serves a proxy, and gives a client of it.

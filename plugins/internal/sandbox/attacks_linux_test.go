@@ -4,7 +4,6 @@ package sandbox
 
 import (
 	"fmt"
-	"github.com/mcp-pif/mcp-pif/core/must"
 	"net"
 	"os"
 	"path/filepath"
@@ -12,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // An attack is an attempt and the errors that may meet it. Where open is set the

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"github.com/mcp-pif/mcp-pif/core/must"
 	"io"
 	"net"
 	"os"
@@ -15,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // TestDynamic: a dynamically linked program gets its loader and libraries, and

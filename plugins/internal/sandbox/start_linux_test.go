@@ -5,10 +5,11 @@ package sandbox
 import (
 	"bufio"
 	"context"
-	"github.com/mcp-pif/mcp-pif/core/must"
 	"os/exec"
 	"syscall"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // BenchmarkStart compares a start through the launcher with a plain one, to the
