@@ -182,9 +182,10 @@ var Topics = []Topic{
 	},
 	{
 		Names: []string{"pipelines", "|>", "pipe", "pipeline operator", "methods", "method", "chaining", "dot call"},
-		Doc:   "x |> f is f(x), and an operation after |> takes x as the operand that it lacks: xs |> map(f) is map(f, xs), s |> split(\",\") is split(s, \",\"). xs.map(f) is xs |> map(f), for every operation f; other methods there are none.",
+		Doc:   "x |> f is f(x), and an operation after |> takes x as the operand that it lacks: xs |> map(f) is map(f, xs), s |> split(\",\") is split(s, \",\"). xs.map(f) is xs |> map(f), for every operation f; what JavaScript and Python call an operation is read where it means exactly that: xs.includes(x), xs.reduce(f, init), s.padStart(5, \"0\"), Math.max(a, b), len(xs). xs.length is how long a text or list is, and the field of a record.",
 		Examples: []Written{
 			{Code: `s => s |> trim |> split(",") |> map(w => upper(w)) |> join("-")`, Input: `" a,b "`, Want: `"A-B"`},
+			{Code: `xs => xs.filter(x => x.startsWith("a")).length`, Input: `["ab", "b"]`, Want: `1`},
 		},
 		See: []string{"functions", "map", "compose"},
 	},

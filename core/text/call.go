@@ -91,6 +91,8 @@ func (r *reader) callee() (c callee, ok bool) {
 		// The names the predecessor had for effects are calls of them.
 		if _, alias := prim.Aliases[c.name]; alias && r.toks[r.i+1].kind == tokOpen {
 			c.op, c.effect, ok = c.name, true, true
+		} else {
+			ok = r.borrowed(&c)
 		}
 	case tokPrim:
 		n := r.toks[r.i+1]

@@ -106,6 +106,9 @@ func TestGet(t *testing.T) {
 	}
 	for _, c := range []struct{ src, json, printed string }{
 		{`r.k`, `{"get":[{"var":"r"},"k"]}`, `r.k`},
+		{`r["length"]`, `{"get":[{"var":"r"},"length"]}`, `get(r, "length")`},
+		{"`len`(`Math`.max)", `{"app":[{"var":"len"},{"get":[{"var":"Math"},"max"]}]}`, "`len`(`Math`.max)"},
+		{`(r.includes)(1)`, `{"app":[{"get":[{"var":"r"},"includes"]},1]}`, `(r.includes)(1)`},
 		{`r.if.k2(1).x`, `{"get":[{"app":[{"get":[{"get":[{"var":"r"},"if"]},"k2"]},1]},"x"]}`, `r.if.k2(1).x`},
 		{`get(r, "a b")`, `{"get":[{"var":"r"},"a b"]}`, `get(r, "a b")`},
 		{`get(r, "k", 0)`, `{"get":[{"var":"r"},"k",0]}`, `get(r, "k", 0)`},

@@ -145,12 +145,15 @@ func (r *reader) power(a term.Term) (term.Term, bool) {
 // member reads x.f(y), where f is an operation, as x |> f(y); done is false where the
 // arguments are none that it takes beside x.
 func (r *reader) member(x term.Term, key token, args []term.Term) (t term.Term, done, ok bool) {
-	c := callee{tok: key, name: r.src[key.off:key.end]}
-	if c.id, c.row, ok = prim.Lookup(c.name); !ok || r.older || !isMethod(c.id) {
+	c, ok := method(r.src[key.off:key.end])
+	if c.tok = key; !ok || r.older {
 		return nil, false, true
 	}
 	if v, free := x.(*term.Var); free && r.scope[v.Name] == 0 {
 		return nil, false, true
+	}
+	if t, done = sliced(c, x, args); done {
+		return t, true, true
 	}
 	least, most := arity(c.row)
 	if c.row.Name == "find" && len(args) == 1 {
@@ -158,6 +161,14 @@ func (r *reader) member(x term.Term, key token, args []term.Term) (t term.Term, 
 	}
 	if n := len(args) + 1; n < least || n > most {
 		return nil, false, true
+	}
+	switch at := term.At(key.off); {
+	case c.id == prim.Concat:
+		return r.joined(at, x, args[0]), true, true
+	case c.row.Name == "split" && isEmpty(args[0]):
+		return operationOf(at, "chars", x), true, true
+	case c.row.Name == "repeat" && r.kinds.always(x, prim.KindString):
+		return operationOf(at, "repeat_text", x, args[0]), true, true
 	}
 	if len(args) > 0 && c.row.Name == "find" {
 		args = slices.Insert(args, 1, x)
@@ -168,6 +179,11 @@ func (r *reader) member(x term.Term, key token, args []term.Term) (t term.Term, 
 	}
 	t, ok = r.apply(c, args)
 	return t, true, ok
+}
+
+func isEmpty(t term.Term) bool {
+	s, ok := t.(*term.Str)
+	return ok && s.Value == ""
 }
 
 // isMethod reports whether x.f(y) is f of both, for an operation f.

@@ -120,6 +120,12 @@ func (r *reader) fallback(left term.Term, op token) (term.Term, bool) {
 // orNull returns a term that gives null where the chain that t is ends early, and what t
 // gives otherwise.
 func orNull(at term.At, t term.Term) term.Term {
+	if x, ok := lengthIn(t); ok {
+		return bound(at, "whole", orNull(at, x), func(whole term.Term) term.Term {
+			field := operationOf(at, "get", whole, &term.Str{At: at, Value: "length"}, &term.Unit{At: at})
+			return unlessNull(at, whole, &term.Unit{At: at}, lengthOf(at, whole, field))
+		})
+	}
 	p, ok := t.(*term.Prim)
 	if !ok || len(p.Args) != 2 || p.ID != prim.At && prim.Get(p.ID).Name != "get" {
 		return t

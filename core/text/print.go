@@ -141,9 +141,7 @@ func (w *speller) unbind(name string) {
 func (w *speller) variable(name string) string {
 	if plain(name) {
 		_, _, taken := prim.Lookup(name)
-		if prim.Aliases[name] != "" {
-			taken = true
-		}
+		taken = taken || prim.Aliases[name] != "" || borrows(name)
 		if !taken || w.scope[name] > 0 {
 			return name
 		}
@@ -421,7 +419,7 @@ func (w *speller) application(t *term.App) *doc {
 	head := w.term(f, levelPostfix)
 	if field, ok := f.(*term.Prim); ok && len(field.Args) == 2 {
 		if key, ok := field.Args[1].(*term.Str); ok {
-			if id, _, ok := prim.Lookup(key.Value); ok && isMethod(id) {
+			if _, ok := method(key.Value); ok {
 				head = cat(lit("("), head, lit(")")) // x.f(y) would be f of both
 			}
 		}
@@ -478,7 +476,7 @@ func (w *speller) record(t *term.Record) *doc {
 // prim spells a row of the table with its operands.
 func (w *speller) prim(t *term.Prim) (*doc, int) {
 	if id, _, ok := prim.Lookup("get"); ok && id == t.ID && len(t.Args) == 2 {
-		if key, ok := t.Args[1].(*term.Str); ok && key.Value != "" && identifier(key.Value) == len(key.Value) {
+		if key, ok := t.Args[1].(*term.Str); ok && key.Value != "" && key.Value != "length" && identifier(key.Value) == len(key.Value) {
 			return cat(w.term(t.Args[0], levelPostfix), lit("."+key.Value)), levelPostfix
 		}
 	}

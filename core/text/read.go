@@ -34,6 +34,7 @@ type reader struct {
 	scope    map[string]int
 	kinds    kinder
 	labels   map[term.Term]bool // what + joins to strings that are written out
+	fielded  map[string]bool    // see hasFields
 	inQuote  int
 	bindings []string // the names of the lets whose values are read, the innermost last
 
@@ -428,15 +429,10 @@ func (r *reader) suffixes(t term.Term) (term.Term, bool) {
 				return nil, r.refuseToken("a key after the point", `Write r.name, or get(r, "a key") for other keys.`)
 			}
 			r.i++
-			id, _, ok := prim.Lookup("get")
-			if !ok {
-				return nil, r.fail(tok, &fault.Fault{
-					Message:  "the fields of records can't be read yet: there is no primitive get",
-					Expected: "an expression without fields",
-					Hint:     "Give the parts as a pair, (a, b), and take it apart with fst and snd.",
-				})
+			x, name := t, r.src[key.off:key.end]
+			if t = operationOf(term.At(tok.off), "get", x, &term.Str{At: term.At(key.off), Value: name}); name == "length" && r.tok().kind != tokOpen {
+				t = r.length(term.At(tok.off), x, t)
 			}
-			t = &term.Prim{At: term.At(tok.off), ID: id, Args: []term.Term{t, &term.Str{At: term.At(key.off), Value: r.src[key.off:key.end]}}}
 		case tokOpenList:
 			if r.breaks(); r.begins(r.i) {
 				return r.optionally(t, optional), true

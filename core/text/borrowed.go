@@ -1,0 +1,140 @@
+package text
+
+import (
+	"slices"
+
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// methods is what other languages call the operations that x.f(y) of theirs is exactly.
+var methods = map[string]string{
+	"includes": "contains", "indexOf": "index_of", "lastIndexOf": "last_index_of", "findIndex": "find_index",
+	"startsWith": "starts_with", "startswith": "starts_with", "endsWith": "ends_with", "endswith": "ends_with",
+	"toUpperCase": "upper", "toLowerCase": "lower", "strip": "trim", "replaceAll": "replace", "toString": "to_text",
+	"padStart": "pad_left", "rjust": "pad_left", "padEnd": "pad_right", "ljust": "pad_right",
+	"reduce": "fold", "flat": "flatten", "flatMap": "flat_map", "some": "any", "every": "all",
+	"items": "entries", "hasOwnProperty": "has", "size": "length",
+}
+
+// functions is what other languages call operations before their operands.
+var functions = map[string]string{
+	"len": "length", "str": "to_text", "String": "to_text", "sorted": "sort", "reversed": "reverse",
+	"Math.floor": "floor", "Math.ceil": "ceil", "Math.abs": "abs", "Math.max": "max", "Math.min": "min", "Math.pow": "pow",
+	"JSON.parse": "parse_json", "JSON.stringify": "to_json", "json.loads": "parse_json", "json.dumps": "to_json",
+	"Object.keys": "keys", "Object.values": "values", "Object.entries": "entries", "Object.fromEntries": "from_entries",
+}
+
+// borrows reports whether a name that nothing binds may be read as an operation, by
+// itself or with a word after a point.
+func borrows(name string) bool {
+	switch name {
+	case "Math", "JSON", "json", "Object":
+		return true
+	}
+	return functions[name] != ""
+}
+
+// borrowed reads a name of [functions] before its operands as the operation.
+func (r *reader) borrowed(c *callee) bool {
+	if r.older || r.scope[c.name] > 0 {
+		return false
+	}
+	i := r.i
+	if r.toks[i+1].kind == tokDot && r.toks[i+2].kind.word() {
+		i += 2
+		c.name += "." + r.src[r.toks[i].off:r.toks[i].end]
+	} else if r.toks[i+1].kind != tokOpen {
+		return false
+	}
+	name, ok := functions[c.name]
+	if ok {
+		c.id, c.row, _ = prim.Lookup(name)
+		c.tok, c.name, r.i = r.toks[i], name, i
+	}
+	return ok
+}
+
+// method returns the operation that x.name(…) is; ok is false where it is none.
+func method(name string) (c callee, ok bool) {
+	if of, is := methods[name]; is {
+		name = of
+	}
+	c.name = name
+	c.id, c.row, ok = prim.Lookup(name)
+	return c, ok && isMethod(c.id)
+}
+
+// sliced reads x.slice(from), and x.slice(from, to) that counts from the end, as x[from:to].
+func sliced(c callee, x term.Term, args []term.Term) (term.Term, bool) {
+	negative := func(t term.Term) bool {
+		n, ok := t.(*term.Int)
+		return ok && n.Value < 0
+	}
+	if c.row.Name != "slice" || len(args) != 1 && (len(args) != 2 || !slices.ContainsFunc(args, negative)) {
+		return nil, false
+	}
+	at := term.At(c.tok.off)
+	if len(args) == 1 {
+		args = append(args, &term.Unit{At: at})
+	}
+	return &term.Prim{At: at, ID: prim.At, Args: append([]term.Term{x}, args...)}, true
+}
+
+// length reads x.length: the field of a record, and otherwise how long x is.
+func (r *reader) length(at term.At, x, field term.Term) term.Term {
+	const counted = prim.KindString | prim.KindList
+	kinds := r.kinds.of(x)
+	if r.kinds.always(x, counted) {
+		return operationOf(at, "length", x)
+	}
+	if v, ok := x.(*term.Var); r.older || kinds != 0 && kinds&counted == 0 || ok && r.hasFields()[v.Name] {
+		return field
+	}
+	return bound(at, "whole", x, func(v term.Term) term.Term {
+		return lengthOf(at, v, operationOf(at, "get", v, &term.Str{At: at, Value: "length"}))
+	})
+}
+
+func lengthOf(at term.At, v, field term.Term) term.Term {
+	record := operationOf(at, "equal", operationOf(at, "type_of", v), &term.Str{At: at, Value: "record"})
+	return &term.If{At: at, Cond: record, Then: field, Else: operationOf(at, "length", v)}
+}
+
+// lengthIn returns what t is the length of, where it is read from x.length.
+func lengthIn(t term.Term) (x term.Term, ok bool) {
+	app, applied := t.(*term.App)
+	if applied {
+		l, ok := app.Func.(*term.Lam)
+		if !ok {
+			return nil, false
+		}
+		t = l.Body
+	}
+	c, ok := t.(*term.If)
+	if !ok {
+		return nil, false
+	}
+	long, ok := c.Else.(*term.Prim)
+	if !ok || long.ID != prim.Length || c.Pos() != long.Pos() || c.Pos() != c.Cond.Pos() {
+		return nil, false
+	}
+	if applied {
+		return app.Arg, true
+	}
+	return long.Args[0], true
+}
+
+// hasFields gives the names that stand before a point and a word that is no method, and
+// so are records.
+func (r *reader) hasFields() map[string]bool {
+	if r.fielded == nil {
+		r.fielded = map[string]bool{}
+		for i := 0; i+2 < len(r.toks); i++ {
+			if t, key := r.toks[i], r.toks[i+2]; t.kind == tokName && r.toks[i+1].kind == tokDot && key.kind.word() && r.src[key.off:key.end] != "length" && (i+3 == len(r.toks) || r.toks[i+3].kind != tokOpen) {
+				r.fielded[r.src[t.off:t.end]] = true
+			}
+		}
+	}
+	return r.fielded
+}
