@@ -305,7 +305,7 @@ func (h *Handler) roam(w http.ResponseWriter, one *request, server *mcp.Server, 
 	}
 	if roams {
 		h.live.mu.Lock()
-		one.http.Header.Set(sessionHeader, id)
+		one.http.Header.Set(sessionHeader, cmp.Or(id, name)) // without an id a session would begin
 		h.live.mu.Unlock()
 	}
 	return &named{ResponseWriter: w, name: name}

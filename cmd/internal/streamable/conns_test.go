@@ -367,9 +367,11 @@ func TestSessionsRoam(t *testing.T) {
 	if res := do(two, http.MethodDelete, "", session); res.StatusCode != http.StatusNoContent {
 		t.Errorf("its end: %s", res.Status)
 	}
-	for _, name := range []string{"x", "x.y", "x.y.", "x.y.z", "x.y.AAAA", strings.Replace(session, ".", ".1", 1)[:len(session)-9]} {
-		if res := do(two, http.MethodPost, `{"jsonrpc":"2.0","id":9,"method":"ping"}`, name); res.StatusCode != http.StatusNotFound {
-			t.Errorf("%s: %s", name, res.Status)
+	for _, name := range []string{"x", ".", "..", "...", ".y.z", "x.y", "x.y.", "x.y.z", "x.y.AAAA", strings.Replace(session, ".", ".1", 1)[:len(session)-9]} {
+		for _, body := range []string{`{"jsonrpc":"2.0","id":9,"method":"ping"}`, hello} {
+			if res := do(two, http.MethodPost, body, name); res.StatusCode != http.StatusNotFound {
+				t.Errorf("%s: %s", name, res.Status)
+			}
 		}
 	}
 }
