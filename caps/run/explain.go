@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -33,7 +34,7 @@ const maxPartDepth = 5
 
 // A part of an answer.
 type part struct {
-	answer int // of all answers of the run
+	answer int // of all answers of the run; without an op it is that one and all after it
 	n      int // the request's number; 0: it was denied
 	op     string
 	path   string // such as data.messages[].from; "" is all of it
@@ -41,6 +42,9 @@ type part struct {
 
 func (p part) String() string {
 	s := "what " + p.op + " gave"
+	if p.op == "" {
+		return "another answer"
+	}
 	if p.n == 0 {
 		return "that " + p.op + " was denied"
 	}
@@ -61,19 +65,24 @@ func (r *Run) explain(ctx context.Context, i int) *explanation {
 	if r.flows.asked == nil {
 		return nil
 	}
-	all, parts, _ := r.flows.follower.marked(0, nil)
+	all, parts, fits := r.flows.follower.marked(0, nil)
 	asked, err := r.follow(ctx, all)
 	all.end()
 	if err != nil {
 		return nil
 	}
 	e := &explanation{labels{&asked[i]}, parts}
-	matter := map[int]bool{}
-	for _, p := range e.of(flow.Label(asked[i].Shadow.All() | asked[i].Made).Any()) {
-		matter[p.answer] = true
+	matter, rest, least := map[int]bool{}, math.MaxInt, 1
+	if !fits {
+		least = 0
 	}
-	for depth := maxPartDepth; depth > 0 && len(matter) > 0; depth-- {
-		f, parts, fits := r.flows.follower.marked(depth, matter)
+	for _, p := range e.of(flow.Label(asked[i].Shadow.All() | asked[i].Made).Any()) {
+		if matter[p.answer] = true; p.op == "" {
+			rest = p.answer
+		}
+	}
+	for depth := maxPartDepth; depth >= least && len(matter) > 0; depth-- {
+		f, parts, fits := r.flows.follower.marked(depth, func(answer int) bool { return matter[answer] || answer >= rest })
 		if !fits {
 			continue
 		}
@@ -113,14 +122,18 @@ func (e *explanation) words(set flow.Atoms) string {
 	}
 	const most = 4
 	if more := len(list) - most; more > 0 {
-		list = append(list[:most], fmt.Sprintf("%d more", more))
+		said := fmt.Sprintf("%d more", more)
+		if slices.Contains(list, part{}.String()) {
+			said = "others"
+		}
+		list = append(list[:most], said)
 	}
 	return strings.Join(list, ", ")
 }
 
 // marked is a follower of the same run in which answers that are labelled have a label each, or with a depth their
-// parts have. It is false if there are more than there are labels.
-func (f *follower) marked(depth int, only map[int]bool) (_ *follower, parts []part, fits bool) {
+// parts have. It is false if there are more than there are labels: then the last label is of all others.
+func (f *follower) marked(depth int, only func(answer int) bool) (_ *follower, parts []part, fits bool) {
 	m := &follower{evaluation: f.evaluation, pending: f.pending, calls: f.calls, before: f.before, explains: true}
 	if f.code != 0 {
 		m.code = wroteBit
@@ -143,18 +156,19 @@ func (f *follower) marked(depth int, only map[int]bool) (_ *follower, parts []pa
 		for i, a := range was.answers {
 			at := map[string]int{}
 			now.answers[i].Shadow = a.Shadow.Mark(a.Value, depth, func(path string) labelled.Label {
-				if only != nil && !only[answer] {
+				if only != nil && !only(answer) {
 					return 0
 				}
 				j, known := at[path]
 				switch {
 				case known:
-				case len(parts) < most:
+				case len(parts) < most-1:
 					j = len(parts)
 					parts = append(parts, part{answer, was.numbers[i], was.requests[i].op, path})
 				default:
-					j, fits = most-1, false
-					parts[j].path = ""
+					if j = most - 1; fits {
+						parts, fits = append(parts, part{answer: answer}), false
+					}
 				}
 				at[path] = j
 				return labelled.Atom(firstPart + j)

@@ -41,9 +41,12 @@ type origin struct {
 
 // A verdict is what was decided of a request that a rule is about, for the record.
 type verdict struct {
-	tier  int
-	from  flow.Atoms
-	rule  *flow.Rule // that it breaks; nil: none
+	tier int
+	from flow.Atoms
+	rule *flow.Rule // that it breaks; nil: none
+	// asks is the rules that it breaks and that have a person asked, and asked what it breaks them with.
+	asks  []*flow.Rule
+	asked flow.Atoms
 	about flow.Atoms // that what it breaks is about; 0: it is of several at once
 	store bool       // it breaks the store's label
 	// taint is what the store holds from then on if the request is made, and tainting the rule that says so; nil: it is one
@@ -155,8 +158,11 @@ func (r *Run) flow(ctx context.Context, a *act) (*verdict, *fault.Fault) {
 	if err == nil {
 		told = v.tells(labels{l}.of(v.rule, a))
 	}
-	r.deniedFor(a.index, came{shadow: labelled.Whole(labelled.Label(told)), judged: true})
-	return v, r.breaks(ctx, a, v, err)
+	denied := r.breaks(ctx, a, v, err)
+	if denied != nil || r.replay != nil && r.replay.denies(a.n) {
+		r.deniedFor(a.index, came{shadow: labelled.Whole(labelled.Label(told)), judged: true})
+	}
+	return v, denied
 }
 
 // tells is what it tells of that a request is denied: that it was made, and what decided about the labels of its
@@ -186,6 +192,8 @@ func (v *verdict) judge(rules []*flow.Rule, stores bool, held, moved flow.Atoms,
 			continue
 		case rule.Else == flow.Taint && v.taint == 0:
 			v.taint, v.tainting = from, rule
+		case rule.Else == flow.Ask:
+			v.asks, v.asked = append(v.asks, rule), v.asked|from
 		}
 		if v.rule == nil || v.rule.Else == flow.Taint || v.rule.Else == flow.Ask && rule.Else == flow.Deny {
 			v.rule, v.from = rule, from
@@ -220,6 +228,9 @@ func (r *Run) breaks(ctx context.Context, a *act, v *verdict, long error) *fault
 		return f
 	case v.taint != 0 && (asks || v.store || v.rule.Else == flow.Taint):
 		v.verdict = flowTaint
+		if a.planned { // it does when the plan is done
+			return nil
+		}
 		if err := r.taint(a, v); err != nil {
 			f.Message = fmt.Sprintf("%s was not done: that what it writes to has the label %s now could not be recorded", a.request.Op, p.Words(v.taint))
 			return f

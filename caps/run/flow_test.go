@@ -12,7 +12,9 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -54,6 +56,9 @@ func newPosted(t *testing.T, config string, o run.Options) *posted {
 		case "put":
 			p.kept[key] = field(a.Args, "value")
 		case "send":
+			if text := field(a.Args, "text"); asText(field(a.Args, "to")) == "nobody" {
+				return nil, 0, &fault.Fault{Kind: fault.EffectFailed, Message: "there is nobody", Raised: text}
+			}
 			p.sent = append(p.sent, fmt.Sprint(asText(field(a.Args, "to")), ":", asText(field(a.Args, "text"))))
 		default:
 			if v, ok := p.kept[key]; ok {
@@ -72,6 +77,14 @@ func asText(v value.Value) value.Str {
 }
 
 const toSend = `{"sources":[{"of":"toy.get:secret/**","label":"secret"}],"rules":[{"to":"toy.send","not_from":"secret"},{"to":"toy.send","argument":"to","not_from":"secret"}]}`
+
+// askText is toSend where a person is asked about the text.
+var askText = strings.Replace(toSend, `"rules":[{"to":"toy.send","not_from":"secret"}`, `"rules":[{"to":"toy.send","argument":"text","not_from":"secret","else":"ask"}`, 1)
+
+// taintOpen is toSend where what is open may become secret.
+var taintOpen = strings.Replace(toSend, `"rules":[`, `"rules":[{"to":"toy.put:open/**","not_from":"secret","else":"taint"},`, 1)
+
+func sayYes(context.Context, run.FlowQuestion) (bool, error) { return true, nil }
 
 // TestFlowDecides: what a request depends on is found out exactly, and what breaks a rule doesn't reach
 // the plugin.
@@ -196,25 +209,26 @@ func TestFlowAsks(t *testing.T) {
 // TestFlowAsksAtTerminal: a request waits for a person at a terminal, whose yes is to the same one, made once more.
 func TestFlowAsksAtTerminal(t *testing.T) {
 	t.Parallel()
-	p := newPosted(t, strings.Replace(toSend, `"rules":[{"to":"toy.send","not_from":"secret"}`, `"rules":[{"to":"toy.send","argument":"text","not_from":"secret","else":"ask"}`, 1), run.Options{})
+	p := newPosted(t, askText, run.Options{})
 	p.evolve("it", `to => let r = par(!toy.get("secret/a"), !toy.get("open/a")) in !toy.send({to: to, text: {a: r[0], b: r[1]}})`, "toy:**")
 	answer := func(yes bool) {
 		t.Helper()
-		waiting, err := run.WaitingFlows(p.memory, time.Now())
-		if err != nil || len(waiting) != 1 {
-			t.Fatalf("%d wait: %v", len(waiting), err)
-		}
-		shown := strings.Join(waiting[0].Lines, "\n")
+		waiting := p.waiting()
+		shown := strings.Join(waiting.Lines, "\n")
 		if want := "(made of secret: what toy.get gave (request 1): written by others)"; !strings.Contains(shown, want) || strings.Contains(shown, "request 2") {
 			t.Errorf("it isn't shown that it is %s:\n%s", want, shown)
 		}
-		must.NoError(t, run.AnswerFlow(p.memory, waiting[0].ID, yes, "terminal"))
-		if err := run.AnswerFlow(p.memory, waiting[0].ID, yes, "terminal"); err == nil {
+		must.NoError(t, run.AnswerFlow(p.memory, waiting.ID, yes, "terminal"))
+		if err := run.AnswerFlow(p.memory, waiting.ID, yes, "terminal"); err == nil {
 			t.Error("a question was answered twice")
 		}
 	}
 	p.fails("it", `"a"`, fault.Denied, "It waits for the user's yes to this one request, as f_")
-	p.fails("it", `"a"`, fault.Denied, "It waits")
+	id := p.waiting().ID
+	p.fails("it", `"a"`, fault.Denied, "It waits", id)
+	if again := p.waiting().ID; again != id {
+		t.Errorf("asked again, %s isn't what waits, but %s", id, again)
+	}
 	answer(true)
 	p.fails("it", `"b"`, fault.Denied, "It waits")
 	answer(false)
@@ -223,6 +237,148 @@ func TestFlowAsksAtTerminal(t *testing.T) {
 	p.fails("it", `"a"`, fault.Denied, "It waits")
 	if len(p.sent) != 1 {
 		t.Errorf("sent %v", p.sent)
+	}
+	p.count(journal.FlowAsked, 4)
+}
+
+// waiting is the one question that waits.
+func (p *posted) waiting() *run.WaitingFlow {
+	p.t.Helper()
+	list, err := run.WaitingFlows(p.memory, time.Now())
+	if err != nil || len(list) != 1 {
+		p.t.Fatalf("%d wait: %v", len(list), err)
+	}
+	return list[0]
+}
+
+// TestFlowAsksAboutAll: a person sees every rule that a request breaks, and a yes is to no more.
+func TestFlowAsksAboutAll(t *testing.T) {
+	t.Parallel()
+	p := newPosted(t, `{"sources":[{"of":"toy.get:secret/**","label":"secret"},{"of":"toy.get:open/**","label":"open"}],"rules":[
+		{"to":"toy.send","argument":"text","not_from":"secret","else":"ask"},{"to":"toy.send","argument":"to","not_from":"open","else":"ask"}]}`, run.Options{})
+	p.evolve("it", `read => !toy.send({to: (if read then !toy.get("open/a") else "O"), text: !toy.get("secret/a")})`, "toy:**")
+	for _, test := range []struct {
+		read  string
+		rules int
+	}{{"false", 1}, {"true", 2}} {
+		p.fails("it", test.read, fault.Denied, "It waits")
+		q := p.waiting()
+		if n := strings.Count(strings.Join(q.Lines, "\n"), "The rule: "); n != test.rules {
+			t.Errorf("%d rules are shown, not %d: %q", n, test.rules, q.Lines)
+		}
+		must.NoError(t, run.AnswerFlow(p.memory, q.ID, true, "terminal"))
+	}
+	p.gives("it", "true", "null")
+	p.gives("it", "false", "null")
+	p.fails("it", "false", fault.Denied, "It waits")
+}
+
+// TestFlowAsksInSilence: a program sees of a denial nothing that depends on what would be asked.
+func TestFlowAsksInSilence(t *testing.T) {
+	t.Parallel()
+	p := newPosted(t, askText, run.Options{})
+	p.evolve("it", `x => let s = !toy.get("secret/a") in
+		let say = t => try(!toy.send({to: "a", text: t})) in
+		let long = join(map(_ => s, range(0, 30000)), "\n") in [say(s) == say(s), say(s) == say("b" ++ s), say(s) == say(long)]`, "toy:**")
+	p.gives("it", "null", "[true,true,true]")
+	p.count(journal.FlowAsked, 2)
+}
+
+// TestFlowOfFailures: what was done although it breaks a rule, and failed, tells of its argument.
+func TestFlowOfFailures(t *testing.T) {
+	t.Parallel()
+	const code = `x => let s = !toy.get("secret/a") in let r = try(!toy.send({to: "nobody", text: s})) in !toy.send({to: to_json(r)})`
+	p := newPosted(t, askText, run.Options{AskFlow: sayYes})
+	p.evolve("it", code, "toy:**")
+	p.fails("it", "null", fault.Denied, "Rule 2")
+	p.broker.Flow().Report = true
+	p.gives("it", "null", "null")
+	if got := p.flowEvents(journal.EffectRequested); got[len(got)-1] != `{"tier":2,"from":["secret"],"rule":2,"verdict":"report"}` {
+		t.Errorf("it reports %s", got)
+	}
+}
+
+// TestFlowTriesDenials: a denial on record tells a trial of the same rules what it told the run.
+func TestFlowTriesDenials(t *testing.T) {
+	t.Parallel()
+	p := newPosted(t, toSend, run.Options{})
+	made := p.evolve("it", `x => let s = !toy.get("secret/a") in let r = try(!toy.send({to: s})) in !toy.send({to: "a", text: has(r, "ok")})`, "toy:**")
+	r := p.broker.Begin(p.tools.Snapshot(), bounds(made, "", "null"))
+	_, f := drive(t, r, made, "null")
+	must.NoFault(t, f)
+	rec, err := run.ReadRecord(p.memory, r.ID())
+	must.NoError(t, err)
+	replay := run.NewReplay(rec, false)
+	must.NoError(t, replay.TryFlow(p.broker.Flow(), p.policy))
+	_, f = drive(t, replay.Broker().Begin(p.tools.Snapshot(), bounds(made, "", "null")), made, "null")
+	must.NoFault(t, f)
+	if j := replay.Judged(); len(j) != 3 || j[1].Verdict != "deny" || j[2].Verdict != "allow" {
+		t.Errorf("it judges %+v", j)
+	}
+}
+
+// plan plans a run.
+func (p *posted) plan(made *registry.Tool, input string) *run.Plan {
+	p.t.Helper()
+	in, err := core.ParseInput([]byte(input), core.InputData)
+	must.NoError(p.t, err)
+	r := p.broker.Begin(p.tools.Snapshot(), bounds(made, "", input))
+	plan, f := r.Plan(p.t.Context(), time.Now().Add(time.Hour), run.Evaluation{Tool: made, Program: made.Program(), Input: in}, 1, nil)
+	must.NoFault(p.t, f)
+	r.Abandon()
+	return plan
+}
+
+// TestFlowPlansTaint: a store takes a label on when a plan is done, and not before.
+func TestFlowPlansTaint(t *testing.T) {
+	t.Parallel()
+	p := newPosted(t, taintOpen, run.Options{})
+	made := p.evolve("copy", `k => !toy.put({key: k, value: !toy.get("secret/a")})`, "toy:**")
+	p.evolve("leak", `k => !toy.send({to: !toy.get(k)})`, "toy:**")
+	plan := p.plan(made, `"open/b"`)
+	p.count(journal.StoreTainted, 0)
+	p.gives("leak", `"open/a"`, "null")
+	rec, err := run.ReadRecord(p.memory, plan.Run)
+	must.NoError(t, err)
+	r, err := p.broker.Resume(p.tools.Snapshot(), bounds(made, "", `"open/b"`), rec)
+	must.NoError(t, err)
+	must.NoFault(t, r.Does(plan, 0, ""))
+	_, f := drive(t, r, made, `"open/b"`)
+	must.NoFault(t, f)
+	p.count(journal.StoreTainted, 1)
+	p.fails("leak", `"open/a"`, fault.Denied, "secret")
+}
+
+// TestFlowPlansDenial: a denial while planning is of its own request, not of the first of its round.
+func TestFlowPlansDenial(t *testing.T) {
+	t.Parallel()
+	p := newPosted(t, toSend, run.Options{})
+	plan := p.plan(p.evolve("it", `x => let s = !toy.get("secret/a") in
+		let deep = fold((a, i) => [a], "x", range(0, 20000)) in
+		let r = par(try(!toy.get(s)), try(!toy.send({to: "a", text: deep}))) in
+		if has(r[0], "ok") then null else !toy.send({to: "b"})`, "toy:**"), "null")
+	if len(plan.Steps) != 0 {
+		t.Errorf("it plans %+v", plan.Steps[0])
+	}
+}
+
+// TestFlowExplainsMany: a person is told which of many answers an argument is made of.
+func TestFlowExplainsMany(t *testing.T) {
+	t.Parallel()
+	var asked []run.FlowQuestion
+	p := newPosted(t, askText, run.Options{AskFlow: func(_ context.Context, q run.FlowQuestion) (bool, error) {
+		asked = append(asked, q)
+		return true, nil
+	}})
+	p.evolve("it", `x => let l = map(_ => !toy.get("secret/a"), range(0, 40)) in [!toy.send({to: "a", text: l[35]}), !toy.send({to: "a", text: l})]`, "toy:**")
+	if _, f := p.run(t.Context(), "it", "null"); f != nil || len(asked) != 2 {
+		t.Fatalf("asked %+v, %v", asked, f)
+	}
+	if got := asked[0].From["text"]; got != "made of secret: what toy.get gave (request 36)" {
+		t.Errorf("one of them is %s", got)
+	}
+	if got := asked[1].From["text"]; !strings.HasSuffix(got, "what toy.get gave (request 4), others") {
+		t.Errorf("all of them is %s", got)
 	}
 }
 
@@ -268,7 +424,7 @@ func TestFlowStores(t *testing.T) {
 	p.gives("copy", `"secret/b"`, "null")
 	p.fails("leak", `"secret/b"`, fault.Denied, "secret")
 
-	p = newPosted(t, strings.Replace(toSend, `"rules":[`, `"rules":[{"to":"toy.put:open/**","not_from":"secret","else":"taint"},`, 1), run.Options{})
+	p = newPosted(t, taintOpen, run.Options{})
 	p.evolve("copy", `k => !toy.put({key: k, value: !toy.get("secret/a")})`, "toy:**")
 	p.evolve("leak", `k => !toy.send({to: !toy.get(k)})`, "toy:**")
 	p.gives("leak", `"open/a"`, "null")

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -40,7 +41,7 @@ type FlowQuestion struct {
 	Tool      string
 	Version   int
 	Args      value.Value // as the plugin would get them
-	Rule      string      // the sentence
+	Rules     []string    // the sentences
 	// From is where each argument came from, in words; none for what nothing is known of.
 	From map[string]string
 }
@@ -49,9 +50,16 @@ var errLongRequest = errors.New("the request is longer than a person reads")
 
 // Lines is what the person reads, with what others wrote in a margin; an error if it is longer than a person reads.
 func (q *FlowQuestion) Lines(maxLines, maxBytes int) ([]string, error) {
-	lines := slices.Concat(
-		caps.FoldedASCII("", fmt.Sprintf(`The tool "%s", version %d, wants to do what follows, which breaks a rule of yours. A yes is to this one request.`, caps.PlainASCII(q.Tool), q.Version)),
-		[]string{""}, caps.FoldedASCII("", "The rule: "+q.Rule), []string{"", q.Operation + ":"})
+	breaks := "one of your rules"
+	if len(q.Rules) > 1 {
+		breaks = "several of your rules"
+	}
+	lines := append(
+		caps.FoldedASCII("", fmt.Sprintf(`The tool "%s", version %d, asks to perform the request below, which breaks %s. A yes allows this one request.`, caps.PlainASCII(q.Tool), q.Version, breaks)), "")
+	for _, rule := range q.Rules {
+		lines = append(lines, caps.FoldedASCII("", "The rule: "+rule)...)
+	}
+	lines = append(lines, "", q.Operation+":")
 	args, _ := q.Args.(*value.Record)
 	if args == nil {
 		return nil, errors.New("the request has no arguments")
@@ -176,36 +184,45 @@ func AnswerFlow(j journal.Journal, id string, yes bool, by string) error {
 	return err
 }
 
-// flowKey is what a yes at a terminal is to: the request, who makes it, the rule and the sources.
+// flowKey is what a yes at a terminal is to: the request, who makes it, the rules and the sources.
 func (a *act) flowKey(v *verdict) (string, error) {
 	args, err := journal.AppendValue(nil, a.permit.Args, maxFlowBytes)
 	if err != nil {
 		return "", err
 	}
 	p := a.run.flows.policy
-	said, err := json.Marshal([]any{a.tool.Name, a.tool.Hash, a.request.Op, a.permit.Held.Grant.ID, string(args), p.Sentence(v.rule), p.Names(v.from)})
+	said, err := json.Marshal([]any{a.tool.Name, a.tool.Hash, a.request.Op, a.permit.Held.Grant.ID, string(args), v.sentences(p), p.Names(v.asked)})
 	sum := sha256.Sum256(said)
 	return hex.EncodeToString(sum[:]), err
 }
 
-// askFlow asks a person about a request that breaks a rule, and records that. f is why it is denied if not.
+// sentences is the rules that a person is asked about, in words.
+func (v *verdict) sentences(p *flow.Policy) (list []string) {
+	for _, rule := range v.asks {
+		list = append(list, p.Sentence(rule))
+	}
+	return list
+}
+
+// askFlow asks a person about a request that breaks a rule, and records that. f is why it is denied if not:
+// what became of the question is in its hint, which no program sees, since it may tell of the argument.
 func (r *Run) askFlow(ctx context.Context, a *act, v *verdict, f *fault.Fault) bool {
 	p := r.flows.policy
-	q := FlowQuestion{Run: r.id, Operation: a.request.Op, Tool: a.tool.Name, Version: a.tool.Version, Args: a.permit.Args, Rule: p.Sentence(v.rule)}
+	q := FlowQuestion{Run: r.id, Operation: a.request.Op, Tool: a.tool.Name, Version: a.tool.Version, Args: a.permit.Args, Rules: v.sentences(p)}
 	key, err := a.flowKey(v)
 	if err == nil && r.spendYes(a, key) {
 		return true
 	}
 	if err == nil {
-		q.From = r.origins(ctx, a, v.rule.Any)
+		q.From = r.origins(ctx, a, slices.ContainsFunc(v.asks, func(r *flow.Rule) bool { return r.Any }))
 		_, err = q.Lines(maxFlowLines, maxFlowBytes)
 	}
 	if err != nil {
-		f.Message += ". A person would be asked, but this is longer than a person reads"
+		f.Hint = "It can't be put to a person: it is too long to review. " + f.Hint
 		return false
 	}
 	head := strconv.AppendInt(append(a.head(), `,"rule":`...), int64(v.rule.N), 10)
-	head = appendTexts(append(head, `,"from":`...), p.Names(v.from))
+	head = appendTexts(append(head, `,"from":`...), p.Names(v.asked))
 	if r.b.askFlow != nil {
 		if !r.note(journal.FlowAsked, a.request.Branch, append(slices.Clone(head), '}')) {
 			return false
@@ -217,26 +234,32 @@ func (r *Run) askFlow(ctx context.Context, a *act, v *verdict, f *fault.Fault) b
 				return false // a yes that isn't on record is none
 			}
 			if !yes {
-				f.Message += ". A person was asked, and said no"
+				f.Hint = "A person was asked, and said no. " + f.Hint
 			}
 			return yes
 		}
 	}
 	waiting, err := WaitingFlows(r.b.journal, time.Now())
-	if err != nil || len(waiting) >= maxFlowQuestions && !slices.ContainsFunc(waiting, func(q *WaitingFlow) bool { return q.key == key }) {
-		f.Message += ". A person would be asked, but too many questions wait already"
-		f.Hint = "Tell the user: 'mcp-pif approve' shows them."
+	if err != nil {
 		return false
 	}
-	id := "f_" + strings.ToLower(rand.Text()[:12])
-	lines, _ := q.Lines(maxFlowLines, maxFlowBytes)
-	data := journal.AppendString(append(journal.AppendString(append(head, `,"question":`...), id), `,"key":`...), key)
-	data = r.b.appendText(append(data, `,"shown":`...), []byte(strings.Join(lines, "\n")))
-	if _, err := r.b.journal.Append(journal.Written, journal.FlowAsked, r.id, a.request.Branch, append(data, '}')); err != nil {
-		return false
+	var id string
+	if i := slices.IndexFunc(waiting, func(q *WaitingFlow) bool { return q.key == key }); i >= 0 {
+		id = waiting[i].ID // it was told before
+	} else {
+		if len(waiting) >= maxFlowQuestions {
+			f.Hint = "It can't be put to a person: too many requests are waiting. Tell the user: 'mcp-pif approve' shows them."
+			return false
+		}
+		id = "f_" + strings.ToLower(rand.Text()[:12])
+		lines, _ := q.Lines(maxFlowLines, maxFlowBytes)
+		data := journal.AppendString(append(journal.AppendString(append(head, `,"question":`...), id), `,"key":`...), key)
+		data = r.b.appendText(append(data, `,"shown":`...), []byte(strings.Join(lines, "\n")))
+		if _, err := r.b.journal.Append(journal.Written, journal.FlowAsked, r.id, a.request.Branch, append(data, '}')); err != nil {
+			return false
+		}
 	}
-	f.Message += fmt.Sprintf(". It waits for the user's yes to this one request, as %s", id)
-	f.Hint = fmt.Sprintf("Tell the user to type 'mcp-pif approve %s' at a terminal, which shows the request; make the same call again after a yes. Or give it what doesn't come from %s.", id, p.Words(v.about|v.from))
+	f.Hint = fmt.Sprintf("It waits for the user's yes to this one request, as %s: tell the user to type 'mcp-pif approve %[1]s' at a terminal, which shows the request; make the same call again after a yes. Or give it what doesn't come from %s.", id, p.Words(v.about|v.from))
 	return false
 }
 

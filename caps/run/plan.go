@@ -428,7 +428,7 @@ func (r *Run) planStep(ctx context.Context, q *core.Request, l *labelled.Request
 	g := r.planning
 	m, o, known := r.b.policy.Kinds().Operation(q.Op)
 	if !known || r.b.handler == nil { // denied as ever
-		_, f := r.decide(ctx, q, 0, among)
+		_, f := r.decide(ctx, q, index, among)
 		return nil, f, nil
 	}
 	if len(g.plan.Steps) == MaxPlanSteps {
@@ -441,7 +441,7 @@ func (r *Run) planStep(ctx context.Context, q *core.Request, l *labelled.Request
 	})
 	text, err := journal.AppendValue(nil, marked, mostRecorded(q))
 	if err != nil || q.TooLarge() {
-		_, f := r.decide(ctx, q, 0, among)
+		_, f := r.decide(ctx, q, index, among)
 		return nil, f, nil
 	}
 	if strings.Count(string(text), holeMark) != len(unknownHoles(q.Arg)) {

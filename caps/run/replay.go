@@ -201,6 +201,12 @@ func (p *Replay) due(n int) *decision {
 	return nil
 }
 
+// denies reports whether a request of a number was denied.
+func (p *Replay) denies(n int) bool {
+	d := p.due(n)
+	return d != nil && d.denied != nil
+}
+
 func (p *Replay) count(d *decision) {
 	p.same++
 	p.next++

@@ -97,7 +97,7 @@ func approveRequest(tty *controlling, in *bufio.Reader, o *journalOptions, id st
 		return err
 	}
 	if s == nil {
-		return fmt.Errorf("no request %q waits: it was answered, or replaced by a later one of the same, or an hour is over; 'mcp-pif approve --list' shows those that wait, with --store those of a server's file", id)
+		return fmt.Errorf("request %q isn't waiting: it was answered, superseded or has expired; 'mcp-pif approve --list' shows what waits (--store for a server's own file)", id)
 	}
 	defer s.Close()
 	fmt.Fprintln(tty, strings.Join(q.Lines, "\n"))
@@ -119,7 +119,7 @@ func approveRequest(tty *controlling, in *bufio.Reader, o *journalOptions, id st
 		return err
 	}
 	if yes {
-		fmt.Fprintf(tty, "Allowed: the model can make this very request until %s, once. It has to make its call again.\n", q.Expires().Local().Format("15:04"))
+		fmt.Fprintf(tty, "Allowed once, until %s. The model has to repeat its call.\n", q.Expires().Local().Format("15:04"))
 	} else {
 		fmt.Fprintln(tty, "Refused.")
 	}
