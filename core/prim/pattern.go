@@ -507,6 +507,8 @@ func NamePattern(f *fault.Fault, src []byte, pos int) {
 		f.Message, f.Expected = "the pattern "+pattern+" takes "+part.takes+", not "+f.Got, part.takes
 	}
 	switch f.Hint = "Give what the pattern fits, or take it apart with match, which has a branch for other values."; {
+	case op != "fst" && f.Got == "a pair" && pattern[0] == '[':
+		f.Hint = fmt.Sprintf("A pair is taken apart by (%s).", strings.Trim(pattern, "[]"))
 	case isJSON || op != "fst":
 	case strings.Contains(f.Got, "list"):
 		f.Hint = fmt.Sprintf("A list of two is taken apart by [%s].", strings.Trim(pattern, "()"))

@@ -157,18 +157,23 @@ func (r *Row) TakesPairs(args []term.Term) bool {
 
 // ofPairs reports whether the row's list is one of pairs.
 func (r *Row) ofPairs(args []term.Term) bool {
+	list, ok := r.Through(args).(*term.Prim)
+	if !ok {
+		return false
+	}
+	of := lookups.get(list.ID)
+	return of.Pairs || of.Keeps && of.ofPairs(list.Args)
+}
+
+// Through returns the list that a use of the row goes through; nil: there is none.
+func (r *Row) Through(args []term.Term) term.Term {
 	for i, p := range r.Params {
 		if p.Kinds&KindList == 0 || p.Kinds&KindAny == KindAny || i >= len(args) {
 			continue
 		}
-		list, ok := args[i].(*term.Prim)
-		if !ok {
-			return false
-		}
-		of := lookups.get(list.ID)
-		return of.Pairs || of.Keeps && of.ofPairs(list.Args)
+		return args[i]
 	}
-	return false
+	return nil
 }
 
 // A Param is one operand.

@@ -105,6 +105,11 @@ func (r *reader) ofParams(params []prim.Parameter, body term.Term) term.Term {
 			r.two = map[*term.Lam]twoParams{}
 		}
 		r.two[l] = twoParams{params: params, body: body}
+	} else if ok && len(params[0].Items) == 2 && params[0].IsList && params[0].Rest == nil {
+		if r.one == nil {
+			r.one = map[*term.Lam]twoParams{}
+		}
+		r.one[l] = twoParams{params: params, body: body}
 	}
 	return t
 }
@@ -295,6 +300,9 @@ func (r *reader) let() (term.Term, bool) {
 			kinds := r.kinds.of(b.Value)
 			for _, name := range names {
 				r.bind(name)
+			}
+			if r.kinds.ofPairs(b.Value) {
+				kinds |= pairs
 			}
 			if b.Pattern == nil {
 				r.kinds.is(b.Name, kinds)

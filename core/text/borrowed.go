@@ -138,3 +138,40 @@ func (r *reader) hasFields() map[string]bool {
 	}
 	return r.fielded
 }
+
+// asPair returns a parameter that is written as a list of two where it is passed a pair.
+func asPair(p prim.Parameter) prim.Parameter {
+	if len(p.Items) == 2 && p.Rest == nil {
+		p.IsList, p.IsPair = false, true
+	}
+	return p
+}
+
+// partsOf makes x[0] and x[1] the parts of a pair in a term, where x is that.
+func (r *reader) partsOf(x string, t term.Term) {
+	switch u := t.(type) {
+	case *term.Lam:
+		if u.Param == x {
+			return
+		}
+	case *term.LetRec:
+		if slices.ContainsFunc(u.Funcs, func(f term.Func) bool { return f.Name == x }) {
+			return
+		}
+	case *term.Quote:
+		return
+	case *term.Prim:
+		if u.ID != prim.At || len(u.Args) != 2 || r.src[u.At] != '[' {
+			break
+		}
+		v, ok := u.Args[0].(*term.Var)
+		i, is := u.Args[1].(*term.Int)
+		if ok && is && v.Name == x && i.Value >= -2 && i.Value <= 1 {
+			u.ID, u.Args = []term.ID{prim.Fst, prim.Snd}[(i.Value+2)%2], u.Args[:1]
+		}
+	}
+	term.Children(t, func(child term.Term) bool {
+		r.partsOf(x, child)
+		return true
+	})
+}

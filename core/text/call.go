@@ -316,7 +316,23 @@ func (r *reader) passPair(c callee, args []term.Term) {
 	if !ok {
 		return
 	}
+	list := row.Through(args)
+	ofPairs := list != nil && r.kinds.ofPairs(list)
+	if one, ok := r.one[l]; ok && f == args[0] && (ofPairs || row.Passes == prim.PassesPair) {
+		args[0] = prim.FunctionOf([]prim.Parameter{asPair(one.params[0])}, one.body)
+		return
+	}
 	two, ok := r.two[l]
+	if ofPairs && f == args[0] && r.depth < 200 { // each looks through its function anew
+		switch {
+		case row.Passes != prim.PassesPair:
+			r.partsOf(l.Param, l.Body)
+		case ok && two.params[1].Bind:
+			r.partsOf(two.params[1].Name, two.body)
+		case ok && two.params[1].IsList:
+			two.params = []prim.Parameter{two.params[0], asPair(two.params[1])}
+		}
+	}
 	if ok && !row.PassesPairs(args) && two.params[0].At == two.params[1].At {
 		return // an operation that stands as a value
 	}

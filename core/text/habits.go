@@ -66,6 +66,9 @@ func (r *reader) comprehension(at int, each func() (term.Term, bool)) (term.Term
 		if l.list, ok = r.binary(levelIf); !ok {
 			return nil, false
 		}
+		if r.kinds.ofPairs(l.list) {
+			l.item = asPair(l.item)
+		}
 		defer r.bindAll(bound)()
 		for ok && r.tok().kind == tokIf {
 			var c term.Term

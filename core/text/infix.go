@@ -122,6 +122,21 @@ func (k kinder) is(name string, kinds prim.Kinds) {
 	}
 }
 
+// pairs is set beside the kinds of a variable that is a list of pairs.
+const pairs = prim.Kinds(1) << 15
+
+// ofPairs reports whether a term gives a list of pairs, by its form.
+func (k kinder) ofPairs(t term.Term) bool {
+	switch t := t.(type) {
+	case *term.Var:
+		return k.of(t)&pairs != 0
+	case *term.Prim:
+		row := prim.Get(t.ID)
+		return row.Pairs || row.Keeps && k.ofPairs(row.Through(t.Args))
+	}
+	return false
+}
+
 // byOperands reports whether an operator is read by what its operands are: < of what is
 // no number as the order that compare gives, + and ++ of what is a list or a string as
 // both joined. A row of that name is what JSON means by it, numbers or strings only.
@@ -144,7 +159,7 @@ func (k kinder) byOperands(id term.ID, a, b term.Term) bool {
 
 // always reports whether a term gives values of the kinds alone, by its form.
 func (k kinder) always(t term.Term, kinds prim.Kinds) bool {
-	of := k.of(t)
+	of := k.of(t) &^ pairs
 	return of != 0 && of&^kinds == 0
 }
 
@@ -161,7 +176,7 @@ func (k kinder) of(t term.Term) prim.Kinds {
 		}
 	case *term.Prim:
 		if t.ID == prim.At && len(t.Args) == 3 { // a slice
-			return k.of(t.Args[0]) & (prim.KindString | prim.KindList)
+			return k.of(t.Args[0]) & (pairs | prim.KindString | prim.KindList)
 		}
 		return prim.Get(t.ID).Result
 	}

@@ -33,8 +33,9 @@ type reader struct {
 	// around.
 	scope    map[string]int
 	kinds    kinder
-	labels   map[term.Term]bool // what + joins to strings that are written out
-	fielded  map[string]bool    // see hasFields
+	labels   map[term.Term]bool      // what + joins to strings that are written out
+	fielded  map[string]bool         // see hasFields
+	one      map[*term.Lam]twoParams // functions whose parameter is a list of two
 	inQuote  int
 	bindings []string // the names of the lets whose values are read, the innermost last
 
