@@ -26,7 +26,7 @@ func (r *Run) Answer(ctx context.Context, until time.Time, requests []core.Reque
 		return r.replay.answer(r, requests)
 	}
 	answers := make([]core.Answer, len(requests))
-	if ctx.Err() != nil || r.abandoned.Load() {
+	if ctx.Err() != nil || !r.mine() {
 		r.effects += len(requests)
 		for i := range answers {
 			answers[i].Fault = stop("the run ended")
@@ -187,7 +187,7 @@ func (r *Run) decide(ctx context.Context, q *core.Request, index, among int) (*a
 		a.denied(f)
 		return nil, f
 	}
-	a.recorded = r.b.journal.AppendLater(journal.Written, journal.EffectRequested, r.id, q.Branch, append(data, '}'))
+	a.recorded = r.b.journal.AppendLater(journal.Written, journal.EffectRequested, r.id, q.Branch, r.numbered(append(data, '}')))
 	return a, nil
 }
 
@@ -310,13 +310,16 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 	if f != nil && f.Kind == fault.OutcomeUnknown {
 		r.unsure(a.request.Op)
 	}
-	if by.Lease != nil && r.owner != "" && r.lasts.Load() {
-		_, _ = r.own(ctx)
-	}
+	err := r.owned()
 	if r.abandoned.Load() { // as if the process had ended just now
 		return
 	}
-	if _, err := r.b.journal.Append(r.stage(), journal.EffectOutcome, r.id, a.request.Branch, append(data, '}')); err != nil {
+	if err != nil {
+		r.halt(fault.OutcomeUnknown, "%s was done, and %v", a.request.Op, err)
+	} else {
+		_, err = r.b.journal.Append(r.stage(), journal.EffectOutcome, r.id, a.request.Branch, r.numbered(append(data, '}')))
+	}
+	if err != nil {
 		// It was done, and asked for on record; the run must not go on as if
 		// all were well.
 		r.b.log.Error("the journal took no outcome", "op", a.request.Op, "run", r.id, "error", err)

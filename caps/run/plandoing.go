@@ -18,6 +18,7 @@ type doing struct {
 	steps   map[int]int // by the number of the decision; from 1
 	mu      sync.Mutex  // guards what follows
 	answers map[int]value.Value
+	begun   uint64 // the event that it was
 }
 
 // errSection is that a run has come to the end of a plan that isn't complete.
@@ -33,6 +34,10 @@ func (r *Run) Does(p *Plan, started int, by string) *fault.Fault {
 	r.doing = d
 	data := journal.AppendString([]byte(`{"plan":`), p.ID)
 	data = journal.AppendString(fmt.Appendf(data, `,"after":%d,"owner":`, started), by)
+	if started > 0 {
+		r.resumed = r.past.rec.resumed + 1
+		data = fmt.Appendf(data, `,"resumed":%d`, r.resumed)
+	}
 	seq, err := r.b.journal.Append(journal.Written, journal.PlanStarted, r.id, "", append(data, '}'))
 	var now *Planned
 	if err == nil {
@@ -46,6 +51,16 @@ func (r *Run) Does(p *Plan, started int, by string) *fault.Fault {
 		r.Abandon()
 		return &fault.Fault{Kind: fault.Conflict, Message: "another call is doing the plan " + p.ID, Hint: "Wait for that call: a plan is done once."}
 	}
+	d.begun = seq
+	if started == 0 {
+		return nil
+	}
+	rec, err := ReadRecord(r.b.journal, r.id) // with what the one before recorded until now
+	if err != nil {
+		r.Abandon()
+		return &fault.Fault{Kind: fault.Overloaded, Message: "what was done of the plan can't be read", Hint: "Tell the operator.", Cause: err}
+	}
+	r.follows(rec)
 	return nil
 }
 

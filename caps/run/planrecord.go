@@ -24,6 +24,7 @@ type Planned struct {
 	Ended    bool
 
 	starts []uint64 // the events of that
+	begun  uint64   // the newest that didn't come too late
 }
 
 // State is waiting for a plan that a person has to approve yet, else ready.
@@ -69,6 +70,7 @@ func FindPlan(j journal.Journal, id string) (*Planned, error) {
 	texts.blobs, _ = j.(Blobs)
 	var found *Planned
 	sections := 0
+	var o owners
 	for i := range events {
 		var data struct {
 			Plan    string
@@ -79,6 +81,12 @@ func FindPlan(j journal.Journal, id string) (*Planned, error) {
 			Owner   string
 		}
 		e := &events[i]
+		if late, err := o.late(e); late || err != nil {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
 		switch e.Kind {
 		case journal.PlanMade, journal.PlanAnswered, journal.PlanStarted:
 			if err := json.Unmarshal(e.Data, &data); err != nil {
@@ -112,7 +120,7 @@ func FindPlan(j journal.Journal, id string) (*Planned, error) {
 		case journal.PlanStarted:
 			if found != nil {
 				if data.After == nil || *data.After == found.Started { // else it came too late, and did nothing
-					found.Owner = data.Owner
+					found.Owner, found.begun = data.Owner, e.Seq
 				}
 				found.Started++
 				found.starts = append(found.starts, e.Seq)
@@ -231,6 +239,6 @@ func Settle(j journal.Journal, id string, n int, did bool) error {
 	} else {
 		data = fmt.Appendf(nil, `{"request":%d,"done":false`, d.seq)
 	}
-	_, err = j.Append(journal.Written, journal.EffectOutcome, id, d.branch, append(data, '}'))
+	_, err = j.Append(journal.Written, journal.EffectOutcome, id, d.branch, numbered(append(data, '}'), rec.resumed))
 	return err
 }

@@ -42,6 +42,7 @@ type Record struct {
 	planned   bool  // what it read was read before what it did
 	decisions []*decision
 	byNumber  map[int]*decision
+	resumed   int // the number of the newest server that went on with it
 }
 
 // Requests is how many decisions of the run are on record.
@@ -107,7 +108,16 @@ func ParseRecord(j journal.Journal, events []journal.Event) (*Record, error) {
 	r := &Record{byNumber: map[int]*decision{}}
 	r.blobs, _ = j.(Blobs)
 	r.planned = slices.ContainsFunc(events, func(e journal.Event) bool { return e.Kind == journal.PlanMade })
-	events = slices.DeleteFunc(slices.Clone(events), func(e journal.Event) bool { return aboutRun(e.Kind) })
+	var o owners
+	var failed error
+	events = slices.DeleteFunc(slices.Clone(events), func(e journal.Event) bool {
+		late, err := o.late(&e)
+		failed = cmp.Or(failed, err)
+		return late || aboutRun(e.Kind)
+	})
+	if r.resumed = o.newest; failed != nil {
+		return nil, failed
+	}
 	if len(events) == 0 {
 		return nil, noRecord("there are no events of it")
 	}
@@ -281,7 +291,10 @@ func (r *Record) readOutcome(text []byte, bySeq map[uint64]*decision) error {
 		return err
 	}
 	d := bySeq[data.Request]
-	if d == nil || d.denied != nil || d.done {
+	if d != nil && d.done {
+		return nil // the first one is what the program got
+	}
+	if d == nil || d.denied != nil {
 		return noRecord("it is an outcome of event %d, which waits for none", data.Request)
 	}
 	if data.Done != nil && !*data.Done { // it is asked for again

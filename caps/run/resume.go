@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/mcp-pif/mcp-pif/caps"
@@ -43,14 +44,19 @@ func (b *Broker) Resume(tools *registry.Snapshot, s Start, rec *Record) (*Run, e
 	case (t == nil) != (rec.Tool == ""), t != nil && (t.Name != rec.Tool || t.Version != rec.Version || t.Hash != rec.Hash):
 		return nil, noRecord("the call runs something else than was recorded")
 	}
-	r := &Run{b: b, id: rec.ID, tools: tools, ledger: caps.NewLedger(), past: &past{rec: rec}, task: s.Task, owner: s.Owner}
-	r.beginFlow()
+	r := &Run{b: b, id: rec.ID, tools: tools, ledger: caps.NewLedger(), task: s.Task, owner: s.Owner, resumed: cmp.Or(s.Resumed, rec.resumed)}
+	r.follows(rec)
 	r.lasts.Store(true)
 	r.beginFlow()
+	return r, nil
+}
+
+// follows has the run go on from a record.
+func (r *Run) follows(rec *Record) {
+	r.past = &past{rec: rec}
 	if n := len(rec.decisions); n > 0 {
 		r.past.last = rec.decisions[n-1].n
 	}
-	return r, nil
 }
 
 // Last has the run be one that goes on after the end of its server: each of its events from
@@ -62,8 +68,8 @@ func (r *Run) Last() { r.lasts.Store(true) }
 // the process had ended, so that another can go on with it.
 func (r *Run) Abandon() { r.abandoned.Store(true) }
 
-// Abandoned reports whether it is another's now.
-func (r *Run) Abandoned() bool { return r.abandoned.Load() }
+// Taken reports whether another server has taken over the task that it is, or is of.
+func (r *Run) Taken() bool { return r.taken.Load() }
 
 // Halted is why the run may not go on; nil: it may.
 func (r *Run) Halted() *fault.Fault { return r.halted.Load() }
@@ -136,7 +142,7 @@ func (a *act) interrupted() *fault.Fault {
 		Hint:    "Find out with an operation that only reads before doing it again.",
 	}
 	data := r.b.appendFault(fmt.Appendf(nil, `{"request":%d,"error":`, a.seq), f)
-	if _, err := r.b.journal.Append(journal.Written, journal.EffectOutcome, r.id, a.request.Branch, append(data, '}')); err != nil {
+	if _, err := r.b.journal.Append(journal.Written, journal.EffectOutcome, r.id, a.request.Branch, r.numbered(append(data, '}'))); err != nil {
 		return r.halt(fault.EffectFailed, "that %s was under way could not be recorded", op)
 	}
 	r.unsure(op)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/lease"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core"
@@ -278,5 +279,52 @@ func TestResumeKeepsFlow(t *testing.T) {
 	must.NoError(t, err)
 	if _, f := drive(t, r, made, "null"); f == nil || f.Kind != fault.Denied || len(p.sent) > 0 {
 		t.Errorf("it ended with %v, and sent %v", f, p.sent)
+	}
+}
+
+// TestTakenOver: a run that another server took over while it was silent records nothing more, and what it
+// recorded all the same, since it didn't know, isn't part of the record.
+func TestTakenOver(t *testing.T) {
+	t.Parallel()
+	for name, knows := range map[string]bool{"known": true, "late": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := &notes{kept: map[string]value.Value{}, puts: map[string]int{}}
+			w := newWorld(t, run.Options{}, nil, "toy:notes/**")
+			made := w.evolve("busy", busy, "toy:notes/**")
+			o := run.Options{Policy: w.policy, Journal: w.memory, Handler: &performer{perform: func(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+				if a.Verb == "put" {
+					if mine, err := w.broker.ResumeTask("r", "b", 0); err != nil || !mine && knows {
+						t.Error(mine, err)
+					}
+					return value.Unit{}, 1, nil
+				}
+				return n.perform(ctx, a)
+			}}}
+			if knows {
+				o.Act = func(context.Context) (lease.Time, error) { return lease.Now().Add(time.Hour), nil }
+			}
+			must.NoError(t, w.broker.CreateTask(&run.Task{ID: "r", Call: run.Call{Tool: "busy", Arguments: []byte(`"notes/"`)}, Owner: "a"}))
+			start := bounds(made, "r", `"notes/"`)
+			start.Owner = "a"
+			r := run.New(o).Begin(w.tools.Snapshot(), start)
+			drive(t, r, made, `"notes/"`)
+			if got := len(w.events(journal.EffectOutcome)); r.Taken() != knows || knows && got != 1 || len(w.events(journal.RunEnded)) > 0 == knows {
+				t.Fatalf("taken: %v, %d outcomes", r.Taken(), got)
+			}
+			rec, err := run.ReadRecord(w.memory, "r")
+			if err != nil || rec.End != nil || rec.Requests() != 2 {
+				t.Fatal(rec, err)
+			}
+			start.Owner, start.Resumed = "b", 1
+			o.Handler = &performer{perform: n.perform}
+			r, err = run.New(o).Resume(w.tools.Snapshot(), start, rec)
+			must.NoError(t, err)
+			got, f := drive(t, r, made, `"notes/"`)
+			if one, err := run.FindTask(w.memory, "r"); f != nil || err != nil || one.Ended.IsZero() || one.Fault != nil {
+				t.Error(f, one, err)
+			}
+			w.replays(made, got)
+		})
 	}
 }

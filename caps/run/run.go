@@ -17,18 +17,19 @@ import (
 
 // A Start is what a run begins with, for the record.
 type Start struct {
-	ID    string         // the run's, from [Broker.NewID]; "": a new one
-	Lasts bool           // it is to go on after the end of its server
-	Task  string         // whose call it is, where the run is planned; "": no task's
-	Owner string         // the server that does it, as tasks name it; "": none that others know
-	Call  Call           // that asked for the run
-	Tool  *registry.Tool // nil: inline code
-	Code  []byte         // of inline code, as given
-	Input []byte         // as given
-	More  [][]byte       // inputs that what comes of the one before is applied to
-	As    string         // how the inputs are read
-	Read  []byte         // what was read of them, of whatever form the server has; nil: Input
-	Steps uint64         // the budgets
+	ID      string         // the run's, from [Broker.NewID]; "": a new one
+	Lasts   bool           // it is to go on after the end of its server
+	Task    string         // whose call it is, where the run is planned; "": no task's
+	Owner   string         // the server that does it, as tasks name it; "": none that others know
+	Call    Call           // that asked for the run
+	Tool    *registry.Tool // nil: inline code
+	Code    []byte         // of inline code, as given
+	Input   []byte         // as given
+	More    [][]byte       // inputs that what comes of the one before is applied to
+	As      string         // how the inputs are read
+	Read    []byte         // what was read of them, of whatever form the server has; nil: Input
+	Resumed int            // how often servers went on with the task, this one included
+	Steps   uint64         // the budgets
 	Memory,
 	Depth int64
 	// Even is set where the budgets are the server's, whatever the call says.
@@ -70,9 +71,12 @@ type Run struct {
 	past   *past   // what is on record of a run that goes on; nil: it begins here
 	task   string  // see [Start]
 	owner  string
+	// resumed is the number of the server among those that went on with the run; 0: it began it.
+	resumed int
 	// lasts is set where each event must outlive the process, and abandoned where the run
 	// ends with it, and is to go on in another.
 	lasts, abandoned atomic.Bool
+	taken            atomic.Bool                 // another server has taken over the task that it is, or is of
 	halted           atomic.Pointer[fault.Fault] // why it may not go on
 	hear             func(message string)
 
@@ -121,7 +125,7 @@ func (b *Broker) Begin(tools *registry.Snapshot, s Start) *Run {
 	if s.ID == "" { // each number is taken once
 		s.ID = b.NewID()
 	}
-	r := &Run{b: b, id: s.ID, tools: tools, ledger: caps.NewLedger(), task: s.Task, owner: s.Owner}
+	r := &Run{b: b, id: s.ID, tools: tools, ledger: caps.NewLedger(), task: s.Task, owner: s.Owner, resumed: s.Resumed}
 	r.lasts.Store(s.Lasts)
 	r.beginFlow()
 	data := make([]byte, 0, 640)
@@ -289,10 +293,10 @@ func (r *Run) Stopped(at Moment) { r.moment = at }
 
 // note records what nothing depends on, and reports whether the journal took it.
 func (r *Run) note(k journal.Kind, branch string, data []byte) bool {
-	if r.aside || r.abandoned.Load() {
+	if r.aside || !r.mine() {
 		return true
 	}
-	_, err := r.b.journal.Append(r.stage(), k, r.id, branch, data)
+	_, err := r.b.journal.Append(r.stage(), k, r.id, branch, r.numbered(data))
 	if err != nil {
 		r.b.log.Error("the journal took no event", "kind", k, "run", r.id, "error", err)
 	}

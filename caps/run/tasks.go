@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -69,7 +70,7 @@ func (b *Broker) CreateTask(t *Task) error {
 // ResumeTask records that a server goes on with a task that was resumed so many times before.
 // mine is not set where another did so first.
 func (b *Broker) ResumeTask(id, owner string, resumed int) (mine bool, err error) {
-	data := strconv.AppendInt([]byte(`{"after":`), int64(resumed), 10)
+	data := fmt.Appendf(nil, `{"after":%d,"resumed":%d`, resumed, resumed+1)
 	data = append(journal.AppendString(append(data, `,"owner":`...), owner), '}')
 	if _, err := b.journal.Append(journal.Written, journal.TaskResumed, id, "", data); err != nil {
 		return false, err
@@ -79,7 +80,7 @@ func (b *Broker) ResumeTask(id, owner string, resumed int) (mine bool, err error
 }
 
 // errTaken is what a program is told that another server goes on with.
-var errTaken = errors.New("another server goes on with this task")
+var errTaken = errors.New("another server has taken over this task")
 
 // lease waits until the run may begin an effect, and gives until when. A task may have gone
 // on at another node of the cluster while this one was silent: then it is abandoned here.
@@ -94,6 +95,73 @@ func (r *Run) lease(ctx context.Context) (until lease.Time, err error) {
 	return until, err
 }
 
+// ownWait is how long it is waited for word whose a run is that was told to end, too.
+const ownWait = 15 * time.Second
+
+// owned is why nothing of the run may be recorded: another server has taken it over, and it is
+// abandoned, or that isn't known.
+func (r *Run) owned() error {
+	switch {
+	case r.abandoned.Load():
+		return errTaken
+	case r.b.act == nil || r.owner == "" || !r.lasts.Load():
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), ownWait)
+	defer cancel()
+	_, err := r.own(ctx)
+	return err
+}
+
+// mine reports whether the run isn't another server's, as far as is known.
+func (r *Run) mine() bool {
+	_ = r.owned() // what another took over meanwhile is left out of the record
+	return !r.abandoned.Load()
+}
+
+// numbered is the data of an event of the run, with the number of its server among those that went on with it.
+func (r *Run) numbered(data []byte) []byte { return numbered(data, r.resumed) }
+
+func numbered(data []byte, resumed int) []byte {
+	if resumed == 0 {
+		return data
+	}
+	return fmt.Appendf(data[:len(data)-1], `,"resumed":%d}`, resumed)
+}
+
+// owners follows which server goes on with a run, from its first event on.
+type owners struct {
+	newest int            // its number; see [Run.resumed]
+	before map[string]int // how often the task "", or a plan, was begun before
+}
+
+// late takes in the next event, and reports whether it is of a server that another had taken the run over from.
+func (o *owners) late(e *journal.Event) (bool, error) {
+	takes := e.Kind == journal.TaskResumed || e.Kind == journal.PlanStarted
+	if !takes && (o.newest == 0 || aboutRun(e.Kind)) {
+		return false, nil
+	}
+	var data struct {
+		Resumed int
+		After   *int
+		Plan    string
+	}
+	if err := json.Unmarshal(e.Data, &data); err != nil || !takes {
+		return data.Resumed < o.newest, err
+	}
+	if o.before == nil {
+		o.before = map[string]int{}
+	}
+	first := data.After == nil || *data.After == o.before[data.Plan]
+	if first {
+		o.newest = max(o.newest, data.Resumed)
+	}
+	if first || e.Kind == journal.PlanStarted {
+		o.before[data.Plan]++
+	}
+	return false, nil
+}
+
 // own abandons a task that another server has taken up, and else gives when it wasn't.
 func (r *Run) own(ctx context.Context) (at lease.Time, err error) {
 	if s, ok := r.b.journal.(interface {
@@ -105,12 +173,22 @@ func (r *Run) own(ctx context.Context) (at lease.Time, err error) {
 	if err == nil {
 		t, err = FindTask(r.b.journal, cmp.Or(r.task, r.id))
 	}
+	var p *Planned
+	if err == nil && r.doing != nil {
+		p, err = FindPlan(r.b.journal, r.doing.plan.ID)
+	}
 	switch {
 	case err != nil:
-		r.b.log.Error("whose a task is can't be read", "run", r.id, "error", err)
-		return 0, errors.New("whether another server goes on with this task isn't known")
-	case t != nil && t.Owner != r.owner:
-		r.b.log.Warn("another server goes on with a task of this one", "task", t.ID, "owner", t.Owner)
+		r.b.log.Error("can't read which server owns the task", "run", r.id, "error", err)
+		return 0, errors.New("it isn't known whether another server has taken over this task")
+	case t != nil && (t.Owner != r.owner || t.ID == r.id && t.Resumed != r.resumed):
+		r.taken.Store(true)
+		fallthrough
+	case p != nil && p.begun != r.doing.begun:
+		r.b.log.Warn(errTaken.Error(), "run", r.id)
+		r.halted.CompareAndSwap(nil, &fault.Fault{
+			Kind: fault.Conflict, Message: "the run ended here: " + errTaken.Error(), Hint: "The other server does the rest; the journal shows what was done.",
+		})
 		r.Abandon()
 		return 0, errTaken
 	}
@@ -133,6 +211,9 @@ func (b *Broker) EndTask(id, by string, f *fault.Fault) error {
 		}
 	}
 	data := []byte(`{"steps":0,`)
+	if t, err := FindTask(b.journal, id); err == nil && t != nil && t.Resumed > 0 {
+		data = fmt.Appendf(data, `"resumed":%d,`, t.Resumed)
+	}
 	if by != "" {
 		data = append(journal.AppendString(append(data, `"by":`...), by), ',')
 	}
@@ -209,9 +290,20 @@ func readTasks(j journal.Journal, events []journal.Event) (all []*Task, err erro
 		}
 	}
 	for _, t := range all {
-		ended, _, err := j.Read(journal.Query{Run: t.ID, Kind: journal.RunEnded, Limit: 1})
+		query := journal.Query{Run: t.ID, Kind: journal.RunEnded, Limit: 1}
+		if t.Resumed > 0 {
+			query = journal.Query{Run: t.ID}
+		}
+		ended, _, err := j.Read(query)
 		if err != nil {
 			return nil, err
+		}
+		if t.Resumed > 0 { // an end may be of a server that another had taken it over from
+			var o owners
+			ended = slices.DeleteFunc(ended, func(e journal.Event) bool {
+				late, _ := o.late(&e)
+				return late || e.Kind != journal.RunEnded
+			})
 		}
 		if len(ended) > 0 {
 			var data struct {

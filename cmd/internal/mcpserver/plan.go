@@ -117,7 +117,7 @@ func (s *Server) offerPlan(ctx context.Context, c Call, t *task, p *run.Plan) wi
 		a := s.doPlan(ctx, c, p.ID, false, false, true)
 		note := "there was nothing to plan: it changes nothing, and this is what it gives"
 		if a.Fault != nil {
-			note = "there is no plan: it ends this way before it changes anything"
+			note = "no plan: the run ends like this before it changes anything"
 		}
 		a.Tell([]string{note}, "")
 		return a
@@ -410,11 +410,15 @@ func (s *Server) firstDifference(was, is *run.Plan) string {
 
 // beginPlanned is [Server.begin] for a run that does a plan.
 func (s *Server) beginPlanned(ctx context.Context, c *Call, t *task, pc *planCall) (*run.Run, *fault.Fault) {
-	r, err := s.broker.Resume(c.Tools, t.start(c, s.limits), pc.record)
+	start, task := t.start(c, s.limits), taskOf(ctx)
+	if start.Owner = s.tasks.owner.word(); task != nil {
+		start.Task = task.id
+	}
+	r, err := s.broker.Resume(c.Tools, start, pc.record)
 	if err != nil {
 		return nil, cantGoOn(err.Error())
 	}
-	if task := taskOf(ctx); task != nil && !task.within(r) {
+	if task != nil && !task.within(r) {
 		return nil, queue.Cancelled()
 	}
 	return r, r.Does(pc.does.Plan, pc.does.Started, s.tasks.owner.word())
@@ -430,7 +434,7 @@ func (s *Server) nextSection(ctx context.Context, c Call, t *task, pc *planCall,
 		r, err = s.broker.Resume(c.Tools, start, record)
 	}
 	if err != nil {
-		return wire.Failed(cantGoOn(errors.Unwrap(err).Error()))
+		return wire.Failed(cantGoOn(err.Error()))
 	}
 	a := s.planFrom(context.WithValue(ctx, planKey{}, (*planCall)(nil)), c, t, r, program, in, pc.does.Section+1)
 	if n := len(pc.does.Steps); a.Fault == nil {

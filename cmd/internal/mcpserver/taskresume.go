@@ -66,15 +66,19 @@ func (s *Server) goOn(ctx context.Context) {
 	if err != nil {
 		s.log.Error("tasks of servers that ended can't be taken up", "error", err)
 	}
-	if s.opts.Node != nil && len(found) > 0 {
-		// What a node that is silent, and not dead, had begun to do begins before that.
-		select {
-		case <-ctx.Done():
-		case <-time.After(2 * lease.Length):
-		}
-	}
 	for _, t := range found {
-		t.start(ctx, true)
+		if s.opts.Node == nil {
+			t.start(ctx, true)
+			continue
+		}
+		s.tasks.running.Go(func() {
+			// What a node that is silent, and not dead, had begun to do begins before that.
+			select {
+			case <-t.gone.Done():
+			case <-time.After(2 * lease.Length):
+			}
+			t.start(ctx, true)
+		})
 	}
 }
 
@@ -96,9 +100,7 @@ func (ts *taskSet) abandon() {
 			}
 		}
 		t.mu.Unlock()
-		if t.cancel != nil {
-			t.cancel()
-		}
+		t.cancel()
 	}
 	over := make(chan struct{})
 	go func() {
@@ -152,6 +154,20 @@ func (s *Server) orphans() (found []*taskRun, err error) {
 			}
 			continue
 		}
+		t.resumed = rec.Resumed + 1
+		if s.opts.Node != nil { // again, with what a node that was only silent recorded until now
+			if f := s.takeUp(t, rec); f != nil {
+				s.tasks.leave(t)
+				now, err := run.FindTask(s.broker.Journal(), rec.ID)
+				if err == nil && now != nil && !now.Over() {
+					err = s.broker.EndTask(rec.ID, "", f)
+				}
+				if err != nil {
+					return found, err
+				}
+				continue
+			}
+		}
 		s.log.Info("a task goes on", "task", rec.ID, "tool", rec.Call.Tool)
 		found = append(found, t)
 	}
@@ -175,6 +191,8 @@ func (s *Server) takeUp(t *taskRun, rec *run.Task) *fault.Fault {
 	if len(begun) > 0 {
 		if t.record, err = run.ReadRecord(s.broker.Journal(), rec.ID); err != nil {
 			return cantGoOn(err.Error())
+		} else if t.record.End != nil {
+			return cantGoOn("the run has ended")
 		}
 		name, version = t.record.Tool, t.record.Version
 		t.call.Tools = t.call.Tools.Answering(name, t.record.Answers)
@@ -224,7 +242,7 @@ func (s *Server) watchTasks(ctx context.Context, seen uint64) {
 		under := s.tasks.under
 		var late []*taskRun
 		for _, t := range s.tasks.all {
-			if time.Since(t.created) > taskLifetime && t.cancel != nil {
+			if time.Since(t.created) > taskLifetime {
 				late = append(late, t)
 			}
 		}
@@ -259,7 +277,7 @@ func (s *Server) watchTasks(ctx context.Context, seen uint64) {
 // endOwn ends a task of this server's that somebody else cancelled.
 func (s *Server) endOwn(id string) {
 	t := s.tasks.find(id)
-	if t == nil || t.cancel == nil {
+	if t == nil {
 		return
 	}
 	t.mu.Lock()

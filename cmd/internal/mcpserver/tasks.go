@@ -71,9 +71,11 @@ type taskRun struct {
 	call     Call
 	record   *run.Record // it goes on from there; nil: it begins
 	schedule string
-	later    bool // it is a task before it does anything
-	again    bool // a server that ended had begun it
+	later    bool            // it is a task before it does anything
+	again    bool            // a server that ended had begun it
+	gone     context.Context // ends when it is cancelled, or has its answer
 	cancel   context.CancelFunc
+	resumed  int           // how often servers went on with it
 	begun    chan struct{} // closed when its run begins
 	asks     chan struct{} // has something while a question waits
 	done     chan struct{} // closed when the answer is there
@@ -126,8 +128,9 @@ func waited(ctx context.Context) time.Duration {
 
 // newTask prepares a call as what may become a task.
 func (s *Server) newTask(id string, c Call) *taskRun {
+	gone, cancel := context.WithCancel(context.Background())
 	return &taskRun{
-		s: s, id: id, call: c, created: time.Now(), updated: time.Now(),
+		s: s, id: id, gone: gone, cancel: cancel, call: c, created: time.Now(), updated: time.Now(),
 		begun: make(chan struct{}), asks: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 }
@@ -140,7 +143,10 @@ func (t *taskRun) start(ctx context.Context, able bool) {
 		e = &elicit.Elicitor{Put: t.ask, Patience: taskLifetime}
 	}
 	ctx = elicit.With(ctx, e)
-	ctx, t.cancel = context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	if context.AfterFunc(t.gone, cancel); t.gone.Err() != nil {
+		cancel() // before it begins
+	}
 	tell := t.call.Progress
 	t.call.Progress = func(p Progress) {
 		t.mu.Lock()
@@ -171,14 +177,14 @@ func (t *taskRun) finish(a wire.Answer) {
 		}
 	}
 	public, begun, by := t.public, t.run != nil || t.abandoned, t.by
-	elsewhere := !t.abandoned && t.run != nil && t.run.Abandoned()
+	elsewhere := !t.abandoned && (t.run != nil && t.run.Taken() || t.plan != nil && t.plan.Taken())
 	t.mu.Unlock()
 	if elsewhere { // what is asked of it is answered by the record from here on
 		t.s.tasks.mu.Lock()
-		delete(t.s.tasks.all, t.id)
+		t.s.tasks.forget(t)
 		t.s.tasks.mu.Unlock()
 	}
-	if public && !begun {
+	if public && !begun && !elsewhere {
 		if err := t.s.broker.EndTask(t.id, by, a.Fault); err != nil {
 			t.s.log.Error("the end of a task could not be recorded", "task", t.id, "error", err)
 		}
@@ -204,7 +210,14 @@ func (ts *taskSet) ended(t *taskRun) {
 		oldest := ts.answered[0]
 		ts.answered = ts.answered[1:]
 		ts.room.bytes.Add(-oldest.size)
-		delete(ts.all, oldest.id)
+		ts.forget(oldest)
+	}
+}
+
+// forget has a task not be known, unless this server has taken up the one of its name again. The caller holds the lock.
+func (ts *taskSet) forget(t *taskRun) {
+	if ts.all[t.id] == t {
+		delete(ts.all, t.id)
 	}
 }
 
@@ -242,7 +255,7 @@ func (ts *taskSet) leave(t *taskRun) {
 	defer ts.mu.Unlock()
 	ts.under--
 	ts.room.under.Add(-1)
-	delete(ts.all, t.id)
+	ts.forget(t)
 }
 
 // find gives a task that is in memory; nil: there is none.
@@ -299,7 +312,7 @@ func (s *Server) begin(ctx context.Context, tools *registry.Snapshot, start run.
 			return nil, f
 		}
 	}
-	start.ID, start.Lasts, start.Owner = t.id, t.public, s.tasks.owner.word()
+	start.ID, start.Lasts, start.Owner, start.Resumed = t.id, t.public, s.tasks.owner.word(), t.resumed
 	if t.record != nil {
 		r, err := s.broker.Resume(tools, start, t.record)
 		if err != nil {

@@ -148,15 +148,20 @@ const (
 	read  = `{"tool":"reads","input":"notes/a","background":true}`
 )
 
+// nodes are two of a cluster.
+func nodes(t *testing.T) (one, two *tasked) {
+	m := order.NewMemory(order.MemoryOptions{})
+	return &tasked{t: t, dir: t.TempDir(), order: m.Open(), node: &fakeNode{name: "a"}},
+		&tasked{t: t, dir: t.TempDir(), order: m.Open(), node: &fakeNode{name: "b"}}
+}
+
 // TestTaskGoesOnElsewhere: a node of a cluster leaves the others' tasks alone, but goes on with
 // those of a node that is gone. One that was only silent does nothing more of them when it
 // comes back: each write is done once, and both nodes give the answer.
 func TestTaskGoesOnElsewhere(t *testing.T) {
 	t.Parallel()
-	m := order.NewMemory(order.MemoryOptions{})
 	g, h := newGate(), newGate()
-	one := &tasked{t: t, dir: t.TempDir(), order: m.Open(), node: &fakeNode{name: "a"}}
-	two := &tasked{t: t, dir: t.TempDir(), order: m.Open(), node: &fakeNode{name: "b"}}
+	one, two := nodes(t)
 	a, _ := one.serves(g, "toy:notes/**")
 	if r := one.call(a, "evolve", reads); r.Fault != nil {
 		t.Fatal(r.Text)
@@ -169,10 +174,8 @@ func TestTaskGoesOnElsewhere(t *testing.T) {
 		return err == nil && rec != nil
 	})
 	b.goOn(t.Context())
-	select {
-	case <-h.begun:
-		t.Fatal("b does the task of a, which lives")
-	default:
+	if rec, err := run.FindTask(b.broker.Journal(), id); err != nil || rec.Resumed != 0 {
+		t.Fatalf("b takes over the task of a, which lives: %v %v", rec, err)
 	}
 	two.node.lost.Store(1)
 	wait.For(t, h.begun, "the read at b")
@@ -185,6 +188,104 @@ func TestTaskGoesOnElsewhere(t *testing.T) {
 	}
 	if n := g.puts.Load() + h.puts.Load(); n != 1 || h.puts.Load() != 1 {
 		t.Errorf("%d writes, %d of them at b", n, h.puts.Load())
+	}
+}
+
+// TestCancelledBeforeItGoesOn: a task that another node has taken over and not begun yet can be cancelled there.
+func TestCancelledBeforeItGoesOn(t *testing.T) {
+	t.Parallel()
+	g, h := newGate(), newGate()
+	defer close(g.open)
+	one, two := nodes(t)
+	a, _ := one.serves(g, "toy:notes/**")
+	if r := one.call(a, "evolve", reads); r.Fault != nil {
+		t.Fatal(r.Text)
+	}
+	id := one.background(a, read)
+	wait.For(t, g.begun, "the read at a")
+	two.node.lost.Store(1)
+	b, _ := two.serves(h, "toy:notes/**")
+	wait.Until(t, "b has the task", func() bool { return b.tasks.find(id) != nil })
+	if r := two.call(b, "run", `{"task":"`+id+`","cancel":true}`); !strings.Contains(r.Text+string(r.Structured), taskCancelled) || len(h.begun) > 0 {
+		t.Errorf("b answers %s after %d reads", r.Text, len(h.begun))
+	}
+}
+
+// A slowPut is a world whose first put waits until it is let through.
+type slowPut struct {
+	*gate
+	first sync.Once
+}
+
+func (s *slowPut) Perform(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+	if a.Verb == "put" {
+		s.first.Do(func() { s.begun <- struct{}{}; <-s.open })
+	}
+	return s.gate.Perform(ctx, a)
+}
+
+// TestPlanGoesOnElsewhere: a plan that another node resumed, since this one was silent, goes on there alone; so does
+// the task that does it. Without a task it is the same.
+func TestPlanGoesOnElsewhere(t *testing.T) {
+	t.Parallel()
+	for name, background := range map[string]string{"task": `,"background":true`, "call": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, h := &slowPut{gate: newGate()}, newGate()
+			one, two := nodes(t)
+			a, _ := one.serves(g, "toy:notes/**")
+			if r := one.call(a, "evolve", `{"name":"two","code":"k => let _ = !toy.put({key: k, value: 1}) in !toy.put({key: k, value: 2})","capabilities":["toy:notes/**"]}`); r.Fault != nil {
+				t.Fatal(r.Text)
+			}
+			var p struct{ Plan, Task string }
+			if r := one.call(a, "run", `{"tool":"two","input":"notes/a","plan":true}`); json.Unmarshal(r.Structured, &p) != nil || p.Plan == "" {
+				t.Fatal(r.Text)
+			}
+			answered := make(chan wire.Answer, 1)
+			go func() { answered <- one.call(a, "run", `{"plan":"`+p.Plan+`"`+background+`}`) }()
+			wait.For(t, g.begun, "the first put at a")
+			if background != "" {
+				r := wait.For(t, answered, "the task")
+				if err := json.Unmarshal(r.Structured, &p); err != nil || p.Task == "" {
+					t.Fatal(r.Text)
+				}
+			}
+			b, _ := two.serves(h, "toy:notes/**")
+			id, _, _ := strings.Cut(strings.TrimPrefix(p.Plan, "p_"), ".")
+			wait.Until(t, "b has the first put", func() bool {
+				rec, err := run.ReadRecord(b.broker.Journal(), id)
+				return err == nil && rec.Requests() == 1
+			})
+			if err := run.Settle(b.broker.Journal(), id, 1, false); err != nil {
+				t.Fatal(err)
+			}
+			two.node.lost.Store(1)
+			if background == "" {
+				if r := two.call(b, "run", `{"plan":"`+p.Plan+`","resume":true}`); r.Fault != nil {
+					t.Fatal(r.Text)
+				}
+			}
+			wait.Until(t, "the end at b", func() bool { return h.puts.Load() == 2 })
+			close(g.open) // a comes back
+			if background == "" {
+				if r := wait.For(t, answered, "the answer at a"); r.Fault == nil || r.Fault.Kind != fault.Conflict {
+					t.Errorf("a answers %s", r.Text)
+				}
+			} else {
+				for name, s := range map[string]*Server{"a": a, "b": b} {
+					wait.Until(t, "the answer at "+name, func() bool {
+						r := one.call(s, "run", `{"task":"`+p.Task+`"}`)
+						return r.Fault == nil && !strings.Contains(r.Text, "isn't done")
+					})
+				}
+			}
+			if a, b := g.puts.Load(), h.puts.Load(); a != 1 || b != 2 {
+				t.Errorf("%d writes at a, %d at b", a, b)
+			}
+			if rec, err := run.ReadRecord(b.broker.Journal(), id); err != nil || rec.End == nil || rec.End.Fault != nil {
+				t.Error("the record is", rec, err)
+			}
+		})
 	}
 }
 
