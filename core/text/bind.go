@@ -87,10 +87,9 @@ func (r *reader) body(params []prim.Parameter, bound []string) (term.Term, bool)
 	if bound == nil {
 		bound = []string{params[0].Name}
 	}
-	out := r.bindAll(bound)
+	out, first := r.bindAll(bound), len(r.returned)
 	body, ok := r.expr()
-	out()
-	if !ok {
+	if out(); !ok || !r.gives(first, body) {
 		return nil, false
 	}
 	return r.ofParams(params, body), true

@@ -78,14 +78,10 @@ func (r *reader) sequence() (term.Term, bool) {
 			Hint: fmt.Sprintf("Write the result at the end: %s result%s", r.line(r.i-1), end),
 		})
 	}
-	gives := r.returns()
 	r.statement = r.i
-	t, ok := r.expr()
+	t, ok := r.result()
 	if !ok {
 		return nil, false
-	}
-	if gives {
-		r.returned = true
 	}
 	semi := r.tok()
 	switch {

@@ -2,6 +2,7 @@ package text
 
 import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
@@ -15,25 +16,22 @@ func (r *reader) conditional() (term.Term, bool) {
 		return nil, false
 	}
 	braces := r.tok().kind == tokOpenBrace && !r.older
-	r.returned = false
-	switch {
-	case braces:
+	before := len(r.returned)
+	if braces {
 		t.Then, ok = r.braced()
-	case r.returns():
-		r.returned = true
-		t.Then, ok = r.expr()
-	case !r.expect(tokThen, "Write if a then b else c."):
-		return nil, false
-	default:
-		gives := r.returns()
-		t.Then, ok = r.expr()
-		r.returned = gives
+	} else {
+		if first := r.i; !r.returns() && !r.expect(tokThen, "Write if a then b else c.") {
+			return nil, false
+		} else if r.toks[first].kind == tokName {
+			r.i = first
+		}
+		t.Then, ok = r.result()
 	}
 	if !ok {
 		return nil, false
 	}
-	if r.returned && statement && r.tok().kind != tokElse && (r.toks[r.i].kind != tokSemi || r.toks[r.i+1].kind != tokElse) {
-		if !r.deeper() {
+	if len(r.returned) > before && statement && r.tok().kind != tokElse && (r.toks[r.i].kind != tokSemi || r.toks[r.i+1].kind != tokElse) {
+		if !r.leaves(before, t.Then) || !r.deeper() {
 			return nil, false
 		}
 		t.Else, ok = r.early()
@@ -53,8 +51,7 @@ func (r *reader) conditional() (term.Term, bool) {
 	case braces && r.tok().kind == tokOpenBrace:
 		t.Else, ok = r.braced()
 	default:
-		r.returns()
-		t.Else, ok = r.expr()
+		t.Else, ok = r.result()
 	}
 	return t, ok
 }
@@ -114,4 +111,89 @@ func (r *reader) returns() bool {
 	}
 	r.i++
 	return true
+}
+
+// A returned is what stands after a return, which is the token tok.
+type returned struct {
+	value term.Term
+	tok   token
+}
+
+// result reads an expression, which the word return may stand before.
+func (r *reader) result() (term.Term, bool) {
+	word := r.tok()
+	gives := r.returns()
+	t, ok := r.expr()
+	if gives {
+		r.returned = append(r.returned, returned{t, word})
+	}
+	return t, ok
+}
+
+// leaves refuses what stands before the rest of a block, and returns, since the first
+// return in it, in some cases only.
+func (r *reader) leaves(first int, then term.Term) bool {
+	values := r.values(first)
+	all := true
+	results(then, values, func(t term.Term) {
+		p, ok := t.(*term.Prim)
+		all = all && (values[t] || ok && prim.Get(p.ID).Name == "raise")
+	})
+	return all || r.refuseReturn(r.returned[len(r.returned)-1])
+}
+
+// gives refuses a return, of those since the first, whose value isn't what the function
+// with the body t gives.
+func (r *reader) gives(first int, t term.Term) bool {
+	values := r.values(first)
+	if len(values) == 0 {
+		return true
+	}
+	results(t, values, func(t term.Term) { delete(values, t) })
+	for _, x := range r.returned[first:] {
+		if values[x.value] {
+			return r.refuseReturn(x)
+		}
+	}
+	r.returned = r.returned[:first]
+	return true
+}
+
+func (r *reader) values(first int) map[term.Term]bool {
+	values := map[term.Term]bool{}
+	for _, x := range r.returned[first:] {
+		values[x.value] = true
+	}
+	return values
+}
+
+func (r *reader) refuseReturn(x returned) bool {
+	return r.fail(x.tok, &fault.Fault{
+		Message:  "this return doesn't end the function here: something follows the block that it stands in",
+		Expected: "return at the end, or in if c { return a } before the rest of a function",
+		Hint:     "Write all results in one expression, if a then x else if b then y else z, without return.",
+	})
+}
+
+// results visits what t gives: one of the branches of a conditional, or what let is for,
+// down to one of values.
+func results(t term.Term, values map[term.Term]bool, visit func(term.Term)) {
+	for !values[t] {
+		switch u := t.(type) {
+		case *term.If:
+			results(u.Then, values, visit)
+			t = u.Else
+			continue
+		case *term.LetRec:
+			t = u.Body
+			continue
+		case *term.App:
+			if l, ok := u.Func.(*term.Lam); ok {
+				t = l.Body
+				continue
+			}
+		}
+		break
+	}
+	visit(t)
 }

@@ -85,6 +85,9 @@ func Parse(src []byte, o Options) (*Parsed, *fault.Fault) {
 	if ok && r.tok().kind != tokEnd {
 		r.afterEnd()
 	}
+	if ok && len(r.faults) == 0 {
+		r.gives(0, t)
+	}
 	if len(r.faults) == 0 {
 		r.checkRoot(t)
 		if prim.Nesting(t, 0, MaxDepth) > MaxDepth {

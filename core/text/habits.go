@@ -14,7 +14,7 @@ import (
 // comprehends returns the token for of a comprehension whose bracket, the one before the
 // token here, has nothing before it but one part; 0: it is none.
 func (r *reader) comprehends() int {
-	if r.older || r.scope["for"] > 0 || r.i == 0 {
+	if r.older || r.i == 0 {
 		return 0
 	}
 	if r.closers == nil {
@@ -26,8 +26,10 @@ func (r *reader) comprehends() int {
 			i = int(r.closers[i])
 		case t.kind == tokComma, t.kind == tokSemi, t.kind == tokRest:
 			return 0
-		case i > r.i && t.kind == tokName && r.src[t.off:t.end] == "for" && r.toks[i-1].kind != tokDot:
-			return i
+		case i > r.i && t.kind == tokName && r.src[t.off:t.end] == "for":
+			if next := r.toks[i+1].kind; r.toks[i-1].kind.ends() && next != tokBind || next == tokName && r.toks[i+2].kind == tokIn {
+				return i
+			}
 		}
 	}
 	return 0

@@ -53,10 +53,10 @@ type reader struct {
 	noChoice bool
 	// noIf is set where if after an expression doesn't make it one of two.
 	noIf bool
-	// statement is the token that an expression of a block begins with, returned that
-	// the last one was a return.
+	// statement is the token that an expression of a block begins with, returned what
+	// the function that is read returns so far.
 	statement int
-	returned  bool
+	returned  []returned
 	// lines is set where ; separates expressions: in a block and outside of brackets.
 	// broken is the first token in the value of a let that goes on with it and begins a
 	// line, where another expression could begin.

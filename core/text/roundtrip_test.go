@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -104,6 +105,7 @@ var oddTerms = []string{
 	`{"code_of":"t"}`, `{"code_of":""}`, `{"code_of":{"var":"x"}}`, `{"code_of":{"code_of":"a"}}`, `{"code_of":{"if":{"cond":true,"then":"a","else":"b"}}}`,
 	`{"fold":[{"lam":"a","body":{"lam":"b","body":{"add":[{"var":"a"},{"var":"b"}]}}},0,[1,2,3]]}`, `{"cons":{"head":1,"tail":{"nil":true}}}`,
 	`{"if":{"cond":{"if":{"cond":1,"then":2,"else":3}},"then":{"if":{"cond":1,"then":2,"else":3}},"else":{"if":{"cond":1,"then":2,"else":{"if":{"cond":4,"then":5,"else":6}}}}}}`,
+	`{"map":[{"lam":"for","body":{"var":"for"}},[1]]}`, `{"app":[{"var":"return"},1]}`, `[{"var":"return"},{"app":[{"lam":"for","body":{"app":[{"var":"for"},{"var":"for"}]}},1]}]`,
 	`{"lam":"x","body":{"lam":"x","body":{"lam":"y","body":{"var":"x"}}}}`, `{"eval":{"quote":{"add":[1,{"var":"x"}]}}}`,
 	`{"concat":[{"concat":["a","b"]},{"concat":["c","d"]}]}`, `{"length":{"lam":"x","body":{"add":[{"var":"x"},{"if":{"cond":1,"then":2,"else":3}}]}}}`,
 }
@@ -220,6 +222,7 @@ func TestRoundTripGenerated(t *testing.T) {
 			src, _ = gen.Function(draw, 1+seed%150, o)
 		}
 		roundTrip(t, mustParse(t, src).Term)
+		roundTrip(t, mustParse(t, renamed(src, seed)).Term)
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "choice") }
@@ -228,6 +231,22 @@ func TestRoundTripGenerated(t *testing.T) {
 			t.Fatalf("%v", f)
 		}
 		roundTrip(t, p.Term)
+	})
+}
+
+var boundName = regexp.MustCompile(`"(lam|var)":"([a-z]\w*)"|\["([a-z]\w*)",\{"lam"`)
+
+// renamed gives variables the words that mean something in some places.
+func renamed(src string, seed int) string {
+	words := strings.Fields("for if in return const var val of else and or not async await let rec match then self null Math JSON Object len str length function def lambda is new while")
+	names := map[string]string{}
+	return boundName.ReplaceAllStringFunc(src, func(s string) string {
+		m := boundName.FindStringSubmatch(s)
+		name := m[2] + m[3]
+		if names[name] == "" {
+			names[name] = words[(seed+7*len(names))%len(words)]
+		}
+		return strings.Replace(s, `"`+name+`"`, `"`+names[name]+`"`, 1)
 	})
 }
 

@@ -106,6 +106,11 @@ func (k tokKind) closes() bool {
 	return k == tokTemplateEnd || k == tokClose || k == tokCloseList || k == tokCloseBrace
 }
 
+// ends reports whether an expression may end with a token.
+func (k tokKind) ends() bool {
+	return k.closes() || k >= tokName && k <= tokString || k >= tokTrue && k <= tokSelf
+}
+
 // opens reports whether a token is a bracket that another must close.
 func (k tokKind) opens() bool {
 	return k == tokTemplate || k == tokOpen || k == tokOpenList || k == tokOpenBrace || k == tokQuote
