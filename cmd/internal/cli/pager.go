@@ -85,10 +85,15 @@ func (p *pager) start() {
 		return
 	}
 	args := strings.Fields(command)
-	if runtime.GOOS != "windows" {
+	name := args[0]
+	switch {
+	case runtime.GOOS == "windows":
+	case strings.ContainsAny(command, "|&;<>()$`\\\"'=*?[#~"): // as git has it: the shell knows what to run
+		name, args = "sh", []string{"sh", "-c", command}
+	default:
 		args = []string{"sh", "-c", "exec " + command}
 	}
-	if _, err := exec.LookPath(strings.Fields(command)[0]); err != nil {
+	if _, err := exec.LookPath(name); err != nil {
 		return
 	}
 	read, write, err := os.Pipe()
