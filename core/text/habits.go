@@ -1,7 +1,9 @@
 package text
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -197,41 +199,212 @@ func isMethod(id term.ID) bool {
 	return callable(row) && len(row.Params) > 0 && !row.Many && (!row.Form || id == prim.Fold)
 }
 
-// exactly returns a rounded quotient as the operation that divides and rounds: round(a / b, 2)
-// as div_dec(a, b, 2, "half_up"), so that integers aren't rounded down before.
+// exactly returns the operands of an operation that rounds a quotient so that integers
+// aren't rounded down before: those of round(a / b, 2) with div_dec(a, b, 2, "half_up").
 func (r *reader) exactly(c callee, args []term.Term) []term.Term {
-	n, d, ok := r.quotient(args[0])
-	if r.older || !ok || c.row == nil {
+	if r.older || c.row == nil || !rounds[c.row.Name] {
 		return args
 	}
-	at := args[0].Pos()
-	mode := func(m string) term.Term { return &term.Str{At: term.At(at), Value: m} }
-	digits := term.Term(&term.Int{At: term.At(at)})
-	rounded := func(digits, mode term.Term) []term.Term {
-		args[0] = operationOf(term.At(at), "div_dec", n, d, digits, mode)
-		return args
-	}
+	mode := func(m string) term.Term { return &term.Str{At: term.At(args[0].Pos()), Value: m} }
+	var digits, by term.Term = &term.Int{At: term.At(args[0].Pos())}, nil
 	switch name := c.row.Name; {
 	case (name == "round" || name == "format") && len(args) > 1 && simple(args[1]):
-		return rounded(again(args[1]), mode("half_up"))
+		digits, by = args[1], mode("half_up")
 	case name == "round" && len(args) == 1:
-		return rounded(digits, mode("half_up"))
+		by = mode("half_up")
 	case name == "ceil":
-		return rounded(digits, mode("ceiling"))
-	case name == "to_int" && len(args) == 2:
-		if m, ok := args[1].(*term.Str); ok && m.Value != "floor" {
-			return rounded(digits, mode(m.Value))
-		}
+		by = mode("ceiling")
+	case name == "floor":
+		by = mode("floor")
+	case name == "to_int" && len(args) == 2 && simple(args[1]):
+		by = args[1]
 	case name == "round_dec" && simple(args[1]) && simple(args[2]):
-		return rounded(again(args[1]), again(args[2]))
+		digits, by = args[1], args[2]
+	}
+	if by != nil {
+		args[0] = r.exact(args[0], digits, by)
+	}
+	if t, is := by.(*term.Str); is && t.Value == "floor" && r.dividesOnce(args[0]) {
+		return args
+	}
+	left := 1000
+	if at, name := r.roundsDown(args[0], &left); name != "" {
+		r.note(at, `%s is a quotient by /, which of two integers rounds down; write div_dec(a, b, 4, "half_up") where it is bound, or the quotient in %s(…) itself`, name, c.row.Name)
+	} else if at >= 0 {
+		r.note(at, `/ of two integers rounds down before %s does; write div_dec(a, b, 4, "half_up")`, c.row.Name)
 	}
 	return args
 }
 
+// exact returns t, or each of its branches, as one quotient that div_dec rounds.
+func (r *reader) exact(t, digits, mode term.Term) term.Term {
+	if c, ok := t.(*term.If); ok {
+		return &term.If{At: c.At, Cond: c.Cond, Then: r.exact(c.Then, digits, mode), Else: r.exact(c.Else, digits, mode)}
+	}
+	if m, ok := mode.(*term.Str); !r.divides(t) || ok && m.Value == "floor" && r.dividesOnce(t) {
+		return t
+	}
+	of := func(n, d term.Term) term.Term {
+		return operationOf(term.At(t.Pos()), "div_dec", n, d, again(digits), again(mode))
+	}
+	if n, d, ok := r.quotient(t); ok && !r.divides(n) && !r.divides(d) {
+		return of(n, d)
+	}
+	f := fractions{r: r, of: t}
+	q := f.read(t)
+	if q.size > maxFraction {
+		return t
+	}
+	whole := of(q.n, q.d)
+	for i := len(f.names) - 1; i >= 0; i-- {
+		whole = &term.App{At: term.At(f.parts[i].Pos()), Func: &term.Lam{At: term.At(f.parts[i].Pos()), Param: f.names[i], Body: whole}, Arg: f.parts[i]}
+	}
+	return whole
+}
+
+// arithmetic returns t where it is a + b, a - b, a * b or a / b, written so.
+func (r *reader) arithmetic(t term.Term) *term.Prim {
+	p, ok := t.(*term.Prim)
+	if !ok || len(p.Args) != 2 || !strings.ContainsRune("+-*/", rune(r.src[p.At])) {
+		return nil
+	}
+	switch p.ID {
+	case prim.Add, prim.Sub, prim.Mul, prim.Div:
+		return p
+	}
+	return nil
+}
+
+// divides reports whether there is a / in the sums and products that t is.
+func (r *reader) divides(t term.Term) bool {
+	p := r.arithmetic(t)
+	return p != nil && (p.ID == prim.Div || r.divides(p.Args[0]) || r.divides(p.Args[1]))
+}
+
+// dividesOnce reports whether t is a / b alone.
+func (r *reader) dividesOnce(t term.Term) bool {
+	p := r.arithmetic(t)
+	return p != nil && p.ID == prim.Div && !r.divides(p.Args[0]) && !r.divides(p.Args[1])
+}
+
+// roundsDown returns where a / in t stands of which both operands may be integers, or the
+// use of a name that such a quotient is bound to; -1: there is none. left bounds the work.
+func (r *reader) roundsDown(t term.Term, left *int) (at int, name string) {
+	if *left--; *left < 0 {
+		return -1, ""
+	}
+	switch t := t.(type) {
+	case *term.Quote:
+		return -1, ""
+	case *term.Var:
+		if n := r.quotients[t.Name]; n > 0 && n == len(r.kinds[t.Name]) {
+			return t.Pos(), t.Name
+		}
+	case *term.Prim:
+		switch name := prim.Get(t.ID).Name; {
+		case rounds[name], slices.Contains([]string{"at", "take", "drop", "slice", "range"}, name):
+			return -1, ""
+		}
+		if t.ID == prim.Div && r.src[t.At] == '/' && !isDec(t.Args[0]) && !isDec(t.Args[1]) {
+			return t.Pos(), ""
+		}
+	}
+	at = -1
+	term.Children(t, func(c term.Term) bool {
+		at, name = r.roundsDown(c, left)
+		return at < 0
+	})
+	return at, name
+}
+
+func isDec(t term.Term) bool {
+	_, ok := t.(*term.Dec)
+	return ok
+}
+
+// isQuotient notes that a name is bound to a quotient, if it is.
+func (r *reader) isQuotient(name string, value term.Term) {
+	for c, ok := value.(*term.If); ok; c, ok = value.(*term.If) {
+		if value = c.Else; r.divides(c.Then) {
+			value = c.Then
+		}
+	}
+	delete(r.quotients, name)
+	if left := 1000; r.divides(value) {
+		if at, _ := r.roundsDown(value, &left); at < 0 {
+			return
+		}
+		if r.quotients == nil {
+			r.quotients = map[string]int{}
+		}
+		r.quotients[name] = len(r.kinds[name])
+	}
+}
+
+// maxFraction bounds how many terms a fraction is written with.
+const maxFraction = 400
+
+// A fraction is n / d, of so many terms; d is nil where it is 1.
+type fraction struct {
+	n, d term.Term
+	size int
+}
+
+// fractions reads sums and products as one fraction; the operands that are no names or
+// literals are bound to names, in their order.
+type fractions struct {
+	r     *reader
+	of    term.Term
+	names []string
+	parts []term.Term
+}
+
+func (f *fractions) read(t term.Term) fraction {
+	p := f.r.arithmetic(t)
+	if p == nil {
+		if !simple(t) {
+			name := prim.Fresh("part"+strconv.Itoa(len(f.parts)+1), f.of)
+			f.names, f.parts = append(f.names, name), append(f.parts, t)
+			t = &term.Var{At: term.At(t.Pos()), Name: name}
+		}
+		return fraction{t, nil, 1}
+	}
+	a, b := f.read(p.Args[0]), f.read(p.Args[1])
+	if max(a.size, b.size) > maxFraction {
+		return fraction{size: maxFraction + 1}
+	}
+	times := func(x, y term.Term) term.Term {
+		if x == nil || y == nil {
+			return cmp.Or(x, y)
+		}
+		return &term.Prim{At: p.At, ID: prim.Mul, Args: []term.Term{again(x), again(y)}}
+	}
+	size := a.size + 3*b.size
+	switch p.ID {
+	case prim.Mul:
+		return fraction{times(a.n, b.n), times(a.d, b.d), size}
+	case prim.Div:
+		if n, ok := b.d.(*term.Int); b.d == nil || ok && n.Value != 0 {
+			return fraction{times(a.n, b.d), times(a.d, b.n), size}
+		}
+		// By b.d twice, so that 0 is refused as a divisor.
+		return fraction{times(times(a.n, b.d), b.d), times(times(a.d, b.n), b.d), size}
+	}
+	sum := func(x, y, d term.Term) fraction {
+		return fraction{&term.Prim{At: p.At, ID: p.ID, Args: []term.Term{x, y}}, d, size + a.size}
+	}
+	if x, ok := a.d.(*term.Var); ok {
+		if y, ok := b.d.(*term.Var); ok && x.Name == y.Name {
+			return sum(a.n, b.n, a.d)
+		}
+	}
+	return sum(times(a.n, b.d), times(b.n, a.d), times(a.d, b.d))
+}
+
 // quotient returns what is divided by what in a / b, a / b * c, a / b + c and the like.
 func (r *reader) quotient(t term.Term) (n, d term.Term, ok bool) {
-	p, is := t.(*term.Prim)
-	if !is || len(p.Args) != 2 || !strings.ContainsRune("+-*/", rune(r.src[p.At])) {
+	p := r.arithmetic(t)
+	if p == nil {
 		return nil, nil, false
 	}
 	a, b := p.Args[0], p.Args[1]
@@ -239,7 +412,6 @@ func (r *reader) quotient(t term.Term) (n, d term.Term, ok bool) {
 		return &term.Prim{At: p.At, ID: id, Args: []term.Term{x, y}}
 	}
 	switch p.ID {
-	case prim.Div, prim.Mul:
 	case prim.Add, prim.Sub: // over one divisor
 		if n, d, ok = r.quotient(a); ok && simple(b) && simple(d) {
 			return of(p.ID, n, of(prim.Mul, b, again(d))), d, true
@@ -247,8 +419,6 @@ func (r *reader) quotient(t term.Term) (n, d term.Term, ok bool) {
 		if n, d, ok = r.quotient(b); ok && simple(a) && simple(d) {
 			return of(p.ID, of(prim.Mul, a, again(d)), n), d, true
 		}
-		return nil, nil, false
-	default:
 		return nil, nil, false
 	}
 	if p.ID == prim.Div {

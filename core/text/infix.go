@@ -45,10 +45,13 @@ func (w *speller) operator(t term.Term) (tokKind, bool) {
 
 // rounds is the operations that a / b as their first operand is rounded by; see
 // [reader.exactly].
-var rounds = map[string]bool{"round": true, "format": true, "ceil": true, "to_int": true, "round_dec": true}
+var rounds = map[string]bool{"round": true, "format": true, "floor": true, "ceil": true, "to_int": true, "round_dec": true}
 
-// divides returns the divisions in sums and products.
+// divides returns the divisions in sums and products, or in the branches of a conditional.
 func divides(t term.Term) []*term.Prim {
+	if c, ok := t.(*term.If); ok {
+		return append(divides(c.Then), divides(c.Else)...)
+	}
 	p, ok := t.(*term.Prim)
 	if !ok || len(p.Args) != 2 || p.ID != prim.Mul && p.ID != prim.Div && p.ID != prim.Add && p.ID != prim.Sub {
 		return nil

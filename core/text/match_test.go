@@ -348,7 +348,13 @@ func TestForeignForms(t *testing.T) {
 		`match v { (a, _, c) => a + c }`: "match v { [a, _, c] => a + c }",
 		`"a" + x + 1 + trim(y)`:          `"a" ++ to_text(x) ++ to_text(1) ++ trim(y)`,
 		`x => trim(x) + 1`:               `x => trim(x) ++ 1`,
-		`[round(a / b + 1, 2), round(2 - a / b, 2), round(a / b + c / d, 2)]`: `[round(div_dec(a + 1 * b, b, 2, "half_up"), 2), round(div_dec(2 * b - a, b, 2, "half_up"), 2), round(div(a, b) + div(c, d), 2)]`,
+		`[round(a / b + 1, 2), round(2 - a / b, 2), round(a / b + c / d, 2)]`: `[round(div_dec(a + 1 * b, b, 2, "half_up"), 2), round(div_dec(2 * b - a, b, 2, "half_up"), 2), round(div_dec(a * d + c * b, b * d, 2, "half_up"), 2)]`,
+		`[round(7/2*(7/2), 2), to_int(a/b*(a/b))]`:                            `[round(div_dec(7 * 7, 2 * 2, 2, "half_up"), 2), to_int(div_dec(a * a, b * b, 0, "down"), "down")]`,
+		`[ceil(1/3 + 1/7), floor(a/b*10), floor(a/b)]`:                        `[ceil(div_dec(1 * 7 + 1 * 3, 3 * 7, 0, "ceiling")), floor(div_dec(a * 10, b, 0, "floor")), floor(div(a, b))]`,
+		`[round(a/b + c*2, 2), round(x/(a/b))]`:                               `[round(div_dec(a + c * 2 * b, b, 2, "half_up"), 2), round(div_dec(x * b * b, a * b, 0, "half_up"))]`,
+		`r => round(r.a/r.b + 1, 2)`:                                          `r => round(let part1 = r.a, part2 = r.b in div_dec(part1 + 1 * part2, part2, 2, "half_up"), 2)`,
+		`round(part1/f(x) + f(y)/2, 1)`:                                       `round(let part11 = f(x) in let part2 = f(y) in div_dec(part1 * 2 + part2 * part11, part11 * 2, 1, "half_up"), 1)`,
+		`[round(b > 0 ? a/b : 0, 2), round(a/b if b > 0 else 0, 2)]`:          `[round(if b > 0 then div_dec(a, b, 2, "half_up") else 0, 2), round(if b > 0 then div_dec(a, b, 2, "half_up") else 0, 2)]`,
 		`a + $"b{y}"`:   `to_text(a) ++ $"b{y}"`,
 		`[1] + xs + ys`: "append([1, ...xs], ys)",
 		`xs => let a = sort(xs), b = a[1:] in b ++ xs`:                                                     "xs => let a = sort(xs), b = a[1:] in append(b, xs)",
@@ -377,7 +383,7 @@ func TestForeignForms(t *testing.T) {
 		`let f = (k, v) => v in filter(f, xs)`: "let f = (k, v) => v in filter(pair => f(fst(pair), snd(pair)), xs)",
 		`[round(a / b, n), round_dec(a / b, 1, "down"), to_int(a / b, "up"), to_int(a / b, "floor"), format(2 * (a / b), 1)]`: `[round(div_dec(a, b, n, "half_up"), n),
 			round_dec(div_dec(a, b, 1, "down"), 1, "down"), to_int(div_dec(a, b, 0, "up"), "up"), to_int(div(a, b), "floor"), format(div_dec(2 * a, b, 1, "half_up"), 1)]`,
-		`round(div(a, b), 2) + ceil(f(a) / b * g(c)) + round(a / b / c)`: `round(div(a, b), 2) + ceil(div(f(a), b) * g(c)) + round(div_dec(a, b * c, 0, "half_up"))`,
+		`round(div(a, b), 2) + ceil(f(a) / b * g(c)) + round(a / b / c)`: `round(div(a, b), 2) + ceil(let part1 = f(a), part2 = g(c) in div_dec(part1 * part2, b, 0, "ceiling")) + round(div_dec(a, b * c, 0, "half_up"))`,
 	} {
 		p := mustRead(t, src)
 		if got, want := string(text.Canonical(p.Term)), string(text.Canonical(mustRead(t, same).Term)); got != want {

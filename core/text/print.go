@@ -498,8 +498,9 @@ func (w *speller) prim(t *term.Prim) (*doc, int) {
 		return w.chain(t)
 	}
 	if rounds[row.Name] {
-		for _, d := range divides(t.Args[0]) {
-			w.called[d] = true
+		all := divides(t.Args[0])
+		for _, d := range all {
+			w.called[d] = row.Name != "floor" || len(all) > 1 || d != t.Args[0]
 		}
 	}
 	if t.ID == prim.Call {

@@ -23,6 +23,10 @@ import (
 // have different places, and [Locate] finds each again.
 type reader struct {
 	older bool // see [Options]
+	// quotients is how many bind a name, where the last binds it to sums or products with
+	// a division in them.
+	quotients map[string]int
+
 	src   string
 	toks  []token
 	bad   map[int32]problem
@@ -233,6 +237,12 @@ func (r *reader) operation(op token, a, b term.Term) term.Term {
 		id = prim.Eq
 	}
 	at := term.At(op.off)
+	if rounded, ok := a.(*term.Prim); ok && id == prim.Div && !r.older {
+		name := prim.Get(rounded.ID).Name
+		if n, ok := b.(*term.Int); ok && rounds[name] && n.Value != 0 && n.Value%10 == 0 && len(rounded.Args) == 1 {
+			r.note(int(op.off), "%s gives an integer here, and / of two integers rounds down; write round(x, 2) for two digits after the point", name)
+		}
+	}
 	if !r.older && r.kinds.byOperands(id, a, b) {
 		if id != prim.Concat && id != prim.Add {
 			order := operationOf(at+1, "compare", a, b)

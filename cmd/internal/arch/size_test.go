@@ -68,7 +68,7 @@ var maxLines = map[string]int{
 	"core/prim":                    10290,
 	"core/step":                    1100,
 	"core/term":                    420,
-	"core/text":                    6290,
+	"core/text":                    6400,
 	"core/value":                   370,
 	"plugins/clock":                60,
 	"plugins/env":                  50,
