@@ -148,7 +148,7 @@ func TestShownCalls(t *testing.T) {
 		{`(a, b) => a ++ to_text(b / 2)`, `{"name":"run","arguments":{"tool":"t2","input":{"a":"abc","b":5}}}`},
 		{`r => r.name ++ to_text(r.length / 2)`, `{"name":"run","arguments":{"tool":"t3","input":{"length":5,"name":"abc"}}}`},
 		{`r => r.name ++ to_text(r.size / 2)`, `{"name":"run","arguments":{"tool":"t4","input":{"name":"abc","size":5}}}`},
-		{`(r, s) => r.pair / s.length`, `{"name":"run","arguments":{"tool":"t5","input":{"r":{"pair":5},"s":{"length":2}}}}`},
+		{`(r, s) => r.pair / s.count`, `{"name":"run","arguments":{"tool":"t5","input":{"r":{"pair":5},"s":{"count":2}}}}`},
 		{`f => f((1, 2)) + 1`, `{"name":"run","arguments":{"tool":"t6","input":{"lam":"n","body":2}}}`},
 		{`(f, x) => f(x) + 1`, `{"name":"run","arguments":{"tool":"t7","input":{"f":{"lam":"n","body":{"add":[{"var":"n"},1]}},"x":5}}}`},
 		{`q => eval(q) / 2`, `{"name":"run","arguments":{"tool":"t8","input":{"quote":{"add":[1,2]}}}}`},
