@@ -345,7 +345,7 @@ func newClusterLeave() *cobra.Command {
 			return cli.Failed(leaveCluster(cmd, offline))
 		},
 	}
-	cmd.Flags().BoolVar(&offline, "offline", false, "leave with what is on this machine, where the order can't be read")
+	cmd.Flags().BoolVar(&offline, "offline", false, "leave with this machine's state if the order can't be read")
 	return cmd
 }
 
@@ -397,7 +397,7 @@ func leaveCluster(cmd *cobra.Command, offline bool) error {
 	knows := begun == nil && config.Order != "" && config.Order != devOrder
 	if knows && !offline {
 		if err := readOrder(cmd, dir, config, folders); err != nil {
-			return fmt.Errorf("what the cluster decided can't be read, so this machine may lack revocations (--offline leaves all the same): %w", err)
+			return fmt.Errorf("what the cluster decided can't be read, so this machine may lack revocations (--offline leaves anyway): %w", err)
 		}
 	}
 	left := 0

@@ -10,12 +10,16 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/lease"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
 	pluginv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1"
 )
+
+// lapsePause is how long is waited before a request is made again whose lease was over.
+const lapsePause = 10 * time.Millisecond
 
 // Perform acts, by the process of the act's grant. It returns within two seconds
 // of the deadline or the end of ctx, whatever the plugin does: a request is told
@@ -139,7 +143,14 @@ func (s *seat) perform(ctx context.Context, a run.Act) (v value.Value, size int6
 		}
 		request.Call = p.lastCall.Add(1)
 		answer, err = p.invoke(ctx, a, &wire.Request{Head: request, Arguments: args})
-		again = err == nil && request.LeaseNs != 0 && answer.Failure.GetCode() == wire.Lapsed
+		again = err == nil && request.LeaseNs != 0 && answer.Failure.GetCode() == wire.Lapsed &&
+			lease.Time(request.LeaseNs).Over() // else it isn't so, and would be said again
+		if again {
+			select {
+			case <-ctx.Done():
+			case <-time.After(lapsePause):
+			}
+		}
 	}
 	switch {
 	case err != nil:

@@ -89,10 +89,12 @@ type Node struct {
 	begun   time.Time   // when it had what the cluster decided until then
 	holds   atomic.Bool // what comes is put in force
 
-	mu        sync.Mutex
-	projected map[string]uint64 // event of the authority's journal that each file is
-	stores    map[*journal.Store]bool
-	stopped   error // of a store that is closed
+	projecting sync.Mutex        // held until what is projected holds, which may take as long as a write
+	projected  map[string]uint64 // event of the authority's journal that each file is
+
+	mu      sync.Mutex
+	stores  map[*journal.Store]bool
+	stopped error // of a store that is closed
 }
 
 // Open makes a node, which beats until it is closed. It returns when it has what the
@@ -273,8 +275,8 @@ func (n *Node) write(name string, version int, after uint64, content []byte) err
 
 // project makes the files what the cluster decided, and what they say hold here.
 func (n *Node) project(docs map[string]document, at map[string]uint64) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+	n.projecting.Lock()
+	defer n.projecting.Unlock()
 	for _, name := range files {
 		if at[name] <= n.projected[name] {
 			continue

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal/order"
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/node"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
@@ -84,6 +86,35 @@ func within(t *testing.T, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// TestReadyMeanwhile: a node answers how it is while what was decided is put in force.
+func TestReadyMeanwhile(t *testing.T) {
+	t.Parallel()
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	release := sync.OnceFunc(func() { close(goOn) })
+	var armed atomic.Bool
+	m := &machine{dir: t.TempDir()}
+	n, err := node.Open(t.Context(), node.Options{
+		Order: order.NewMemory(order.MemoryOptions{}).Open(), Name: "a", Dir: m.dir, Log: slog.New(slog.DiscardHandler),
+		Applied: func() {
+			if armed.CompareAndSwap(true, false) {
+				close(begun)
+				<-goOn
+			}
+		},
+	})
+	must.NoError(t, err)
+	defer n.Close()
+	defer release()
+	armed.Store(true)
+	done, ready := make(chan error, 1), make(chan error, 1)
+	go func() { done <- m.revocations().Add(caps.Revocation{ID: "1", Text: "kv:x"}) }()
+	wait.For(t, begun, "the change")
+	go func() { ready <- n.Ready() }()
+	err = wait.For(t, ready, "whether it is ready")
+	release()
+	must.NoError(t, errors.Join(err, wait.For(t, done, "the end of the change")))
 }
 
 // TestRevocation: what is revoked at one node is revoked at all when the command is

@@ -271,14 +271,24 @@ func (h *Handler) serveSession(w http.ResponseWriter, r *http.Request, server *m
 type roaming struct {
 	boot string
 	mu   sync.Mutex
-	here map[string]string // sessions of other processes by whose they are and their names, as they are called here
+	here map[roamer]*reopened // sessions of other processes
+}
+
+// A roamer is a session of another process: whose it is, and its name.
+type roamer struct{ principal, name string }
+
+// A reopened session is begun here by the first request of it that comes, for which the others wait.
+type reopened struct {
+	once sync.Once
+	id   string // what it is called here; "": it can't be
 }
 
 // maxOpening is how many bytes of a session's beginning its name may hold.
 const maxOpening = 1500
 
 // roam has a request be one of a session of this process, and its answer tell the name that the
-// client knows.
+// client knows; nil: it has answered. A DELETE ends what this process has of the session: the name
+// says all that another needs to begin it, so others end theirs when they are idle.
 func (h *Handler) roam(w http.ResponseWriter, one *request, server *mcp.Server, principal string, body []byte) http.ResponseWriter {
 	s := h.roaming
 	name := one.http.Header.Get(sessionHeader)
@@ -293,15 +303,35 @@ func (h *Handler) roam(w http.ResponseWriter, one *request, server *mcp.Server, 
 	id, more, roams := strings.Cut(name, ".")
 	boot, opening, _ := strings.Cut(more, ".")
 	if roams && boot != s.boot {
-		key := principal + " " + name
+		key := roamer{principal, name}
 		s.mu.Lock()
-		if s.here[key] == "" {
-			if again := h.reopen(one.http, server, opening, key); again != "" {
-				s.here[key] = again
+		again := s.here[key]
+		if again == nil {
+			if one.http.Method == http.MethodDelete && opened(opening) != nil {
+				s.mu.Unlock()
+				w.WriteHeader(http.StatusNoContent) // there is nothing of it to end
+				return nil
+			}
+			again = &reopened{}
+			s.here[key] = again
+		}
+		s.mu.Unlock()
+		over := func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.here[key] == again {
+				delete(s.here, key)
 			}
 		}
-		id = cmp.Or(s.here[key], id)
-		s.mu.Unlock()
+		again.once.Do(func() {
+			defer func() {
+				if again.id == "" {
+					over()
+				}
+			}()
+			again.id = h.reopen(one.http, server, opening, over)
+		})
+		id = cmp.Or(again.id, id)
 	}
 	if roams {
 		h.live.mu.Lock()
@@ -311,11 +341,20 @@ func (h *Handler) roam(w http.ResponseWriter, one *request, server *mcp.Server, 
 	return &named{ResponseWriter: w, name: name}
 }
 
-// reopen begins a session as another began, and gives its name; "": it can't be.
-func (h *Handler) reopen(r *http.Request, server *mcp.Server, opening, key string) (id string) {
+// opened is what a session's name says that it was begun by; nil: nothing.
+func opened(opening string) []byte {
 	packed, err := base64.RawURLEncoding.DecodeString(opening)
 	body, failed := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed)), 64<<10))
-	if m := methodsOf(body); errors.Join(err, failed) != nil || len(m) != 1 || m[0] != "initialize" || !h.room(server) {
+	if m := methodsOf(body); errors.Join(err, failed) != nil || len(m) != 1 || m[0] != "initialize" {
+		return nil
+	}
+	return body
+}
+
+// reopen begins a session as another began, and gives its name; "": it can't be. over is called at its end.
+func (h *Handler) reopen(r *http.Request, server *mcp.Server, opening string, over func()) (id string) {
+	body := opened(opening)
+	if body == nil || !h.room(server) {
 		return ""
 	}
 	send := func(body []byte) {
@@ -334,11 +373,7 @@ func (h *Handler) reopen(r *http.Request, server *mcp.Server, opening, key strin
 	}
 	made := id
 	send([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
-	h.sessions.begun(server, made, func() {
-		h.roaming.mu.Lock()
-		defer h.roaming.mu.Unlock()
-		delete(h.roaming.here, key)
-	})
+	h.sessions.begun(server, made, over)
 	return made
 }
 

@@ -10,13 +10,17 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core/must"
 )
@@ -360,6 +364,35 @@ func TestSessionsRoam(t *testing.T) {
 		if got := res.Header.Get(sessionHeader); res.StatusCode != http.StatusOK || got != "" && got != session {
 			t.Errorf("request %d: %s, %s", i, res.Status, got)
 		}
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
+	begun, goOn, first := make(chan struct{}), make(chan struct{}), atomic.Bool{}
+	release := sync.OnceFunc(func() { close(goOn) })
+	defer release()
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+			if method == "initialize" && first.CompareAndSwap(false, true) {
+				close(begun)
+				<-goOn
+			}
+			return next(ctx, method, r)
+		}
+	})
+	three := start(t, Options{Roams: true, Server: func(context.Context, string) (*mcp.Server, error) { return server, nil }}) + Path
+	if res := do(three, http.MethodDelete, "", session); res.StatusCode != http.StatusNoContent || len(slices.Collect(server.Sessions())) > 0 {
+		t.Errorf("its end where it never was: %s, and it is there", res.Status)
+	}
+	answered := make(chan int, 2)
+	ping := func(session string) {
+		answered <- do(three, http.MethodPost, `{"jsonrpc":"2.0","id":9,"method":"ping"}`, session).StatusCode
+	}
+	go ping(session)
+	wait.For(t, begun, "a session that begins slowly")
+	go ping(do(one, http.MethodPost, hello, "").Header.Get(sessionHeader))
+	status := wait.For(t, answered, "an answer to another session")
+	release()
+	if later := wait.For(t, answered, "the answer to the slow one"); status != http.StatusOK || later != http.StatusOK {
+		t.Error(status, later)
 	}
 	if res := do(two, http.MethodGet, "", session); res.StatusCode != http.StatusOK {
 		t.Errorf("a stream: %s", res.Status)

@@ -152,7 +152,7 @@ func New(o Options) (*Handler, error) {
 		Logger: log, MaxRequestBodyBytes: -1, SessionTimeout: o.IdleSession, DisableLocalhostProtection: true,
 	})
 	if o.Roams {
-		h.roaming = &roaming{boot: rand.Text()[:8], here: map[string]string{}}
+		h.roaming = &roaming{boot: rand.Text()[:8], here: map[roamer]*reopened{}}
 	}
 	mux := http.NewServeMux()
 	protocol := h.authorize(http.HandlerFunc(h.serve))
@@ -345,7 +345,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if h.roaming != nil {
-		w = h.roam(w, one, server, principal, body)
+		if w = h.roam(w, one, server, principal, body); w == nil {
+			return
+		}
 	}
 	h.serveSession(w, r, server)
 	if r.Context().Err() != nil && r.Method == http.MethodPost && r.Header.Get(sessionHeader) != "" {
