@@ -412,8 +412,11 @@ func (c *check) designated(args *value.Record) (*value.Record, *fault.Fault) {
 				argument = "."
 			}
 		} else if err := c.m.Algebra.Covers(c.h.Scope, argument); errors.Is(err, ErrOutside) {
-			return nil, denied(fmt.Sprintf("%s: %s %s is outside the tool's capability %s", c.o.Name, QuoteName(param.Name), quoted(argument), c.h),
-				"Stay within that scope, or evolve a tool that declares another which the operator granted; don't retry.")
+			hint := "Stay within that scope, or evolve a tool that declares another which the operator granted; don't retry."
+			if c.m.Algebra == Segments && !strings.Contains(c.h.Scope, "*") {
+				hint = fmt.Sprintf("That scope is this one key: evolve a tool that declares %s/** for all keys below it, if the operator granted those; don't retry.", c.h)
+			}
+			return nil, denied(fmt.Sprintf("%s: %s %s is outside the tool's capability %s", c.o.Name, QuoteName(param.Name), quoted(argument), c.h), hint)
 		} else if err != nil {
 			return nil, denied(fmt.Sprintf("%s: %s is not a %s: %v", c.o.Name, quoted(argument), QuoteName(param.Name), err), example(c.o))
 		}

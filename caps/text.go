@@ -211,6 +211,11 @@ func (m *Manifest) verbNames() []string {
 // closest asks whether a name of the list was meant; "" if none is near.
 func closest(name string, names []string) string {
 	near := prim.Closest(name, names)
+	for _, same := range [][]string{{"put", "write", "set", "save", "store"}, {"get", "read", "load"}, {"delete", "remove", "del"}} {
+		if i := slices.IndexFunc(names, func(n string) bool { return slices.Contains(same, n) }); i >= 0 && slices.Contains(same, name) {
+			near = names[i]
+		}
+	}
 	if near == "" {
 		return ""
 	}

@@ -108,6 +108,8 @@ func (r *Row) hint(want Kinds, got string) string {
 		return fmt.Sprintf("Apply the function first, {\"app\":{\"func\":F,\"arg\":A}}; a function given to fold takes one pair (accumulator, item). Correct: %s.", correct)
 	case got == "a record" && want&KindList != 0:
 		return fmt.Sprintf("Make a list of the record: {\"entries\":R} gives pairs (key, value), {\"values\":R} the values. Correct: %s.", correct)
+	case r.Name == "append":
+		return "append joins two lists; an item is added by {\"push\":[LIST,ITEM]}."
 	case r.Name == "concat" && got == "a list":
 		return fmt.Sprintf("Join lists with {\"append\":[A,B]}, and the strings of one with {\"join\":[LIST,\",\"]}. Correct: %s.", correct)
 	case r.Name == "concat":

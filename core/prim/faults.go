@@ -2,6 +2,7 @@ package prim
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -65,8 +66,10 @@ func Unbound(name string, bound []string) *fault.Fault {
 	switch f.Near = Closest(name, bound); {
 	case f.Near != "":
 		f.Hint = fmt.Sprintf(`Did you mean {"var":%q}? That is bound here.`, f.Near)
+	case Instead(name) != "":
+		f.Hint = strings.ToUpper(Instead(name)[:1]) + Instead(name)[1:] + "."
 	case len(bound) > 0:
-		f.Hint = fmt.Sprintf(`Use one that is bound here, {"var":%q}, or bind it with {"lam":%q,"body":…}.`, bound[0], name)
+		f.Hint = fmt.Sprintf(`Bind it with {"lam":%q,"body":…}, or ask help what it is called here.`, name)
 	}
 	return f
 }
@@ -74,12 +77,18 @@ func Unbound(name string, bound []string) *fault.Fault {
 // Applied completes the fault of a variable that nothing binds and that is applied
 // (see [term.Applied]): it was meant to be the operation most like it.
 func Applied(f *fault.Fault, name string) {
-	if f.Near != "" {
+	if f.Near != "" || Instead(name) != "" {
 		return
 	}
 	if _, row, ok := Lookup(Nearest(name)); ok && row.Group != "lambda" {
 		f.Near = row.Name
-		f.Hint = fmt.Sprintf("Did you mean %s? Write it as in %s.", row.Name, row.Correct())
+		correct := row.Correct()
+		for _, x := range row.Examples {
+			if row.Min > 0 && x.Fault == "" {
+				correct = x.Code // with what may be left out
+			}
+		}
+		f.Hint = fmt.Sprintf("Did you mean %s? %s(%s) %s Write it as in %s.", row.Name, row.Name, strings.Join(row.paramNames(), ", "), row.Doc, correct)
 	}
 }
 

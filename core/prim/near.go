@@ -25,7 +25,7 @@ func alsoOf() map[string]string {
 // merely spelled like it is meant.
 var absent = map[string]bool{
 	"cbrt": true, "log": true, "log10": true, "exp": true, "sin": true, "cos": true, "tan": true, "random": true, "print": true,
-	"md5": true, "sha1": true, "sha512": true, "hash": true, "now": true,
+	"md5": true, "sha1": true, "sha512": true, "hash": true,
 	"ne": true, "neq": true, "not_equal": true, "noteq": true,
 }
 
@@ -36,7 +36,7 @@ func Meant(word string) (name string, known bool) {
 	if r, ok := also[word]; ok {
 		return r, true
 	}
-	return "", absent[word]
+	return "", absent[word] || instead[word] != ""
 }
 
 // instead is what to write for forms that other languages have and this one
@@ -51,7 +51,31 @@ var instead = map[string]string{
 	"neq":       Unequal,
 	"not_equal": Unequal,
 	"noteq":     Unequal,
+
+	"avg": mean, "average": mean, "mean": mean,
+	"median":        `write sort(xs)[length(xs) / 2]`,
+	"number":        `write parse_int(s) for an integer, to_dec(s) for a decimal`,
+	"boolean":       truth,
+	"bool":          truth,
+	"list":          `write [a, b], chars(s) for a text's characters, entries(r) for a record's pairs`,
+	"array":         `write [a, b], range(0, n), or type_of(x) == "list"`,
+	"set":           `write unique(xs) for each value once, put(r, "k", v) for a record with a key`,
+	"math":          `write floor(x), ceil(x), round(x), sqrt(x), pow(a, b), max(a, b)`,
+	"json":          `write parse_json(s) and to_json(v)`,
+	"object":        `write keys(r), values(r), entries(r), from_entries(pairs), {...a, ...b}`,
+	"date":          asTexts,
+	"datetime":      asTexts,
+	"days_in_month": `write parse_time(add_time(add_time("2026-02-01", {months: 1}), {days: -1})).day`,
+	"now":           asEffect,
+	"today":         asEffect,
 }
+
+const (
+	mean     = `write div_dec(sum(xs), length(xs), 2, "half_up")`
+	truth    = "write a comparison, x != null or length(s) > 0: nothing but true is true"
+	asTexts  = `dates are text: write parse_time(t).year, format_time(t, "YYYY-MM-DD"), add_time(t, {days: 1}), diff_time(a, b, "days") or weekday(t)`
+	asEffect = "write !clock.now({}), an effect that a tool declares as clock.now"
+)
 
 // Unequal is what [Instead] says of a name for !=.
 const Unequal = "write a != b, which is not(equal(a, b))"

@@ -1,7 +1,6 @@
 package text
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -491,10 +490,22 @@ func (r *reader) variable() (term.Term, bool) {
 }
 
 // method notes that what is written as a method is a function, if there is one.
-func (r *reader) method(key token, name, why string) {
+func (r *reader) method(key token, name, why string, operands ...term.Term) {
 	near := r.near(name, true)
-	if _, row, ok := prim.Lookup(near); ok && r.scope[near] == 0 {
-		r.note(int(key.off), "%s; did you mean %s?", why, Shape(row))
+	if id, row, ok := prim.Lookup(near); ok && r.scope[near] == 0 {
+		shape := Shape(row)
+		if least, most := arity(row); len(operands) >= least && len(operands) <= most && isMethod(id) && len(r.notes) < maxNotes {
+			if lastIsSubject(row) {
+				operands = append(operands[1:], operands[0])
+			}
+			if own := string(Print(&term.Prim{ID: id, Args: operands})); len(own) < 60 {
+				shape = own
+			}
+		}
+		if name == "sort" {
+			shape = "sort_by(x => x.k, xs)"
+		}
+		r.note(int(key.off), "%s; did you mean %s?", why, shape)
 	} else if why != "" {
 		r.note(int(key.off), "%s; help lists what there is", why)
 	}
@@ -545,10 +556,18 @@ func (r *reader) freeName(name string, t token) {
 	if t.kind == tokName && len(r.free) < maxNotes {
 		f.Near = r.near(name, r.tok().kind == tokOpen)
 	}
+	instead := prim.Instead(name)
+	if instead != "" && r.scope[f.Near] == 0 {
+		f.Near = ""
+	}
 	r.free = append(r.free, f)
+	if f.Near == "" && instead != "" {
+		r.note(f.Off, "%q is neither bound here nor a primitive; %s", name, instead)
+		return
+	}
 	if f.Near == "" {
 		if _, known := prim.Meant(name); known && r.tok().kind == tokOpen {
-			r.note(f.Off, "there is no %s; %s", name, cmp.Or(prim.Instead(name), "help lists what there is"))
+			r.note(f.Off, "there is no %s; help lists what there is", name)
 		}
 		return
 	}

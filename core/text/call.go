@@ -129,10 +129,13 @@ func (r *reader) operative() (term.Term, bool) {
 	if n.kind.word() {
 		near = prim.Nearest(r.src[n.off:n.end])
 	}
+	hint := "Write ::length(xs) where a variable has the name of the primitive length, and length(xs) elsewhere."
+	if n.kind == tokMinus { // xs[::-1]
+		hint = `Write reverse(xs) for a list, join(reverse(chars(s)), "") for a text.`
+	}
 	return nil, r.fail(n, &fault.Fault{
 		Message:  "expected the name of a primitive after ::, got " + r.got(n),
-		Expected: "a primitive's name", Near: near,
-		Hint: "Write ::length(xs) where a variable has the name of the primitive length, and length(xs) elsewhere.",
+		Expected: "a primitive's name", Near: near, Hint: hint,
 	})
 }
 
@@ -323,6 +326,9 @@ func (r *reader) passPair(c callee, args []term.Term) {
 		return
 	}
 	two, ok := r.two[l]
+	if ok && row.Name == "fold" {
+		r.notePush(two)
+	}
 	if ofPairs && f == args[0] && r.depth < 200 { // each looks through its function anew
 		switch {
 		case row.Passes != prim.PassesPair:
@@ -367,6 +373,42 @@ func OnePair(operation, name string) string {
 	return fmt.Sprintf("%[1]s passes its function one pair, and this one takes one value after the other: write %[1]s((a, b) => %s(a, b), …)", operation, name)
 }
 
+// notePush notes that a function given to fold joins an item itself to the list so far.
+func (r *reader) notePush(two twoParams) {
+	results := []term.Term{two.body}
+	if t, ok := two.body.(*term.If); ok {
+		results = []term.Term{t.Then, t.Else}
+	}
+	for _, t := range results {
+		p, ok := t.(*term.Prim)
+		if !ok || prim.Get(p.ID).Name != "append" {
+			continue
+		}
+		acc, is := p.Args[0].(*term.Var)
+		if x, ok := p.Args[1].(*term.Var); ok && is && two.params[1].Bind && acc.Name == two.params[0].Name && x.Name == two.params[1].Name {
+			r.note(p.Pos(), "append(%[1]s, %[2]s) joins %[2]s, a list; push(%[1]s, %[2]s) adds it as an item", acc.Name, x.Name)
+		}
+	}
+}
+
+// textFirst is what takes a text and what is looked for in it.
+var textFirst = map[string]bool{"split": true, "contains": true, "starts_with": true, "ends_with": true, "index_of": true, "last_index_of": true}
+
+// isSet reports whether a literal stands for the characters in it, such as "aeiou".
+func isSet(s string) bool {
+	for i := 1; i < len(s); i++ {
+		if s[i] <= s[i-1] {
+			return false
+		}
+	}
+	return len(s) > 2
+}
+
+func isList(t term.Term) bool {
+	_, ok := t.(*term.List)
+	return ok
+}
+
 // noteOrder notes operands of what goes through a list that stand in each other's
 // places, and a function of two parameters where it gets one item.
 func (r *reader) noteOrder(c callee, args []term.Term) {
@@ -379,6 +421,17 @@ func (r *reader) noteOrder(c callee, args []term.Term) {
 		if all := r.lets[v.Name]; len(all) > 0 && all[len(all)-1].two && all[len(all)-1].depth == r.scope[v.Name] {
 			r.note(v.Pos(), "the function of %s takes one item; where that is a pair, write ((a, b)) => %s(a, b)", row.Name, v.Name)
 		}
+	}
+	if s, ok := first.(*term.Str); ok && textFirst[row.Name] && !literally(last) && !isSet(s.Value) {
+		swapped := &term.Prim{ID: c.id, Args: []term.Term{last, first}}
+		if own := string(Print(swapped)); len(own) < 60 {
+			r.note(int(c.tok.off), "%s takes the text first: %s", row.Name, own)
+		}
+		return
+	}
+	if kinds := r.kinds.of(last) &^ pairs; row.Name == "append" && (kinds != 0 && kinds&prim.KindList == 0 || literally(last) && !isList(last)) {
+		r.note(int(c.tok.off), "append joins lists; push(list, item) adds an item")
+		return
 	}
 	f, isLam := first.(*term.Lam)
 	_, lastLam := last.(*term.Lam)
@@ -451,7 +504,7 @@ func (r *reader) wrongCount(c callee, n int) bool {
 		f.Hint = fmt.Sprintf("Write it as %s.", Shape(c.row))
 		wider, _ := byName(c.row.Name + "_indent")
 		switch {
-		case wider != nil && n == len(wider.Params):
+		case wider != nil && n >= len(wider.Params):
 			f.Hint = fmt.Sprintf("Write it as %s.", Shape(wider))
 		case slices.ContainsFunc(c.row.Params, func(p prim.Param) bool { return p.Name == "mode" }):
 			f.Hint = fmt.Sprintf(`Write it as %s; a mode is "half_even", "half_up", "down", "up", "floor" or "ceiling".`, Shape(c.row))

@@ -152,13 +152,19 @@ func (r *reader) power(a term.Term) (term.Term, bool) {
 // member reads x.f(y), where f is an operation, as x |> f(y); done is false where the
 // arguments are none that it takes beside x.
 func (r *reader) member(x term.Term, key token, args []term.Term) (t term.Term, done, ok bool) {
-	c, ok := method(r.src[key.off:key.end])
-	if c.tok = key; !ok || r.older {
+	c := callee{tok: key, name: r.src[key.off:key.end]}
+	if c.name == "toFixed" && len(args) == 1 && !r.older {
+		c.id, c.row, _ = prim.Lookup("round")
+		t, ok = r.apply(c, []term.Term{x, args[0]})
+		return operationOf(term.At(key.off), "to_text", t), true, ok
+	}
+	if c, ok = method(c.name); !ok || r.older {
 		return nil, false, true
 	}
 	if v, free := x.(*term.Var); free && r.scope[v.Name] == 0 {
 		return nil, false, true
 	}
+	c.tok = key
 	if t, done = sliced(c, x, args); done {
 		return t, true, true
 	}

@@ -184,6 +184,9 @@ func (r *reader) climb(left term.Term, level int) (term.Term, bool) {
 		if !ok {
 			return nil, false
 		}
+		if id, _ := infix(op.kind); id == prim.Or && literally(right) {
+			r.note(int(op.off), "%s takes true or false; a value in place of null is written x ?? d", spelled[op.kind])
+		}
 		left = r.operation(op, left, right)
 		if l == levelCompare && levels[r.tok().kind] == levelCompare {
 			hint := "Write a < b and b < c."
@@ -195,6 +198,15 @@ func (r *reader) climb(left term.Term, level int) (term.Term, bool) {
 			return nil, r.fail(r.tok(), &fault.Fault{Message: "comparisons don't chain", Expected: "one comparison", Hint: hint})
 		}
 	}
+}
+
+// literally reports whether a term is a literal that is neither true nor false.
+func literally(t term.Term) bool {
+	switch t.(type) {
+	case *term.Str, *term.Int, *term.Big, *term.Dec, *term.List, *term.Record, *term.Unit:
+		return true
+	}
+	return false
 }
 
 // infix returns the row of an infix operator.
@@ -405,7 +417,7 @@ func (r *reader) suffixes(t term.Term) (term.Term, bool) {
 				}
 				if v, free := field.Args[0].(*term.Var); !free || r.scope[v.Name] > 0 {
 					if _, _, known := prim.Lookup(r.near(key, true)); known && len(args) > 0 {
-						r.method(before, key, "values have no methods, unless a record has a function as its "+key)
+						r.method(before, key, "values have no methods, unless a record has a function as its "+key, append([]term.Term{field.Args[0]}, args...)...)
 					}
 				}
 			}

@@ -129,6 +129,11 @@ func (r *reader) surprise(t token) string {
 		return "Write contains(list, x) or has(r, \"k\") to look for something, and let x = 1 in x + 1 to bind it."
 	case tokThen, tokElse:
 		return "Write if a then b else c."
+	case tokDiv:
+		line, _, _ := strings.Cut(r.src[t.end:], "\n")
+		if pattern, _, ok := strings.Cut(line, "/"); ok && (r.i == 0 || before == "(" || before == ",") {
+			return fmt.Sprintf("Write the pattern as a text, %s: re_match(s, pattern), re_find, re_find_all, re_replace(s, pattern, with) or re_split.", AppendString(nil, pattern))
+		}
 	case tokAsk:
 		return "Put it into parentheses: (c ? a : b), and a pipeline before it as well: (x |> f) ? a : b."
 	case tokNot:
@@ -316,8 +321,12 @@ func Shape(row *prim.Row) string {
 	case prim.Literal, prim.Dotted:
 		return row.Correct()
 	}
-	least, _ := arity(row)
-	return row.Name + "(" + strings.Join(params[:least], ", ") + ")"
+	for i := range params {
+		if row.Min > 0 && i >= row.Min {
+			params[i] += "?"
+		}
+	}
+	return row.Name + "(" + strings.Join(params, ", ") + ")"
 }
 
 // Operator returns the row that an infix operator is read as; false for |>, which
@@ -341,5 +350,5 @@ var shapes = map[string]string{
 	"var": "x", "lam": "x => e", "app": "f(x)", "if": "if a then b else c", "quote": "'{e}", "self": "self",
 	"record": "{k: e}", "pair": "(a, b)", "not": "not a", "list": "[a, b]", "effect": "!kind.verb(e)",
 	"let": "let x = e in e", "match": "match e { p => e; _ => e }", "cond": "if a then b else if c then d else e", "call": "@name(e, …)", "get": "r.k, get(r, k) or get(r, k, default)", "dec": "3.14",
-	"par": "par(a, b)",
+	"par": "par(a, b)", "eval": "eval(code)",
 }

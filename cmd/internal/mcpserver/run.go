@@ -100,6 +100,9 @@ func (s *Server) run(ctx context.Context, c Call) wire.Answer {
 				s.tell(t.tool)
 			}
 		}
+		if f != nil && program != nil {
+			f, _ = wire.Noted(f, program.Notes())
+		}
 		if f != nil {
 			return wire.Failed(f)
 		}

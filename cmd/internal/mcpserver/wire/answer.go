@@ -79,7 +79,7 @@ func Failed(f *fault.Fault) Answer { return FailedAfter(f, 0, nil, "") }
 // FailedAfter is the answer of a call that failed after so many steps. next, where
 // it isn't empty, is the call that goes on from what was achieved.
 func FailedAfter(f *fault.Fault, steps uint64, notes []string, next string) Answer {
-	f = Bounded(f)
+	f, notes = Noted(Bounded(f), notes)
 	text := f.Error()
 	if f.Near != "" && !strings.Contains(strings.ToLower(text), "did you mean") {
 		text += fmt.Sprintf("\nDid you mean %q?", f.Near)
@@ -95,6 +95,29 @@ func FailedAfter(f *fault.Fault, steps uint64, notes []string, next string) Answ
 	a := Answer{Text: text, Structured: json.RawMessage(o.End()), Fault: f, Steps: steps}
 	a.Tell(notes, next)
 	return a
+}
+
+// Noted is a fault whose hint is the note of the same place, which tells more of what
+// was meant, and the other notes. Where the input can't be read since a function and a
+// list stand in each other's places, the note of that is all that is said.
+func Noted(f *fault.Fault, notes []string) (*fault.Fault, []string) {
+	same := fmt.Sprintf("line %d, column %d: ", f.Line, f.Col)
+	behind := fmt.Sprintf("line %d, column %d: values have no methods", f.Line, f.Col+1)
+	for i, note := range notes {
+		_, said, _ := strings.Cut(note, ": ")
+		input := f.In == "input" && f.Kind == fault.ParseError && strings.HasPrefix(said, "the list stands last")
+		if !input && (f.Kind != fault.TypeError || !strings.HasPrefix(note, same) && !strings.HasPrefix(note, behind)) {
+			continue
+		}
+		g := *f
+		if g.Hint = strings.ToUpper(said[:1]) + said[1:]; input {
+			g.Message, g.Hint = said, "The input is read as code for what stands where a function does."
+		} else if !strings.HasSuffix(g.Hint, "?") {
+			g.Hint += "."
+		}
+		return &g, slices.Delete(slices.Clone(notes), i, i+1)
+	}
+	return f, notes
 }
 
 // unsaid is notes without what the fault says, of a variable that nothing binds.
