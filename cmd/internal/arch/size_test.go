@@ -68,7 +68,7 @@ var maxLines = map[string]int{
 	"core/prim":                    10310,
 	"core/step":                    1100,
 	"core/term":                    420,
-	"core/text":                    6460,
+	"core/text":                    6490,
 	"core/value":                   370,
 	"plugins/clock":                60,
 	"plugins/env":                  50,
