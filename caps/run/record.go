@@ -291,10 +291,7 @@ func (r *Record) readOutcome(text []byte, bySeq map[uint64]*decision) error {
 		return err
 	}
 	d := bySeq[data.Request]
-	if d != nil && d.done {
-		return nil // the first one is what the program got
-	}
-	if d == nil || d.denied != nil {
+	if d == nil || d.denied != nil || d.done {
 		return noRecord("it is an outcome of event %d, which waits for none", data.Request)
 	}
 	if data.Done != nil && !*data.Done { // it is asked for again

@@ -298,7 +298,7 @@ func TestRefusesWhatCannotWork(t *testing.T) {
 		words []string
 	}{
 		{`n => foo(n)`, []string{"1 place fails", `version 1 of "square" stays`, `binds the variable "foo"`}},
-		{`n => len(n) + len([n]) + reduce(n, 1)`, []string{"3 places", "Did you mean length", "column 15", "Did you mean fold"}},
+		{`n => lenght(n) + lenght([n]) + reduce(n, 1)`, []string{"3 places", "Did you mean length", "column 18", "Did you mean fold"}},
 		{`n => if n < 0 then "none" else add(n, "s")`, []string{"line 1, column 32", `add(n, "s")`, "A ++ B"}},
 		{`n => cube(n)`, []string{`binds the variable "cube"`}},
 		{`n => square(n - 1)`, []string{"self(n - 1)"}},
