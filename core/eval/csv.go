@@ -23,6 +23,7 @@ type csvWriter struct {
 	to     []byte
 	writes int // that the row counts
 	spent  uint64
+	lone   bool // there is one column, so that an empty value needs quotes
 }
 
 func (m *Machine) nativeToCSV(in *code.Instr) (done, stop bool) {
@@ -58,6 +59,7 @@ func (w *csvWriter) records(list word) unfit {
 		}
 		if n == 0 {
 			first, n = r, m.recordLen(r)
+			w.lone = n == 1
 			for i := range n {
 				if bad := w.cell(i, m.view(*m.obj(first, 2+2*i))); bad != fits {
 					return bad
@@ -109,6 +111,11 @@ func (w *csvWriter) cell(i int, s []byte) unfit {
 	if i > 0 {
 		w.to = append(w.to, ',')
 		w.writes++
+	}
+	if w.lone && len(s) == 0 {
+		w.to = append(w.to, `""`...)
+		w.writes += 2
+		return fits
 	}
 	plain := len(s) == 0 || s[0] != ' ' && s[0] != '\t'
 	for _, c := range s {

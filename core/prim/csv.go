@@ -21,6 +21,7 @@ var csv = []Row{
 		Doc: "reads comma-separated values as a list of records of strings by the names in the first line; another separator can be given.",
 		Examples: []Example{
 			{Code: `{"parse_csv":["name,qty\nnut,3\n\"bolt, long\",4\n"]}`, Want: `[{"name":"nut","qty":"3"},{"name":"bolt, long","qty":"4"}]`, Steps: 2},
+			{Code: `{"parse_csv":["a,b\r\n1,\"x\r\ny\"\r\n"]}`, Want: `[{"a":"1","b":"x\r\ny"}]`},
 			{Code: `{"parse_csv":["a;b\n1;2",";"]}`, Want: `[{"a":"1","b":"2"}]`},
 			{Code: `{"get":[{"try":{"parse_csv":["a,b\n1\n"]}},"ok","no CSV"]}`, Want: `"no CSV"`},
 			{Code: `{"parse_csv":[["a,b"]]}`, Fault: fault.TypeError},
@@ -38,6 +39,7 @@ var csv = []Row{
 		Examples: []Example{
 			{Code: `{"to_csv":[[{"record":{"qty":3,"name":"nut"}},{"record":{"qty":4,"name":"bolt, long"}}]]}`, Want: `"name,qty\nnut,3\n\"bolt, long\",4\n"`},
 			{Code: `{"to_csv":[[{"record":{"qty":3,"name":"nut"}}],["qty","name"]]}`, Want: `"qty,name\n3,nut\n"`},
+			{Code: `{"parse_csv":[{"to_csv":[[{"record":{"a":""}},{"record":{"a":"x"}}]]}]}`, Want: `[{"a":""},{"a":"x"}]`},
 			{Code: `{"to_csv":[[["a","b"]]]}`, Fault: fault.TypeError},
 		},
 		Items: KindRecord,
@@ -67,8 +69,28 @@ func (r watchedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// keepCRLF returns s with one more \r in each line end within quotes, which the reader
+// takes away.
+func keepCRLF(s string, m *Meter) string {
+	if !strings.Contains(s, "\r\n") || !strings.Contains(s, `"`) {
+		return s
+	}
+	var b strings.Builder
+	quoted := false
+	for line := range strings.SplitAfterSeq(s, "\r\n") {
+		m.look(1 + len(line)/bytesPerPart)
+		quoted = quoted != (strings.Count(line, `"`)%2 == 1)
+		if text, ends := strings.CutSuffix(line, "\r\n"); quoted && ends {
+			b.WriteString(text + "\r\r\n")
+		} else {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
 func parseCSV(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
-	s := strings.TrimPrefix(string(args[0].(value.Str)), "\ufeff")
+	s := keepCRLF(strings.TrimPrefix(string(args[0].(value.Str)), "\ufeff"), m)
 	r := csvreader.NewReader(watchedReader{strings.NewReader(s), m})
 	if len(args) > 1 {
 		sep := string(args[1].(value.Str))
@@ -171,6 +193,7 @@ func toCSV(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 		}
 		slices.Sort(columns)
 	}
+	w.lone = len(columns) == 1
 	for k, name := range columns {
 		w.cell(k, name)
 	}
@@ -213,6 +236,7 @@ type csvWriter struct {
 	out   textBuffer
 	fault *fault.Fault
 	spare uint64 // bytes that weren't charged yet
+	lone  bool   // there is one column, so that an empty value needs quotes
 }
 
 // CSVCost returns what writing so many bytes by so many writes takes.
@@ -242,7 +266,7 @@ func (w *csvWriter) cell(k int, s string) {
 	if k > 0 {
 		w.text(",")
 	}
-	if !strings.ContainsAny(s, ",\"\r\n") && !strings.HasPrefix(s, " ") && !strings.HasPrefix(s, "\t") {
+	if !(w.lone && s == "") && !strings.ContainsAny(s, ",\"\r\n") && !strings.HasPrefix(s, " ") && !strings.HasPrefix(s, "\t") {
 		w.text(s)
 		return
 	}

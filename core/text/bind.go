@@ -72,6 +72,12 @@ func (r *reader) lambda() (term.Term, bool) {
 		defer func() { r.matches-- }()
 	}
 	t, ok := r.body(params, bound)
+	if l, isLam := t.(*term.Lam); isLam && len(params) > 2 {
+		if r.many == nil {
+			r.many = map[*term.Lam]bool{}
+		}
+		r.many[l] = true
+	}
 	if l, isLam := t.(*term.Lam); isLam && len(params) == 2 {
 		two := r.two[l]
 		two.open = term.At(open.off)

@@ -69,6 +69,12 @@ func (r *reader) block() (term.Term, bool) {
 // the last one, and the others are evaluated before it.
 func (r *reader) sequence() (term.Term, bool) {
 	if k := r.tok().kind; k == tokCloseBrace || k == tokEnd && r.i > 0 {
+		if k == tokCloseBrace && !slices.Contains(closers(r.toks), int32(r.i)) {
+			return nil, r.fail(r.tok(), &fault.Fault{
+				Message: `no "{" is open that this "}" closes`, Expected: "the end of the program", Got: `"}"`,
+				Hint: `Take this "}" away, or write the "{" that it closes.`,
+			})
+		}
 		end := "."
 		if k == tokCloseBrace {
 			end = " }."
@@ -175,6 +181,11 @@ func quote(code string) string { return display.Truncate(strings.TrimSpace(code)
 // isGrouped reports whether the brace here stands around one expression, which is more
 // than a name or a literal: { f(x) } is f(x).
 func (r *reader) isGrouped() bool {
+	r.i++
+	each := r.comprehends()
+	if r.i--; each > 0 {
+		return false
+	}
 	first, next := r.toks[r.i+1].kind, r.toks[min(r.i+2, len(r.toks)-1)].kind
 	if r.holds(tokComma, tokRest) || r.closers[r.i] <= int32(r.i)+2 {
 		return next == tokCloseBrace && (first == tokString || first == tokInt || first == tokDec || first == tokTrue || first == tokFalse || first == tokNull)

@@ -13,7 +13,7 @@ var methods = map[string]string{
 	"startsWith": "starts_with", "startswith": "starts_with", "endsWith": "ends_with", "endswith": "ends_with",
 	"toUpperCase": "upper", "toLowerCase": "lower", "strip": "trim", "replaceAll": "replace", "toString": "to_text",
 	"padStart": "pad_left", "rjust": "pad_left", "padEnd": "pad_right", "ljust": "pad_right",
-	"reduce": "fold", "flat": "flatten", "flatMap": "flat_map", "some": "any", "every": "all",
+	"append": "push", "reduce": "fold", "flat": "flatten", "flatMap": "flat_map", "some": "any", "every": "all",
 	"items": "entries", "hasOwnProperty": "has", "size": "length",
 }
 

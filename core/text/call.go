@@ -288,6 +288,13 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 			})
 		}
 	}
+	if l, ok := args[0].(*term.Lam); ok && r.many[l] && c.row.Passes == prim.PassesItem && !r.older {
+		return nil, r.fail(c.tok, &fault.Fault{
+			Message:  fmt.Sprintf("%s doesn't apply its function to three or more values", c.row.Name),
+			Expected: "a function of one parameter, or of two that are a pair's parts",
+			Hint:     "Write map((i, x) => …, enumerate(xs)) for items with their places, and map((a, b) => …, xs) for the parts of pairs.",
+		})
+	}
 	args = r.exactly(c, args)
 	r.passPair(c, args)
 	r.noteOrder(c, args)

@@ -64,6 +64,8 @@ func TestFaults(t *testing.T) {
 		{"c => { if (c) { return 1 } else { return 2 }; return 3 }", "1:17", "this return doesn't end the function", ""},
 		{"c => { if c then { return 1 } else if d { return 2 } else { return 4 }; 3 }", "1:20", "this return doesn't end the function", ""},
 		{"c => { c ? {return 1} : {return 2}; 3 }", "1:13", "this return doesn't end the function", ""},
+		{"[1, 2, 3].map((a, b, c) => a)", "1:11", "map doesn't apply its function to three", "enumerate(xs)"},
+		{"let a = 1; }", "1:12", `no "{" is open`, "Take this"},
 		{"c => { return c; 5 }", "1:8", "this return doesn't end the function", ""},
 		{"c => { let x = if c { return 1 } else { 2 }; x + 1 }", "1:23", "this return doesn't end the function", ""},
 		{"c => 1 + { return c }", "1:12", "this return doesn't end the function", ""},

@@ -475,8 +475,15 @@ func (r *reader) lone(c callee, args []term.Term) []term.Term {
 	case "to_int":
 		return []term.Term{args[0], &term.Str{At: at, Value: "down"}}
 	case "any", "all": // of a comprehension
-		if p, ok := args[0].(*term.Prim); ok && prim.Get(p.ID).Name == "map" && strings.HasPrefix(r.src[p.At:], "for") {
-			return p.Args
+		p, ok := args[0].(*term.Prim)
+		if word := ""; ok {
+			if word = r.src[p.At:min(len(r.src), int(p.At)+3)]; prim.Get(p.ID).Name == "map" && word == "for" {
+				return p.Args
+			}
+			if word == "for" || prim.Get(p.ID).Name == "filter" && strings.HasPrefix(word, "if") {
+				x := prim.Parameter{At: at, Pattern: prim.Pattern{Name: "x", Bind: true}}
+				return []term.Term{prim.FunctionOf([]prim.Parameter{x}, &term.Var{At: at, Name: "x"}), p}
+			}
 		}
 	}
 	return args

@@ -68,6 +68,7 @@ type reader struct {
 	broken  int
 	closers []int32 // of each bracket's token, the index of the one that closes it
 	two     map[*term.Lam]twoParams
+	many    map[*term.Lam]bool // functions of more than two parameters that are written together
 	lets    map[string][]letBound
 	names   *prim.Names
 	// letNames is what each let binds; nil: not known yet.
