@@ -20,6 +20,7 @@ func (c *compiler) list(n *node, dst, top uint8) {
 		}
 		f.pend++
 		if n.try != Halt {
+			f.settle(n.pos)
 			c.tried = f.emit(Instr{Op: n.try, B: top, C: top + 1}, n.pos)
 		}
 		f.op(List, dst, uint8(k), top, int32(t), n.pos)

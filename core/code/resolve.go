@@ -167,7 +167,7 @@ func (c *compiler) resolve(t term.Term, s *scope) *node {
 			if t.ID == prim.SortBy {
 				c.trySort(n, t)
 			}
-			if l, ok := t.Args[0].(*term.List); ok && len(l.Items) == 2 && n.kind == kLet && n.a.kind == kList && n.a.list[0].leaf() && n.a.list[1].leaf() {
+			if l, ok := t.Args[0].(*term.List); ok && len(l.Items) == 2 && n.kind == kLet && n.a.kind == kList {
 				switch t.ID {
 				case prim.Max:
 					n.a.try = TryMax

@@ -118,6 +118,7 @@ func TestLive(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	w.populate()
+	w.call(false, "evolve", object{"name": "last", "code": "n => n"}) // with it what was only noted before is in the file
 	server := httptest.NewServer(http.HandlerFunc(func(a http.ResponseWriter, r *http.Request) {
 		r.Host = w.page.door.host
 		w.page.ServeHTTP(a, r)
