@@ -13,9 +13,11 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
@@ -24,6 +26,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/pinned"
+	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
@@ -258,15 +261,18 @@ func unpinned(ctx context.Context, p pinned.Package, line []string) error {
 // installPinned installs a package once and copies it beside the lock file.
 func installPinned(cmd *cobra.Command, l *mcplock.Lock, p pinned.Package, o *serverOptions) (_ *mcplock.Server, undo func(), err error) {
 	undo = func() {}
-	temp, err := os.MkdirTemp("", "mcp-pif-install-")
+	scratch, err := host.NewScratch("") // which the next one removes where this is killed
 	if err != nil {
 		return nil, undo, err
 	}
-	defer os.RemoveAll(temp)
+	defer scratch.Remove()
+	temp := scratch.Path
+	ctx, stop := signal.NotifyContext(cli.Context(cmd), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	errOut := cmd.ErrOrStderr()
 	fmt.Fprintf(errOut, "installing %s …\n", p)
 	progress := cli.StartProgress(cmd, "installing")
-	in, err := p.Install(cli.Context(cmd), temp, pinned.Options{Scripts: o.scripts})
+	in, err := p.Install(ctx, temp, pinned.Options{Scripts: o.scripts})
 	progress.Stop()
 	if err != nil {
 		return nil, undo, err

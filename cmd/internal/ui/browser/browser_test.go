@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -21,20 +20,19 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// program is built once for all tests.
-var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "mcp-pif-browser-*")
-	if err != nil {
-		return "", err
-	}
-	return build(dir)
-})
+// program is built once for all tests, into a folder that is removed after them.
+var (
+	folder  string
+	program = sync.OnceValues(func() (string, error) { return build(folder) })
+)
 
 func TestMain(m *testing.M) {
-	status := m.Run()
-	if binary, err := program(); err == nil {
-		os.RemoveAll(filepath.Dir(binary))
+	var err error
+	if folder, err = os.MkdirTemp("", "mcp-pif-browser-*"); err != nil {
+		panic(err)
 	}
+	status := m.Run()
+	os.RemoveAll(folder)
 	os.Exit(status)
 }
 
