@@ -102,6 +102,7 @@ type Broker struct {
 	underWay  map[*act]bool // what is being performed
 	entered   atomic.Uint32 // sources that came into any run
 	following chan struct{} // one run is followed at once
+	parked    chan struct{} // a place of each follower that waits for more of its run
 	follows   atomic.Int64  // how often one was begun to be
 }
 
@@ -113,7 +114,7 @@ func New(o Options) *Broker {
 	}
 	b.room = semaphore.NewWeighted(underWay)
 	b.flow, b.session, b.askFlow, b.following, b.act = o.Flow, o.Session, o.AskFlow, make(chan struct{}, 1), o.Act
-	b.underWay = map[*act]bool{}
+	b.parked, b.underWay = make(chan struct{}, 4), map[*act]bool{}
 	if b.flow != nil && b.session == nil {
 		b.session, _ = flow.NewSession("", b.flow) // in memory
 	}

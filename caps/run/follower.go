@@ -67,7 +67,7 @@ type thread struct {
 	result labelled.Result
 	err    error
 	cancel context.CancelFunc
-	parks  bool // it has one of the places of those that wait
+	parked chan struct{} // it has one of these places of those that wait; nil: none
 }
 
 // resume has it go on, unless it ended meanwhile.
@@ -91,9 +91,6 @@ func (e *Evaluation) lender(end context.CancelCauseFunc) func(int64) bool {
 	}
 	return func(bytes int64) bool { return core.Lend(stake, bytes) }
 }
-
-// The followers of this process: how many may wait for more of their runs.
-var parked = make(chan struct{}, 4)
 
 // Evaluates tells the run what is evaluated now.
 func (r *Run) Evaluates(e Evaluation) {
@@ -121,8 +118,8 @@ func (f *follower) end() {
 	if t := f.thread; t != nil {
 		t.cancel()
 		<-t.done
-		if t.parks {
-			<-parked
+		if t.parked != nil {
+			<-t.parked
 		}
 		f.thread = nil
 	}
@@ -194,7 +191,7 @@ func (r *Run) follow(ctx context.Context, f *follower) ([]labelled.Request, erro
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	if err != nil || !t.parks {
+	if err != nil || t.parked == nil {
 		f.end()
 	}
 	return asked, err
@@ -205,8 +202,8 @@ func (r *Run) startThread(f *follower) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	t := &thread{asks: make(chan []labelled.Request), goOn: make(chan struct{}), done: make(chan struct{}), cancel: func() { cancel(context.Canceled) }}
 	select {
-	case parked <- struct{}{}:
-		t.parks = true
+	case r.b.parked <- struct{}{}:
+		t.parked = r.b.parked
 	default: // it begins anew at the next request
 	}
 	f.thread = t

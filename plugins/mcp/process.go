@@ -86,7 +86,15 @@ func (u *upstream) start(ctx context.Context, c *sdk.Command, notice func(string
 		closeAll(ours)
 		return nil, err
 	}
-	go u.log.copy(ours[2])
+	over := make(chan struct{})
+	u.mu.Lock()
+	u.processes = append(slices.DeleteFunc(u.processes, isClosed), over)
+	u.mu.Unlock()
+	go func() {
+		defer close(over)
+		u.log.copy(ours[2])
+		<-k.Gone()
+	}()
 	quit := func() {
 		go func() {
 			select {
@@ -108,6 +116,15 @@ func (u *upstream) home() (string, error) {
 	}
 	home := filepath.Join(dir, "home")
 	return home, os.MkdirAll(filepath.Join(home, "tmp"), 0o700)
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // stateDir is what lasts of the principal's server; empty: nothing does.

@@ -32,14 +32,15 @@ type upstream struct {
 	hide       atomic.Pointer[caps.Scrubber] // the login's tokens
 	hidden     []*caps.Secret                // those that it takes out: of the source's lock
 
-	mu       sync.Mutex
-	state    string // the folder of what lasts; empty: none
-	command  *sdk.Command
-	sessions map[string]*session // by the run, or one under ""
-	opened   int                 // capabilities
-	failed   error               // why the last session wasn't made
-	notUntil time.Time           // when the next is tried
-	told     map[string]bool     // what the operator was told of the server's list
+	mu        sync.Mutex
+	state     string // the folder of what lasts; empty: none
+	command   *sdk.Command
+	sessions  map[string]*session // by the run, or one under ""
+	opened    int                 // capabilities
+	failed    error               // why the last session wasn't made
+	notUntil  time.Time           // when the next is tried
+	told      map[string]bool     // what the operator was told of the server's list
+	processes []<-chan struct{}   // closed when nothing of a process is left
 }
 
 // An operation is a tool of the server.
@@ -136,10 +137,15 @@ func (u *upstream) open(c sdk.Capability) *capability {
 	return &capability{u: u, most: most}
 }
 
-// Close ends the sessions with the last capability.
+// endTimeout is how long the server's processes may take to be gone when they were ended.
+const endTimeout = 10 * time.Second
+
+// Close ends the sessions with the last capability, and waits until nothing of the server is left that writes
+// to its folder.
 func (c *capability) Close() error {
 	u := c.u
 	u.mu.Lock()
+	isLast := u.opened == 1
 	var rest []*session
 	if u.opened--; u.opened == 0 {
 		for _, s := range u.sessions {
@@ -150,6 +156,25 @@ func (c *capability) Close() error {
 	u.mu.Unlock()
 	for _, s := range rest {
 		s.end()
+	}
+	if !isLast {
+		return nil
+	}
+	late := time.After(endTimeout)
+	wait := func(c <-chan struct{}) {
+		select {
+		case <-c:
+		case <-late:
+		}
+	}
+	for _, s := range rest {
+		wait(s.ready) // one that was being begun gives up
+	}
+	u.mu.Lock()
+	processes := slices.Clone(u.processes)
+	u.mu.Unlock()
+	for _, over := range processes {
+		wait(over)
 	}
 	return nil
 }
