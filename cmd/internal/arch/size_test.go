@@ -84,7 +84,7 @@ var maxLines = map[string]int{
 	"plugins/internal/wire":        1100,
 	"plugins/kv":                   840,
 	"plugins/lock":                 1130,
-	"plugins/mcp":                  2310,
+	"plugins/mcp":                  2340,
 	"plugins/mcp/mcpprobe":         140,
 	"plugins/mcplock":              1090,
 	"plugins/mcplogin":             520,
