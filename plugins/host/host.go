@@ -131,7 +131,7 @@ type timing struct {
 }
 
 var defaultTiming = timing{
-	start: 10 * time.Second, grace: time.Second, watch: time.Second, health: time.Second,
+	start: 30 * time.Second, grace: time.Second, watch: time.Second, health: 3 * time.Second,
 	settle: 300 * time.Millisecond, settled: 5 * time.Second, backoff: 100 * time.Millisecond,
 	longest: 15 * time.Second, patience: time.Second,
 }
