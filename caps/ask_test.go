@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // revoke takes back as the operator does, with the revocations' file.
@@ -119,12 +120,8 @@ func TestWiderVerbs(t *testing.T) {
 		}
 		wantFault(t, f, fault.Refused, "--cap '"+c.want+"'")
 		g, err := w.resolve(c.want)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.policy.Replace([]*caps.Grant{g}, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
+		must.NoError(t, w.policy.Replace([]*caps.Grant{g}, nil))
 		if _, f := decide(); f != nil {
 			t.Errorf("with --cap %s: %v", c.want, f)
 		}

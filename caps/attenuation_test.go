@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"pgregory.net/rapid"
 )
@@ -100,9 +101,7 @@ func TestAttenuationIsMonotone(t *testing.T) {
 func TestArgumentOf(t *testing.T) {
 	of := func(notation string) *check.Type {
 		typ, err := check.ParseAnswer(notation)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return typ
 	}
 	m := &caps.Manifest{
@@ -119,9 +118,7 @@ func TestArgumentOf(t *testing.T) {
 		t.Errorf("it takes %s, not %s", got, want)
 	}
 	kinds, err := caps.NewKinds(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	w := newWorld(t)
 	w.kinds = kinds
 	w.policy = caps.NewPolicy(kinds, w.clock.now)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"pgregory.net/rapid"
 )
 
@@ -30,9 +31,7 @@ func (w *world) subject(tool, code string, declared ...string) *caps.Subject {
 // wantConsent polls, and holds what was said of a subject against what is expected.
 func wantConsent(t testing.TB, c *caps.Consents, what string, s *caps.Subject, want caps.Consent) {
 	t.Helper()
-	if err := c.Poll(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, c.Poll())
 	if got := c.Of(s); got != want {
 		t.Errorf("%s: %d, expected %d", what, got, want)
 	}
@@ -45,9 +44,7 @@ func answered(t testing.TB, c *caps.Consents, s *caps.Subject, answer string) {
 	if err == nil {
 		err = c.Answer(id, s, answer, "terminal")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 }
 
 // TestUnapproved: what a grant asks for is denied, whatever a tool holds it under,
@@ -193,9 +190,7 @@ func TestQuestionReplaced(t *testing.T) {
 	c := w.consents("p")
 	shown, now := w.subject("t", "c1", "fs.read:./s"), w.subject("t", "c2", "fs.read:./s")
 	id, _, err := c.Ask(caps.Question{Tool: "t", Subject: *shown})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	again, asked, err := c.Ask(caps.Question{Tool: "t", Subject: *shown})
 	if again != id || asked || err != nil {
 		t.Errorf("the same question twice: %s, %v, %v", again, asked, err)
@@ -213,9 +208,7 @@ func TestQuestionReplaced(t *testing.T) {
 	if questions, _, _ := c.All(); len(questions) != 1 {
 		t.Errorf("%d questions wait", len(questions))
 	}
-	if err := c.Withdraw("t"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, c.Withdraw("t"))
 	if err := c.Answer(newer, now, caps.YesVersion, "terminal"); !errors.Is(err, caps.ErrNoQuestion) {
 		t.Errorf("answered what was withdrawn: %v", err)
 	}
@@ -227,9 +220,7 @@ func TestApproversRace(t *testing.T) {
 	w.ask("fs:./s")
 	s := w.subject("t", "c1", "fs.read:./s")
 	id, _, err := w.consents("p").Ask(caps.Question{Tool: "t", Subject: *s})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var wg sync.WaitGroup
 	heard := make(chan string, 20)
 	for i := range 20 {
@@ -303,9 +294,7 @@ func TestConsentsDamaged(t *testing.T) {
 	answered(t, c, s, caps.YesName)
 	wantConsent(t, c, "before", s, caps.Approved)
 	for _, damage := range []string{"", "{", `{"format":"mcp-pif consent 2"}`, `{"format":"mcp-pif consent 1","answers":[],"answers":[]}`} {
-		if err := os.WriteFile(c.Path, []byte(damage), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(c.Path, []byte(damage), 0o600))
 		if err := c.Poll(); err == nil {
 			t.Errorf("%q is read", damage)
 		}
@@ -331,9 +320,7 @@ func TestToldOnce(t *testing.T) {
 	told := 0
 	full := errors.New("full")
 	for i, c := range []*caps.Consents{c, d, c, d} {
-		if err := c.Poll(); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, c.Poll())
 		err := c.Tell(func(caps.ConsentAnswer) error {
 			if i == 0 {
 				return full

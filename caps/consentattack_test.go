@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // TestQuestionSaysWhatIsNow: where the server says something else of the same version
@@ -118,9 +119,7 @@ func TestManyQuestions(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(c.Path, text, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 	}
 	s := w.subject("t", "c", "fs.read:./s")
 	many := 2000
@@ -170,13 +169,9 @@ func TestAnswersAreKept(t *testing.T) {
 	// However many a yes comes after it: a no stands. Nothing that this program does
 	// writes such a file.
 	text, err := os.ReadFile(c.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var content map[string]any
-	if err := json.Unmarshal(text, &content); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal(text, &content))
 	list := content["answers"].([]any)
 	no := list[len(list)-1].(map[string]any)
 	for range 60 {
@@ -192,14 +187,10 @@ func TestAnswersAreKept(t *testing.T) {
 	if text, err = json.Marshal(content); err == nil {
 		err = os.WriteFile(c.Path, text, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	wantConsent(t, c, "a yes after a no", refused, caps.Rejected)
 	// Nor does another answer push the no out: only clearing does that.
-	if err := c.Answer("00000001", refused, caps.YesName, "terminal"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, c.Answer("00000001", refused, caps.YesName, "terminal"))
 	wantConsent(t, c, "after another answer", refused, caps.Rejected)
 	if n, err := c.Clear("u"); n != 51 || err != nil {
 		t.Error(n, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -81,9 +82,7 @@ var (
 func testKinds(t testing.TB) caps.Kinds {
 	t.Helper()
 	kinds, err := caps.NewKinds(fsKind, fetchKind, kvKind, procKind)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return kinds
 }
 
@@ -120,9 +119,7 @@ type world struct {
 func newWorld(t testing.TB, files ...string) *world {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	w := &world{t: t, dir: dir, kinds: testKinds(t), clock: newClock()}
 	w.policy = caps.NewPolicy(w.kinds, w.clock.now)
 	t.Cleanup(func() { w.policy.Close() })

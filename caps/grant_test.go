@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 func TestResolveDirectory(t *testing.T) {
@@ -20,9 +21,7 @@ func TestResolveDirectory(t *testing.T) {
 		t.Errorf("the root is %v, %v", info, err)
 	}
 	// What was opened stays what it is, whatever takes its name.
-	if err := os.Rename(w.path("sandbox"), w.path("moved")); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Rename(w.path("sandbox"), w.path("moved")))
 	w.make("sandbox/b.txt")
 	if names, err := g.Root.Readdirnames(-1); err != nil || len(names) != 1 || names[0] != "a.txt" {
 		t.Errorf("the root has %v, %v", names, err)
@@ -34,9 +33,7 @@ func TestResolveFile(t *testing.T) {
 	w.link("link.txt", "d/notes.txt")
 	for _, text := range []string{"fs:./d/notes.txt", "fs:./link.txt"} {
 		g, err := w.resolve(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if g.File != "notes.txt" || g.Real != w.path("d/notes.txt") {
 			t.Errorf("%s: got %q in %q", text, g.File, g.Real)
 		}
@@ -94,9 +91,7 @@ func TestIdentity(t *testing.T) {
 			change(&o)
 		}
 		g, err := caps.Resolve(w.parse(text), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		defer g.Close()
 		return g.ID
 	}
@@ -115,13 +110,9 @@ func TestIdentity(t *testing.T) {
 	differs("another limit", id("fs:./l,ro,calls=6", nil))
 	differs("another plugin", id("fs:./l,ro,calls=5", func(o *caps.ResolveOptions) { o.Extra = "hash" }))
 	differs("a grant that asks", id("fs:./l,ro,calls=5", func(o *caps.ResolveOptions) { o.Asked = true }))
-	if err := errors.Join(os.Remove(w.path("l")), os.Symlink("b", w.path("l"))); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, errors.Join(os.Remove(w.path("l")), os.Symlink("b", w.path("l"))))
 	differs("the link to another place", id("fs:./l,ro,calls=5", nil))
-	if err := errors.Join(os.Rename(w.path("b"), w.path("c")), os.Mkdir(w.path("b"), 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, errors.Join(os.Rename(w.path("b"), w.path("c")), os.Mkdir(w.path("b"), 0o700)))
 	differs("another directory of the name", id("fs:./l,ro,calls=5", nil))
 }
 
@@ -138,9 +129,7 @@ func TestLabels(t *testing.T) {
 		{"fetch.get:https://h/v1/**", "https://h/v1/**", "fetch.get:https://h/v1/**"},
 	} {
 		g, err := w.resolve(c.text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if g.Label != c.label || g.Shown().String() != c.shown {
 			t.Errorf("%s: got %s, %s", c.text, g.Label, g.Shown())
 		}
@@ -156,9 +145,7 @@ func TestLabelsCollide(t *testing.T) {
 	w.grant("fs.read:./docs", "fs.write:./docs")
 	for _, text := range []string{"fs:" + filepath.ToSlash(w.path("other/docs")), "fs:docs=./other"} {
 		g, err := w.resolve(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if err := w.policy.Grant(g); err == nil || !strings.Contains(err.Error(), "NAME=") {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -168,9 +155,7 @@ func TestLabelsCollide(t *testing.T) {
 	}
 	w.grant("fs:docs=./docs2", "fs:other=./other/docs")
 	again, err := w.resolve("fs.read:./docs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if err := w.policy.Grant(again); err == nil {
 		t.Error("a grant is there twice")
 	}

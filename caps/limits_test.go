@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -279,9 +280,7 @@ func TestProgramsAreKept(t *testing.T) {
 	}
 	// A plugin that refuses files with several names needs no look at them.
 	g, err := caps.Resolve(w.parse("fs:./names"), caps.ResolveOptions{Kinds: w.kinds, Dir: w.dir, Programs: programs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	g.Close()
 }
 
@@ -289,9 +288,7 @@ func TestProgramsAreKept(t *testing.T) {
 // executed besides, unless the command makes that itself.
 func TestCommandPrograms(t *testing.T) {
 	w := newWorld(t, "first/", "second/tool", "third/tool", "made/", "given/")
-	if err := os.Chmod(w.path("second/tool"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Chmod(w.path("second/tool"), 0o700))
 	t.Setenv("PATH", strings.Join([]string{w.path("first"), w.path("second"), w.path("third")}, string(filepath.ListSeparator)))
 	c := caps.Command{Args: []string{"tool"}, Execute: []string{w.path("made/out"), w.path("given")}, Write: []string{w.path("made")}}
 	if got, want := c.Programs(), []string{w.path("first/tool"), w.path("second/tool"), w.path("given")}; !slices.Equal(got, want) {

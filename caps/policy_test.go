@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -254,16 +255,10 @@ func TestReplace(t *testing.T) {
 		t.Fatal(f)
 	}
 	again, err := w.resolve("fs:./a,rate=1/h")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	twice, err := w.resolve("fs:./a,rate=1/h")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.policy.ReplaceIn(w.dir, []*caps.Grant{again, twice}, []caps.Capability{w.parse("fs.write:./a")}); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, w.policy.ReplaceIn(w.dir, []*caps.Grant{again, twice}, []caps.Capability{w.parse("fs.write:./a")}))
 	if grants := w.policy.Grants(); len(grants) != 1 || grants[0] != was[0] {
 		t.Errorf("got %v", grants)
 	}
@@ -285,12 +280,8 @@ func TestReplace(t *testing.T) {
 
 	// It comes back as what it was: the same identity is the same authority.
 	back, err := w.resolve("fs:./b")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.policy.Replace([]*caps.Grant{back}, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, w.policy.Replace([]*caps.Grant{back}, nil))
 	p, f := w.permit(l, heldB, "fs.read", str("x"))
 	if f != nil || p.Held.Grant != back {
 		t.Errorf("after it came back: %v", f)
@@ -379,9 +370,7 @@ func TestChanges(t *testing.T) {
 	w.policy.Find(g.ID)
 	w.hold("fs:./a")
 	changes("nothing", false)
-	if err := w.policy.Replace(nil, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, w.policy.Replace(nil, nil))
 	changes("another policy", true)
 }
 
@@ -412,8 +401,6 @@ func TestLapsed(t *testing.T) {
 	lapsed("")
 	w.clock.pass(365 * 24 * time.Hour)
 	lapsed("ended at 2026-06-01T00:00:00Z")
-	if err := w.policy.Replace(nil, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, w.policy.Replace(nil, nil))
 	lapsed("isn't granted now")
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -42,12 +43,8 @@ func TestRevocationsLast(t *testing.T) {
 			}
 		}
 	}
-	if err := r.Add(w.revocation(grants[0])); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Add(w.revocation(grants[0])); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, r.Add(w.revocation(grants[0])))
+	must.NoError(t, r.Add(w.revocation(grants[0])))
 	changed, err := r.Apply(w.policy)
 	if err != nil || len(changed) != 3 || !changed[0].Revoked {
 		t.Errorf("changed: %v, %v", changed, err)
@@ -63,12 +60,8 @@ func TestRevocationsLast(t *testing.T) {
 		t.Errorf("./a of another directory is revoked (%v)", err)
 	}
 	whole, err := w.resolve("fetch:https://h")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Add(w.revocation(whole)); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, r.Add(w.revocation(whole)))
 	want("fetch:https://h too", true, true, true, false, true, true)
 	if found, err := r.Remove(w.revocation(grants[0])); !found || err != nil {
 		t.Errorf("found: %v, %v", found, err)
@@ -76,9 +69,7 @@ func TestRevocationsLast(t *testing.T) {
 	if found, err := r.Remove(w.revocation(grants[0])); found || err != nil {
 		t.Errorf("found again: %v, %v", found, err)
 	}
-	if err := r.Add(w.revocation(grants[1])); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, r.Add(w.revocation(grants[1])))
 	want("only reading", false, true, false, false, true, true)
 	if found, err := r.Remove(w.revocation(grants[1])); !found || err != nil {
 		t.Errorf("found: %v, %v", found, err)
@@ -95,16 +86,12 @@ func TestRevocationsUnread(t *testing.T) {
 	w := newWorld(t, "a/")
 	g := w.grant("fs:./a")[0]
 	r := caps.Revocations{Path: w.path("revoked.json")}
-	if err := r.Add(w.revocation(g)); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, r.Add(w.revocation(g)))
 	if _, err := r.Apply(w.policy); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{"", "{}", "[]", `{"format":"mcp-pif revocations 2","revoked":[]}`, `{"format":"mcp-pif revocations 1","revokd":[]}`} {
-		if err := os.WriteFile(r.Path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(r.Path, []byte(text), 0o600))
 		if _, err := r.Apply(w.policy); err == nil {
 			t.Errorf("%q is read", text)
 		}
@@ -169,9 +156,7 @@ func TestRevokeByPlace(t *testing.T) {
 			r := caps.Revocations{Path: w.path("revoked.json")}
 			e := func(text string) caps.Revocation {
 				e, err := caps.RevocationOf(text, w.kinds, w.dir, "")
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, err)
 				return e
 			}
 			holds := func() bool {
@@ -184,9 +169,7 @@ func TestRevokeByPlace(t *testing.T) {
 				return f == nil && read == nil
 			}
 			for _, text := range c.names {
-				if err := r.Add(e(text)); err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, r.Add(e(text)))
 				if holds() {
 					t.Errorf("%s is revoked, and it holds", text)
 				}
@@ -198,9 +181,7 @@ func TestRevokeByPlace(t *testing.T) {
 				}
 			}
 			for _, text := range c.others {
-				if err := r.Add(e(text)); err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, r.Add(e(text)))
 			}
 			if !holds() {
 				t.Error("it was taken back with another")
@@ -216,9 +197,7 @@ func TestRestoreByPlace(t *testing.T) {
 	r := caps.Revocations{Path: w.path("revoked.json")}
 	e := func(text, principal string) caps.Revocation {
 		e, err := caps.RevocationOf(text, w.kinds, w.dir, principal)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return e
 	}
 	for _, c := range []struct {
@@ -235,9 +214,7 @@ func TestRestoreByPlace(t *testing.T) {
 		{"kv:a/**", "kv:a/*", "", false},
 		{"kv:a/**", "kv:a/**", "", true},
 	} {
-		if err := r.Add(e(c.revoke, "")); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, r.Add(e(c.revoke, "")))
 		if found, err := r.Remove(e(c.restore, c.principal)); found != c.want || err != nil {
 			t.Errorf("%s restores %s: %v, %v", c.restore, c.revoke, found, err)
 		}
@@ -266,9 +243,7 @@ func TestHits(t *testing.T) {
 		{"fs:./own", "eve", 0, 0, false}, {"fs:./all/x", "", 1, 1, true}, {"kv:notes/a", "", 1, 1, true}, {"fs:.", "", 3, 3, false}, {"fs:./none", "", 0, 0, false},
 	} {
 		e, err := caps.RevocationOf(c.text, h.kinds, h.dir, c.principal)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		all, named := h.Hits([]caps.Revocation{e}, false), h.Hits([]caps.Revocation{e}, true)
 		if len(all) != c.all || len(named) != c.named {
 			t.Errorf("%s of %q hits %v, with principals %v", c.text, c.principal, all, named)
@@ -288,9 +263,7 @@ func TestRunning(t *testing.T) {
 	seen := func() (clients []string) {
 		t.Helper()
 		all, err := caps.AllRunning(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for _, r := range all {
 			clients = append(clients, r.Client+" "+r.Applied)
 		}
@@ -306,42 +279,28 @@ func TestRunning(t *testing.T) {
 	want()
 	announce := func() *caps.Announcement {
 		a, err := caps.Announce(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return a
 	}
 	a, b := announce(), announce()
 	want(" ", " ")
 	for _, revision := range []string{"1", "2", "2"} {
-		if err := a.Say(caps.Running{PID: 1, Client: "a", Applied: revision}); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, a.Say(caps.Running{PID: 1, Client: "a", Applied: revision}))
 	}
-	if err := b.Say(caps.Running{PID: 2, Client: "b", Applied: "1", Hits: []caps.Hit{{By: "x", Grant: "y"}}}); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, b.Say(caps.Running{PID: 2, Client: "b", Applied: "1", Hits: []caps.Hit{{By: "x", Grant: "y"}}}))
 	want("a 2", "b 1")
-	if err := a.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, a.Close())
 	want("b 1")
 	// What a killed server leaves is nobody's, and is swept by the next.
 	for _, ending := range []string{".lock", ".json", ".new"} {
-		if err := os.WriteFile(filepath.Join(dir, "99-dead"+ending), []byte("{}"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(filepath.Join(dir, "99-dead"+ending), []byte("{}"), 0o600))
 	}
 	want("b 1")
-	if err := announce().Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, announce().Close())
 	if left, err := filepath.Glob(filepath.Join(dir, "99-*")); err != nil || len(left) > 0 {
 		t.Errorf("left: %q, %v", left, err)
 	}
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, b.Close())
 	want()
 }
 
@@ -372,23 +331,17 @@ func TestRevokePart(t *testing.T) {
 			w.grant("fs:./a", "fs:./b", "fetch:https://h", "kv:notes/**")
 			held := w.hold("fs:./a", "fetch:https://h", "kv:notes/**")
 			part, err := w.resolve(c.revoke)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			before, f := w.permit(caps.NewLedger(), held, c.op, c.gone)
 			if f != nil {
 				t.Fatal(f)
 			}
 			r := caps.Revocations{Path: w.path("revoked.json")}
-			if err := r.Add(w.revocation(part)); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, r.Add(w.revocation(part)))
 			changed := func(want bool) {
 				t.Helper()
 				changes, err := r.Apply(w.policy)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, err)
 				told := false
 				for _, change := range changes {
 					if change.Revoked != want || change.Grant == nil {
@@ -419,12 +372,8 @@ func TestRevokePart(t *testing.T) {
 			wantFault(t, f, fault.Refused, "revoked by the operator")
 			// Reading the policy again gives nothing back.
 			again, err := w.resolve("fs:./a,bytes=5MiB")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := w.policy.Replace(append(w.policy.Grants(), again), nil); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
+			must.NoError(t, w.policy.Replace(append(w.policy.Grants(), again), nil))
 			if p, f := w.permit(caps.NewLedger(), held, c.op, c.gone); f == nil {
 				t.Errorf("after the policy was read again: %v", p.Held)
 			}
@@ -457,12 +406,8 @@ func TestRevokePartElsewhere(t *testing.T) {
 	r := caps.Revocations{Path: w.path("revoked.json")}
 	for _, text := range []string{"fs:./ab", "fs:./b/in", "fs.write:./a/in", "kv:other/**", "fetch:https://h"} {
 		other, err := w.resolve(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := r.Add(w.revocation(other)); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
+		must.NoError(t, r.Add(w.revocation(other)))
 	}
 	if changed, err := r.Apply(w.policy); err != nil || len(changed) != 0 {
 		t.Errorf("changed: %v, %v", changed, err)
@@ -479,9 +424,7 @@ func TestRevokePartIsForThePlugin(t *testing.T) {
 	w.grant("fs:./a")
 	held := w.hold("fs:./a")
 	part, err := w.resolve("fs.read:./link") // by where it leads
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	w.policy.Revoked([]caps.Revocation{{ID: part.ID, Text: part.Capability.String(), Real: part.Real}})
 	p, f := w.permit(caps.NewLedger(), held, "fs.read", str("other"))
 	if f != nil {

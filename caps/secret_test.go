@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"pgregory.net/rapid"
 )
@@ -39,9 +40,7 @@ func secretKinds(t testing.TB) caps.Kinds {
 		},
 	}
 	kinds, err := caps.NewKinds(fsKind, &fetch, kvKind, mail)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return kinds
 }
 
@@ -112,9 +111,7 @@ func TestBindingTextProperty(t *testing.T) {
 		file := rapid.StringMatching(`[ -~é,=@:]{1,40}`).Draw(t, "file")
 		scope := rapid.SampledFrom([]string{"https://api.example.com", "fetch.get,put:https://a.b/c/*", "mail:a%2Cb/*", "mail.list:**"}).Draw(t, "for")
 		b, err := caps.ParseBinding(name+"="+scope+",file="+file, kinds)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if b.Name != name || b.File != file || b.Target() != scope || b.String() != name+"="+scope+",file="+file {
 			t.Fatalf("%q %q %q became %q %q %q", name, scope, file, b.Name, b.Target(), b.File)
 		}
@@ -124,9 +121,7 @@ func TestBindingTextProperty(t *testing.T) {
 // TestSecretNeverPrinted: no printer and no encoder sees a value.
 func TestSecretNeverPrinted(t *testing.T) {
 	s, err := caps.NewSecret(caps.Binding{Name: "api"}, apiKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	type holder struct {
 		Open   *caps.Secret
 		closed *caps.Secret
@@ -296,9 +291,7 @@ func TestVault(t *testing.T) {
 	v.Replace(bound)
 	first := use()
 	rotated, err := caps.NewSecret(bound[0].Binding, "another-value-of-it")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	v.Replace([]*caps.Secret{rotated, bound[1], bound[2]})
 	second := use()
 	v.Replace(bound[1:])
@@ -323,9 +316,7 @@ func TestVault(t *testing.T) {
 func TestPolicySecrets(t *testing.T) {
 	kinds := secretKinds(t)
 	p, err := caps.ParsePolicy([]byte(`{"grant":[],"secrets":{"b":{"for":"mail:acme/**","env":"B"},"a":{"for":"https://api.example.com","file":"./a"}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	all, err := p.Bindings(kinds)
 	if err != nil || len(all) != 2 || all[0].String() != "a=https://api.example.com,file=./a" || all[1].String() != "b=mail:acme/**,env=B" {
 		t.Errorf("got %v, %v", all, err)
@@ -341,9 +332,7 @@ func TestPolicySecrets(t *testing.T) {
 	}
 	for _, entry := range []string{`{}`, `{"for":"https://a.b"}`, `{"file":"a"}`, `{"for":"https://a.b","file":"a","env":"B"}`, `{"for":"https://*.b","file":"a"}`} {
 		p, err := caps.ParsePolicy([]byte(`{"secrets":{"a":` + entry + `}}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if all, err := p.Bindings(kinds); err == nil {
 			t.Errorf("%s gave %v", entry, all)
 		}
@@ -361,9 +350,7 @@ func TestSecretFile(t *testing.T) {
 	kinds := secretKinds(t)
 	read := func(w *world, name string) (*caps.Secret, error) {
 		b, err := caps.ParseBinding("api=https://api.example.com,file="+name, kinds)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return b.Read(w.dir)
 	}
 	for _, c := range []struct {
@@ -413,9 +400,7 @@ func TestSecretFile(t *testing.T) {
 	}
 	t.Setenv("PIF_TEST_SECRET", apiKey)
 	b, err := caps.NewBinding("api", "https://api.example.com", "", "PIF_TEST_SECRET", kinds)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if s, err := b.Read(""); err != nil || s.Value() != apiKey {
 		t.Errorf("from the environment: %v", err)
 	}

@@ -14,17 +14,16 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-func scrubberOf(t interface{ Fatal(...any) }, values ...string) *caps.Scrubber {
+func scrubberOf(t must.T, values ...string) *caps.Scrubber {
 	var all []*caps.Secret
 	for i, v := range values {
 		s, err := caps.NewSecret(caps.Binding{Name: fmt.Sprint("s", i)}, v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		all = append(all, s)
 	}
 	return caps.NewScrubber(all)

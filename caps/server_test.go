@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	types "github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -104,18 +105,12 @@ func TestAttackLaterTool(t *testing.T) {
 	}
 	later := serverWorld(t, append([]string{"delete_user", "list_secrets"}, githubTools...)...)
 	g, err := caps.Resolve(granted, caps.ResolveOptions{Kinds: later.kinds})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := later.policy.Grant(g); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, later.policy.Grant(g))
 	_, f := later.policy.Decide([]string{"github.*"}, ops("github.list_secrets"), caps.DecideOptions{})
 	wantFault(t, f, fault.Refused, "list_secrets")
 	later.grant("github")
-	if err := later.policy.Deny(pattern); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, later.policy.Deny(pattern))
 	for _, tool := range []string{"delete_repo", "delete_user"} {
 		_, f = later.policy.Decide([]string{"github." + tool}, ops("github."+tool), caps.DecideOptions{})
 		wantFault(t, f, fault.Refused, "denies")
@@ -180,9 +175,7 @@ func TestServerIdentity(t *testing.T) {
 		w := newWorld(t)
 		w.kinds["github"] = m
 		g, err := w.resolve(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return g
 	}
 	changed := serverKind("github", githubTools...)
@@ -230,12 +223,8 @@ func TestServerSchemas(t *testing.T) {
 	w := serverWorld(t, githubTools...)
 	w.kinds["github"].Operations[0].Input = only("acme")
 	g, err := caps.Resolve(w.parse("github,calls=1"), caps.ResolveOptions{Kinds: w.kinds, Narrow: map[string]caps.Schema{"github.list_issues": only("acme")}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.policy.Grant(g); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, w.policy.Grant(g))
 	held, ledger := w.hold("github"), caps.NewLedger()
 	_, f := w.permit(ledger, held, "github.create_issue", rec("owner", "evil"))
 	wantFault(t, f, fault.EffectFailed, "github.create_issue", `at "/owner"`, `it is not "acme"`)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // A yes that another user of the machine could have written is none, and what was
@@ -18,29 +19,19 @@ func TestStateOfOthersIsNotTaken(t *testing.T) {
 	c := w.consents("p")
 	s := w.subject("t", "c1", "fs.read:./s")
 	id, _, err := c.Ask(caps.Question{Tool: "t", Version: 1, Subject: *s, Asks: []string{"fs.read:./s"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Answer(id, s, caps.YesVersion, "terminal"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, c.Answer(id, s, caps.YesVersion, "terminal"))
 	dir := t.TempDir()
 	text, err := os.ReadFile(c.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	file, revoked := filepath.Join(dir, "consent.json"), filepath.Join(dir, "revoked.json")
 	put := func(path, text string) {
 		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	mode := func(path string, m os.FileMode) func() {
 		return func() {
-			if err := os.Chmod(path, m); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, os.Chmod(path, m))
 		}
 	}
 	for _, tt := range []struct {
@@ -55,12 +46,8 @@ func TestStateOfOthersIsNotTaken(t *testing.T) {
 		{"with the sticky bit", mode(dir, 0o777|os.ModeSticky), true},
 		{"a link", func() {
 			for _, path := range []string{file, revoked} {
-				if err := os.Rename(path, path+"2"); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.Symlink(path+"2", path); err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, os.Rename(path, path+"2"))
+				must.NoError(t, os.Symlink(path+"2", path))
 			}
 		}, false},
 		{"another user's", func() {
@@ -68,15 +55,11 @@ func TestStateOfOthersIsNotTaken(t *testing.T) {
 				t.Skip("only root can give files away")
 			}
 			for _, path := range []string{file, revoked} {
-				if err := os.Chown(path, 65534, -1); err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, os.Chown(path, 65534, -1))
 			}
 		}, false},
 		{"in another user's directory", func() {
-			if err := os.Chown(dir, 65534, -1); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, os.Chown(dir, 65534, -1))
 		}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -85,9 +68,7 @@ func TestStateOfOthersIsNotTaken(t *testing.T) {
 			}
 			mode(dir, 0o700)()
 			if os.Geteuid() == 0 {
-				if err := os.Chown(dir, 0, -1); err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, os.Chown(dir, 0, -1))
 			} else if tt.name == "in another user's directory" {
 				t.Skip("only root can give directories away")
 			}

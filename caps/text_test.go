@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"pgregory.net/rapid"
 )
 
@@ -201,9 +202,7 @@ func TestNotCapabilities(t *testing.T) {
 func TestStructured(t *testing.T) {
 	kinds := testKinds(t)
 	c, err := caps.Parse("fs.read,list:docs=./a%2Cb,links=ok,calls=5,bytes=1MiB,rate=5/s,until=2027-01-01T00:00:00Z", kinds)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	got, err := json.Marshal(c)
 	want := `{"cap":"fs:docs=./a%2Cb","ops":["list","read"],"limits":{"bytes":"1MiB","calls":5,"links":"ok","rate":"5/s"},"until":"2027-01-01T00:00:00Z"}`
 	if err != nil || string(got) != want {
@@ -346,9 +345,7 @@ func TestManifests(t *testing.T) {
 			Operations: []caps.Operation{{Name: "x.a", Verb: "a", Params: []caps.Param{{Name: "p", Type: "string", Main: true}, {Name: "q", Type: "string"}}}},
 		}
 	}
-	if err := good().Check(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, good().Check())
 	for i, spoil := range []func(*caps.Manifest){
 		func(m *caps.Manifest) { m.Kind = "call" },
 		func(m *caps.Manifest) { m.Kind = "X" },
@@ -396,9 +393,7 @@ func ExampleParse() {
 // table has the default limits that hold.
 func TestReadme(t *testing.T) {
 	data, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	_, after, _ := strings.Cut(string(data), "```capabilities\n")
 	block, _, _ := strings.Cut(after, "\n```")
 	lines := strings.Split(block, "\n")

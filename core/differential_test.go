@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/flow"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -24,7 +25,7 @@ import (
 
 // failer is what a test, a fuzz target and rapid's have in common.
 type failer interface {
-	Fatal(args ...any)
+	must.T
 	Fatalf(format string, args ...any)
 }
 
@@ -104,9 +105,7 @@ func (tr trial) compile() (*core.Program, error) {
 // has to do the same whatever the labels are.
 func (tr trial) onNaive(t failer) (o vectors.Outcome, log string) {
 	p, err := tr.compile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	in, f := parse.Input([]byte(tr.input), parse.Auto)
 	if f != nil {
 		t.Fatal(f)
@@ -400,9 +399,7 @@ func TestBrokenAlwaysFails(t *testing.T) {
 					given = fmt.Sprintf(`{"app":[%s,%s]}`, given, operands[rng.IntN(len(operands))])
 				}
 				p, err := core.Compile([]byte(fmt.Sprintf(`{"app":[%s,null]}`, given)))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, err)
 				if core.RunConstant(p.Term()) == nil {
 					t.Fatalf("%s is broken by %q, and %s doesn't fail", code, why, given)
 				}

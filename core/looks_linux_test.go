@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
@@ -86,9 +87,7 @@ const sharedRecord = `let r = fold(p => {op: "add", args: [fst(p), fst(p)]}, {op
 func threadTime(t testing.TB) time.Duration {
 	const thread = 1 // RUSAGE_THREAD
 	var used syscall.Rusage
-	if err := syscall.Getrusage(thread, &used); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, syscall.Getrusage(thread, &used))
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core/eval"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // looksOf runs a program, writes its result, and returns how often it could have been
@@ -78,9 +79,7 @@ func TestStoppedRunsGiveBack(t *testing.T) {
 // first MiB takes steps, the same on both evaluators, and isn't written without them.
 func TestLargeResultsTakeSteps(t *testing.T) {
 	p, err := CompileText("", []byte(`fold(p => (fst(p), fst(p)), 1, range(0, 17))`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	run := func(steps uint64) (before, after uint64, e Encoded, kind fault.Kind) {
 		m := p.Start(Input{}, Budgets{Steps: steps}, nil)
 		defer m.Release()

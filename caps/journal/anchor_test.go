@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // TestNotedHead: what is cut off, emptied, replaced or put back is noticed by the
@@ -23,9 +24,7 @@ func TestNotedHead(t *testing.T) {
 	copyTo := func(t *testing.T, from, to string) {
 		for _, suffix := range []string{"", ".key"} {
 			b, err := os.ReadFile(from + suffix)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			write(t, to+suffix, b)
 		}
 	}
@@ -56,9 +55,7 @@ func TestNotedHead(t *testing.T) {
 		"another store": {
 			after: func(t *testing.T, path string) {
 				for _, suffix := range []string{"", ".key"} {
-					if err := os.Remove(path + suffix); err != nil {
-						t.Fatal(err)
-					}
+					must.NoError(t, os.Remove(path+suffix))
 				}
 				made(t, path)
 			},
@@ -149,12 +146,8 @@ func TestNotedCopy(t *testing.T) {
 	one.Close()
 	two.Close()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(dir, "b"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
+	must.NoError(t, os.MkdirAll(filepath.Join(dir, "b"), 0o700))
 	write(t, filepath.Join(dir, "b", "j.db"), text)
 	other := openStore(t, filepath.Join(dir, "b", "j.db"), o)
 	other.Close()
@@ -204,9 +197,7 @@ func TestNotesAreNotNeeded(t *testing.T) {
 	s := openStore(t, path, journal.Options{Notes: notes, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	populate(t, s, 3)
 	s.Close()
-	if err := os.Remove(notes); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Remove(notes))
 	s = openStore(t, path, journal.Options{Notes: notes})
 	s.Close()
 	files, err := filepath.Glob(filepath.Join(notes, "*.json"))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 var sample = `{"op":"fs.read","capability":"fs.read:./sandbox","args":{"path":"a.txt"}}`
@@ -133,13 +134,9 @@ func BenchmarkStoreTools(b *testing.B) {
 	b.Run("open+newest", func(b *testing.B) {
 		for b.Loop() {
 			s, err := journal.Open(path, journal.Options{})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.NoError(b, err)
 			newest(b, s, 0, 10_000)
-			if err := s.Close(); err != nil {
-				b.Fatal(err)
-			}
+			must.NoError(b, s.Close())
 		}
 	})
 	b.Run("history", func(b *testing.B) {
@@ -188,9 +185,7 @@ func large(b *testing.B) string {
 			b.Fatal(err)
 		}
 	}
-	if err := s.Close(); err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, s.Close())
 	return path
 }
 
@@ -200,16 +195,12 @@ func BenchmarkStore100k(b *testing.B) {
 	count := func(b *testing.B, q journal.Query, want int) {
 		for b.Loop() {
 			s, err := journal.Open(path, journal.Options{})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.NoError(b, err)
 			n := 0
 			if err := s.Each(context.Background(), q, func(*journal.Event) error { n++; return nil }); err != nil || n != want {
 				b.Fatal(n, err)
 			}
-			if err := s.Close(); err != nil {
-				b.Fatal(err)
-			}
+			must.NoError(b, s.Close())
 		}
 	}
 	b.Run("open+each", func(b *testing.B) { count(b, journal.Query{}, 100_000) })

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 func TestChange(t *testing.T) {
@@ -83,9 +84,7 @@ func TestChangesTogether(t *testing.T) {
 		cmd, stderr := start(t, "change", path, fmt.Sprint(i), fmt.Sprint(goroutines), fmt.Sprint(changes))
 		out := new(bytes.Buffer)
 		cmd.Stdout = out
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, cmd.Start())
 		commands, outs, errs = append(commands, cmd), append(outs, out), append(errs, stderr)
 	}
 	acknowledged := map[string]bool{}
@@ -217,9 +216,7 @@ func TestChangedMissesNothing(t *testing.T) {
 			retain(t, s, journal.RetainOptions{MaxBytes: 20_000, Keep: tools})
 		case n == 19:
 			which := pick.IntN(2)
-			if err := stores[which].Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, stores[which].Close())
 			stores[which] = open()
 		}
 		for j := range pick.IntN(3) {
@@ -291,9 +288,7 @@ func TestChangeThatFails(t *testing.T) {
 	if n, err := reader.Changed(); n != 1 || err != nil {
 		t.Errorf("for the reader the last change is %d, %v", n, err)
 	}
-	if err := reader.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, reader.Close())
 	if _, err := reader.Changed(); !errors.Is(err, journal.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
@@ -373,9 +368,7 @@ func TestChangeAllOrNone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j.db")
 	s := openStore(t, path, journal.Options{MaxBytes: 1 << 20})
 	seq, err := s.Change(0, journal.ToolEvolved, []byte(`{"tool":"a","version":1}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	large := several(3000)
 	for i := range large {
 		large[i] = journal.Part{Kind: journal.ToolEvolved, Data: fmt.Appendf(nil, `{"tool":"t%d","text":"%s"}`, i, strings.Repeat("x", 1000))}

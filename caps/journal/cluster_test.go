@@ -18,12 +18,12 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/journal/order"
 	"github.com/mcp-pif/mcp-pif/caps/lease"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // A tester is a test of Go's or of rapid's.
 type tester interface {
-	Helper()
-	Fatal(...any)
+	must.T
 	Error(...any)
 	Cleanup(func())
 }
@@ -32,9 +32,7 @@ type tester interface {
 func clustered(t tester, path, node string, o order.Order) *journal.Store {
 	t.Helper()
 	s, err := journal.Open(path, journal.Options{Order: o, Node: node, Profile: "p"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -44,18 +42,14 @@ func barrier(t tester, s *journal.Store) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if err := s.Barrier(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.Barrier(ctx))
 }
 
 // content is the events of a store, and that its chain holds.
 func content(t tester, s *journal.Store) []journal.Event {
 	t.Helper()
 	events, _, err := s.Read(journal.Query{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if _, err := s.Verify(context.Background()); err != nil {
 		t.Error(err)
 	}
@@ -98,9 +92,7 @@ func TestCluster(t *testing.T) {
 		t.Fatal(seq, err)
 	}
 	hash, err := b.PutBlob(context.Background(), large)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if seq, err = b.ChangeAll(3, several(3), "t0", "t1"); err != nil || seq != 5 {
 		t.Fatal(seq, err)
 	}
@@ -215,9 +207,7 @@ func TestClusterStranger(t *testing.T) {
 
 func mustClose(t testing.TB, s *journal.Store) {
 	t.Helper()
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.Close())
 }
 
 // stopped waits until a node has stopped, and tells why.
@@ -268,9 +258,7 @@ func TestClusterStops(t *testing.T) {
 // meddle writes an event into a file beside the cluster.
 func meddle(t *testing.T, path string) {
 	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer db.Close()
 	if _, err := db.Exec(`INSERT INTO events SELECT seq+1, prev, hash, time, kind, run, branch, data FROM events ORDER BY seq DESC LIMIT 1`); err != nil {
 		t.Fatal(err)
@@ -441,9 +429,7 @@ func TestClusterCatchesUp(t *testing.T) {
 		barrier(t, a)
 	}
 	b, err := journal.Open(filepath.Join(dir, "b.db"), journal.Options{Order: slowOrder{m.Open()}, Node: "b", Profile: "p", Patience: 2 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { _ = b.Close() })
 	barrier(t, b)
 }

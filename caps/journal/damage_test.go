@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // What isn't a journal of this format is refused with words, and left as it is.
@@ -59,21 +60,15 @@ func TestFormats(t *testing.T) {
 		}, journal.ErrDamaged, []string{"key"}},
 		"half a file": {func(t *testing.T, path string) {
 			made(t, path)
-			if err := os.Truncate(path, 5000); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, os.Truncate(path, 5000))
 		}, journal.ErrDamaged, []string{"--store"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "j.db")
 			c.make(t, path)
-			if err := os.Chmod(path, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, os.Chmod(path, 0o600))
 			before, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			for _, o := range []journal.Options{{}, {ReadOnly: true}} {
 				s, err := journal.Open(path, o)
 				if err == nil {
@@ -100,28 +95,20 @@ func TestFormats(t *testing.T) {
 
 func write(t *testing.T, path string, b []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(path, b, 0o600))
 }
 
 // made makes a store with some events, and closes it.
 func made(t *testing.T, path string) []journal.Event {
 	t.Helper()
 	s, err := journal.Open(path, journal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	populate(t, s, 300)
 	hash, err := s.PutBlob(context.Background(), bytes.Repeat([]byte("blob"), 5000))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	add(t, s, journal.Synced, journal.EffectOutcome, fmt.Sprintf(`{"value":{"bytes":20000,"sha256":%q}}`, hash))
 	events := all(t, s, journal.Query{})
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.Close())
 	return events
 }
 
@@ -195,9 +182,7 @@ func TestEditsAreFoundAndLocated(t *testing.T) {
 			if c.other == "" {
 				// The same is found in what is exported.
 				var lines bytes.Buffer
-				if err := s.Export(context.Background(), &lines, journal.Query{}); err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, s.Export(context.Background(), &lines, journal.Query{}))
 				if _, err := journal.VerifyLines(&lines); !errors.As(err, &b) {
 					t.Errorf("in the exported lines: %v", err)
 				}
@@ -257,9 +242,7 @@ func TestLines(t *testing.T) {
 	events := made(t, path)
 	s := openStore(t, path, journal.Options{ReadOnly: true})
 	var b bytes.Buffer
-	if err := s.Export(context.Background(), &b, journal.Query{}); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.Export(context.Background(), &b, journal.Query{}))
 	text := b.String()
 	last := events[len(events)-1]
 	r, err := journal.VerifyLines(strings.NewReader(text), journal.Anchor{Seq: last.Seq, Hash: last.Hash})
@@ -311,9 +294,7 @@ func TestDamagedFiles(t *testing.T) {
 	made(t, path)
 	events := evolved(t, path, 60)
 	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	recorded := map[journal.Hash]bool{}
 	for _, e := range events {
 		recorded[e.Hash] = true
@@ -391,9 +372,7 @@ func evolved(t *testing.T, path string, n int) []journal.Event {
 		change(t, s, journal.ToolEvolved, about(fmt.Sprint("t", i%7), i/7+1))
 	}
 	events := all(t, s, journal.Query{})
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.Close())
 	return events
 }
 
@@ -412,9 +391,7 @@ func TestDamagedWAL(t *testing.T) {
 	files := map[string][]byte{}
 	for _, name := range []string{"", "-wal", ".key"} { // while it is open, as a crash leaves it
 		b, err := os.ReadFile(path + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		files[name] = b
 	}
 	whole, cut := 0, 0
@@ -461,9 +438,7 @@ func TestDamagedWAL(t *testing.T) {
 		if got, err := d.Changed(); err != nil || got != changes {
 			t.Errorf("%d: of %d events the last change is %d, %v", i, len(left), got, err)
 		}
-		if err := d.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, d.Close())
 	}
 	if cut == 0 {
 		t.Errorf("in %d nothing is missing, in %d something", whole, cut)

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // A file system that is really full.
@@ -24,38 +25,26 @@ func TestFullFileSystem(t *testing.T) {
 		}
 	})
 	ballast := filepath.Join(dir, "ballast")
-	if err := os.WriteFile(ballast, bytes.Repeat([]byte("x"), 300<<10), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(ballast, bytes.Repeat([]byte("x"), 300<<10), 0o600))
 	path := filepath.Join(dir, "j.db")
 	s, err := journal.Open(path, journal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	fillUp(t, s)
 	noted := add(t, s, journal.Noted, journal.RunStarted, `{"noted":true}`)
-	if err := os.Remove(ballast); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Remove(ballast))
 	seq := add(t, s, journal.Synced, journal.ToolEvolved, "{}")
 	events := all(t, s, journal.Query{Last: true, Limit: 2})
 	if noted != 0 || string(events[0].Data) != `{"noted":true}` || events[1].Seq != seq {
 		t.Errorf("after there is room: %s, %s", events[0].Data, events[1].Data)
 	}
 	verified(t, s)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.Close())
 
 	// And one where not even an empty store fits.
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Remove(path))
 	for size := 1 << 20; size > 0; size /= 2 {
 		f, err := os.OpenFile(ballast, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		_, _ = f.Write(make([]byte, size))
 		f.Close()
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 func fill(t testing.TB, m *journal.Memory, n int) {
@@ -31,9 +32,7 @@ func fill(t testing.TB, m *journal.Memory, n int) {
 func read(t testing.TB, m *journal.Memory, q journal.Query) ([]journal.Event, bool) {
 	t.Helper()
 	events, more, err := m.Read(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return events, more
 }
 
@@ -73,9 +72,7 @@ func TestQuery(t *testing.T) {
 func TestVerifierFindsEveryChange(t *testing.T) {
 	m := journal.NewMemory(1<<30, nil)
 	fill(t, m, 10)
-	if err := m.Verify(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, m.Verify())
 	verify := func(events []journal.Event) error {
 		v := journal.Verifier{}
 		for i := range events {
@@ -249,9 +246,7 @@ func TestForeignCheckpoints(t *testing.T) {
 	if _, err := again.Retain(ctx, journal.RetainOptions{MaxAge: 1}); !errors.Is(err, journal.ErrDamaged) {
 		t.Errorf("Retain signs with a key that isn't the store's: %v", err)
 	}
-	if err := os.Remove(a.path + ".key"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Remove(a.path+".key"))
 	if _, err := again.Retain(ctx, journal.RetainOptions{MaxAge: 1}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "without its key") {
 		t.Errorf("Retain without the key: %v", err)
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // helper in the environment makes the test binary another program: its value
@@ -117,9 +118,7 @@ func startVictim(t *testing.T, after int, args ...string) *victim {
 	if err == nil {
 		err = v.cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	go func() {
 		defer close(v.ended)
 		reached := sync.OnceFunc(func() { close(v.reached) })
@@ -187,9 +186,7 @@ func TestKilledProcessesLoseNothing(t *testing.T) {
 		if r := verified(t, s); r.Cut == nil && round%2 == 1 {
 			t.Error("nothing was dropped")
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, s.Close())
 		if t.Failed() {
 			t.Fatalf("in round %d, after %d acknowledged events", round, acks)
 		}
@@ -205,9 +202,7 @@ func checkAcks(t *testing.T, path, run string, acks []string) {
 	for _, e := range all(t, s, journal.Query{Kind: journal.Checkpoint}) {
 		dropped = e.Seq
 		c, err := journal.ReadCut(&e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if data, err := s.Blob(c.Snapshot.SHA256); err != nil || string(data) != fmt.Sprint(e.Seq) {
 			t.Errorf("the snapshot after %d is %q, %v", e.Seq, data, err)
 		}

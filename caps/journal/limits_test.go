@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // version is the data of an event that evolves a tool, of some size, bound to
@@ -28,13 +29,9 @@ func version(tool string, n, size int, bound ...string) []byte {
 func change(t *testing.T, j journal.Journal, k journal.Kind, data []byte) uint64 {
 	t.Helper()
 	after, err := j.Changed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	seq, err := j.Change(after, k, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return seq
 }
 
@@ -61,9 +58,7 @@ func TestRetainKeepsTools(t *testing.T) {
 	changes := all(t, a.Store, journal.Query{Tool: "one", Changes: true})
 	changes = append(changes, all(t, a.Store, journal.Query{Tool: "two"})...)
 	newest, err := a.Newest(100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	r := retain(t, a.Store, journal.RetainOptions{MaxAge: time.Hour})
 	if r.Dropped < 400 || r.Kept != 20 || r.Bytes < 100*int64(r.Dropped) {
 		t.Errorf("%+v", r)
@@ -161,17 +156,13 @@ func TestTrim(t *testing.T) {
 		all(t, a.Store, journal.Query{Limit: 1, Last: true}) // what is noted is written
 		sqlExec(t, raw(t, a.path), `PRAGMA wal_checkpoint(TRUNCATE)`)
 		info, err := os.Stat(a.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return info.Size()
 	}
 	trim := func(l journal.Limits, dry bool) journal.Retained {
 		t.Helper()
 		r, err := a.Trim(ctx, l, dry)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return r
 	}
 	for i := range 200 { // a third of what the limit will be
@@ -232,9 +223,7 @@ func TestKeepWithin(t *testing.T) {
 	var mu sync.Mutex
 	var log bytes.Buffer
 	s, err := journal.Open(path, journal.Options{Log: slog.New(slog.NewTextHandler(locked{&mu, &log}, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -256,9 +245,7 @@ func TestKeepWithin(t *testing.T) {
 	if newest, err := s.Newest(0); err != nil || len(newest) != 1 || newest[0].Seq != first {
 		t.Errorf("the tools are %s, %v", seqs(newest), err)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.Close())
 	<-ended
 	mu.Lock()
 	if said := log.String(); !strings.Contains(said, "were dropped") || strings.Contains(said, "ERROR") {

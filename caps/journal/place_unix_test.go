@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // Nobody else can read what is recorded, whatever the umask.
@@ -40,9 +41,7 @@ func TestModes(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "-wal", ".key"} {
-		if err := os.Chmod(path+name, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Chmod(path+name, 0o644))
 	}
 	var log bytes.Buffer
 	openStore(t, path, journal.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
@@ -57,9 +56,7 @@ func TestReadOnlyFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j.db")
 	made(t, path)
 	for _, mode := range []fs.FileMode{0o400, 0o444} {
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Chmod(path, mode))
 		refused(t, path, journal.Options{}, journal.ErrReadOnly, "can't be written", "chmod")
 		if info, err := os.Lstat(path); err != nil || info.Mode() != mode {
 			t.Errorf("its mode became %v, %v", info.Mode(), err)
@@ -71,9 +68,7 @@ func TestReadOnlyFile(t *testing.T) {
 		if _, err := s.Changed(); err != nil {
 			t.Error(err)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, s.Close())
 	}
 }
 
@@ -100,37 +95,31 @@ func refused(t *testing.T, path string, o journal.Options, class error, words ..
 func TestUnsafePlaces(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	other := openStore(t, at("other.db"), journal.Options{})
-	must(other.Close())
+	must.NoError(t, other.Close())
 
-	must(os.Symlink(at("other.db"), at("link.db")))
+	must.NoError(t, os.Symlink(at("other.db"), at("link.db")))
 	refused(t, at("link.db"), journal.Options{}, journal.ErrUnsafe, "symbolic link")
-	must(os.Symlink(at("nowhere.db"), at("dangling.db")))
+	must.NoError(t, os.Symlink(at("nowhere.db"), at("dangling.db")))
 	refused(t, at("dangling.db"), journal.Options{}, journal.ErrUnsafe, "symbolic link")
 	if _, err := os.Lstat(at("nowhere.db")); err == nil {
 		t.Error("a store was made through a link")
 	}
-	must(os.Symlink(at("victim"), at("new.db-wal")))
+	must.NoError(t, os.Symlink(at("victim"), at("new.db-wal")))
 	refused(t, at("new.db"), journal.Options{}, journal.ErrUnsafe, "new.db-wal", "symbolic link")
-	must(os.Symlink(at("victim"), at("new2.db.key")))
+	must.NoError(t, os.Symlink(at("victim"), at("new2.db.key")))
 	refused(t, at("new2.db"), journal.Options{}, journal.ErrUnsafe, "new2.db.key", "symbolic link")
-	must(os.Link(at("other.db"), at("second.db")))
+	must.NoError(t, os.Link(at("other.db"), at("second.db")))
 	refused(t, at("second.db"), journal.Options{}, journal.ErrUnsafe, "2 names")
-	must(os.Remove(at("second.db")))
-	must(os.Mkdir(at("dir.db"), 0o700))
+	must.NoError(t, os.Remove(at("second.db")))
+	must.NoError(t, os.Mkdir(at("dir.db"), 0o700))
 	refused(t, at("dir.db"), journal.Options{}, journal.ErrUnsafe, "directory")
-	must(syscall.Mkfifo(at("pipe.db"), 0o600))
+	must.NoError(t, syscall.Mkfifo(at("pipe.db"), 0o600))
 	refused(t, at("pipe.db"), journal.Options{}, journal.ErrUnsafe, "regular file")
-	must(os.Mkdir(at("all"), 0o700))
-	must(os.Chmod(at("all"), 0o777))
+	must.NoError(t, os.Mkdir(at("all"), 0o700))
+	must.NoError(t, os.Chmod(at("all"), 0o777))
 	refused(t, at("all/j.db"), journal.Options{}, journal.ErrUnsafe, "every user", "0777")
-	must(os.Chmod(at("all"), 0o777|fs.ModeSticky))
+	must.NoError(t, os.Chmod(at("all"), 0o777|fs.ModeSticky))
 	openStore(t, at("all/j.db"), journal.Options{}) // like /tmp
 	refused(t, at("other.db/j.db"), journal.Options{}, syscall.ENOTDIR)
 	refused(t, at("none.db"), journal.Options{ReadOnly: true}, fs.ErrNotExist, "no such file")
@@ -139,7 +128,7 @@ func TestUnsafePlaces(t *testing.T) {
 		t.Error("a store that was to be read was made")
 	}
 	if os.Geteuid() == 0 {
-		must(os.Chown(at("other.db"), 4242, 4242))
+		must.NoError(t, os.Chown(at("other.db"), 4242, 4242))
 		refused(t, at("other.db"), journal.Options{}, journal.ErrUnsafe, "belongs to the user 4242")
 	}
 }
@@ -157,17 +146,13 @@ func as(t *testing.T, name string, args ...string) string {
 		bin := filepath.Join(t.TempDir(), "t")
 		open := filepath.Dir(filepath.Dir(bin))
 		for _, d := range []string{open, filepath.Dir(bin)} {
-			if err := os.Chmod(d, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, os.Chmod(d, 0o755))
 		}
 		text, err := os.ReadFile(os.Args[0])
 		if err == nil {
 			err = os.WriteFile(bin, text, 0o755)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		cmd.Path = bin
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	}
@@ -186,22 +171,16 @@ func TestWithoutRights(t *testing.T) {
 	path := filepath.Join(dir, "sub", "j.db")
 	s := openStore(t, path, journal.Options{})
 	add(t, s, journal.Written, journal.ServerStarted, "{}")
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.Close())
 	chmod := func(name string, mode os.FileMode) {
 		t.Helper()
-		if err := os.Chmod(name, mode); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Chmod(name, mode))
 		t.Cleanup(func() { _ = os.Chmod(name, 0o700) })
 	}
 	sub := filepath.Dir(path)
 	if os.Geteuid() == 0 {
 		for _, name := range []string{sub, path, path + ".key"} {
-			if err := os.Chown(name, nobody, nobody); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, os.Chown(name, nobody, nobody))
 		}
 		chmod(dir, 0o755)
 		chmod(filepath.Dir(dir), 0o755)

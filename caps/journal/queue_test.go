@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // Everybody who may not wait long gets an answer, and what was noted is written
@@ -86,9 +87,7 @@ func TestManyWaitWhileLocked(t *testing.T) {
 func TestQueue(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j.db")
 	s, err := journal.Open(path, journal.Options{Queue: 2 << 10, Linger: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() { populate(t, s, 300) })
@@ -103,9 +102,7 @@ func TestQueue(t *testing.T) {
 		t.Errorf("the last is %d", seq)
 	}
 	add(t, s, journal.Noted, journal.RunEnded, "{}")
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.Close())
 	if last, err := openStore(t, path, journal.Options{}).Last(); err != nil || last != 1204 {
 		t.Errorf("after Close the last is %d, %v", last, err)
 	}
@@ -116,9 +113,7 @@ func TestCloseTellsOfLoss(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j.db")
 	var log bytes.Buffer
 	s, err := journal.Open(path, journal.Options{Busy: 20 * time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer lock(t, path)()
 	for range 3 {
 		add(t, s, journal.Noted, journal.RunStarted, "{}")

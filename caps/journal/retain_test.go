@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 var ctx = context.Background()
@@ -25,9 +26,7 @@ func tools(e *journal.Event) bool { return e.Kind == journal.ToolEvolved }
 func retain(t testing.TB, s *journal.Store, o journal.RetainOptions) journal.Retained {
 	t.Helper()
 	r, err := s.Retain(ctx, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return r
 }
 
@@ -101,9 +100,7 @@ func TestRetainByAge(t *testing.T) {
 	// The simple verifier, as those have it who only read.
 	var v journal.Verifier
 	for i := range after {
-		if err := v.Next(&after[i]); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, v.Next(&after[i]))
 	}
 	if v.From != 199 {
 		t.Errorf("it begins at %d", v.From)
@@ -125,9 +122,7 @@ func TestRetainByAge(t *testing.T) {
 		t.Errorf("%+v", report)
 	}
 	var lines bytes.Buffer
-	if err := a.Export(ctx, &lines, journal.Query{}); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, a.Export(ctx, &lines, journal.Query{}))
 	if r, err := journal.VerifyLines(&lines); err != nil || r.Cut == nil || r.Cut.Dropped != 299 || r.Events != 5 {
 		t.Errorf("exported: %+v, %v", r, err)
 	}
@@ -160,9 +155,7 @@ func TestRetainKeeps(t *testing.T) {
 		t.Errorf("%+v", report.Cut)
 	}
 	var lines bytes.Buffer
-	if err := s.Export(ctx, &lines, journal.Query{}); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.Export(ctx, &lines, journal.Query{}))
 	if _, err := journal.VerifyLines(&lines); err != nil {
 		t.Errorf("exported: %v", err)
 	}
@@ -197,16 +190,12 @@ func TestRetainBlobs(t *testing.T) {
 	a := newAged(t, 3)
 	put := func(b byte) journal.Hash {
 		h, err := a.PutBlob(ctx, bytes.Repeat([]byte{b}, 1<<20))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return h
 	}
 	refer := func(h journal.Hash) {
 		data, err := json.Marshal(map[string]any{"value": map[string]any{"bytes": 1 << 20, "sha256": h}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		add(t, a.Store, journal.Written, journal.EffectOutcome, string(data))
 	}
 	old, shared, loose := put(1), put(2), put(3)
@@ -218,9 +207,7 @@ func TestRetainBlobs(t *testing.T) {
 	again := put(3) // used again, though no event refers to it yet
 	size := func() int64 {
 		info, err := os.Stat(a.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return info.Size()
 	}
 	sqlExec(t, raw(t, a.path), `PRAGMA wal_checkpoint(TRUNCATE)`)
@@ -260,9 +247,7 @@ func TestVerifyMissingBlob(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j.db")
 	s := openStore(t, path, journal.Options{})
 	h, err := s.PutBlob(ctx, bytes.Repeat([]byte("x"), 1<<20))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	add(t, s, journal.Written, journal.RunStarted, `{"n":1}`)
 	add(t, s, journal.Written, journal.EffectOutcome, fmt.Sprintf(`{"request":1,"value_blob":{"bytes":1048576,"sha256":"%s"}}`, h))
 	nowhere := journal.Hash{1}
@@ -270,9 +255,7 @@ func TestVerifyMissingBlob(t *testing.T) {
 	if r, err := s.Verify(ctx); err != nil {
 		t.Fatalf("%v, %+v", err, r)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.Close())
 	sqlExec(t, raw(t, path), `DELETE FROM blobs`)
 	s = openStore(t, path, journal.Options{ReadOnly: true})
 	r, err := s.Verify(ctx)
@@ -289,15 +272,11 @@ func TestRemovedFile(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "j.db")
 		s, err := journal.Open(path, journal.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if _, err := s.Change(0, journal.ToolEvolved, []byte(`{"tool":"a","version":1}`)); err != nil {
 			t.Fatal(err)
 		}
-		if err := remove(path); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, remove(path))
 		if seq, err := s.Change(1, journal.ToolEvolved, []byte(`{"tool":"b","version":1}`)); !errors.Is(err, journal.ErrUnsafe) {
 			t.Errorf("%s: event %d, %v", name, seq, err)
 		}

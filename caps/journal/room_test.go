@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // held opens a store that is held within a limit until the test ends.
@@ -58,9 +59,7 @@ func bytesOf(t *testing.T, path string) (n int64) {
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		n += info.Size()
 	}
 	return n
@@ -73,9 +72,7 @@ func blobOf(i, size int) []byte { return bytes.Repeat(fmt.Appendf(nil, "%08d", i
 func referring(t *testing.T, h journal.Hash, size int) string {
 	t.Helper()
 	data, err := json.Marshal(map[string]any{"value_blob": journal.Reference{Bytes: int64(size), SHA256: h}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return string(data)
 }
 
@@ -132,14 +129,12 @@ func TestWithinLimit(t *testing.T) {
 	// Nothing waits to be dropped, so no blob is there but those that events refer to and
 	// the list of what was kept.
 	refers := map[journal.Hash]bool{}
-	if err := s.Each(ctx, journal.Query{}, func(e *journal.Event) error {
+	must.NoError(t, s.Each(ctx, journal.Query{}, func(e *journal.Event) error {
 		for h := range journal.References(e.Data) {
 			refers[h] = true
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if report.Blobs > len(refers) {
 		t.Errorf("%d blobs are there, events refer to %d", report.Blobs, len(refers))
 	}
@@ -189,9 +184,7 @@ func TestBlobsOfAnother(t *testing.T) {
 	other := openStore(t, a.path, journal.Options{Now: a.clock})
 	put := func(s *journal.Store, i int) journal.Hash {
 		h, err := s.PutBlob(ctx, blobOf(i, 100_000))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return h
 	}
 	refer := func(s *journal.Store, h journal.Hash) {
@@ -234,9 +227,7 @@ func TestClockAhead(t *testing.T) {
 	for i := range 800 {
 		add(t, a.Store, journal.Noted, journal.RunStarted, fmt.Sprintf(`{"i":%d}`, i))
 	}
-	if err := a.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, a.Close())
 	s := openStore(t, a.path, journal.Options{Now: a.clock, Log: slog.New(slog.NewTextHandler(locked{&mu, &log}, nil))})
 	until, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})

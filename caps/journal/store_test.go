@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 var _ journal.Journal = (*journal.Store)(nil)
@@ -23,9 +24,7 @@ var _ journal.Journal = (*journal.Store)(nil)
 func openStore(t testing.TB, path string, o journal.Options) *journal.Store {
 	t.Helper()
 	s, err := journal.Open(path, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -42,9 +41,7 @@ func newStore(t testing.TB) *journal.Store {
 func add(t testing.TB, s *journal.Store, st journal.Stage, k journal.Kind, data string) uint64 {
 	t.Helper()
 	seq, err := s.Append(st, k, "", "", []byte(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return seq
 }
 
@@ -99,9 +96,7 @@ func TestStoreKeepsEventsExactly(t *testing.T) {
 	if len(before) != 4 || before[2].Run != "é'\"\\\x00" || string(before[3].Data) != long || time.Since(before[0].Time) > time.Hour {
 		t.Fatalf("%d events are there, %+v", len(before), before[:3])
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.Close())
 	if names, err := filepath.Glob(path + "*"); err != nil || !slices.Equal(names, []string{path, path + ".key"}) {
 		t.Errorf("after Close there is %v, %v", names, err)
 	}
@@ -140,9 +135,7 @@ func TestStoreRefuses(t *testing.T) {
 	if n := len(all(t, s, journal.Query{})); n != 0 {
 		t.Errorf("%d events are there", n)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.Close())
 	if _, err := s.Append(journal.Noted, journal.RunEnded, "", "", []byte("{}")); !errors.Is(err, journal.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
@@ -179,16 +172,12 @@ func TestStoreAnswersAsMemory(t *testing.T) {
 		}
 		want, wantMore, _ := m.Read(q)
 		got, more, err := s.Read(q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var streamed []journal.Event
-		if err := s.Each(context.Background(), q, func(e *journal.Event) error {
+		must.NoError(t, s.Each(context.Background(), q, func(e *journal.Event) error {
 			streamed = append(streamed, *e)
 			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		number := func(events []journal.Event) (seqs []uint64) {
 			for _, e := range events {
 				seqs = append(seqs, e.Seq)
@@ -310,9 +299,7 @@ func TestBlobs(t *testing.T) {
 	ctx := context.Background()
 	for _, data := range [][]byte{nil, []byte("x"), bytes.Repeat([]byte("0123456789"), 300_000)} {
 		hash, err := s.PutBlob(ctx, data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if again, err := s.PutBlob(ctx, data); err != nil || again != hash {
 			t.Errorf("put twice: %v, %v", again, err)
 		}

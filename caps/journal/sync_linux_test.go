@@ -9,15 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // unsynced is how many pages of a file the disk doesn't have yet.
 func unsynced(t *testing.T, path string) uint64 {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer f.Close()
 	var s unix.Cachestat_t
 	if err := unix.Cachestat(uint(f.Fd()), &unix.CachestatRange{Len: 1 << 40}, &s, 0); err != nil {
@@ -53,7 +52,5 @@ func TestSyncedIsOnTheDisk(t *testing.T) {
 			t.Fatalf("%d pages wait to be synced after a Synced event", n)
 		}
 	}
-	if err := errors.Join(one.Close(), two.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, errors.Join(one.Close(), two.Close()))
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 var _ journal.Journal = (*journal.Memory)(nil)
@@ -117,16 +118,12 @@ func TestFirstFormat(t *testing.T) {
 	s := openStore(t, path, journal.Options{})
 	history(t, rand.New(rand.NewPCG(3, 4)), 200, s, m)
 	add(t, s, journal.Written, journal.ToolRefused, `{"tool":"a"}`)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.Close())
 	conn := raw(t, path)
 	sqlExec(t, conn, `DROP INDEX events_tool; DROP INDEX events_kind; CREATE INDEX events_kind ON events(kind); PRAGMA user_version=1`)
 	sqlExec(t, conn, `UPDATE events SET data=CAST('no JSON' AS BLOB) WHERE seq=201`) // somebody edited it
 	format := func() (n int) {
-		if err := conn.QueryRowContext(context.Background(), `PRAGMA user_version`).Scan(&n); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, conn.QueryRowContext(context.Background(), `PRAGMA user_version`).Scan(&n))
 		return n
 	}
 	answers := func(s *journal.Store) {
@@ -241,9 +238,7 @@ func noise(t *testing.T, m *journal.Memory, n int) {
 func TestRan(t *testing.T) {
 	t.Parallel()
 	s, err := journal.Open(filepath.Join(t.TempDir(), "j.db"), journal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer s.Close()
 	for name, j := range map[string]journal.Journal{"store": s, "memory": journal.NewMemory(1<<20, nil)} {
 		for i, data := range []string{`{"tool":"a","version":1}`, `{"tool":"ab","version":1}`, `{"code":"x","call":{"tool":"a","version":1}}`, `{"tool":"a","version":2}`, `{"tool":"q\"x","version":1}`} {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	_ "modernc.org/sqlite" // the driver "sqlite"
@@ -75,9 +76,7 @@ func TestValuesComeBackExactly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := drawValue(t, 4)
 		b, err := journal.AppendValue(nil, v, 1<<20)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		back, err := journal.ReadValue(b)
 		if err != nil {
 			t.Fatalf("%s: %v", b, err)
@@ -121,9 +120,7 @@ func TestStrings(t *testing.T) {
 			var want bytes.Buffer
 			enc := json.NewEncoder(&want)
 			enc.SetEscapeHTML(false)
-			if err := enc.Encode(s); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, enc.Encode(s))
 			if got := string(journal.AppendString(nil, s)) + "\n"; got != want.String() {
 				t.Fatalf("%q is written %s, not %s", s, got, want.String())
 			}
@@ -135,14 +132,10 @@ func TestStrings(t *testing.T) {
 func raw(t testing.TB, path string) *sql.Conn {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { db.Close() })
 	conn, err := db.Conn(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	sqlExec(t, conn, `PRAGMA busy_timeout=10000`)
 	return conn
 }

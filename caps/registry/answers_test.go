@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // answering is the policy of a toy whose get answers what is of a type; "": it says
@@ -26,13 +27,9 @@ func answering(t testing.TB, notation string) *caps.Policy {
 		}
 	}
 	kinds, err := caps.NewKinds(&m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	p := caps.NewPolicy(kinds, time.Now)
-	if err := p.Grant(grant(t, kinds, "toy:notes/**")); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, p.Grant(grant(t, kinds, "toy:notes/**")))
 	return p
 }
 
@@ -165,20 +162,14 @@ func TestArgumentsTyped(t *testing.T) {
 	taking := func(notation string) *caps.Policy {
 		m := *toy
 		of, err := check.ParseAnswer(notation)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		m.Operations = []caps.Operation{{Name: "toy.get", Wire: "get", Verb: "get", Params: []caps.Param{
 			{Name: "key", Type: "string", Main: true, Designates: true}, {Name: "n", Type: "any", Of: of, Optional: true},
 		}}}
 		kinds, err := caps.NewKinds(&m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		p := caps.NewPolicy(kinds, time.Now)
-		if err := p.Grant(grant(t, kinds, "toy:notes/**")); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, p.Grant(grant(t, kinds, "toy:notes/**")))
 		return p
 	}
 	const code = `n => !toy.get({key: "notes/a", n: n})`
@@ -274,9 +265,7 @@ func TestOlderSource(t *testing.T) {
 		}
 	}
 	list, err := Decode(bytes.NewReader(Encode(r.Snapshot())))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	in := open(t, new(memoryLog), nil)
 	if _, _, _, err := in.Import(list); err != nil {
 		t.Fatal(err)
@@ -304,9 +293,7 @@ func TestOlderGroup(t *testing.T) {
 	}
 	r = open(t, l, nil)
 	odd, _ := r.Snapshot().Get("odd")
-	if err := odd.Problem(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, odd.Problem())
 	if _, err := r.Evolve(def2("even", "odd", "(true)"), Edit{}); err != nil {
 		t.Fatal(err)
 	}

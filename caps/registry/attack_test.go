@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // forged is a log of changes that nobody made by [Registry.Evolve].
@@ -29,9 +30,7 @@ func forged(changes ...Change) *memoryLog {
 func stored(t testing.TB, name string, version int, text string, bound ...Binding) Change {
 	t.Helper()
 	p, err := core.CompileText(name, []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return Change{Stored: Stored{
 		Definition: Definition{Name: name, Code: []byte(text), Text: true, Description: name}, Version: version, Hash: p.Hash(), Bound: bound,
 	}}
@@ -236,9 +235,7 @@ func TestForgedVersions(t *testing.T) {
 			changes = append(changes, stored(t, "x", v, fmt.Sprint(v)))
 		}
 		r, _, err := Open(forged(changes...), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		made, err := r.Evolve(def("x", "1"), Edit{})
 		if err != nil || made.Version < 1 || made.Version > math.MaxInt32 {
 			t.Errorf("after %v comes %+v, %v", versions, made, err)

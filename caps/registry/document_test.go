@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"pgregory.net/rapid"
 )
 
@@ -18,13 +19,9 @@ import (
 func again(t testing.TB, r *Registry, text []byte) string {
 	t.Helper()
 	tools, err := Decode(strings.NewReader(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	added, replaced, same, err := r.Import(tools)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return fmt.Sprintf("%d added, %d replaced, %d same", added, replaced, same)
 }
 
@@ -143,9 +140,7 @@ func TestImport(t *testing.T) {
 			`{"name":"q","hash":"2","code":{"code_of":"p"},"bound":{"p":"1"}}`)): "in turn",
 	} {
 		tools, err := Decode(strings.NewReader(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if _, _, _, err := r.Import(tools); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, expected %q", text, err, want)
 		}
@@ -159,9 +154,7 @@ func TestImport(t *testing.T) {
 func TestImportFull(t *testing.T) {
 	r := open(t, fullLog(t, MaxTools-1, nil), nil)
 	tools, err := Decode(strings.NewReader(`{"format":"mcp-pif tools 1","tools":[{"name":"a","code":1},{"name":"t1","code":2},{"name":"z","code":1}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	before := r.Snapshot()
 	if _, _, _, err := r.Import(tools); is(errors.Unwrap(err), fault.Refused, "10000 tools") != nil {
 		t.Error(err)
@@ -255,9 +248,7 @@ func TestLayout(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		code, err := json.Marshal(value(5).Draw(t, "value"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		out := layout(nil, code, rapid.IntRange(0, 80).Draw(t, "indent"))
 		var back bytes.Buffer
 		if err := json.Compact(&back, out); err != nil || !bytes.Equal(back.Bytes(), code) {
@@ -310,9 +301,7 @@ func TestTwiceBounded(t *testing.T) {
 	object := strings.Repeat(`{"`+strings.Repeat("k", 1000)+`":`, deep)
 	whole := object + "1" + strings.Repeat("}", deep)
 	spent := testing.AllocsPerRun(1, func() {
-		if err := statefile.UniqueKeys([]byte(whole), false, 0); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, statefile.UniqueKeys([]byte(whole), false, 0))
 	})
 	if spent > 20*deep {
 		t.Errorf("%.0f allocations for %d levels", spent, deep)
@@ -335,14 +324,10 @@ func TestWritten(t *testing.T) {
 	total := evolve(t, r, d)
 	evolve(t, r, def("sign", "n => n"))
 	back, err := r.Rollback("sign", 1, Edit{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	doc := Encode(r.Snapshot())
 	list, err := Decode(bytes.NewReader(doc))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	other := open(t, new(memoryLog), nil)
 	if added, _, _, err := other.Import(list); err != nil || added != 2 {
 		t.Fatalf("%d were added: %v", added, err)
@@ -373,9 +358,7 @@ func TestWrittenOtherwise(t *testing.T) {
 	doc := string(Encode(r.Snapshot()))
 	for _, source := range []string{`n => n * 3 // twice`, `n => (`, `{\"lam\":\"n\",\"body\":1}`, ``} {
 		list, err := Decode(strings.NewReader(strings.Replace(doc, "n => n * 2 // twice\",\n      \"code\"", source+"\",\n      \"code\"", 1)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		other := open(t, new(memoryLog), nil)
 		if _, _, _, err := other.Import(list); err != nil {
 			t.Fatal(err)
@@ -419,14 +402,10 @@ func TestDeclaredInput(t *testing.T) {
 			t.Errorf("%v %v", d, f)
 		}
 	}
-	if err := evolve(`n => shift(n, -1)`, positive); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, evolve(`n => shift(n, -1)`, positive))
 	is(r, true)
 	is(open(t, log, nil), true)
-	if err := evolve(`n => shift(n, -1)`, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, evolve(`n => shift(n, -1)`, ""))
 	is(r, false)
 	is(open(t, log, nil), false)
 	v1, _ := r.Version(Ref{"half", 1})
@@ -442,9 +421,7 @@ func TestDeclaredInput(t *testing.T) {
 
 	text := Encode(r.Snapshot())
 	list, err := Decode(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	other := New(nil)
 	for want := range 2 {
 		if added, _, same, err := other.Import(list); err != nil || added != 1-want || same != want {
@@ -457,9 +434,7 @@ func TestDeclaredInput(t *testing.T) {
 	}
 	// Another schema is a change.
 	list, err = Decode(bytes.NewReader(bytes.Replace(text, []byte(`"minimum":1`), []byte(`"minimum":2`), 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if _, replaced, _, err := other.Import(list); err != nil || replaced != 1 {
 		t.Fatal(replaced, err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // toy is a kind of notes, with a name each.
@@ -26,14 +27,10 @@ var toy = &caps.Manifest{
 func policy(t testing.TB, grants ...string) *caps.Policy {
 	t.Helper()
 	kinds, err := caps.NewKinds(toy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	p := caps.NewPolicy(kinds, time.Now)
 	for _, text := range grants {
-		if err := p.Grant(grant(t, kinds, text)); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, p.Grant(grant(t, kinds, text)))
 	}
 	return p
 }
@@ -41,13 +38,9 @@ func policy(t testing.TB, grants ...string) *caps.Policy {
 func grant(t testing.TB, kinds caps.Kinds, text string) *caps.Grant {
 	t.Helper()
 	c, err := caps.Parse(text, kinds)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: kinds})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return g
 }
 
@@ -157,9 +150,7 @@ func TestIfVersion(t *testing.T) {
 	if err := is(try(1), fault.Conflict, "no tool", "if_version 0"); err != nil {
 		t.Error(err)
 	}
-	if err := try(0); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, try(0))
 	if err := is(try(0), fault.Conflict, "version 1", "if_version 1"); err != nil {
 		t.Error(err)
 	}
@@ -231,9 +222,7 @@ func TestRollback(t *testing.T) {
 		t.Fatal(err)
 	}
 	back, err := r.Rollback("a", 1, Edit{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if back.Version != 3 || back.Description != "first" || back.Bound["lib"].Version != 1 || len(back.Examples) != 1 ||
 		back.State != StateReady || len(back.Held) != 1 {
 		t.Errorf("%+v", back)
@@ -277,9 +266,7 @@ func TestRollback(t *testing.T) {
 	l := r.log.(*memoryLog)
 	l.changes[0].Hash = strings.Repeat("0", 64)
 	r, _, err = Open(l, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	back, err = r.Rollback("a", 1, Edit{})
 	if err != nil || back.Bound["lib"].Version != 2 {
 		t.Errorf("%+v %v", back, err)
@@ -445,27 +432,21 @@ func TestPublished(t *testing.T) {
 		}
 	}
 	for _, want := range []string{AsPrompt, AsTool} {
-		if err := evolve("hello", want); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, evolve("hello", want))
 		as(r, "hello", want)
 	}
 	if _, err := r.Rollback("hello", 1, Edit{}); err != nil {
 		t.Fatal(err)
 	}
 	as(r, "hello", AsPrompt)
-	if err := evolve("page", AsResource); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, evolve("page", AsResource))
 	again := open(t, log, nil)
 	as(again, "hello", AsPrompt)
 	as(again, "page", AsResource)
 
 	text := Encode(r.Snapshot())
 	list, err := Decode(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	other := New(nil)
 	if _, _, _, err := other.Import(list); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/check/cert"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // TestFactsKept: what was found out of a version is on record with it, is there
@@ -57,9 +58,7 @@ func TestFactsForged(t *testing.T) {
 	claim := func(edit func(*cert.Certificate)) func(*Facts) {
 		return func(f *Facts) {
 			var c cert.Certificate
-			if err := json.Unmarshal(f.Certificate, &c); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, json.Unmarshal(f.Certificate, &c))
 			edit(&c)
 			f.Certificate = encode(&c)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 func evenOdd() []Definition {
@@ -20,9 +21,7 @@ func evenOdd() []Definition {
 func together(t *testing.T, r *Registry, ds ...Definition) []*Tool {
 	t.Helper()
 	made, err := r.EvolveAll(ds, make([]Edit, len(ds)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return made
 }
 
@@ -103,9 +102,7 @@ func TestGroup(t *testing.T) {
 		t.Errorf("%+v is left", r.held)
 	}
 	back, err := r.Rollback("is_even", 1, Edit{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if back.Version != 3 || back.Bound["is_odd"].Version != 1 || back.Together() != nil {
 		t.Errorf("version %d bound to %v", back.Version, back.Bound)
 	}
@@ -129,9 +126,7 @@ func TestGroupRollback(t *testing.T) {
 	evolve(t, r, def("is_odd", "n => n > 0 and @is_even(n - 1)", "call:is_even"))
 	for i, r := range []*Registry{r, other} {
 		back, err := r.Rollback("is_odd", 1, Edit{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		mutual(t, r, "is_even", "is_odd")
 		if back.Version != 3+i || string(back.Source) != string(ds[1].Code) || back.Bound["is_even"].Version != 3+i || back.Bound["lib"].Version != 1 {
 			t.Errorf("%s@%d of %s is bound to %v", back.Name, back.Version, back.Source, back.bindings())
@@ -324,9 +319,7 @@ func TestGroupForged(t *testing.T) {
 		}
 		forge(log.changes)
 		other, problems, err := Open(log, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		even, ok := other.Snapshot().Get("is_even")
 		if ok && even.Unusable() == nil {
 			t.Errorf("%s: is_even can be used (%v)", name, problems)
@@ -346,9 +339,7 @@ func TestGroupDocument(t *testing.T) {
 	together(t, r, evenOdd()...)
 	text := Encode(r.Snapshot())
 	tools, err := Decode(strings.NewReader(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	log := new(memoryLog)
 	other, _, _ := Open(log, nil)
 	if added, _, _, err := other.Import(tools); err != nil || added != 4 {
@@ -397,9 +388,7 @@ func TestImportJudged(t *testing.T) {
 	tools, err := Decode(strings.NewReader(`{"format":"mcp-pif tools 1","tools":[
 		{"name":"a","code":{"code_of":"b"}},{"name":"b","code":2},{"name":"there","code":1},
 		{"name":"late","capabilities":["call:*"],"code":{"lam":"n","body":{"call":{"tool":{"var":"n"},"input":2}}}}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	r := open(t, &behindOnce{Log: new(memoryLog)}, nil)
 	evolve(t, r, Definition{Name: "there", Code: []byte("1")})
 	before := r.Snapshot()

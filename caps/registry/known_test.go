@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // typed is the type of a tool.
@@ -78,9 +79,7 @@ func TestKnownOfImported(t *testing.T) {
 	evolve(t, from, def("user", `x => call("lib", x)`, "call:lib"))
 	text := Encode(from.Snapshot())
 	tools, err := Decode(strings.NewReader(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for range 2 { // the same document twice, for two registries
 		l := new(memoryLog)
 		r := open(t, l, nil)
@@ -120,9 +119,7 @@ func TestKnownDecidedAnew(t *testing.T) {
 	if !p.Revoke(p.Grants()[0].ID) {
 		t.Fatal("nothing was revoked")
 	}
-	if err := p.Replace(nil, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, p.Replace(nil, nil))
 	if _, err := r.Refresh(); err != nil {
 		t.Fatal(err)
 	}
@@ -206,13 +203,9 @@ func TestKnownChains(t *testing.T) {
 		ops = append(ops, fmt.Sprintf(`!toy%d.get(1)`, i))
 	}
 	lib, err := prepare(def("lib", "x => ["+strings.Join(ops, ", ")+"]"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	user, err := prepare(def("user", `x => call("lib", x)`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	user.boundTo(lib)
 	if got := user.Unreachable([]string{"toy5.get", "toy.put"}); len(got) > 0 {
 		t.Errorf("%q", got)

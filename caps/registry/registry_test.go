@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 const square = `{"lam":"x","body":{"mul":[{"var":"x"},{"var":"x"}]}}`
@@ -128,9 +129,7 @@ func TestPlacesOfLongCode(t *testing.T) {
 			"x => {" + strings.Join(fields, ",\n ") + "}",
 		} {
 			tool, err := prepare(Definition{Name: "long", Code: []byte(code), Text: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			if len(code) <= placeBytes {
 				t.Fatalf("%d parts are %d bytes", n, len(code))
 			}

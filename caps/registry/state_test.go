@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // state is a tool's state now.
@@ -40,9 +41,7 @@ func TestToday(t *testing.T) {
 	// The grant comes: the next refresh decides anew, and tells whom it concerns.
 	var heard []string
 	blocked.OnChange(func(names []string) { heard = names })
-	if err := none.Grant(grant(t, none.Kinds(), "toy:a/**")); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, none.Grant(grant(t, none.Kinds(), "toy:a/**")))
 	if changed, err := blocked.Refresh(); !changed || err != nil {
 		t.Error(changed, err)
 	}
@@ -92,27 +91,21 @@ func TestToday(t *testing.T) {
 		t.Errorf("%s: %s", s, why)
 	}
 	// A denial over all of it, and a policy without the grant.
-	if err := p.Deny(caps.Capability{Kind: "toy", Scope: "a/b"}); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, p.Deny(caps.Capability{Kind: "toy", Scope: "a/b"}))
 	if _, err := r.Refresh(); err != nil {
 		t.Fatal(err)
 	}
 	if s, why := state(t, r, p, "reads"); s != StateBlocked || !strings.Contains(why, "denies") {
 		t.Errorf("%s: %s", s, why)
 	}
-	if err := p.Replace([]*caps.Grant{grant(t, p.Kinds(), "toy:a/**")}, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, p.Replace([]*caps.Grant{grant(t, p.Kinds(), "toy:a/**")}, nil))
 	if _, err := r.Refresh(); err != nil {
 		t.Fatal(err)
 	}
 	if s, why := state(t, r, p, "reads"); s != StateReady {
 		t.Errorf("%s: %s", s, why)
 	}
-	if err := p.Replace(nil, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, p.Replace(nil, nil))
 	if s, why := state(t, r, p, "reads"); s != StateBlocked || !strings.Contains(why, "isn't granted now") {
 		t.Errorf("%s: %s", s, why)
 	}
@@ -144,9 +137,7 @@ func TestOthersTools(t *testing.T) {
 	}
 	// As they were: no authority at all, nothing compiled.
 	then, err := maker.At(2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if x, _ := then.Get("x"); x.State != StateBlocked || x.Held != nil || x.code.prog.Load() != nil {
 		t.Errorf("%+v", x)
 	}
@@ -165,9 +156,7 @@ func TestPolicyMeanwhile(t *testing.T) {
 	r := New(p)
 	evolve(t, r, def("x", "1"))
 	_, err := r.Evolve(def("x", `k => !toy.get(k)`, "toy:a/b"), Edit{Check: func(*Tool, *Snapshot) *fault.Fault {
-		if err := p.Replace(nil, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, p.Replace(nil, nil))
 		if _, err := r.Refresh(); err != nil {
 			t.Fatal(err)
 		}
@@ -184,14 +173,10 @@ func TestPolicyMeanwhile(t *testing.T) {
 // TestEnded: a grant whose time is over is no authority.
 func TestEnded(t *testing.T) {
 	kinds, err := caps.NewKinds(toy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	now := time.Now()
 	p := caps.NewPolicy(kinds, func() time.Time { return now })
-	if err := p.Grant(grant(t, kinds, "toy:**,until=2126-01-01T00:00:00Z")); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, p.Grant(grant(t, kinds, "toy:**,until=2126-01-01T00:00:00Z")))
 	r := New(p)
 	evolve(t, r, def("x", `k => !toy.get(k)`, "toy:**"))
 	if s, why := state(t, r, p, "x"); s != StateReady {

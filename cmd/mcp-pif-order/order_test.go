@@ -26,6 +26,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal/order/ordertest"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/orders/remote"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // TestMain runs the command itself where the environment says so.
@@ -43,9 +44,7 @@ var quiet = slog.New(slog.DiscardHandler)
 func TestOneNode(t *testing.T) {
 	t.Parallel()
 	e, err := startEngine(engineOptions{name: "o1", dir: t.TempDir()}, quiet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer e.stop()
 	ordertest.Run(t, func() order.Order { return stream1(t, e) })
 }
@@ -53,15 +52,11 @@ func TestOneNode(t *testing.T) {
 func stream1(t *testing.T, e *engine) *stream {
 	t.Helper()
 	conn, err := e.connect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), wait.Limit(t))
 	defer cancel()
 	s, err := openStream(ctx, conn, "pif", 1, quiet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return s
 }
 
@@ -70,9 +65,7 @@ func TestLoss(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	e, err := startEngine(engineOptions{name: "o1", dir: dir}, quiet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer func() { e.stop() }()
 	s := stream1(t, e)
 	for n := range 5 {
@@ -84,19 +77,13 @@ func TestLoss(t *testing.T) {
 		t.Errorf("beyond the end: %v", err)
 	}
 	js, err := s.js.Stream(t.Context(), "pif")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	// A place in the middle is gone.
-	if err := js.DeleteMsg(t.Context(), 3); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, js.DeleteMsg(t.Context(), 3))
 	if err := s.Follow(t.Context(), 1, func(uint64, []byte) error { return nil }); !errors.Is(err, order.ErrEnds) {
 		t.Errorf("without place 3: %v", err)
 	}
-	if err := s.js.DeleteStream(t.Context(), "pif"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.js.DeleteStream(t.Context(), "pif"))
 	if err := s.Follow(t.Context(), 7, nil); !errors.Is(err, order.ErrOther) {
 		t.Errorf("without the stream: %v", err)
 	}
@@ -160,9 +147,7 @@ func (p *process) kill() {
 func ports(t *testing.T, n int) (out []string) {
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		defer l.Close()
 		out = append(out, l.Addr().String())
 	}
@@ -173,15 +158,11 @@ func ports(t *testing.T, n int) (out []string) {
 func three(t *testing.T) []*process {
 	routes := ports(t, 3)
 	folder, err := os.MkdirTemp("", "o") // short enough for a socket's path
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var all []*process
 	for i, route := range routes {
 		dir := filepath.Join(folder, fmt.Sprint(i))
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Mkdir(dir, 0o700))
 		p := &process{t: t, address: "unix:" + filepath.Join(dir, "s")}
 		var peers []string
 		for j, peer := range routes {
@@ -211,9 +192,7 @@ func open(t *testing.T, all []*process, first int) order.Order {
 		addresses = append(addresses, all[(first+i)%len(all)].address)
 	}
 	o, err := remote.Open(addresses, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return o
 }
 
@@ -380,13 +359,9 @@ func TestFaults(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := claim(filepath.Join(dir, "used"), "o1"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, claim(filepath.Join(dir, "used"), "o1"))
 	open := filepath.Join(dir, "open")
-	if err := os.Mkdir(open, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Mkdir(open, 0o755))
 	alone := filepath.Join(dir, "x")
 	for _, c := range []struct{ args, want string }{
 		{"", "--listen is missing"},

@@ -88,15 +88,11 @@ func TestReadmeCluster(t *testing.T) {
 	pg := pgtest.Start(t)
 	_, at, _ := strings.Cut(pg.URL(), "host=")
 	text, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	_, block, _ := strings.Cut(string(text), "from one machine to three:\n\n```text\n")
 	block, _, _ = strings.Cut(block, "\n```")
 	tokens := filepath.Join(t.TempDir(), "tokens")
-	if err := os.WriteFile(tokens, []byte("ann 0123456789abcdef0123456789abcdef\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(tokens, []byte("ann 0123456789abcdef0123456789abcdef\n"), 0o600))
 	here := strings.NewReplacer("postgres://pif@db.example/pif", "postgres://pif@/pif?sslmode=disable&host="+at, "http-tokens tokens", "http-tokens "+tokens)
 	var machines []string
 	var nodes []*webServer

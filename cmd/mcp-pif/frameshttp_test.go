@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // streamTime is how long the answer to a hostile request is read: a stream never ends
@@ -32,9 +33,7 @@ func TestHostileFramesHTTP(t *testing.T) {
 	var taken atomic.Int64
 	for sent := 0; sent < hostileFrames(); sent += 100 {
 		_, session, err := s.post(client, initialize, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var all sync.WaitGroup
 		room := make(chan struct{}, 16)
 		for range 100 {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/streamable"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // TestPrincipalsAreBounded: the one that was longest idle makes room, first one that only said
@@ -70,9 +71,7 @@ func TestPrincipalsAreBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 			client, err := far.Connect(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			go func() { // takes what it is told
 				for err == nil {
 					_, err = client.Read(t.Context())

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // A tool has a model make data of a text: typed by the literal in the call, held to it,
@@ -30,9 +31,7 @@ func TestModel(t *testing.T) {
 	defer endpoint.Close()
 	dir, state := t.TempDir(), t.TempDir()
 	key := filepath.Join(dir, "key")
-	if err := os.WriteFile(key, []byte("sk-0123456789abcdef"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(key, []byte("sk-0123456789abcdef"), 0o600))
 	command := func(args ...string) *process {
 		cmd := self("mcp-pif", args...)
 		cmd.Env, cmd.Dir = append(cmd.Env, "XDG_STATE_HOME="+state), dir

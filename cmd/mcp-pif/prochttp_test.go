@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // TestProcHTTP: over HTTP a session survives its client's reconnection, and another
@@ -31,9 +33,7 @@ func TestProcHTTP(t *testing.T) {
 	if said, failed := typing(ann, "n = 20; print('is', n, flush=True)\n"); failed || !strings.Contains(said, `is 20`) {
 		t.Fatal(said)
 	}
-	if err := ann.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, ann.Close())
 	if said, failed := typing(bob, "print('is', n, flush=True)\n"); !failed || !strings.Contains(said, "no session of that name") {
 		t.Errorf("another principal's session: %s", said)
 	}

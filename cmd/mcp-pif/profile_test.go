@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // TestFolderNames: a profile's folder is a plain name whatever a client calls
@@ -131,9 +132,7 @@ func regular(t *testing.T, text string) *os.File {
 	if err == nil {
 		_, err = f.Seek(7, io.SeekStart)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // TestKnownPrograms: usual interpreters start in one line, answer, and end; those that
@@ -66,9 +67,7 @@ func TestKnownPrograms(t *testing.T) {
 // a name isn't, and what is added is told.
 func TestProcNames(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "tool.sh")
-	if err := os.WriteFile(script, []byte("#!/bin/sh -e\nexec cat\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(script, []byte("#!/bin/sh -e\nexec cat\n"), 0o700))
 	for _, c := range []struct {
 		flags []string
 		want  string // among the grants

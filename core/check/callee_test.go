@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
@@ -50,9 +51,7 @@ func TestCallee(t *testing.T) {
 			params, of = "", c.callee
 		}
 		callee, err := check.ParseType(of)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		p, f := text.Parse([]byte(c.code), text.Options{})
 		if f != nil {
 			t.Fatal(f)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
@@ -214,9 +215,7 @@ func TestBroken(t *testing.T) {
 // gives for it is typed by it.
 func TestArgument(t *testing.T) {
 	issues, err := check.ParseType("{labels?: list[string], owner: string, page?: int, sort?: {by: string, *: json} | string, where?: json}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	read, _ := check.ParseType("string | {path: string}")
 	for _, c := range []struct{ code, refused, typ string }{
 		{code: `!github.list({owner: "a"})`},

@@ -17,6 +17,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -63,9 +64,7 @@ func valueOf(t testing.TB, v any) value.Value {
 			return d
 		}
 		n, err := strconv.ParseInt(string(v), 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return value.NewInt(n)
 	case []any:
 		items := make([]value.Value, len(v))
@@ -104,9 +103,7 @@ func validator(schema []byte) (valid func(instance []byte) bool, ok bool) {
 func holds(t testing.TB, schema []byte, f *check.Foreign, valid func([]byte) bool, instance any, exact bool) bool {
 	t.Helper()
 	raw, err := json.Marshal(instance)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	refused := f.Check(raw)
 	if !valid(raw) {
 		if exact && refused == nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/prim/gen"
@@ -186,9 +187,7 @@ func described(r *check.Report) string {
 func TestTypes(t *testing.T) {
 	const name = "testdata/types.txt"
 	src, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var out strings.Builder
 	n := 0
 	for i, entry := range strings.Split(strings.TrimSpace(string(src)), "\n\n") {
@@ -217,9 +216,7 @@ func TestTypes(t *testing.T) {
 		t.Errorf("%d terms are few", n)
 	}
 	if *update {
-		if err := os.WriteFile(name, []byte(strings.TrimSpace(out.String())+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(name, []byte(strings.TrimSpace(out.String())+"\n"), 0o644))
 	}
 }
 
@@ -343,9 +340,7 @@ func BenchmarkInfer(b *testing.B) {
 // TestReadme: the types in README.md are those that are inferred.
 func TestReadme(t *testing.T) {
 	src, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	_, block, _ := strings.Cut(string(src), "\n```types\n")
 	block, _, _ = strings.Cut(block, "\n```")
 	var code string

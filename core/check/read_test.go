@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 )
@@ -96,7 +97,7 @@ func TestReadAttacks(t *testing.T) {
 	pairs := strings.Repeat(`{"pair":[`, 5_000) + "1" + strings.Repeat(`,1]}`, 5_000)
 	tower := `1`
 	for range 15 {
-		tower = string(must(json.Marshal(tower)))
+		tower = string(must.Value(json.Marshal(tower)))
 	}
 	big := strings.Repeat("x", 10<<20)
 	var params, given []string
@@ -112,7 +113,7 @@ func TestReadAttacks(t *testing.T) {
 	}{
 		{"deep data", `x => x`, `{"input":` + deep + `}`, 1},
 		{"deep data for a type", `x => sum(x)`, `{"input":` + deep + `}`, 1},
-		{"deep data in a string", `x => sum(x)`, `{"input":` + string(must(json.Marshal(deep))) + `}`, 1},
+		{"deep data in a string", `x => sum(x)`, `{"input":` + string(must.Value(json.Marshal(deep))) + `}`, 1},
 		{"deep pairs", `p => fst(fst(p)) / 2`, `{"input":` + pairs + `}`, 1},
 		{"strings in strings", `x => sum(x)`, `{"input":` + tower + `}`, 1},
 		{"a long string", `s => s ++ "!"`, `{"input":"` + big + `"}`, 1},
@@ -150,13 +151,6 @@ func TestReadAttacks(t *testing.T) {
 			}
 		})
 	}
-}
-
-func must(b []byte, err error) []byte {
-	if err != nil {
-		panic(err)
-	}
-	return b
 }
 
 // FuzzRead: what is read is data, of the same value but for what the type

@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -165,12 +166,8 @@ func reportOf(t testing.TB, code string) *check.Report {
 func sameJSON(t *testing.T, got []byte, want string) bool {
 	t.Helper()
 	var a, b any
-	if err := json.Unmarshal(got, &a); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal([]byte(want), &b); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal(got, &a))
+	must.NoError(t, json.Unmarshal([]byte(want), &b))
 	x, _ := json.Marshal(a)
 	y, _ := json.Marshal(b)
 	return string(x) == string(y)
@@ -339,22 +336,14 @@ func TestShape(t *testing.T) {
 	}
 	for _, src := range schemas {
 		var library jsonschema.Schema
-		if err := json.Unmarshal([]byte(src), &library); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal([]byte(src), &library))
 		resolved, err := library.Resolve(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		shape, err := check.ParseShape([]byte(src))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for _, result := range results {
 			var v any
-			if err := json.Unmarshal([]byte(result), &v); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, json.Unmarshal([]byte(result), &v))
 			if want := resolved.Validate(v) == nil; shape.Holds([]byte(result)) != want {
 				t.Errorf("%s holds %s: %t, the library says %t", src, result, !want, want)
 			}
@@ -405,9 +394,7 @@ func TestWiden(t *testing.T) {
 		{`1 + 1`, `null`, `int`},
 	} {
 		p, err := core.CompileText("t", []byte(c.code))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		r := check.Infer(p.Term(), nil, check.Env{}, check.Budget{})
 		before := r.Type.String()
 		w := r.Widen(json.RawMessage(c.input))

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -400,9 +401,7 @@ func TestSameTwice(t *testing.T) {
 		var first []byte
 		for range 3 {
 			b, err := json.Marshal(check.Infer(p.Term, p.Source, check.Env{Tool: "t"}, check.Budget{Steps: 50_000}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			if first != nil && string(first) != string(b) {
 				t.Errorf("%s:\n%.500s\n%.500s", name, first, b)
 			}

@@ -2,14 +2,16 @@
 // import it; what a test is about it compares itself, with words.
 package must
 
-import (
-	"testing"
+import "github.com/mcp-pif/mcp-pif/core/fault"
 
-	"github.com/mcp-pif/mcp-pif/core/fault"
-)
+// T is a test: a [testing.TB], or what package rapid hands to a property.
+type T interface {
+	Helper()
+	Fatal(args ...any)
+}
 
 // NoError ends the test if there is an error.
-func NoError(t testing.TB, err error) {
+func NoError(t T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -17,9 +19,17 @@ func NoError(t testing.TB, err error) {
 }
 
 // NoFault is [NoError] of what packages of core return.
-func NoFault(t testing.TB, f *fault.Fault) {
+func NoFault(t T, f *fault.Fault) {
 	t.Helper()
 	if f != nil {
 		t.Fatal(f)
 	}
+}
+
+// Value returns what has no error, and panics otherwise: for an expression that can't fail.
+func Value[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // TestFind: what is looked for, forwards and backwards, from points far apart, is what one pass over all points finds,
@@ -20,9 +21,7 @@ func TestFind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			program, err := core.CompileText("", []byte(code))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			in, _ := core.ParseInput([]byte("1"), core.InputData)
 			rounds := []Round{{Program: program, Input: in, Budgets: core.Budgets{Steps: 1e7, Memory: 64 << 20, Depth: 10_000}}}
 			var all []Point

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/step"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -17,13 +18,9 @@ import (
 func walk(t testing.TB, code, input string, budgets core.Budgets, max uint64) *step.Walk {
 	t.Helper()
 	p, err := core.Compile([]byte(code))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	in, err := core.ParseInput([]byte(input), core.InputData)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return step.New([]step.Round{{Program: p, Input: in, Budgets: budgets, Begin: func() (core.Tools, func([]core.Request) []core.Answer) {
 		n := 0
 		return nil, func(requests []core.Request) []core.Answer {
@@ -50,9 +47,7 @@ func TestWhatIsShown(t *testing.T) {
 	w, ctx := walk(t, program, "3", core.Budgets{}, 0), t.Context()
 	find := func(p *step.Point, err error) step.View {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return p.View()
 	}
 	vars := func(v step.View) (s string) {
@@ -99,13 +94,11 @@ func TestWhatIsShown(t *testing.T) {
 		t.Errorf("line 3 was come to %d times", lines)
 	}
 	inner, err := w.Next(ctx, 0, step.Line("", 3))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if v := find(w.Next(ctx, inner.N, step.Out(inner))); v.Line != 4 || len(v.Calls) != 2 && len(v.Calls) != 1 {
 		t.Errorf("out of it is %+v", v)
 	}
-	if v := find(w.Next(ctx, 2, step.Over(must(w.At(ctx, 2))))); v.N <= 2 {
+	if v := find(w.Next(ctx, 2, step.Over(must.Value(w.At(ctx, 2))))); v.N <= 2 {
 		t.Errorf("over is %+v", v)
 	}
 	branch := find(w.Previous(ctx, 1<<40, step.Acted))
@@ -128,13 +121,6 @@ func TestWhatIsShown(t *testing.T) {
 	}
 }
 
-func must(p *step.Point, err error) *step.Point {
-	if err != nil {
-		panic(err)
-	}
-	return p
-}
-
 // A profile has all steps, by line and function, in calls.
 func TestProfile(t *testing.T) {
 	t.Parallel()
@@ -151,9 +137,7 @@ func TestProfile(t *testing.T) {
 	} {
 		w := walk(t, c.code, c.input, c.budgets, 0)
 		s, err := w.Summary(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var lines uint64
 		all := s.Profile.Lines(1000)
 		for _, l := range all {
@@ -167,9 +151,7 @@ func TestProfile(t *testing.T) {
 		}
 	}
 	s, err := walk(t, program, "100", core.Budgets{}, 0).Summary(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if top := s.Profile.Lines(2); top[0].Line != 4 || top[1].Name != "square" || top[1].Line != 3 {
 		t.Errorf("most was taken by %+v", top)
 	}
@@ -183,9 +165,7 @@ func TestLongRuns(t *testing.T) {
 	t.Parallel()
 	w := walk(t, `fold(((sum, x)) => length(push(range(0, 100), x)), 0, range(0, 200000))`, "null", core.Budgets{Steps: 1 << 40}, 100_000)
 	p, err := w.Near(t.Context(), 30_000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if p.Steps < 29_000 || p.Steps > 30_000 {
 		t.Errorf("near 30000 is %d", p.Steps)
 	}
@@ -211,9 +191,7 @@ func BenchmarkAt(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			w := walk(b, code, "null", core.Budgets{}, 0)
 			s, err := w.Summary(b.Context())
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.NoError(b, err)
 			b.Logf("%d points, %d steps", s.Points, s.Steps)
 			n := uint64(0)
 			for b.Loop() {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
@@ -71,9 +72,7 @@ func TestChildrenStops(t *testing.T) {
 // table above, and so to Children.
 func TestEveryNodeType(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "term.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	declared := 0
 	ast.Inspect(file, func(n ast.Node) bool {
 		spec, ok := n.(*ast.TypeSpec)

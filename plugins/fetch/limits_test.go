@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/jsonvalue"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
@@ -227,9 +228,7 @@ func TestAtOnce(t *testing.T) {
 		}
 	})
 	k, err := world{}.open(t.Context(), sdk.Capability{Within: s.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer k.Close()
 	run := func(path string, timeout value.Value) error {
 		_, err := perform(t.Context(), k, arguments{URL: s.URL + path, Timeout: timeout})

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/plugintest"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
@@ -144,9 +145,7 @@ func serve(t testing.TB, handler http.HandlerFunc) *httptest.Server {
 func raw(t testing.TB, answer func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var running sync.WaitGroup
 	t.Cleanup(func() { l.Close(); running.Wait() })
 	running.Go(func() {

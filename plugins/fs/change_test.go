@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -139,9 +140,7 @@ func TestCancelled(t *testing.T) {
 // TestManifest: the plugin is what the design's table says it is.
 func TestManifest(t *testing.T) {
 	m, err := Plugin().Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	want := map[string]string{
 		"fs.read": "path*! encoding? from? length?", "fs.write": "path! content encoding? create?", "fs.append": "path! content encoding? create?",
 		"fs.list": "path*!? recursive? limit?", "fs.glob": "pattern*! limit?", "fs.stat": "path*!", "fs.mkdir": "path*! recursive?",

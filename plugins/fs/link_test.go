@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -148,9 +149,7 @@ func TestHardLinks(t *testing.T) {
 		}
 		// Not where something is denied: it could be what is denied.
 		w.put(w.at("denied/x"), "x")
-		if err := os.Link(w.at("denied/x"), w.at("y")); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Link(w.at("denied/x"), w.at("y")))
 		h = w.hold(func(c *sdk.Capability) { allowed(c); denying("denied")(c) })
 		h.refused("denied", "fs.read", "path", "y")
 		// Taking a name away changes nothing elsewhere.

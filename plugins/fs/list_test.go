@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
@@ -255,9 +256,7 @@ func TestStat(t *testing.T) {
 		w.put(w.at("f"), "12345")
 		w.makeDir(w.at("d"))
 		at := time.Date(2020, 2, 29, 23, 59, 58, 700, time.FixedZone("x", 3600))
-		if err := os.Chtimes(w.at("f"), at, at); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Chtimes(w.at("f"), at, at))
 		h := w.hold(nil)
 		got := h.ok("fs.stat", "path", "f")
 		if field(got, "kind") != "file" || field(got, "size") != "5" || field(got, "modified") != "2020-02-29T22:59:58Z" {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 	"pgregory.net/rapid"
@@ -88,9 +89,7 @@ func TestPartsAreTheWhole(t *testing.T) {
 	h := w.hold(nil)
 	rapid.Check(t, func(t *rapid.T) {
 		content := rapid.String().Draw(t, "content")
-		if err := os.WriteFile(w.at("f"), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(w.at("f"), []byte(content), 0o644))
 		var whole strings.Builder
 		for from := 0; from < len(content); {
 			n := rapid.IntRange(1, 7).Draw(t, "length")
@@ -285,9 +284,7 @@ func TestRootThatIsNotThere(t *testing.T) {
 			t.Error("it went elsewhere")
 		}
 		// Somebody puts a link there.
-		if err := os.RemoveAll(w.at("d/later")); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.RemoveAll(w.at("d/later")))
 		w.link("../../outside", "d/later")
 		for op, args := range every("secret.txt") {
 			h.refused("denied", op, args...)

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
@@ -173,9 +174,7 @@ func TestRootReplaced(t *testing.T) {
 	}
 	w.put(w.at("a.txt"), "granted")
 	h := w.hold(nil)
-	if err := os.Rename(w.root, w.root+".old"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.Rename(w.root, w.root+".old"))
 	w.link("outside", "")
 	w.put(filepath.Join(w.outside, "a.txt"), secret)
 	h.reads("a.txt", "granted")

@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	pluginv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1"
 )
@@ -33,9 +34,7 @@ func BenchmarkDurable(b *testing.B) {
 				held := w.grant(b, "toy:a/**,calls=1000000000,bytes=100000GiB")
 				w.do(b, held, "pid")
 				store, err := journal.Open(filepath.Join(b.TempDir(), "journal.db"), journal.Options{})
-				if err != nil {
-					b.Fatal(err)
-				}
+				must.NoError(b, err)
 				b.Cleanup(func() { _ = store.Close() })
 				broker := run.New(run.Options{
 					Policy: w.policy, Handler: w.Host, Journal: store, Limits: run.Limits{Effects: 1 << 40, Bytes: 1 << 60},

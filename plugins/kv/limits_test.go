@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -96,9 +97,7 @@ func TestFilling(t *testing.T) {
 func sharedStore(t testing.TB, dir string) *store {
 	t.Helper()
 	s, release, err := shared.take(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { release() })
 	return s
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -71,9 +72,7 @@ func TestNoShell(t *testing.T) {
 func TestDoesntStart(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "script")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700))
 	h := hold(t, sdk.Command{Args: []string{script}})
 	if f := h.fails("failed", "start"); strings.Contains(f.Error()+f.Hint, dir) {
 		t.Errorf("%v", f)

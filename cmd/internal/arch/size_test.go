@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // maxLines is how many lines of code a folder may have, without tests, generated files,
@@ -106,9 +108,7 @@ func TestSize(t *testing.T) {
 		}
 		set := token.NewFileSet()
 		file, err := parser.ParseFile(set, name, src, parser.PackageClauseOnly|parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if ast.IsGenerated(file) {
 			return
 		}

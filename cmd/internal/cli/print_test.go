@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // TestEscaped: every character that does something is escaped, and nothing else is.
@@ -49,9 +51,7 @@ func TestDisplay(t *testing.T) {
 					t.Fatal(n, err)
 				}
 			}
-			if err := d.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, d.Close())
 			got := out.String()
 			if strings.HasSuffix(text, "\x80") {
 				got = strings.TrimRight(got, "\ufffd") + "\ufffd\ufffd\ufffd" // of a torn end there may be several

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // A client is one of others' that goes on the tour.
@@ -170,9 +172,7 @@ func (t traveller) granted() {
 		Kind string
 		Data struct{ Op string }
 	}
-	if err := json.Unmarshal(r.StructuredContent["events"], &events); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal(r.StructuredContent["events"], &events))
 	seen := map[string]int{}
 	for _, e := range events {
 		seen[e.Kind+" "+e.Data.Op]++

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // small inputs, so that a round over all contestants takes a moment and stays
@@ -50,9 +52,7 @@ func TestContestantsAgree(t *testing.T) {
 		p := *r.prog
 		p.Input = json.RawMessage(in)
 		reference, err := hotNative(&p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		want, _ := reference()
 		for _, c := range contestants() {
 			prepared := map[string]func(*program) (job, error){"hot": c.hot, "cold": c.cold}
@@ -68,9 +68,7 @@ func TestContestantsAgree(t *testing.T) {
 					if p.real && errors.Is(err, fs.ErrNotExist) {
 						t.Skip("not written in this language")
 					}
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.NoError(t, err)
 					for range 2 {
 						if got, err := run(); err != nil || got != want {
 							t.Fatalf("got %d, %v; native gives %d", got, err, want)
@@ -86,9 +84,7 @@ func TestContestantsAgree(t *testing.T) {
 func TestNativeGivesExpect(t *testing.T) {
 	for _, r := range mustRows(t) {
 		run, err := hotNative(r.prog)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if got, _ := run(); got != r.prog.Expect {
 			t.Errorf("%s: native gives %d, the file expects %d", r.prog.ID, got, r.prog.Expect)
 		}
@@ -180,13 +176,9 @@ func TestChart(t *testing.T) {
 // TestReadme: the root README repeats the means of the chart that it shows.
 func TestReadme(t *testing.T) {
 	svg, err := os.ReadFile("speed.svg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	readme, err := os.ReadFile("../../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	_, title, _ := strings.Cut(string(svg), "<title>")
 	title, _, _ = strings.Cut(title, "</title>")
 	if title == "" || !strings.Contains(strings.Join(strings.Fields(string(readme)), " "), title) {
@@ -197,9 +189,7 @@ func TestReadme(t *testing.T) {
 func mustRows(t *testing.T) []row {
 	t.Helper()
 	rows, err := loadRows()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return rows
 }
 
@@ -222,9 +212,7 @@ func TestServers(t *testing.T) {
 		t.Skip("the servers run in the sandbox that Linux has")
 	}
 	var out bytes.Buffer
-	if err := writeServers(&out); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, writeServers(&out))
 	for row, least := range map[string]float64{"tokens that enter": 95, "of them for the task": 98, "tokens read": 96} {
 		_, line, _ := strings.Cut(out.String(), row)
 		line, _, _ = strings.Cut(line, "\n")

@@ -13,6 +13,8 @@ import (
 	"github.com/dop251/goja"
 	starjson "go.starlark.net/lib/json"
 	"go.starlark.net/starlark"
+
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // maxShare is what PIF's tokens may be of another language's, as a geometric mean.
@@ -21,13 +23,9 @@ const maxShare = 0.9
 // TestTokens: the page of the tasks is what their programs make it, and PIF is short.
 func TestTokens(t *testing.T) {
 	tasks, err := loadTasks()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	all, err := countTokens(tasks)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if page, err := os.ReadFile(taskPage); err != nil || !bytes.Equal(page, tokensPage(all)) {
 		t.Errorf("%s is not what the programs make it: go run . -tokens", taskPage)
 	}
@@ -39,9 +37,7 @@ func TestTokens(t *testing.T) {
 // TestTasks: the Starlark and the JavaScript programs give what the PIF programs give.
 func TestTasks(t *testing.T) {
 	tasks, err := loadTasks()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, k := range tasks {
 		for lang, run := range map[string]func(string) (string, error){"star": k.onStarlark, "js": k.onJavaScript} {
 			t.Run(k.name+"."+lang, func(t *testing.T) {
@@ -147,8 +143,6 @@ func normal(t *testing.T, s string) []byte {
 		return v
 	}
 	b, err := json.Marshal(spell(v))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return b
 }

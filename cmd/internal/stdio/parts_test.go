@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // The scanner takes for JSON what the standard library does: of a text that has
@@ -344,9 +345,7 @@ func TestSlots(t *testing.T) {
 // Only a regular file has the long patience.
 func TestFilePatience(t *testing.T) {
 	file, err := os.Open("parts_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	r, w := pipe(t)
 	defer w.Close()
 	for in, want := range map[*os.File]time.Duration{file: fileTimeout, r: backpressureTimeout} {

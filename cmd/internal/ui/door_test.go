@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // TestDoor: only a browser that came in by a link of this start, from a page of ours, is answered.
@@ -120,9 +122,7 @@ func TestKeys(t *testing.T) {
 func TestListen(t *testing.T) {
 	t.Parallel()
 	listeners, port, err := Listen(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, l := range listeners {
 		defer l.Close()
 		if host, _, _ := strings.Cut(strings.TrimPrefix(l.Addr().String(), "["), "]"); !strings.HasPrefix(host, "127.0.0.1:") && host != "::1" {

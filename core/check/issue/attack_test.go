@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/check/cert"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/text"
@@ -81,9 +82,7 @@ func TestAttacks(t *testing.T) {
 
 func mustJSON(t *testing.T, v any) []byte {
 	src, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return src
 }
 

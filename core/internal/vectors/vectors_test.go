@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 func TestSameJSON(t *testing.T) {
@@ -70,9 +72,7 @@ func TestByDesign(t *testing.T) {
 	for _, file := range Files {
 		lines(t, filepath.Join(dir, file.Name), func(line []byte) {
 			var r record
-			if err := json.Unmarshal(line, &r); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, json.Unmarshal(line, &r))
 			if !left[r.ID] {
 				return
 			}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // TestPorts: only the listed ones.
@@ -92,9 +94,7 @@ func TestOthersFiles(t *testing.T) {
 	needs(t, LayerFiles)
 	s := newScene(t, users()[1])
 	for _, name := range []string{s.root, s.home} {
-		if err := os.Chmod(name, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Chmod(name, 0o700))
 	}
 	all := []attack{
 		{"read=" + s.root + "/a", "", false}, {"write=" + s.root + "/a", "", false}, {"create=" + s.root + "/b", "", false},

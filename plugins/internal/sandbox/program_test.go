@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // binaryWith is an ELF file that names a loader.
@@ -84,9 +86,7 @@ func TestProgram(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string) string {
 		name = filepath.Join(dir, name)
-		if err := os.WriteFile(name, []byte(content), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(name, []byte(content), 0o755))
 		return name
 	}
 	static := write("static", string(binaryWith("")))

@@ -159,30 +159,22 @@ func TestMessagesAreThoseOfTheContract(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := values().Draw(t, "value")
 		e, err := Measure(v, plenty)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		head := &pluginv1.InvokeRequest{
 			Handle: rapid.Uint64().Draw(t, "handle"), Operation: rapid.String().Draw(t, "operation"), IdempotencyKey: "k",
 			TimeoutNs: rapid.Int64().Draw(t, "timeout"), MaxOutcomeBytes: 5, Call: 6,
 		}
 		sent, err := Codec.Marshal(&Request{Head: head, Arguments: e})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		request := &pluginv1.InvokeRequest{}
-		if err := proto.Unmarshal(sent.Materialize(), request); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, proto.Unmarshal(sent.Materialize(), request))
 		want := proto.Clone(head).(*pluginv1.InvokeRequest)
 		want.Arguments = e.Append(nil)
 		if !proto.Equal(request, want) {
 			t.Fatalf("%v, want %v", request, want)
 		}
 		b, err := proto.Marshal(want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		read := &Request{}
 		if err := Codec.Unmarshal(inParts(t, b), read); err != nil || read.Err != nil {
 			t.Fatal(err, read.Err)
@@ -192,18 +184,12 @@ func TestMessagesAreThoseOfTheContract(t *testing.T) {
 		}
 
 		sent, err = Codec.Marshal(&Response{Outcome: e})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		response := &pluginv1.InvokeResponse{}
-		if err := proto.Unmarshal(sent.Materialize(), response); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, proto.Unmarshal(sent.Materialize(), response))
 		for _, r := range []*Response{ResponseOf(response), {}} {
 			if r.Value == nil {
-				if err := Codec.Unmarshal(inParts(t, sent.Materialize()), r); err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, Codec.Unmarshal(inParts(t, sent.Materialize()), r))
 			}
 			if r.Err != nil || r.Failure != nil || r.Size != e.Len() || show(r.Value) != show(v) {
 				t.Fatalf("%+v", r)

@@ -153,13 +153,9 @@ func TestValueComesBackExactly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := values().Draw(t, "value")
 		b, err := EncodeValue(v, plenty)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		back, err := DecodeValue(b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if show(back) != show(v) {
 			t.Fatalf("%s came back as %s", show(v), show(back))
 		}
@@ -170,20 +166,14 @@ func TestValueComesBackExactly(t *testing.T) {
 func TestValueIsTheMessageOfTheContract(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b, err := EncodeValue(values().Draw(t, "value"), plenty)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		m := &pluginv1.Value{}
-		if err := proto.Unmarshal(b, m); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, proto.Unmarshal(b, m))
 		if len(m.ProtoReflect().GetUnknown()) > 0 || m.Kind == nil {
 			t.Fatalf("%x is read as %v", b, m)
 		}
 		again, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if !bytes.Equal(again, b) {
 			t.Fatalf("%x, protobuf writes %x", b, again)
 		}

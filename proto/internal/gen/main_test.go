@@ -6,22 +6,20 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // What is committed is what the generators write now.
 func TestGeneratedIsCommitted(t *testing.T) {
 	code, err := generate(t.Context(), []string{"mcppif/order/v1/order.proto", "mcppif/plugin/v1/plugin.proto"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if len(code) != 4 {
 		t.Fatalf("%d files, expected two of messages and two of services", len(code))
 	}
 	for name, text := range code {
 		committed, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if !bytes.Equal(text, committed) {
 			t.Errorf("%s is out of date: run go generate ./proto/...", name)
 		}
