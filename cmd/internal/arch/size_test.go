@@ -18,7 +18,7 @@ import (
 // comments and blank lines: what it has, rounded up to tens. Who raises a number says why
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
-	"(tests)":                      5800,
+	"(tests)":                      5760,
 	"caps":                         7620,
 	"caps/flow":                    1330,
 	"caps/journal":                 5200,
@@ -32,7 +32,7 @@ var maxLines = map[string]int{
 	"cmd/internal/clientconfig":    970,
 	"cmd/internal/loadbench":       1040,
 	"cmd/internal/mcpcmd":          2070,
-	"cmd/internal/mcpserver":       12355,
+	"cmd/internal/mcpserver":       12350,
 	"cmd/internal/node":            460,
 	"cmd/internal/orders/postgres": 400,
 	"cmd/internal/orders/remote":   490,

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // oldest is the first version of Node.js, major and minor, that the packages here take.
@@ -27,9 +29,7 @@ func Require(t testing.TB, dir string, packages ...string) (node string) {
 		missing = t.Fatalf
 	}
 	dir, err := filepath.Abs(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	modules := filepath.Join(dir, "node_modules")
 	for _, p := range packages {
 		if _, err := os.Stat(filepath.Join(modules, filepath.FromSlash(p), "package.json")); err != nil {

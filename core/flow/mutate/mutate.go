@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // Switch is the environment variable with the number of the mistake that is made, from 1; none is made without it.
@@ -45,9 +47,7 @@ func Build(t testing.TB, mistakes []Mistake) (bin string) {
 		src, ok := sources[m[0]]
 		if !ok {
 			text, err := os.ReadFile(m[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			src = string(text)
 		}
 		if n := strings.Count(src, m[1]); n != 1 {
@@ -84,24 +84,16 @@ func If[T any](mutant bool, a, b T) T {
 	overlay, n := map[string]string{}, 0
 	for file, src := range sources {
 		here, err := filepath.Abs(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		n++
 		path := filepath.Join(dir, fmt.Sprint(n, ".go"))
-		if err := os.WriteFile(path, []byte(src), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.WriteFile(path, []byte(src), 0o644))
 		overlay[here] = path
 	}
 	list, err := json.Marshal(map[string]any{"Replace": overlay})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	file, bin := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "mutants.test")
-	if err := os.WriteFile(file, list, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(file, list, 0o644))
 	if out, err := exec.Command("go", "test", "-c", "-overlay", file, "-o", bin, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

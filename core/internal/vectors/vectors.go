@@ -26,6 +26,7 @@ import (
 
 	types "github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
@@ -133,9 +134,7 @@ func Each(t *testing.T, run func(t *testing.T, v Vector) Outcome) {
 			lines(t, filepath.Join(dir, file.Name), func(line []byte) {
 				n++
 				var r record
-				if err := json.Unmarshal(line, &r); err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, json.Unmarshal(line, &r))
 				r.Code = Round(r.Code)
 				for i := range r.Setup {
 					r.Setup[i].Code = Round(r.Setup[i].Code)
@@ -266,9 +265,7 @@ func exists(path string) bool {
 func lines(t testing.TB, path string, f func(line []byte)) {
 	t.Helper()
 	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer file.Close()
 	s := bufio.NewScanner(file)
 	s.Buffer(nil, 4<<20)
@@ -277,9 +274,7 @@ func lines(t testing.TB, path string, f func(line []byte)) {
 			f(line)
 		}
 	}
-	if err := s.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, s.Err())
 }
 
 // Callee is [value.Tools.Callee] for tests: every tool may be called that the

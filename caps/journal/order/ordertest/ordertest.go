@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal/order"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // Run tests an order. Each call of open opens the same one, as a further node or a
@@ -192,9 +193,7 @@ func (s *suite) sizes(t *testing.T) {
 	for _, node := range []order.Order{o, s.node(t)} {
 		left := len(want)
 		seen, err := Until(ctx, node, from, m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		found := map[[32]byte]bool{}
 		for _, x := range seen {
 			if h := sha256.Sum256(x.P); !found[h] {
@@ -288,26 +287,20 @@ func (s *suite) restart(t *testing.T) {
 		p := fmt.Appendf(nil, "restart %d %x", n, body(uint64(n), 100))
 		s.propose(t, ctx, o, p)
 		want = append(want, p)
-		if err := o.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, o.Close())
 	}
 	last := mark()
 	o := s.node(t)
 	s.propose(t, ctx, o, last)
 	seen, err := Until(ctx, o, from, last)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, p := range want {
 		if !slices.ContainsFunc(seen, func(x Place) bool { return bytes.Equal(x.P, p) }) {
 			t.Errorf("%.20q was acknowledged and isn't there", p)
 		}
 	}
 	other, err := Until(ctx, watch, from, last)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if diff := Equal(seen, other); diff != "" {
 		t.Error(diff)
 	}
@@ -325,9 +318,7 @@ func (s *suite) precedence(t *testing.T) {
 		sent = append(sent, p)
 	}
 	seen, err := Until(ctx, nodes[1], from, sent[len(sent)-1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	first := func(p []byte) int { return slices.IndexFunc(seen, func(x Place) bool { return bytes.Equal(x.P, p) }) }
 	for n := 1; n < len(sent); n++ {
 		if a, b := first(sent[n-1]), first(sent[n]); a < 0 || b < 0 || a > b {
@@ -346,14 +337,10 @@ func (s *suite) middle(t *testing.T) {
 	}
 	s.propose(t, ctx, o, last)
 	whole, err := Until(ctx, o, from, last)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, i := range []int{0, 1, len(whole) / 2, len(whole) - 1} {
 		part, err := Until(ctx, s.node(t), whole[i].Place, last)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if diff := Equal(whole[i:], part); diff != "" {
 			t.Errorf("from place %d: %s", whole[i].Place, diff)
 		}
@@ -418,9 +405,7 @@ func (s *suite) followEnds(t *testing.T) {
 			}
 		},
 	} {
-		if err := wait(); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, wait())
 	}
 	cancel()
 }
@@ -447,9 +432,7 @@ func (s *suite) cancellation(t *testing.T) {
 	last := mark()
 	s.propose(t, ctx, o, last)
 	seen, err := Until(ctx, o, from, last)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, p := range acknowledged {
 		if !slices.ContainsFunc(seen, func(x Place) bool { return bytes.Equal(x.P, p) }) {
 			t.Errorf("%.14q was acknowledged and isn't there", p)
@@ -461,9 +444,7 @@ func (s *suite) cancellation(t *testing.T) {
 		}
 	}
 	other, err := Until(ctx, s.node(t), from, last)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if diff := Equal(seen, other); diff != "" {
 		t.Error(diff)
 	}
@@ -505,9 +486,7 @@ func (s *suite) closed(t *testing.T) {
 	case <-ctx.Done():
 		t.Fatal("nothing is followed")
 	}
-	if err := o.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, o.Close())
 	select {
 	case err := <-ended:
 		if !errors.Is(err, order.ErrClosed) {
@@ -544,18 +523,12 @@ func (s *suite) trim(t *testing.T) {
 	last := mark()
 	s.propose(t, ctx, o, last)
 	seen, err := Until(ctx, o, from, last)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	half := len(seen) / 2
-	if err := o.Trim(ctx, seen[half].Place); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, o.Trim(ctx, seen[half].Place))
 	other := s.node(t)
 	rest, err := Until(ctx, other, seen[half].Place, last)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	if diff := Equal(seen[half:], rest); diff != "" {
 		t.Errorf("what is kept: %s", diff)
 	}

@@ -14,6 +14,8 @@ import (
 	"path"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // Env is the variables by which npm asks a registry, with a cache that goes with the test.
@@ -55,19 +57,13 @@ func Tarball(t testing.TB, files map[string]string) []byte {
 	z := gzip.NewWriter(&out)
 	w := tar.NewWriter(z)
 	for name, text := range files {
-		if err := w.WriteHeader(&tar.Header{Name: "package/" + name, Mode: 0o644, Size: int64(len(text))}); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, w.WriteHeader(&tar.Header{Name: "package/" + name, Mode: 0o644, Size: int64(len(text))}))
 		if _, err := w.Write([]byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, w.Close())
+	must.NoError(t, z.Close())
 	return out.Bytes()
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // A Server is one that runs, or was stopped.
@@ -76,9 +77,7 @@ func prepare(t testing.TB, options []string) *Server {
 		parent = "/tmp" // where another user may come, whatever TMPDIR is
 	}
 	dir, err := os.MkdirTemp(parent, "pg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	s.dir = dir
 	t.Cleanup(func() {
 		s.Signal(syscall.SIGCONT)
@@ -99,9 +98,7 @@ func prepare(t testing.TB, options []string) *Server {
 		uid, _ := strconv.Atoi(u.Uid)
 		gid, _ := strconv.Atoi(u.Gid)
 		s.cred = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-		if err := os.Chown(dir, uid, gid); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, os.Chown(dir, uid, gid))
 		return s
 	}
 	t.Skip("PostgreSQL refuses to run as root, and there is no other user")
