@@ -40,6 +40,7 @@ type Record struct {
 
 	blobs     Blobs // nil: the journal keeps none
 	planned   bool  // what it read was read before what it did
+	task      bool  // it goes on with another server
 	decisions []*decision
 	byNumber  map[int]*decision
 	resumed   int // the number of the newest server that went on with it
@@ -107,7 +108,14 @@ func noRecord(format string, args ...any) error {
 func ParseRecord(j journal.Journal, events []journal.Event) (*Record, error) {
 	r := &Record{byNumber: map[int]*decision{}}
 	r.blobs, _ = j.(Blobs)
-	r.planned = slices.ContainsFunc(events, func(e journal.Event) bool { return e.Kind == journal.PlanMade })
+	for i := range events {
+		switch events[i].Kind {
+		case journal.PlanMade:
+			r.planned = true
+		case journal.TaskCreated:
+			r.task = true
+		}
+	}
 	var o owners
 	var failed error
 	events = slices.DeleteFunc(slices.Clone(events), func(e journal.Event) bool {

@@ -96,16 +96,19 @@ func (v *Verdict) note(format string, args ...any) {
 func (p *Replay) judge(v *Verdict) {
 	rec, e, g := p.rec, p.rec.End, p.got
 	requests := count(p.same, "request")
+	why := "the server ended, or the run is under way"
+	switch {
+	case rec.planned:
+		why = "what it planned isn't done, or not all of it"
+	case rec.task:
+		why = "a task that isn't done yet, as 'mcp-pif tasks list' shows; it goes on with a server of its profile"
+	}
 	if p.over {
-		why := "the server ended, or the run is under way"
-		if rec.planned {
-			why = "what it planned isn't done, or not all of it"
-		}
 		v.say(Incomplete, "the record ends after %s, all the same: %s", requests, why)
 		return
 	}
 	if e == nil {
-		v.say(Incomplete, "the end is not on record: the server ended, or the run is under way; up to there, %s, all was the same, and this is what it comes to", requests)
+		v.say(Incomplete, "the end is not on record: %s; up to there, %s, all was the same, and this is what it comes to", why, requests)
 		return
 	}
 	switch differs := p.differences(); {

@@ -137,7 +137,7 @@ type shownRun struct {
 	Version int       `json:"version,omitempty"`
 	Code    string    `json:"code,omitempty"`
 	Input   string    `json:"input,omitempty"`
-	// Result is "running" if no end is on record, or what became of its plan.
+	// Result is "running" if no end is on record, or what became of the task or the plan.
 	Result  string   `json:"result"`
 	Steps   uint64   `json:"steps"`
 	Millis  int64    `json:"ms"`
@@ -165,6 +165,10 @@ func summary(events []journal.Event) (s shownRun) {
 				}
 				s.Input = strings.Join(texts, ", ")
 			}
+		case journal.TaskCreated:
+			s.Result = "task, not done yet"
+		case journal.TaskCancelled:
+			s.Result = "cancelled"
 		case journal.PlanMade, journal.PlanStarted, journal.PlanAnswered:
 			s.Result = run.PlanStage(e.Kind, r.Yes, r.By)
 		case journal.EffectRequested:

@@ -448,6 +448,38 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
+// TestScheduleConfirm: where a person has to approve what a scheduled tool does, there is one plan of it at a time.
+func TestScheduleConfirm(t *testing.T) {
+	t.Parallel()
+	w := &tasked{t: t, dir: t.TempDir(), confirm: "toy.put:**"}
+	s, _ := w.serves(&noteWorld{notes: map[string]string{}}, "toy:**")
+	w.call(s, "evolve", `{"name":"puts","code":"k => !toy.put({key: k, value: k})","capabilities":["toy:**"]}`)
+	if _, err := SchedulesIn(s.opts.TaskDir).Add(Schedule{Tool: "puts", Input: json.RawMessage(`"a"`), Every: Period(time.Hour), Added: time.Now().Add(-time.Minute)}); err != nil {
+		t.Fatal(err)
+	}
+	due := map[string]time.Time{}
+	for i, want := range []int{0, 1, 1, 2} {
+		s.startScheduled(t.Context(), due, time.Now().Add(time.Duration(i)*time.Hour))
+		all, err := run.Tasks(s.broker.Journal(), time.Time{})
+		if err != nil || len(all) != want {
+			t.Fatalf("at the hour %d there are %d tasks, not %d: %v", i, len(all), want, err)
+		}
+		if i == 0 {
+			continue
+		}
+		wait.For(t, s.tasks.find(all[want-1].ID).done, "the plan")
+		waiting, err := run.WaitingPlans(s.broker.Journal(), time.Now())
+		if err != nil || len(waiting) != 1 {
+			t.Fatalf("%d plans wait, %v", len(waiting), err)
+		}
+		if i == 2 {
+			if err := run.AnswerPlan(s.broker.Journal(), waiting[0].Plan, false, "terminal"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 // TestTaskQuestions: the questions of a task are put together, and the time in which several wait counts once.
 func TestTaskQuestions(t *testing.T) {
 	t.Parallel()

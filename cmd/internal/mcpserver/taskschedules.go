@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 )
@@ -181,7 +182,27 @@ func (s *Server) startScheduled(ctx context.Context, due map[string]time.Time, n
 	}
 }
 
-// startSchedule starts a tool as a task, unless the task before is under way still.
+// planWaits reports whether the newest task of a schedule gave a plan, as --confirm has it, that is neither done nor
+// refused and can be done yet.
+func (s *Server) planWaits(schedule string) bool {
+	j := s.broker.Journal()
+	all, err := run.Tasks(j, time.Now().Add(-run.PlanLifetime))
+	for _, t := range slices.Backward(all) {
+		if t.Schedule != schedule || t.Ended.IsZero() {
+			continue
+		}
+		p, failed := run.PlanOfTask(j, t.ID)
+		if err = failed; err == nil {
+			return p != nil && p.Confirm && !p.Refused && !p.Ended
+		}
+	}
+	if err != nil {
+		s.log.Error("the plan before of a schedule can't be read", "schedule", schedule, "error", err)
+	}
+	return false
+}
+
+// startSchedule starts a tool as a task, unless the task before is under way still, or its plan waits.
 func (s *Server) startSchedule(ctx context.Context, x *Schedule) {
 	s.tasks.mu.Lock()
 	all := slices.Collect(maps.Values(s.tasks.all))
@@ -191,6 +212,10 @@ func (s *Server) startSchedule(ctx context.Context, x *Schedule) {
 			s.log.Warn("a scheduled tool isn't started: it is under way still", "schedule", x.ID, "tool", x.Tool, "task", t.id)
 			return
 		}
+	}
+	if s.planWaits(x.ID) {
+		s.log.Warn("a scheduled tool isn't started: its plan before waits for 'mcp-pif approve', or to be done", "schedule", x.ID, "tool", x.Tool)
+		return
 	}
 	arguments := wire.Begin().Text("tool", x.Tool)
 	if len(x.Input) > 0 {

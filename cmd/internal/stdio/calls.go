@@ -306,7 +306,7 @@ func elements(text []byte) ([][]byte, *refusal) {
 		}
 	}
 	if end < 0 {
-		return nil, &refusal{jsonrpc.CodeParseError, nil, fmt.Sprintf("parse error: %s at byte %d", s.fault, s.at)}
+		return nil, &refusal{code: jsonrpc.CodeParseError, reason: fmt.Sprintf("parse error: %s at byte %d", s.fault, s.at)}
 	}
 	var parts [][]byte
 	for i := s.space(start + 1); text[i] != ']'; {
@@ -357,7 +357,7 @@ func Refusal(text []byte, batches bool) []byte {
 
 // answer returns the refusal as a message.
 func (r *refusal) answer() []byte {
-	l := line{echo: string(r.id), kind: fault, body: errorBody(&jsonrpc.Error{Code: r.code, Message: r.reason})}
+	l := line{echo: string(r.id), kind: fault, body: errorBody(r.fault())}
 	return bytes.TrimSuffix(l.appendTo(nil), []byte("\n"))
 }
 

@@ -216,7 +216,7 @@ func (c *conn) admit(m *message, size int, b *batch) *refusal {
 			return invalid(nil, "id %.100s is in use by an earlier request", appendKey(nil, m.id.key))
 		}
 		if !c.awaitSlot(at) {
-			return &refusal{codeOverloaded, appendID(nil, m.id), fmt.Sprintf(
+			return &refusal{code: codeOverloaded, id: appendID(nil, m.id), reason: fmt.Sprintf(
 				"overloaded: over %d requests or %d bytes of them are unanswered; try again when some are",
 				c.calls.maxCalls, c.calls.maxBytes)}
 		}
@@ -255,7 +255,7 @@ func (c *conn) refuse(r *refusal, f part) {
 	if i, ok := parseID(r.id); ok && c.calls.holds(i.key) {
 		r.id = nil
 	}
-	l := line{echo: string(r.id), kind: fault, body: errorBody(&jsonrpc.Error{Code: r.code, Message: r.reason})}
+	l := line{echo: string(r.id), kind: fault, body: errorBody(r.fault())}
 	if f.batch != nil {
 		var ok bool
 		if l, ok = f.batch.leave(&l); !ok {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // maxMembers bounds the members of an envelope, of which JSON-RPC knows six. It
@@ -33,10 +34,16 @@ type refusal struct {
 	code   int64
 	id     []byte // JSON text; nil for null
 	reason string
+	data   json.RawMessage // nil: none
+}
+
+// fault is the refusal as an error of the protocol.
+func (r *refusal) fault() *jsonrpc.Error {
+	return &jsonrpc.Error{Code: r.code, Message: r.reason, Data: r.data}
 }
 
 func invalid(id []byte, format string, args ...any) *refusal {
-	return &refusal{jsonrpc.CodeInvalidRequest, id, "invalid request: " + fmt.Sprintf(format, args...)}
+	return &refusal{code: jsonrpc.CodeInvalidRequest, id: id, reason: "invalid request: " + fmt.Sprintf(format, args...)}
 }
 
 // set stores a member; the key is in its quotes.
@@ -110,9 +117,9 @@ func parse(line []byte) (*message, *refusal) {
 	}
 	switch {
 	case end < 0:
-		return nil, &refusal{jsonrpc.CodeParseError, nil, fmt.Sprintf("parse error: %s at byte %d", s.fault, s.at)}
+		return nil, &refusal{code: jsonrpc.CodeParseError, reason: fmt.Sprintf("parse error: %s at byte %d", s.fault, s.at)}
 	case !utf8.Valid(line):
-		return nil, &refusal{jsonrpc.CodeParseError, nil, "parse error: not UTF-8"}
+		return nil, &refusal{code: jsonrpc.CodeParseError, reason: "parse error: not UTF-8"}
 	case !object && line[start] == '[':
 		return nil, invalid(nil, "batches are not supported: send one message a line")
 	case !object:
@@ -172,8 +179,36 @@ func parse(line []byte) (*message, *refusal) {
 		if why := unfit(m.method, m.params); why != "" {
 			return nil, badParams(back, why)
 		}
+		if m.method == methodListen && wantsTasksUndeclared(m.params) {
+			return nil, &refusal{
+				code: mcp.CodeMissingRequiredClientCapabilities, id: back, reason: "missing required client capability: the extension " + tasksExtension,
+				data: json.RawMessage(`{"requiredCapabilities":{"extensions":{"` + tasksExtension + `":{}}}}`),
+			}
+		}
 	}
 	return m, nil
+}
+
+const tasksExtension = "io.modelcontextprotocol/tasks"
+
+// wantsTasksUndeclared reports whether a subscriptions/listen asks about tasks though its client doesn't declare
+// their extension. The SDK doesn't know the member taskIds; no task is in what it agrees to.
+func wantsTasksUndeclared(params []byte) bool {
+	var p struct {
+		Notifications struct {
+			TaskIDs json.RawMessage `json:"taskIds"`
+		} `json:"notifications"`
+		Meta struct {
+			Client struct {
+				Extensions map[string]json.RawMessage `json:"extensions"`
+			} `json:"io.modelcontextprotocol/clientCapabilities"`
+		} `json:"_meta"`
+	}
+	if json.Unmarshal(params, &p) != nil || len(p.Notifications.TaskIDs) == 0 {
+		return false
+	}
+	_, declared := p.Meta.Client.Extensions[tasksExtension]
+	return !declared
 }
 
 // parseFault reads the error of a response to one of our calls. One that isn't
@@ -408,12 +443,13 @@ var (
 	named     = member{"name", '"', true}
 	addressed = member{"uri", '"', true}
 	paged     = member{"cursor", '"', false}
+	aboutTask = member{"taskId", '"', true}
 	meta      = member{"_meta", '{', false}
 )
 
 // wanted is the params that methods need to be understood at all, of the methods that
-// all versions of the protocol have: in another one they aren't even known. The SDK
-// finds the same, but says so in the names of its types, and lets a call of no tool pass.
+// all versions of the protocol have, and of the extension's: in another one they aren't even known. The SDK
+// finds the same, but says so in the names of its types or quotes the request, and lets a call of no tool pass.
 var wanted = map[string][]member{
 	"tools/call":               {named},
 	"prompts/get":              {named, {"arguments", '{', false}},
@@ -422,6 +458,9 @@ var wanted = map[string][]member{
 	"prompts/list":             {paged},
 	"resources/list":           {paged},
 	"resources/templates/list": {paged},
+	"tasks/get":                {aboutTask},
+	"tasks/update":             {aboutTask, {"inputResponses", '{', false}},
+	"tasks/cancel":             {aboutTask},
 	"completion/complete":      {{"ref", '{', true}, {"argument", '{', true}},
 }
 
@@ -472,5 +511,5 @@ func (m member) kind() string {
 
 // badParams refuses a call that is understood but for its params.
 func badParams(id []byte, why string) *refusal {
-	return &refusal{jsonrpc.CodeInvalidParams, id, "invalid params: " + why}
+	return &refusal{code: jsonrpc.CodeInvalidParams, id: id, reason: "invalid params: " + why}
 }
