@@ -37,6 +37,8 @@ type Verdict struct {
 	Recorded int `json:"recorded"`
 	// Steps is what the replayed run took.
 	Steps uint64 `json:"steps"`
+	// Memory is the most bytes that it held at once; see [core.Machine.Memory].
+	Memory int64 `json:"memory"`
 	// Difference is the first request that differs; nil: none does.
 	Difference *Difference `json:"difference,omitempty"`
 	// Notes are what one should know besides.

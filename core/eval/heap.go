@@ -62,6 +62,7 @@ func (m *Machine) collect(need uintptr, height int) bool {
 	m.look(lookEvery)
 	limit := m.heapBudget()
 	used := m.hp
+	m.most = m.Memory()
 	if need > limit {
 		m.outOfMemory()
 		return false

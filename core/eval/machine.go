@@ -157,6 +157,7 @@ type Machine struct {
 	own       bool // code and tables are the machine's own, not the program's
 	instrs    []code.Instr
 	meta      []code.Meta
+	most      int64 // the most bytes that there were at a collection; see Memory
 }
 
 // A unit is where the code of one term lies in the machine.
@@ -224,7 +225,7 @@ func (m *Machine) Reset(p *Program, input *Program, b Budgets, tools Tools) {
 	}
 	m.left = b.Steps
 	m.result, m.held, m.self = wUnit, wUnit, 0
-	m.handler, m.pins, m.pinned, m.extra, m.foreign = -1, m.pins[:0], 0, 0, false
+	m.handler, m.pins, m.pinned, m.extra, m.most, m.foreign = -1, m.pins[:0], 0, 0, 0, false
 	m.unlooked, m.borrowed, m.short = 0, 0, false
 	m.main.library = tools
 	if m.acted {
@@ -363,6 +364,12 @@ func (m *Machine) slice(steps uint64) {
 	}
 	m.left -= steps
 	m.fuel += int64(steps)
+}
+
+// Memory returns the most bytes that the run held at once so far, of its budget: the stack, and what it made up to a
+// collection.
+func (m *Machine) Memory() int64 {
+	return max(m.most, int64(len(m.stack))*8+m.extra+int64(m.hp))
 }
 
 // Steps returns how many steps the run has used so far.

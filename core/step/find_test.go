@@ -2,6 +2,8 @@ package step
 
 import (
 	"math/rand/v2"
+	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core"
@@ -36,6 +38,19 @@ func TestFind(t *testing.T) {
 				t.Fatal(err)
 			}
 			chance := rand.New(rand.NewPCG(1, 2))
+			for _, n := range []uint64{0, uint64(chance.IntN(len(all))), uint64(len(all) - 1), 1 << 60} { // a summary keeps what is looked at first
+				w := New(rounds, 0)
+				sum, err := w.SummaryAt(t.Context(), n)
+				if err != nil || !reflect.DeepEqual(w.blocks, known.blocks) || sum.Points != known.sum.Points || sum.Steps != known.sum.Steps || !slices.Equal(sum.Effects, known.sum.Effects) || !slices.Equal(sum.Faults, known.sum.Faults) {
+					t.Fatalf("the summary is another one with %d: %v", n, err)
+				}
+				for at := max(n, window) - window; at < min(n+window+2, uint64(len(all))); at += 101 {
+					got, err := w.At(t.Context(), at)
+					if want, failed := bare.At(t.Context(), at); err != nil || failed != nil || !reflect.DeepEqual(got.View(), want.View()) {
+						t.Errorf("with %d, point %d is %+v, not %+v: %v, %v", n, at, got, want, err, failed)
+					}
+				}
+			}
 			for range 5 {
 				p := &all[chance.IntN(len(all))]
 				for what, wanted := range map[string]Wanted{"over": Over(p), "out": Out(p), "effect": Acted, "fault": Failed, "line": Line("", 1+chance.IntN(6)), "any": Any} {

@@ -19,7 +19,9 @@ type pass struct {
 	rounds  []Round
 	max     uint64
 	from    uint64 // the points before aren't made
+	to      uint64 // nor are those from there on; 0: all are
 	profile *Profile
+	sum     *summary          // nil: none is wanted
 	visit   func(*Point) bool // false ends the pass
 
 	n       uint64 // of the next point
@@ -172,6 +174,9 @@ func (p *pass) end(kind Kind, steps uint64, result core.Encoded, f *fault.Fault)
 	if f != nil {
 		p.point.ending.value = nil
 	}
+	if p.sum != nil {
+		p.sum.add(p.n, kind, p.point.Steps, &level{}, &core.TraceEvent{}, false)
+	}
 	p.emit()
 }
 
@@ -183,8 +188,11 @@ func (p *pass) emit() {
 }
 
 // emitAt emits a point at a level, unless nobody is to see it.
-func (p *pass) emitAt(kind Kind, l *level, s core.TraceEvent, steps uint64, moved bool, q *Request) {
-	if p.n < p.from {
+func (p *pass) emitAt(kind Kind, l *level, s *core.TraceEvent, steps uint64, moved bool, q *Request) {
+	if p.sum != nil {
+		p.sum.add(p.n, kind, p.now.Before+steps, l, s, moved)
+	}
+	if p.n < p.from || p.to > 0 && p.n >= p.to {
 		p.n++
 		return
 	}
@@ -193,7 +201,7 @@ func (p *pass) emitAt(kind Kind, l *level, s core.TraceEvent, steps uint64, move
 	}
 	p.point = Point{
 		Kind: kind, Steps: p.now.Before + steps, Request: q,
-		scene: s, some: s.Term != nil, frame: l.frame, line: l.line, moved: moved, ending: l.ending,
+		scene: *s, some: s.Term != nil, frame: l.frame, line: l.line, moved: moved, ending: l.ending,
 	}
 	p.emit()
 }
@@ -249,7 +257,7 @@ func (p *pass) eval(s core.TraceEvent) bool {
 		p.profile.goTo(p.frameOf(top), top.line)
 		p.profile.at.Evaluations++
 	}
-	p.emitAt(Eval, top, s, s.Step, moved, nil)
+	p.emitAt(Eval, top, &s, s.Step, moved, nil)
 	return !p.stopped
 }
 
@@ -382,7 +390,7 @@ func (p *pass) ended(e core.TraceEnding) {
 	}
 	top := st.top()
 	if e.Fault != nil && !contains(top.failed, e.Fault) {
-		p.emitAt(Fault, top, top.scene, e.Steps, false, nil)
+		p.emitAt(Fault, top, &top.scene, e.Steps, false, nil)
 	}
 	if len(st.levels) > 0 && top.n == e.Level {
 		for _, id := range top.branches {
@@ -444,7 +452,7 @@ func (p *pass) effects(requests []core.Request, answers []core.Answer) {
 		}
 		if st := p.paths[requests[i].Branch]; st != nil && !p.stopped && !p.cut {
 			top := st.top()
-			p.emitAt(Effect, top, top.scene, p.asked, false, &Request{requests[i], answers[i]})
+			p.emitAt(Effect, top, &top.scene, p.asked, false, &Request{requests[i], answers[i]})
 		}
 	}
 }

@@ -86,25 +86,54 @@ type Walk struct {
 
 // A block is what is known of [blockPoints] points.
 type block struct {
-	steps    uint64        // at the first
-	kinds    map[Kind]bool // that some have
-	lines    uint64        // that some come to, by bits modulo 64
-	level    int           // the lowest
-	depth    int           // the least of their frames
-	branched bool          // some are in a branch of par, or at an end
+	steps    uint64 // at the first
+	kinds    uint8  // that some have, a bit each
+	lines    uint64 // that some come to, by bits modulo 64
+	level    int    // the lowest
+	depth    int    // the least of their frames
+	branched bool   // some are in a branch of par, or at an end
 }
 
-// add adds a point.
-func (b *block) add(p *Point) {
-	if b.kinds == nil {
-		*b = block{steps: p.Steps, kinds: map[Kind]bool{}, level: p.scene.Level, depth: p.frame.depth()}
+// bit is that of a kind in a block.
+func (k Kind) bit() uint8 {
+	switch k {
+	case Eval:
+		return 1
+	case Effect:
+		return 2
+	case Fault:
+		return 4
 	}
-	b.kinds[p.Kind] = true
-	if p.moved {
-		b.lines |= 1 << (uint(p.line) % 64)
+	return 8
+}
+
+// A summary is one in the making.
+type summary struct {
+	*Summary
+	blocks []block
+}
+
+// add notes a point, whether it is made or not.
+func (s *summary) add(n uint64, kind Kind, steps uint64, l *level, scene *core.TraceEvent, moved bool) {
+	s.Points, s.Steps = n+1, steps
+	if n%blockPoints == 0 {
+		s.blocks = append(s.blocks, block{steps: steps, level: scene.Level, depth: l.frame.depth()})
 	}
-	b.level, b.depth = min(b.level, p.scene.Level), min(b.depth, p.frame.depth())
-	b.branched = b.branched || !p.some || p.scene.Branch() != 0
+	b := &s.blocks[len(s.blocks)-1]
+	b.kinds |= kind.bit()
+	if moved {
+		b.lines |= 1 << (uint(l.line) % 64)
+	}
+	b.level, b.depth = min(b.level, scene.Level), min(b.depth, l.frame.depth())
+	b.branched = b.branched || scene.Term == nil || scene.Branch() != 0
+	switch {
+	case kind == Effect && len(s.Effects) < maxMarks:
+		s.Effects = append(s.Effects, n)
+	case kind == Fault && len(s.Faults) < maxMarks:
+		s.Faults = append(s.Faults, n)
+	case kind == Limit:
+		s.Whole = false
+	}
 }
 
 // New returns a walk through rounds, of at most max points; 0: [MaxPoints].
@@ -333,37 +362,30 @@ type Summary struct {
 const maxMarks = 1000
 
 // Summary makes a pass through the whole run, once.
-func (w *Walk) Summary(ctx context.Context) (*Summary, error) {
+func (w *Walk) Summary(ctx context.Context) (*Summary, error) { return w.SummaryAt(ctx, 0) }
+
+// SummaryAt is [Walk.Summary]; where it makes its pass, that keeps the window around the point of a number, too.
+func (w *Walk) SummaryAt(ctx context.Context, n uint64) (*Summary, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.sum != nil {
 		return w.sum, nil
 	}
-	s := &Summary{Profile: newProfile(), Whole: true}
-	var blocks []block
+	s := &summary{Summary: &Summary{Profile: newProfile(), Whole: true}}
 	p := w.newPass(ctx)
-	p.profile = s.Profile
+	p.profile, p.sum, p.from, p.to = s.Profile, s, n-min(n, window), n+window+1
+	var kept []Point
 	err := p.run(func(q *Point) bool {
-		s.Points, s.Steps = q.N+1, q.Steps
-		if q.N%blockPoints == 0 {
-			blocks = append(blocks, block{})
-		}
-		blocks[len(blocks)-1].add(q)
-		switch {
-		case q.Kind == Effect && len(s.Effects) < maxMarks:
-			s.Effects = append(s.Effects, q.N)
-		case q.Kind == Fault && len(s.Faults) < maxMarks:
-			s.Faults = append(s.Faults, q.N)
-		case q.Kind == Limit:
-			s.Whole = false
+		if q.N >= p.from && q.N < p.to {
+			kept = append(kept, *q)
 		}
 		return true
 	})
 	if err != nil {
 		return nil, err
 	}
-	w.sum, w.blocks = s, blocks
-	return s, nil
+	w.sum, w.blocks, w.kept = s.Summary, s.blocks, kept
+	return w.sum, nil
 }
 
 // A Request is what an effect asked for, and what it was given.
@@ -419,7 +441,7 @@ var Failed, Acted, Any = OfKind(Fault), OfKind(Effect), Where(func(*Point) bool 
 
 // OfKind is a point of a kind.
 func OfKind(k Kind) Wanted {
-	return Wanted{func(p *Point) bool { return p.Kind == k }, func(b *block) bool { return b.kinds[k] }}
+	return Wanted{func(p *Point) bool { return p.Kind == k }, func(b *block) bool { return b.kinds&k.bit() != 0 }}
 }
 
 // Or is what one of several is.

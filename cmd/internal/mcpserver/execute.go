@@ -77,6 +77,9 @@ func (s *Server) execute(ctx context.Context, j job) product {
 			}
 		}
 		if !more {
+			if j.run != nil && j.run.Replaying() {
+				s.most.Store(max(s.most.Load(), m.Memory()))
+			}
 			m.Release()
 			return p
 		}

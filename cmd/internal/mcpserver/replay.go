@@ -59,7 +59,9 @@ func Replay(ctx context.Context, o ReplayOptions) (a wire.Answer, v run.Verdict)
 		s.record = rec
 	}
 	a = s.redo(ctx, Call{Tool: call.Tool, Arguments: json.RawMessage(call.Arguments), Tools: o.Tools.Answering(rec.Tool, rec.Answers)})
-	return a, o.Replay.Verdict(a.Fault)
+	v = o.Replay.Verdict(a.Fault)
+	v.Memory = s.most.Load()
+	return a, v
 }
 
 // redo is Call for what can be recorded as a run.

@@ -123,6 +123,7 @@ type Server struct {
 	share   core.Share // what its runs hold of the pool
 	tickets atomic.Uint64
 	walked  *[]step.Round // of a replay; nil: nobody looks
+	most    atomic.Int64  // the memory of the largest round of a replay
 	record  *run.Record   // that is replayed, with the same call; else nil
 	whole   bool          // of a replay: all of a large result is kept
 	mcp     *mcp.Server

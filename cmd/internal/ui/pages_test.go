@@ -40,7 +40,7 @@ func TestViews(t *testing.T) {
 		"run?id=" + ran("both", 0):    {"note.get", `class="bar"`, "hello", "work/a", "Replay"},
 		"run?id=" + ran("look", 0):    {"denied", "home/a"},
 		"run?id=" + ran("square", 0):  {"for this input", "for any input at most", "is its budget"},
-		"replay?id=" + ran("both", 0): {"identical", "hello"},
+		"replay?id=" + ran("both", 0): {"identical", "hello", "Memory</dt><dd>at most "},
 		"replay?id=" + ran("square", 0) + "&with=1":               {"square@1", "Requests"},
 		"steps?id=" + ran("both", 0):                              {"Evaluates", `class="line here"`, "next ▶", "Variables"},
 		"steps?id=" + ran("both", 0) + "&at=3&do=effect":          {"An effect has its outcome", "note.get", "hello", "<b><bdi>look</bdi></b>", "<mark>"},

@@ -46,8 +46,8 @@ type walked struct {
 	verdict run.Verdict
 }
 
-// walk gives what walks through the run that a page is about.
-func (q *request) walk(ctx context.Context) (r ran, w *step.Walk, v run.Verdict, sum *step.Summary, err error) {
+// walk gives what walks through the run that a page is about, the first time to the point of a number at once.
+func (q *request) walk(ctx context.Context, at uint64) (r ran, w *step.Walk, v run.Verdict, sum *step.Summary, err error) {
 	if r, _, err = q.run(); err != nil {
 		return r, nil, v, nil, err
 	}
@@ -56,7 +56,7 @@ func (q *request) walk(ctx context.Context) (r ran, w *step.Walk, v run.Verdict,
 		err = missing("It can't be walked through: " + v.Text)
 	}
 	if err == nil {
-		sum, err = w.Summary(ctx)
+		sum, err = w.SummaryAt(ctx, at)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("it takes too long: 'mcp-pif step %s' has no limit", r.ID)
@@ -88,7 +88,8 @@ func ticks(sum *step.Summary) (all []tick) {
 func showSteps(q *request) (view, error) {
 	ctx, cancel := contextWithin(q.Context(), maxWalk)
 	defer cancel()
-	r, w, verdict, sum, err := q.walk(ctx)
+	at, _ := strconv.ParseUint(q.FormValue("at"), 10, 63)
+	r, w, verdict, sum, err := q.walk(ctx, at)
 	if err != nil {
 		return view{}, err
 	}
@@ -104,7 +105,6 @@ func showSteps(q *request) (view, error) {
 		Ago     []step.View // points before and after
 		Break   string
 	}{ran: r, Sum: sum, Ticks: ticks(sum), Verdict: verdict, Break: q.FormValue("line")}
-	at, _ := strconv.ParseUint(q.FormValue("at"), 10, 63)
 	p, err := w.At(ctx, min(at, sum.Points-1))
 	if err != nil {
 		return view{}, err
@@ -257,7 +257,7 @@ const (
 func showFlame(q *request) (view, error) {
 	ctx, cancel := contextWithin(q.Context(), maxWalk)
 	defer cancel()
-	r, _, _, sum, err := q.walk(ctx)
+	r, _, _, sum, err := q.walk(ctx, 0)
 	if err != nil {
 		return view{}, err
 	}
