@@ -75,7 +75,7 @@ func (q *FlowQuestion) Lines(maxLines, maxBytes int) ([]string, error) {
 			lines = append(lines, caps.FoldedASCII("    ", "("+ascii(words)+": written by others)")...)
 		}
 		margined := caps.Margined(string(text), maxLines)
-		if lines = append(lines, margined...); len(lines) > maxLines || slices.ContainsFunc(margined, func(s string) bool { return strings.Contains(s, "… and more") }) {
+		if lines = append(lines, margined...); len(lines) > maxLines {
 			return nil, errLongRequest
 		}
 	}
