@@ -191,6 +191,7 @@ func TestBroken(t *testing.T) {
 		{`n => raise("no")`, 0},
 		{`n => match n { 1 => 2 }`, 0},
 		{`match "a" { "b" => 1 }`, 0},
+		{`let f = x => x in match f { (a, b) => a, [a] => a, {k: a} => a, _ => f(1) }`, 0},
 		{`n => let x = 5 in if equal(type_of(x), "string") then x ++ foo else n`, 0},
 		{`n => let x = 5 in if equal(type_of(x), "string") then [1 - "a"] else [x + n]`, 0},
 		{`n => let x = 5 in if equal(type_of(x), "int") then [1 - "a"] else [n]`, 1},

@@ -177,10 +177,10 @@ func (c *checker) use(t *term.Var, e env) *variable {
 		c.fails(t, prim.Unbound(t.Name, e.names()))
 		return c.variable()
 	}
+	if v := e.known.of(b.path); v != nil {
+		return v
+	}
 	if b.anew == nil {
-		if v := e.known.of(b.path); v != nil {
-			return v
-		}
 		return b.v
 	}
 	if b.anew.shared == nil && c.steps < c.limit/freshOfSteps && c.depth < deepNesting {
@@ -215,7 +215,7 @@ func (c *checker) letrec(t *term.LetRec, e env, ctx context) *variable {
 	outer := ctx
 	outer.sure = false
 	for _, f := range t.Funcs {
-		inside = inside.bind(&binding{name: f.Name, anew: &anew{group: t, name: f.Name, env: e, ctx: outer}})
+		inside = inside.bind(&binding{name: f.Name, path: c.path(), anew: &anew{group: t, name: f.Name, env: e, ctx: outer}})
 	}
 	return c.infer(t.Body, inside, ctx)
 }
@@ -320,7 +320,7 @@ func (c *checker) apply(t *term.App, e env, ctx context) *variable {
 func (c *checker) let(name string, t term.Term, e env, ctx context) *binding {
 	b := &binding{name: name}
 	if !c.single && isFunction(t) {
-		b.anew = &anew{t: t, env: e, ctx: ctx}
+		b.path, b.anew = c.path(), &anew{t: t, env: e, ctx: ctx}
 		b.anew.ctx.sure = false
 		return b
 	}

@@ -118,6 +118,9 @@ func Of(t term.Term, o Options) Report {
 		r.Steps, r.Memory = Unbounded, Unbounded
 		a.why = append(a.why, reason{pos: max(a.last, root.Pos()), message: tooComplex, fatal: true})
 	}
+	if !r.Steps.Finite() && !slices.ContainsFunc(a.why, func(x reason) bool { return x.fatal }) {
+		a.why = append(a.why, reason{pos: root.Pos(), message: overBounds, fatal: true})
+	}
 	r.Class = r.Steps.Class()
 	r.Exact = r.Steps.Finite() && !a.inexact
 	r.Why = a.places(root)

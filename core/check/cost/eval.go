@@ -80,7 +80,10 @@ func (a *analyser) with(s scope, facts []fact) scope {
 
 const maxNesting = 4_000
 
-const tooComplex = "the program is too complex to be looked through"
+const (
+	tooComplex = "the program is too complex to be looked through"
+	overBounds = "its bound is larger than any number that a bound can have"
+)
 
 // eval returns what t gives at most, and what that takes.
 func (a *analyser) eval(t term.Term, s scope) (*aval, cost) {
