@@ -161,6 +161,24 @@ func (p *Policy) Stores(permit *caps.Permit) bool {
 	return p != nil && p.rules != 0 && stores(permit.Held.Grant.Manifest, permit.Operation)
 }
 
+// Unkept reports whether whatever depends on sources is denied to an operation that keeps it, also where a rule would
+// ask a person: nothing that such operations read has them as its label.
+func (p *Policy) Unkept(op string, from Atoms) bool {
+	m, o, ok := p.kinds.Operation(op)
+	if !ok || !stores(m, o) || remembers(m) || slices.ContainsFunc(p.Rules, func(r *Rule) bool { return r.Else == Taint }) {
+		return false
+	}
+	kind, _, _ := strings.Cut(op, ".")
+	for of, sources := range p.ofOp {
+		if other, _, _ := strings.Cut(of, "."); other == kind {
+			for _, s := range sources {
+				from &^= s.Atoms
+			}
+		}
+	}
+	return p.About(from) != 0
+}
+
 // Remembers reports whether a store has the label of whatever was sent to it.
 func (p *Policy) Remembers(permit *caps.Permit) bool { return remembers(permit.Held.Grant.Manifest) }
 

@@ -163,6 +163,13 @@ func TestStores(t *testing.T) {
 			t.Errorf("%s %s: stores %v, label %q, moved %q", test.op, test.args, f.Stores(permit), f.Words(label), f.Words(moved))
 		}
 	}
+	for op, from := range map[string]string{"fs.write": "notes", "kv.put": "private", "fetch.request": "", "fs.read": ""} {
+		for _, name := range []string{"notes", "private"} {
+			if got := f.Unkept(op, f.Known([]string{name})); got != (name == from) {
+				t.Errorf("that %s is denied what is of %s: %v", op, name, got)
+			}
+		}
+	}
 }
 
 func TestDesignate(t *testing.T) {

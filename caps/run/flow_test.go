@@ -191,7 +191,7 @@ func TestFlowAsks(t *testing.T) {
 		p := newPosted(t, strings.Replace(toSend, `"rules":[{"to":"toy.send","not_from":"secret"}`, `"rules":[{"to":"toy.send","not_from":"secret","else":"ask"}`, 1), run.Options{
 			AskFlow: func(_ context.Context, q run.FlowQuestion) (bool, error) {
 				asked = append(asked, q)
-				return yes, nil
+				return yes && q.Record(), nil
 			},
 		})
 		p.evolve("it", `x => let s = !toy.get("secret/a") in [try(!toy.send({to: "a", text: s})), try(!toy.send({to: "b", text: s}))]`, "toy:**")
@@ -201,7 +201,7 @@ func TestFlowAsks(t *testing.T) {
 		if len(asked) != 2 || asked[0].From["text"] != "made of secret: what toy.get gave (request 1)" || asked[0].From["to"] != "" || len(p.sent) != map[bool]int{true: 2}[yes] {
 			t.Errorf("asked %+v; sent %v", asked, p.sent)
 		}
-		p.count(journal.FlowAsked, 2)
+		p.count(journal.FlowAsked, map[bool]int{true: 2}[yes]) // by who is asked, before that
 		p.count(journal.FlowAnswered, 2)
 	}
 }

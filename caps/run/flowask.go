@@ -44,6 +44,8 @@ type FlowQuestion struct {
 	Rules     []string    // the sentences
 	// From is where each argument came from, in words; none for what nothing is known of.
 	From map[string]string
+	// Record puts on record that a person is asked, before that is done; false: it can't be.
+	Record func() bool
 }
 
 var errLongRequest = errors.New("the request is longer than a person reads")
@@ -224,8 +226,8 @@ func (r *Run) askFlow(ctx context.Context, a *act, v *verdict, f *fault.Fault) b
 	head := strconv.AppendInt(append(a.head(), `,"rule":`...), int64(v.rule.N), 10)
 	head = appendTexts(append(head, `,"from":`...), p.Names(v.asked))
 	if r.b.askFlow != nil {
-		if !r.note(journal.FlowAsked, a.request.Branch, append(slices.Clone(head), '}')) {
-			return false
+		q.Record = func() bool {
+			return r.note(journal.FlowAsked, a.request.Branch, append(slices.Clone(head), '}'))
 		}
 		if yes, err := r.b.askFlow(ctx, q); err == nil {
 			data := strconv.AppendInt([]byte(`{"n":`), int64(a.n), 10)

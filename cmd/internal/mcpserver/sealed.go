@@ -159,6 +159,9 @@ func (s *Server) sealedAnswer(one *run.Sealed) wire.Answer {
 	sealed := wire.Answer{Structured: json.RawMessage(o.End()), IsSealed: true}
 	sealed.Text = fmt.Sprintf("The result, or why there is none, may depend on %s and isn't shown to you: it is sealed as %s. Pass it on with run {\"tool\":…,\"input\":…,\"sealed\":{\"/POINTER\":%q}}; the user sees it with 'mcp-pif flow show %[2]s'.",
 		conjoin(labels), one.ID, one.ID)
+	if slices.ContainsFunc(s.broker.Flow().Rules, func(r *flow.Rule) bool { return r.Else == flow.Ask }) { // the same whatever is sealed
+		sealed.Text += " If it asked for something that needs the user's yes, 'mcp-pif approve' shows that; make the same call again after a yes."
+	}
 	return sealed
 }
 

@@ -480,6 +480,9 @@ func AskFlow(ctx context.Context, q run.FlowQuestion) (yes bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if !q.Record() {
+		return false, errors.New("that the user is asked could not be recorded")
+	}
 	res, err := e.Ask(ctx, &mcp.ElicitParams{Mode: "form", Message: strings.Join(lines, "\n"), RequestedSchema: map[string]any{
 		"type": "object", "properties": map[string]any{"allow": map[string]any{"type": "boolean", "title": "Allow this one request"}}, "required": []string{"allow"},
 	}})

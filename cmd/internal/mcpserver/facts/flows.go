@@ -150,6 +150,9 @@ func (s Lookup) FlowNotes(t *registry.Tool, tools *registry.Snapshot) (notes []s
 			continue
 		}
 		becomes := map[flow.Else]string{flow.Deny: "may be denied", flow.Ask: "may need the user's yes", flow.Taint: "may label the store"}[found.of.Else]
+		if policy := s.Broker.Flow(); found.of.Else == flow.Ask && policy.Unkept(found.To, policy.Known(found.From)) {
+			becomes = "may be denied, since what it writes to hasn't the label"
+		}
 		if found.Verdict == flows.Must {
 			becomes = strings.Replace(strings.Replace(becomes, "may be", "is", 1), "may ", "will ", 1)
 		}
