@@ -466,8 +466,7 @@ func (c *check) rebase(args *value.Record) *value.Record {
 		return args
 	}
 	next := 0
-	for i := range c.o.Params {
-		param := &c.o.Params[i]
+	for _, param := range c.o.Takes() {
 		if !param.Designates {
 			continue
 		}

@@ -32,8 +32,8 @@ func arguments(o *Operation, arg value.Value, most int64) (*value.Record, *fault
 		if f.Key == "in" {
 			return nil, wrong(`"in" must be written in the code as a string, not computed`)
 		}
-		p, ok := o.param(f.Key)
-		if !ok {
+		p := o.param(f.Key)
+		if p == nil {
 			message := "unknown argument " + quoted(f.Key)
 			if near := prim.Closest(f.Key, o.paramNames()); near != "" {
 				message += ": did you mean " + QuoteName(near) + "?"
@@ -58,7 +58,7 @@ func arguments(o *Operation, arg value.Value, most int64) (*value.Record, *fault
 			return nil, wrong(fmt.Sprintf("%s must be %s, not %s", QuoteName(p.Name), p.Choices(), quoted(string(s))))
 		}
 	}
-	for _, p := range o.Params {
+	for _, p := range o.Takes() {
 		if _, ok := field(r, p.Name); !ok && !p.Optional {
 			return nil, wrong(QuoteName(p.Name) + " is missing")
 		}
@@ -86,27 +86,22 @@ func withField(r *value.Record, name string, v value.Value) *value.Record {
 	return &value.Record{Fields: fields}
 }
 
-func (o *Operation) main() *Param {
-	for i := range o.Params {
-		if o.Params[i].Main {
-			return &o.Params[i]
-		}
+func (o *Operation) main() *Param { return o.find(func(p Param) bool { return p.Main }) }
+
+func (o *Operation) param(name string) *Param {
+	return o.find(func(p Param) bool { return p.Name == name })
+}
+
+func (o *Operation) find(is func(Param) bool) *Param {
+	if i := slices.IndexFunc(o.Takes(), is); i >= 0 {
+		return &o.Takes()[i]
 	}
 	return nil
 }
 
-func (o *Operation) param(name string) (*Param, bool) {
-	for i := range o.Params {
-		if o.Params[i].Name == name {
-			return &o.Params[i], true
-		}
-	}
-	return nil, false
-}
-
 func (o *Operation) paramNames() []string {
-	names := make([]string, len(o.Params))
-	for i, p := range o.Params {
+	names := make([]string, len(o.Takes()))
+	for i, p := range o.Takes() {
 		names[i] = p.Name
 	}
 	return names
@@ -119,7 +114,7 @@ func example(o *Operation) string { return "Write " + o.Example() + "." }
 func (o *Operation) Example() string {
 	var fields []string
 	term := false
-	for _, p := range o.Params {
+	for _, p := range o.Takes() {
 		if p.Optional && !p.Main {
 			continue
 		}
@@ -153,7 +148,7 @@ func (p *Param) Choices() string {
 }
 
 func (o *Operation) required() (n int) {
-	for _, p := range o.Params {
+	for _, p := range o.Takes() {
 		if !p.Optional || p.Main {
 			n++
 		}

@@ -32,10 +32,7 @@ type Manifest struct {
 	// Server is the MCP server of the operator's lock that this kind stands for; "" for a
 	// plugin's own kind. What such a server wrote, in Words, in the docs, names and values
 	// of its arguments and in its types, is a stranger's.
-	Server string
-	// Source is the hash of the lock's entry that the kind was made of; "": a plugin's own
-	// kind.
-	Source  string
+	Server  string
 	Algebra Algebra
 	// Only is the one scope that there is, of a kind built into the host: a text may
 	// leave it out. "": scopes are the operator's.
@@ -87,14 +84,19 @@ type Operation struct {
 	// it is that argument, in lower case, and Verb where there is none.
 	Verb      string
 	VerbParam string
-	Params    []Param
+	// Params is its arguments; read them by [Operation.Takes].
+	Params []Param
 	// Most is how many bytes its outcome may have, where that is less than the
 	// capability allows; 0: what that allows.
 	Most   int64
 	Result string // in words: "string", "record: bytes, hash"
 	// Type is what each answer is of: the host has no program get another, and types
-	// what programs do with it. nil: it is some data. See [types.ParseAnswer].
+	// what programs do with it. nil: it is some data. See [types.ParseAnswer]. Read it by
+	// [Operation.Gives].
 	Type *types.Type
+	// Late is set where Params and Type are made of schemas when they are first asked for,
+	// since a start would take long to make those of all operations; nil: they are there.
+	Late func() ([]Param, *types.Type)
 	// TypeBy is the argument, a string, that says the type of the answer ([Wanted]); "": Type
 	// has it. Only kinds that ship have it.
 	TypeBy string
@@ -124,16 +126,30 @@ type Param struct {
 	Secrets bool
 }
 
+// Takes is the operation's arguments.
+func (o *Operation) Takes() []Param { params, _ := o.made(); return params }
+
+// Gives is the type of the operation's answers; see Type.
+func (o *Operation) Gives() *types.Type { _, t := o.made(); return t }
+
+func (o *Operation) made() ([]Param, *types.Type) {
+	if o.Late != nil {
+		return o.Late()
+	}
+	return o.Params, o.Type
+}
+
 // Argument gives the type of what the operation takes, if the manifest has types of
 // its arguments, or it is a tool of an MCP server; else nil.
 func (o *Operation) Argument() *types.Type {
-	if o.Wire == "" && !slices.ContainsFunc(o.Params, func(p Param) bool { return p.Of != nil }) {
+	params := o.Takes()
+	if o.Wire == "" && !slices.ContainsFunc(params, func(p Param) bool { return p.Of != nil }) {
 		return nil
 	}
 	var fields []types.Field
 	alone := types.Nothing
-	for i := range o.Params {
-		p := &o.Params[i]
+	for i := range params {
+		p := &params[i]
 		fields = append(fields, types.Field{Key: p.Name, Type: p.of(), Optional: p.Optional})
 		if p.Main {
 			alone = p.of()

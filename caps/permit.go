@@ -388,8 +388,7 @@ type check struct {
 
 // designated decides the arguments that say what is acted on.
 func (c *check) designated(args *value.Record) (*value.Record, *fault.Fault) {
-	for i := range c.o.Params {
-		param := &c.o.Params[i]
+	for _, param := range c.o.Takes() {
 		if !param.Designates || c.m.Server != "" { // such a kind has no scope
 			continue
 		}
@@ -400,7 +399,7 @@ func (c *check) designated(args *value.Record) (*value.Record, *fault.Fault) {
 		s, _ := v.(value.Str)
 		argument := string(s)
 		if c.m.Algebra == Path {
-			rel, f := c.path(param, argument)
+			rel, f := c.path(&param, argument)
 			if f != nil {
 				return nil, f
 			}
@@ -506,7 +505,7 @@ func (c *check) content(args *value.Record, most, maxBytes int64) *fault.Fault {
 	}
 	var n int64
 	for _, f := range args.Fields {
-		if p, ok := c.o.param(f.Key); ok && !p.Designates && p.Enum == nil && n <= end {
+		if p := c.o.param(f.Key); p != nil && !p.Designates && p.Enum == nil && n <= end {
 			n += size(f.Value, end-n)
 		}
 		if n > most {

@@ -182,8 +182,7 @@ func SecretsIn(o *Operation, args *value.Record) []string {
 			look(c.Head)
 		}
 	}
-	for i := range o.Params {
-		p := &o.Params[i]
+	for _, p := range o.Takes() {
 		v, given := field(args, p.Name)
 		if !p.Secrets || !given {
 			continue

@@ -223,10 +223,10 @@ func AnswerBy(by string, literals map[string]any) *types.Type {
 // its arguments say; "": it is. It shows no part of the answer.
 func (o *Operation) MisfitAnswer(args *value.Record, v value.Value) string {
 	if o.TypeBy == "" {
-		if o.Type == nil {
+		if o.Gives() == nil {
 			return ""
 		}
-		return o.Type.Misfit(v)
+		return o.Gives().Misfit(v)
 	}
 	var text value.Str
 	need := false

@@ -305,7 +305,7 @@ func hasArgument(to, name string, kinds caps.Kinds) bool {
 	}
 	for _, m := range kinds {
 		for i := range m.Operations {
-			if o := &m.Operations[i]; requests.May(m, o) && slices.ContainsFunc(o.Params, func(p caps.Param) bool { return p.Name == name }) {
+			if o := &m.Operations[i]; requests.May(m, o) && slices.ContainsFunc(o.Takes(), func(p caps.Param) bool { return p.Name == name }) {
 				return true
 			}
 		}

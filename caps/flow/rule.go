@@ -184,7 +184,7 @@ func (p *Policy) designate(granted Granted) error {
 			arguments := designating(o)
 			if arguments == nil && m.Server != "" {
 				every = append(every, o.Name)
-				for _, param := range o.Params {
+				for _, param := range o.Takes() {
 					arguments = append(arguments, param.Name)
 				}
 			}
@@ -221,7 +221,7 @@ func changing(m *caps.Manifest, granted Granted) (list []string) {
 
 // designating is the arguments of an operation that say what it acts on.
 func designating(o *caps.Operation) (list []string) {
-	for _, param := range o.Params {
+	for _, param := range o.Takes() {
 		if param.Designates {
 			list = append(list, param.Name)
 		}

@@ -33,7 +33,7 @@ func (w *world) answer(op string) *check.Type {
 		return w.was[op]
 	}
 	if _, o, ok := w.kinds.Operation(op); ok {
-		return o.Type
+		return o.Gives()
 	}
 	return nil
 }

@@ -192,7 +192,7 @@ func (a *act) scope() (string, bool) {
 		arg = nil
 		_, o, known := a.run.b.policy.Kinds().Operation(a.request.Op)
 		for i := range r.Fields {
-			if known && slices.ContainsFunc(o.Params, func(p caps.Param) bool {
+			if known && slices.ContainsFunc(o.Takes(), func(p caps.Param) bool {
 				return p.Name == r.Fields[i].Key && (p.Main || p.Designates)
 			}) {
 				arg = value.Force(r.Fields[i].Value)
@@ -206,12 +206,7 @@ func (a *act) scope() (string, bool) {
 
 // main reports whether a parameter is the operation's main one.
 func (a *act) main(name string) bool {
-	for i := range a.permit.Operation.Params {
-		if p := &a.permit.Operation.Params[i]; p.Main {
-			return p.Name == name
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.permit.Operation.Takes(), func(p caps.Param) bool { return p.Main && p.Name == name })
 }
 
 // sameValue reports whether two values are the same as far as that is seen at

@@ -383,7 +383,7 @@ func designated(p *caps.Policy, q *core.Request) bool {
 		return true
 	}
 	args, isRecord := value.Force(q.Arg).(*value.Record)
-	for _, param := range o.Params {
+	for _, param := range o.Takes() {
 		if !param.Designates {
 			continue
 		}
@@ -491,7 +491,7 @@ func (r *Run) planStep(ctx context.Context, q *core.Request, l *labelled.Request
 		s.Destructive = !s.Read
 		s.Confirm = !s.Read && slices.ContainsFunc(r.b.policy.Confirms(), func(c caps.Requests) bool { return c.May(m, o) })
 	}
-	for _, param := range o.Params {
+	for _, param := range o.Takes() {
 		if param.Designates {
 			s.Designating = append(s.Designating, param.Name)
 		}

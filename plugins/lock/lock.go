@@ -96,11 +96,14 @@ func ReadFile(path string, max int64) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("its folder: %w", err)
 	}
-	text, err := io.ReadAll(io.LimitReader(f, max+1))
-	if err == nil && int64(len(text)) > max {
+	var text bytes.Buffer
+	if info, err := f.Stat(); err == nil && info.Size() <= max {
+		text.Grow(int(info.Size()) + bytes.MinRead)
+	}
+	if _, err = text.ReadFrom(io.LimitReader(f, max+1)); err == nil && int64(text.Len()) > max {
 		err = fmt.Errorf("it has more than %d bytes", max)
 	}
-	return text, err
+	return text.Bytes(), err
 }
 
 // ReadOrNew is Read, or an empty lock where there is no file.

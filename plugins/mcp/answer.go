@@ -49,8 +49,8 @@ func (u *upstream) answer(o *operation, raw json.RawMessage) (value.Value, error
 	if where, isMisfit := o.misfit(raw, data != nil); isMisfit && !bool(isError) {
 		return nil, unknown(o, u.settings.Name+" answered "+o.word+" with another type than it declared"+u.hide.Load().Text(where))
 	}
-	if data != nil && o.output != nil {
-		data = o.output.Type.Integers(data)
+	if output := o.output(); data != nil && output != nil {
+		data = output.Type.Integers(data)
 	}
 	text := strings.Join(texts, "\n")
 	if data != nil && len(texts) == 1 && same(text, member(result, "structuredContent")) {
@@ -159,7 +159,8 @@ func part(block *value.Record) value.Value {
 // misfit reports whether the data of an answer aren't of the type that the tool declared,
 // and where, as in: , at "/issues/3".
 func (o *operation) misfit(raw json.RawMessage, isThere bool) (where string, isMisfit bool) {
-	if o.output == nil {
+	output := o.output()
+	if output == nil {
 		return "", false
 	}
 	if !isThere {
@@ -169,7 +170,7 @@ func (o *operation) misfit(raw json.RawMessage, isThere bool) (where string, isM
 		Data json.RawMessage `json:"structuredContent"`
 	}
 	_ = json.Unmarshal(raw, &whole) // it was read before
-	f := o.output.Check(whole.Data)
+	f := output.Check(whole.Data)
 	if f == nil || f.At == "" {
 		return "", f != nil
 	}

@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,8 +48,8 @@ type operation struct {
 	word  string
 	tool  *mcplock.Tool
 	flags caps.Flags
-	// output is what the tool declared that it answers; nil: nothing.
-	output *check.Foreign
+	// output reads what the tool declared that it answers, when that is first needed; nil: nothing.
+	output func() *check.Foreign
 }
 
 // repeatable reports whether a second time changes nothing more.
@@ -83,12 +82,10 @@ func newUpstream(s Settings, m *caps.Manifest) (*upstream, error) {
 		o.tool = s.Server.Tools[o.word]
 		verb, _ := m.Verb(o.Verb)
 		o.flags = verb.Flags
-		if len(o.tool.Output) > 0 {
-			var err error
-			if o.output, err = check.FromSchema(o.tool.Output, check.MaxAnswer); err != nil {
-				return nil, fmt.Errorf("what %s declares of its answers: %w", o.Name, err)
-			}
-		}
+		o.output = sync.OnceValue(func() *check.Foreign {
+			f, _ := check.FromSchema(o.tool.Output, check.MaxAnswer) // an object of the lock, or there is none
+			return f
+		})
 		u.operations[o.Name] = o
 	}
 	return u, nil
@@ -244,7 +241,7 @@ func (o *operation) arguments(args value.Value) (json.RawMessage, error) {
 			out = append(out, ',')
 		}
 		name := f.Key
-		for _, p := range o.Params {
+		for _, p := range o.Takes() {
 			if p.Name == f.Key && p.Wire != "" {
 				name = p.Wire
 			}

@@ -11,7 +11,7 @@
 // The file is JSON in one layout, as the plugin lock: what is written is what is read, key for
 // key. A program is hashed, and started from what was hashed, by package lock.
 //
-// Files: lock.go reads and writes; tool.go reads the definition of a tool, gives it a word
+// Files: lock.go reads and writes, layout.go holds what is read to its layout; tool.go reads the definition of a tool, gives it a word
 // and compares; canonical.go is the text that is hashed; manifest.go makes kinds of servers.
 package mcplock
 
@@ -129,21 +129,19 @@ func at(path string) (*Lock, error) {
 	return &Lock{Path: abs, Servers: map[string]*Server{}}, nil
 }
 
-// parse reads a file's text and holds it to the one layout.
+// parse reads a file's text and holds it to the one layout. The schemas, which are most of it,
+// are cut out and not decoded.
 func parse(text []byte) (map[string]*Server, error) {
-	unique := make(chan error, 1) // beside the rest: the text may be long
-	go func() { unique <- statefile.UniqueKeys(text, false, maxLevels) }()
-	servers, err := parseUnique(text)
-	if twice := <-unique; twice != nil {
-		return nil, errors.New(lock.Shown(twice.Error(), 300))
+	text = bytes.TrimSpace(text)
+	rest, schemas, isLaidOut := cutSchemas(text)
+	if !isLaidOut {
+		if err := statefile.UniqueKeys(text, false, maxLevels); err != nil {
+			return nil, errors.New(lock.Shown(err.Error(), 300))
+		}
+		rest = text
 	}
-	return servers, err
-}
-
-// parseUnique is parse of a text that has no key twice.
-func parseUnique(text []byte) (map[string]*Server, error) {
 	var c content
-	d := json.NewDecoder(bytes.NewReader(text))
+	d := json.NewDecoder(bytes.NewReader(rest))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&c); err != nil {
 		return nil, errors.New(lock.Shown(err.Error(), 300))
@@ -158,14 +156,20 @@ func parseUnique(text []byte) (map[string]*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !bytes.Equal(bytes.TrimSpace(text), bytes.TrimSpace(want)) {
+	if !isLaidOut || !bytes.Equal(rest, bytes.TrimSpace(want)) {
 		return nil, errors.New("it isn't as mcp-pif writes it: every key once, in its order; write it with `mcp-pif mcp add`, `accept` and `upgrade` rather than by hand")
 	}
-	for _, s := range c.Servers {
-		for _, t := range s.Tools {
-			for _, schema := range []*json.RawMessage{&t.Input, &t.Output} {
-				if *schema, err = compact(*schema); err != nil {
-					return nil, err
+	// The keys of maps are sorted in it, so that the schemas come in this order.
+	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
+		tools := c.Servers[name].Tools
+		for _, word := range slices.Sorted(maps.Keys(tools)) {
+			for _, schema := range []*json.RawMessage{&tools[word].Input, &tools[word].Output} {
+				switch {
+				case *schema == nil:
+				case string(*schema) != noSchema:
+					return nil, errors.New("a schema isn't an object")
+				default:
+					*schema, schemas = schemas[0], schemas[1:]
 				}
 			}
 		}

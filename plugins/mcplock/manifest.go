@@ -4,11 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/check"
@@ -31,12 +29,8 @@ func (s *Server) Manifest(name string, policy *caps.ServerPolicy) (*caps.Manifes
 	if policy == nil {
 		policy = &caps.ServerPolicy{}
 	}
-	source, err := s.source()
-	if err != nil {
-		return nil, err
-	}
 	m := &caps.Manifest{
-		Kind: name, Version: s.Protocol, Doc: "calls the MCP server " + name, Server: name, Source: source, Algebra: caps.Exact,
+		Kind: name, Version: s.Protocol, Doc: "calls the MCP server " + name, Server: name, Algebra: caps.Exact,
 		Privileges: []string{"command", "processes", "state"},
 	}
 	if s.URL != "" {
@@ -46,24 +40,12 @@ func (s *Server) Manifest(name string, policy *caps.ServerPolicy) (*caps.Manifes
 		said, known := policy.Tools[word]
 		return known && said == nil
 	})
-	m.Operations = make([]caps.Operation, len(words))
-	failed := make([]error, len(words))
-	var (
-		wait sync.WaitGroup
-		next atomic.Int64
-	)
-	for range min(runtime.GOMAXPROCS(0), len(words)) {
-		wait.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(words); i = int(next.Add(1)) - 1 {
-				m.Operations[i], failed[i] = s.Tools[words[i]].operation(name, words[i], policy.Tools[words[i]])
-			}
-		})
-	}
-	wait.Wait()
-	for i, word := range words {
-		if failed[i] != nil {
-			return nil, fmt.Errorf("the tool %s of the server %s: %w", word, name, failed[i])
+	for _, word := range words {
+		o, err := s.Tools[word].operation(name, word, policy.Tools[word])
+		if err != nil {
+			return nil, fmt.Errorf("the tool %s of the server %s: %w", word, name, err)
 		}
+		m.Operations = append(m.Operations, o)
 		m.Verbs = append(m.Verbs, caps.Verb{Name: word, Flags: s.Tools[word].Flags()})
 	}
 	for _, word := range slices.Sorted(maps.Keys(policy.Tools)) {
@@ -72,12 +54,6 @@ func (s *Server) Manifest(name string, policy *caps.ServerPolicy) (*caps.Manifes
 		}
 	}
 	return m, m.Check()
-}
-
-// source returns the hash of the entry.
-func (s *Server) source() (string, error) {
-	raw, err := json.Marshal(s) // the same for the same entry: keys are sorted
-	return sumOf(raw), err
 }
 
 // Flags are those that hold: the worst, but for what was accepted.
@@ -115,32 +91,24 @@ func (t *Tool) operation(kind, word string, policy *caps.ToolPolicy) (caps.Opera
 	if policy.Doc != "" {
 		o.Doc, o.Words = policy.Doc, ""
 	}
-	fields, err := check.FieldsFromSchema(t.Input, check.MaxAnswer)
-	if err != nil {
-		return o, err
-	}
 	o.Input = &schema{raw: t.Input, params: t.Params}
-	if o.Type, err = t.answer(); err != nil {
-		return o, err
-	}
-	params := t.params(fields)
-	o.Params = params
+	o.Late = sync.OnceValues(func() ([]caps.Param, *check.Type) { return t.params(policy.Designates), t.answer() })
 	for _, name := range policy.Designates {
-		i := slices.IndexFunc(params, func(p caps.Param) bool { return p.Name == name })
-		if i < 0 || params[i].Type != "string" {
+		if !slices.ContainsFunc(o.Takes(), func(p caps.Param) bool { return p.Name == name && p.Type == "string" }) {
 			return o, fmt.Errorf("the policy says that %s designates, which is no argument of type string", lock.Shown(name, 60))
 		}
-		params[i].Designates = true
 	}
 	return o, nil
 }
 
 // params returns the arguments that the schema has, in the order of their words.
-func (t *Tool) params(fields []check.Field) []caps.Param {
-	properties, _ := propertiesOf(t.Input) // it was read before
+func (t *Tool) params(designates []string) []caps.Param {
+	fields, _ := check.FieldsFromSchema(t.Input, check.MaxAnswer) // the lock has objects only
+	properties, _ := propertiesOf(t.Input)
 	params := []caps.Param{}
 	for _, f := range fields {
 		p := caps.Param{Name: t.word(f.Key), Of: f.Type, Optional: f.Optional}
+		p.Designates = slices.Contains(designates, p.Name)
 		if p.Name != f.Key {
 			p.Wire = f.Key
 		}
@@ -172,20 +140,20 @@ var parts = func() *check.Type {
 
 // answer returns the type of the tool's answers: data is there, and of the type that the
 // server declared, exactly if it declared one.
-func (t *Tool) answer() (*check.Type, error) {
+func (t *Tool) answer() *check.Type {
 	typed := func(data *check.Type) *check.Type {
 		return check.Record([]check.Field{
 			{Key: "text", Type: check.String}, {Key: "data", Type: data, Optional: t.Output == nil}, {Key: "parts", Type: parts, Optional: true}, {Key: "ifc", Type: check.List(check.String), Optional: true},
 		}, nil)
 	}
 	if t.Output == nil {
-		return typed(check.JSON), nil
+		return typed(check.JSON)
 	}
 	output, err := check.TypeFromSchema(t.Output, check.MaxAnswer-len(typed(check.JSON).String()))
-	if err != nil {
-		return nil, err
+	if err != nil { // the lock has objects only
+		output = check.JSON
 	}
-	return typed(output), nil
+	return typed(output)
 }
 
 // typeWords is the types of arguments by JSON Schema's names.

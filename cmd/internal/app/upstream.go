@@ -440,10 +440,11 @@ func (u *Upstreams) checkServers(said map[string]*caps.ServerPolicy, principal s
 		if err != nil {
 			return false, err
 		}
+		none := new(caps.ToolPolicy)
 		i := slices.IndexFunc(u.Kinds, func(k *caps.Manifest) bool { return k.Kind == name })
 		for _, o := range m.Operations {
 			was, ok := u.Kinds[i].Operation(o.Name)
-			restart = restart || principal == "" && (!ok || was.Doc != o.Doc || !slices.EqualFunc(was.Params, o.Params, func(a, b caps.Param) bool { return a.Designates == b.Designates }))
+			restart = restart || principal == "" && (!ok || was.Doc != o.Doc || !slices.Equal(cmp.Or(u.tools[name][o.Verb], none).Designates, cmp.Or(said[name].Tools[o.Verb], none).Designates))
 		}
 	}
 	return restart, nil

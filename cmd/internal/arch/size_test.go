@@ -88,7 +88,7 @@ var maxLines = map[string]int{
 	"plugins/lock":                 1130,
 	"plugins/mcp":                  2340,
 	"plugins/mcp/mcpprobe":         140,
-	"plugins/mcplock":              1090,
+	"plugins/mcplock":              1210,
 	"plugins/mcplogin":             520,
 	"plugins/model":                455,
 	"plugins/plugintest":           70,

@@ -213,9 +213,9 @@ func (t *trial) arguments(q *core.Request) []byte {
 // main is the argument of an operation that may stand alone, or "".
 func (t *trial) main(op string) string {
 	if _, o, ok := t.server.broker.Policy().Kinds().Operation(op); ok {
-		for i := range o.Params {
-			if o.Params[i].Main {
-				return o.Params[i].Name
+		for _, p := range o.Takes() {
+			if p.Main {
+				return p.Name
 			}
 		}
 	}
@@ -564,17 +564,17 @@ func unwritten(q *core.Request, args []byte) *fault.Fault {
 // that its plugin is held to: what an example shows has to be what a run can see.
 func (t *trial) impossible(q *core.Request, v value.Value) *fault.Fault {
 	_, o, ok := t.server.broker.Policy().Kinds().Operation(q.Op)
-	if !ok || o.Type == nil {
+	if !ok || o.Gives() == nil {
 		return nil
 	}
-	why := o.Type.Misfit(v)
+	why := o.Gives().Misfit(v)
 	if why == "" {
 		return nil
 	}
 	return &fault.Fault{
 		Kind: fault.Refused, At: q.At, In: q.Where,
 		Message: fmt.Sprintf("it asks for %s, and the outcome in the example is none that this gives: %s", q.Op, why),
-		Hint:    fmt.Sprintf(`%s gives %s: write such a "value" into the example, all of it.`, q.Op, o.Type),
+		Hint:    fmt.Sprintf(`%s gives %s: write such a "value" into the example, all of it.`, q.Op, o.Gives()),
 	}
 }
 

@@ -76,7 +76,7 @@ func ofServer(policy *caps.Policy, name string, m *caps.Manifest, operations []c
 	declared := policy.Suggest(caps.Needs{Ops: []caps.Need{{Name: o.Name}}})
 	fmt.Fprintf(&b, "It is %s: a tool declares %s.\n", who, strings.Join(declared, ", "))
 	var docs []string
-	for _, p := range o.Params {
+	for _, p := range o.Takes() {
 		if p.Doc != "" {
 			docs = append(docs, p.Name+": "+p.Doc)
 		}
@@ -111,7 +111,7 @@ func quoteWords(words string) string {
 func Explain(b *strings.Builder, m *caps.Manifest, o *caps.Operation) {
 	b.WriteString(strings.TrimSpace(o.Name+"  "+o.Doc) + "\n")
 	var spelled []string
-	for _, p := range o.Params {
+	for _, p := range o.Takes() {
 		mark := ""
 		if p.Optional {
 			mark = "?"
@@ -123,14 +123,14 @@ func Explain(b *strings.Builder, m *caps.Manifest, o *caps.Operation) {
 		spelled = append(spelled, caps.QuoteName(p.Name)+mark+": "+typ)
 	}
 	gives := o.Result
-	if m.Server != "" && o.Type != nil {
-		gives = caps.Visible(o.Type.String())
+	if m.Server != "" && o.Gives() != nil {
+		gives = caps.Visible(o.Gives().String())
 	}
 	fmt.Fprintf(b, "  !%s({%s}) gives %s\n", o.Name, strings.Join(spelled, ", "), gives)
-	if o.Type != nil && m.Server == "" && o.Type.String() != o.Result {
-		fmt.Fprintf(b, "  of the type %s\n", o.Type)
+	if o.Gives() != nil && m.Server == "" && o.Gives().String() != o.Result {
+		fmt.Fprintf(b, "  of the type %s\n", o.Gives())
 	}
-	for _, p := range o.Params {
+	for _, p := range o.Takes() {
 		var words []string
 		if len(p.Enum) > 0 {
 			words = append(words, p.Choices())
@@ -207,7 +207,7 @@ const maxArguments = 160
 
 // line is the operation in one line: a call, what it gives, and whether a person is asked.
 func (f *offer) line() string {
-	params := slices.Clone(f.o.Params)
+	params := slices.Clone(f.o.Takes())
 	slices.SortStableFunc(params, func(a, b caps.Param) int { return cmp.Compare(btoi(a.Optional), btoi(b.Optional)) })
 	var args []string
 	size := 0
@@ -223,8 +223,8 @@ func (f *offer) line() string {
 		args = append(args, name)
 	}
 	gives := f.o.Result
-	if f.o.Type != nil {
-		gives = abbreviate(f.o.Type, 2)
+	if f.o.Gives() != nil {
+		gives = abbreviate(f.o.Gives(), 2)
 	}
 	return fmt.Sprintf("%s({%s}) → %s  %s", f.o.Name, strings.Join(args, ", "), gives, f.state())
 }
