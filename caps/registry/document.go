@@ -44,6 +44,8 @@ type entry struct {
 	Group    []string  `json:"group,omitempty"`
 	Examples []Example `json:"examples,omitempty"`
 	As       string    `json:"as,omitempty"`
+	// MadeUnder is the labels of what its writer had been shown.
+	MadeUnder []string `json:"made_under,omitempty"`
 	// InputSchema is what was declared of the arguments.
 	InputSchema json.RawMessage `json:"input_schema,omitempty"`
 	Code        json.RawMessage `json:"code,omitempty"`
@@ -142,6 +144,9 @@ func appendEntry(b []byte, t *Tool) []byte {
 	}
 	if t.As != AsTool {
 		b = append(fmt.Appendf(b, "\"as\": %q", t.As), between...)
+	}
+	if len(t.MadeUnder) > 0 {
+		b = append(layout(append(b, `"made_under": `...), encode(t.MadeUnder), 6), between...)
 	}
 	if t.Input != nil {
 		b = append(layout(append(b, `"input_schema": `...), t.Input, 6), between...)
@@ -255,7 +260,7 @@ func Decode(r io.Reader) ([]Portable, error) {
 		p := Portable{
 			Definition: Definition{
 				Name: e.Name, Description: e.Description, Code: e.code(), Capabilities: e.Capabilities, Examples: e.Examples, As: e.As,
-				Input: compact(e.InputSchema),
+				Input: compact(e.InputSchema), MadeUnder: e.MadeUnder,
 			},
 			Version: e.Version, Hash: e.Hash, Bound: e.Bound, Group: e.Group, Old: i >= len(doc.Tools), Certificate: e.Certificate,
 		}
@@ -293,7 +298,7 @@ func (e *entry) code() []byte {
 var (
 	documentKeys = []string{"format", "tools", "bound_versions"}
 	entryKeys    = []string{
-		"name", "version", "hash", "description", "capabilities", "bound", "group", "examples", "as", "input_schema", "code", "code_text", "source", "form", "certificate",
+		"name", "version", "hash", "description", "capabilities", "bound", "group", "examples", "as", "made_under", "input_schema", "code", "code_text", "source", "form", "certificate",
 	}
 )
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -440,6 +441,9 @@ func TestPublished(t *testing.T) {
 	}
 	as(r, "hello", AsPrompt)
 	must.NoError(t, evolve("page", AsResource))
+	if _, err := r.Evolve(Definition{Name: "told", Code: []byte(`"hi"`), MadeUnder: []string{"mail"}}, Edit{}); err != nil {
+		t.Fatal(err)
+	}
 	again := open(t, log, nil)
 	as(again, "hello", AsPrompt)
 	as(again, "page", AsResource)
@@ -453,6 +457,9 @@ func TestPublished(t *testing.T) {
 	}
 	as(other, "hello", AsPrompt)
 	as(other, "page", AsResource)
+	if told, ok := other.Snapshot().Get("told"); !ok || !slices.Equal(told.MadeUnder, []string{"mail"}) {
+		t.Errorf("what its writer had been shown doesn't come along: %+v", told)
+	}
 	if got := Encode(other.Snapshot()); !bytes.Contains(got, []byte(`"as": "resource"`)) {
 		t.Errorf("%s", got)
 	}

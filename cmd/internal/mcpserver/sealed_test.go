@@ -246,3 +246,20 @@ func TestSealed(t *testing.T) {
 		}
 	}
 }
+
+// TestSealedAsks: that a request may wait for a yes is told with every sealed answer, whether one does or not.
+func TestSealedAsks(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, `{"sources":[{"of":"toy.get","label":"mail"}],"rules":[{"to":"toy.send","not_from":"mail","by":"any","else":"ask"},{"to":"model","not_from":"mail","else":"seal"}]}`)
+	m.evolve("reads", `k => !toy.get(k)`)
+	m.evolve("sends", `k => let m = !toy.get(k) in !toy.send({to: "ann", text: m})`)
+	var told []string
+	for _, tool := range []string{"reads", "sends"} {
+		a := must(t, m.Server, "run", `{"tool":"`+tool+`","input":"mail/1"}`)
+		told = append(told, strings.ReplaceAll(a.Text, strings.Trim(field(t, a, "sealed"), `"`), ""))
+	}
+	waiting, err := run.WaitingFlows(m.broker.Journal(), time.Now())
+	if err != nil || len(waiting) != 1 || told[0] != told[1] || !strings.Contains(told[0], "'mcp-pif approve'") {
+		t.Errorf("%d wait (%v), and %q is told", len(waiting), err, told)
+	}
+}

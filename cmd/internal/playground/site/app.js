@@ -78,10 +78,16 @@ function tell(problem) {
 
 let timer, again = false, otherText = "";
 function edited() {
+  old();
   shown.replaceChildren(code.value + "\n");
   follow();
   clearTimeout(timer);
   timer = setTimeout(check, 150);
+}
+function old() { // the result is of what stood there before
+  if (!$("took").textContent || $("result").classList.contains("stale")) return;
+  $("result").classList.add("stale");
+  $("took").textContent += ", before the last change";
 }
 async function check() {
   if (!module) return;
@@ -111,6 +117,7 @@ async function check() {
   $("swap").disabled = Boolean(told.fault);
 }
 code.addEventListener("input", edited);
+$("input").addEventListener("input", old);
 $("swap").addEventListener("click", () => { code.value = otherText; edited(); code.focus(); });
 
 async function run() {

@@ -122,6 +122,7 @@ func TestPlayground(t *testing.T) {
 	}
 	p.write("code", "n =>\n  n + (2 * \"x\")")
 	p.until(`document.querySelector("#problems li pre")?.textContent.includes("^") && document.querySelector("#shown .wrong")?.textContent === "*"`)
+	p.until(`document.getElementById("took").textContent.endsWith(", before the last change")`)
 	p.shoot("playground-problem", 1280, 900, "light")
 	p.write("code", `n => self(n + 1)`)
 	p.write("input", `1`)
