@@ -57,7 +57,7 @@ var worst = map[string][]string{
 	"keys":       {manyKeys + `keys(r)`}, "values": {manyKeys + `values(r)`}, "entries": {manyKeys + `entries(r)`}, "from_entries": {manyKeys + `from_entries(entries(r))`},
 	"merge": {manyKeys + `merge(r, r)`}, "put": {manyKeys + `put(r, "a", 1)`}, "del": {manyKeys + `del(r, "1")`}, "get": {longText + `get({a: 1}, s, 2)`}, "has": {longText + `has({a: 1}, s)`},
 	"raise":   {longInt + `try(raise(n))`, longText + `try(raise([s]))`, sharedPair + `try(raise(v))`, deepPair + `try(raise(v))`},
-	"div_dec": {longInt + `try(div_dec(n, 7, 10, "floor"))`}, "round_dec": {longInt + `try(round_dec(n, 2, "floor"))`}, "to_int": {longInt + `to_int(n, "floor")`}, "to_dec": {digits + `try(to_dec(s))`},
+	"div_dec": {longInt + `try(div_dec(n, 7, 10, "floor"))`}, "ratio": {longInt + `try(ratio(n, 7))`}, "round_dec": {longInt + `try(round_dec(n, 2, "floor"))`}, "to_int": {longInt + `to_int(n, "floor")`}, "to_dec": {digits + `try(to_dec(s))`},
 	"unique": {sharedPair + `unique([v, v, v])`}, "sort": {`sort(map(i => mod(i * 7919, 1000003), range(0, 300000)))`},
 	"re_match": {longText + `re_match(s, "([a-zñ ]+)+zz")`, longText + `re_match(s, "zz")`, longText + `re_match(s, "[0-9]")`},
 	"re_find":  {longText + `re_find(s, "(a?){40}(n|ñ){60}zz")`, longText + `re_find(slice(s, 0, 2000000), "(((.)*)*)*9")`}, "re_find_all": {longText + `re_find_all(slice(s, 0, 10000), "(?s)a.*z|a")`, aaaa + `length(re_find_all(slice(s, 0, 1000000), "a"))`},

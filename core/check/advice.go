@@ -278,25 +278,53 @@ func (c *checker) apart(t term.Term, a, b *shape, same bool) {
 }
 
 // divided notes that the integer that a division gives is used as a number with
-// digits after the point.
+// digits after the point; through the branches of a conditional and the body of a let.
 func (c *checker) divided(t term.Term) {
-	if p, ok := t.(*term.Prim); !ok || p.ID != prim.Div {
-		return
-	}
-	if x := c.remark(t); x != nil {
-		x.message = `/ of two integers is rounded down, and this is used as a number with digits after the point: div_dec(a, b, 2, "half_even") gives two`
+	switch t := t.(type) {
+	case *term.If:
+		c.divided(t.Then)
+		c.divided(t.Else)
+	case *term.App:
+		if l, ok := t.Func.(*term.Lam); ok {
+			c.divided(l.Body)
+		}
+	case *term.Prim:
+		if t.ID != prim.Div {
+			return
+		}
+		if x := c.remark(t); x != nil {
+			x.message = `/ of two integers is rounded down, and this is used as a number with digits after the point: ratio(a, b) has them, round(a / b, 2) two of them`
+		}
 	}
 }
 
-// mean notes that a sum is divided by a length, which is hardly meant to be rounded down.
-func (c *checker) mean(t *term.Prim) {
-	a, ok := t.Args[0].(*term.Prim)
-	b, is := t.Args[1].(*term.Prim)
-	if !ok || !is || prim.Get(a.ID).Name != "sum" || b.ID != prim.Length {
-		return
+// named notes so where what a name is given is said to be no whole number by it.
+func (c *checker) named(name string, t term.Term) {
+	name = strings.ToLower(name)
+	for _, word := range []string{"avg", "average", "mean", "pct", "percent", "ratio", "fraction", "rate", "share"} {
+		if strings.Contains(name, word) {
+			c.divided(t)
+			return
+		}
 	}
-	if x := c.remark(t); x != nil {
-		x.message = `/ of two integers is rounded down, so this is no exact mean: div_dec(a, b, 2, "half_even") gives two digits after the point`
+}
+
+// fraction notes so where a quotient is one of a hundred times something, or a mean.
+func (c *checker) fraction(t *term.Prim) {
+	a, _ := t.Args[0].(*term.Prim)
+	b, _ := t.Args[1].(*term.Prim)
+	is := func(t *term.Prim, name string) bool { return t != nil && prim.Get(t.ID).Name == name }
+	hundred := func(t term.Term) bool {
+		n, ok := t.(*term.Int)
+		return ok && n.Value == 100
+	}
+	switch {
+	case t.ID == prim.Mul && is(a, "div") && hundred(t.Args[1]):
+		c.divided(a)
+	case t.ID == prim.Mul && is(b, "div") && hundred(t.Args[0]):
+		c.divided(b)
+	case t.ID == prim.Div && (is(a, "mul") && (hundred(a.Args[0]) || hundred(a.Args[1])) || is(a, "sum") && is(b, "length")):
+		c.divided(t)
 	}
 }
 

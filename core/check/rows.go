@@ -40,8 +40,10 @@ func (c *checker) prim(t *term.Prim, e env, ctx context) *variable {
 		if x := c.remark(t.Args[0]); x != nil {
 			x.dropped = true
 		}
-	case "div":
-		c.mean(t)
+	case "to_text":
+		c.divided(t.Args[0])
+	case "mul", "div":
+		c.fraction(t)
 	}
 	if row.Body != "" {
 		if t.ID == pipeline && !c.single {

@@ -14,6 +14,10 @@ var rules map[string]func(*use) *variable
 
 func init() {
 	rules = map[string]func(*use) *variable{
+		"ratio": func(u *use) *variable {
+			u.rest(0)
+			return u.c.fixed(u.c.basic[prim.KindInt].lower[0], u.c.basic[prim.KindDec].lower[0])
+		},
 		"add": numeric, "sub": numeric, "mul": numeric, "div": dividing,
 		"equal": comparing, "compare": comparing,
 		"nil":  func(u *use) *variable { return u.c.fixed(u.c.empty) },

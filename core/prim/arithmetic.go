@@ -101,8 +101,7 @@ var arithmetic = []Row{
 		},
 		Cost: func(args []value.Value) uint64 {
 			if isDec(args) {
-				n := size(args[0]) + size(args[1])
-				return n * n / 64
+				return decimalQuotient(args)
 			}
 			return product(args)
 		},
@@ -114,7 +113,14 @@ var arithmetic = []Row{
 		},
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 			if isDec(args) {
-				return ratio(args)
+				a, b, f := decs("div", args)
+				if f == nil && b.Unscaled().Sign() == 0 {
+					f = DivisionByZero("div", args[0])
+				}
+				if f != nil {
+					return nil, f
+				}
+				return exactQuotient("div", args, a, b)
 			}
 			q, _, f := divide("div", args, m)
 			return q, f

@@ -121,6 +121,9 @@ func blame(f *fault.Fault, path placed) {
 	if rest, ok := strings.CutPrefix(f.Message, "compare "); ok {
 		f.Message = row.Name + " " + rest
 		f.Hint = fmt.Sprintf(give, "items that are of one type, such as all numbers or all strings")
+		if strings.Contains(f.Message, "a function") {
+			f.Hint = fmt.Sprintf("The function of %[1]s takes one item and gives what it is ordered by: %[1]s(x => x.k, xs), %[1]s(((a, b)) => b, pairs).", row.Name)
+		}
 		return
 	}
 	f.Message = row.Name + ": " + f.Message

@@ -58,6 +58,37 @@ var decimals = []Row{
 		},
 	},
 	{
+		Name: "ratio", Group: "decimals", Shape: Array, Params: twoNumbers, Result: KindNumber,
+		Doc:  "gives a ÷ b: of integers an integer where b divides a, else a decimal, exactly where its digits end, and rounded half_even to 16 after the point where they don't.",
+		Also: []string{"truediv", "true_div"},
+		Examples: []Example{
+			{Code: `{"ratio":[7,2]}`, Want: `3.5`, Steps: 3},
+			{Code: `{"ratio":[6,2]}`, Want: `3`, Steps: 3},
+			{Code: `{"ratio":[{"dec":"-1.0"},3]}`, Want: `-0.3333333333333333`, Steps: 3},
+			{Code: `{"ratio":[1,0]}`, Fault: fault.DivisionByZero},
+		},
+		Cost: decimalQuotient, Size: digits,
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			a, b, f := decs("ratio", args)
+			switch {
+			case f != nil:
+				return nil, f
+			case b.Unscaled().Sign() == 0:
+				return nil, DivisionByZero("ratio", args[0])
+			case !isDec(args):
+				if q, r := new(big.Int).QuoRem(a.Unscaled(), b.Unscaled(), new(big.Int)); r.Sign() == 0 {
+					return value.NewBig(q), nil
+				}
+			}
+			if v, f := exactQuotient("ratio", args, a, b); f == nil {
+				return v, nil
+			}
+			n := new(big.Int).Mul(a.Unscaled(), value.Power10(b.Scale()+ratioDigits))
+			d := new(big.Int).Mul(b.Unscaled(), value.Power10(a.Scale()))
+			return decimal("ratio", quotient(n, d, "half_even"), ratioDigits)
+		},
+	},
+	{
 		Name: "round_dec", Group: "decimals", Shape: Array, Result: KindDec,
 		Params: []Param{{"a", KindNumber}, {"scale", KindInt}, {"mode", KindString}},
 		Doc:    "gives a with scale digits after the point, rounded by mode as div_dec does, or with zeros added.",
@@ -247,15 +278,17 @@ func onDecs(name string, args []value.Value) (value.Value, *fault.Fault) {
 	return decimal(name, new(big.Int).Add(x, y), scale)
 }
 
-// ratio divides two numbers, one of which is a decimal, exactly.
-func ratio(args []value.Value) (value.Value, *fault.Fault) {
-	a, b, f := decs("div", args)
-	if f != nil {
-		return nil, f
-	}
-	if b.Unscaled().Sign() == 0 {
-		return nil, DivisionByZero("div", args[0])
-	}
+// ratioDigits is how many digits after the point ratio gives of a quotient without an end.
+const ratioDigits = 16
+
+// decimalQuotient returns the cost of dividing exactly.
+func decimalQuotient(args []value.Value) uint64 {
+	n := size(args[0]) + size(args[1])
+	return n * n / 64
+}
+
+// exactQuotient divides two numbers, which a and b are as decimals; b is not 0.
+func exactQuotient(name string, args []value.Value, a, b value.Dec) (value.Value, *fault.Fault) {
 	// a.u/10^a.s ÷ b.u/10^b.s, in lowest terms: its digits end if no prime but 2 and 5
 	// divides the denominator.
 	n := new(big.Int).Mul(a.Unscaled(), value.Power10(b.Scale()))
@@ -272,18 +305,18 @@ func ratio(args []value.Value) (value.Value, *fault.Fault) {
 	fives := 0
 	for five, q, r := big.NewInt(5), new(big.Int), new(big.Int); fives <= value.MaxDigits && d.BitLen() > 1; fives++ {
 		if q.QuoRem(d, five, r); r.Sign() != 0 {
-			return nil, outOfRange("div of "+Describe(args[0])+" by "+Describe(args[1])+" has digits without an end",
+			return nil, outOfRange(name+" of "+Describe(args[0])+" by "+Describe(args[1])+" has digits without an end",
 				"a quotient whose digits end", "one whose digits repeat", `Name digits and rounding: {"div_dec":[A,B,2,"half_even"]}.`)
 		}
 		d, q = q, d
 	}
 	scale := max(twos, fives)
 	if scale > value.MaxDigits {
-		return nil, tooManyDigits("div")
+		return nil, tooManyDigits(name)
 	}
 	n.Lsh(n, uint(scale-twos))
 	n.Mul(n, new(big.Int).Exp(big.NewInt(5), big.NewInt(int64(scale-fives)), nil))
-	return decimal("div", n, scale)
+	return decimal(name, n, scale)
 }
 
 // cmpNumbers compares two numbers by what they are worth.

@@ -302,7 +302,7 @@ var cardLines = []struct {
 		Code:  `s => map(t => format_time(add_time(t, {days: 1}), "DD.MM.YYYY"), re_find_all(s, "\\d+-\\d+-\\d+"))`,
 		Input: `"from 2026-01-31 on"`, Want: `["01.02.2026"]`,
 	}, `; diff_time(a, b, "days") is a - b`},
-	{say: "+ - * / % (/ floors, round(sum(xs) / length(xs), 2) doesn't; 1.50 is exact) < <= > >= == != and or not ++ (strings) xs[0] s[1:-1] r[k], (1, true) a pair, @tool(e), code '{e}, // comment"},
+	{say: "+ - * / % (/ floors, mean(xs), ratio(a, b) and round(a / b, 2) don't; 1.50 is exact) < <= > >= == != and or not ++ (strings) xs[0] s[1:-1] r[k], (1, true) a pair, @tool(e), code '{e}, // comment"},
 	{Written{Code: `xs => fold((acc, x) => acc + x, 0, xs)`, Input: `[1,2]`, Want: `3`}, " (push(acc, x) adds an item, append joins lists)"},
 }
 

@@ -119,6 +119,25 @@ var library = []Row{
 		Body: `xs => reverse(snd(fold(p => (fst(fst(p)) + 1, cons((fst(fst(p)), snd(p)), snd(fst(p)))), (0, []), xs)))`,
 	},
 	{
+		Name: "mean", Group: "library", Shape: Unary, Params: oneList, Result: KindNumber,
+		Doc:  "gives the sum of a list's numbers divided by how many there are, as ratio does.",
+		Also: []string{"avg", "average"},
+		Examples: []Example{
+			{Code: `{"mean":[1,2,2]}`, Want: `1.6666666666666667`},
+			{Code: `{"mean":[]}`, Fault: fault.EmptyList},
+		},
+		Body: `xs => if isEmpty(xs) then head(xs) else ratio(sum(xs), length(xs))`,
+	},
+	{
+		Name: "median", Group: "library", Shape: Unary, Params: oneList, Result: KindNumber,
+		Doc: "gives the number in the middle of a list's numbers in order, or the mean of the two there.",
+		Examples: []Example{
+			{Code: `{"median":[5,1,2,10]}`, Want: `3.5`},
+			{Code: `{"median":[]}`, Fault: fault.EmptyList},
+		},
+		Body: `xs => let s = sort(xs), n = length(s) in if n == 0 then head(xs) else ratio(nth(s, n / 2) + nth(s, (n - 1) / 2), 2)`,
+	},
+	{
 		Name: "sum", Group: "library", Shape: Unary, Params: oneList, Result: KindNumber,
 		Doc: "adds the numbers of a list; 0 for none.",
 		Examples: []Example{

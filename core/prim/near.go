@@ -52,8 +52,10 @@ var instead = map[string]string{
 	"not_equal": Unequal,
 	"noteq":     Unequal,
 
-	"avg": mean, "average": mean, "mean": mean,
-	"median":        `write sort(xs)[length(xs) / 2]`,
+	"percentile":    ranked,
+	"quantile":      ranked,
+	"iso_week":      week,
+	"week":          week,
 	"number":        `write parse_int(s) for an integer, to_dec(s) for a decimal`,
 	"boolean":       truth,
 	"bool":          truth,
@@ -71,7 +73,8 @@ var instead = map[string]string{
 }
 
 const (
-	mean     = `write div_dec(sum(xs), length(xs), 2, "half_up")`
+	ranked   = `write sort(xs)[(length(xs) * 95 + 99) / 100 - 1] for the value that 95 % of xs don't exceed`
+	week     = `a date has no week; write (parse_time(t).day + 6) / 7, or count from the first Monday by weekday(t) and diff_time`
 	truth    = "write a comparison, x != null or length(s) > 0: nothing but true is true"
 	asTexts  = `dates are text: write parse_time(t).year, format_time(t, "YYYY-MM-DD"), add_time(t, {days: 1}), diff_time(a, b, "days") or weekday(t)`
 	asEffect = "write !clock.now({}), an effect that a tool declares as clock.now"

@@ -434,7 +434,7 @@ func (r *Row) Sugar() bool { return r.Shape >= Bindings }
 var (
 	Add, Sub, Mul, Div, Mod   = must("add"), must("sub"), must("mul"), must("div"), must("mod")
 	Eq, Lt, Lte, Gt, Gte      = must("eq"), must("lt"), must("lte"), must("gt"), must("gte")
-	Equal, At                 = must("equal"), must("at")
+	Equal, At, Ratio          = must("equal"), must("at"), must("ratio")
 	And, Or, Not              = must("and"), must("or"), must("not")
 	Nil, Cons, Head, Tail     = must("nil"), must("cons"), must("head"), must("tail")
 	IsEmpty, Length, Fold     = must("isEmpty"), must("length"), must("fold")

@@ -72,16 +72,13 @@ func (r *reader) lambda() (term.Term, bool) {
 		defer func() { r.matches-- }()
 	}
 	t, ok := r.body(params, bound)
-	if l, isLam := t.(*term.Lam); isLam && len(params) > 2 {
-		if r.many == nil {
-			r.many = map[*term.Lam]bool{}
+	if l, isLam := t.(*term.Lam); isLam {
+		for _, m := range []map[*term.Lam]twoParams{r.two, r.many} {
+			if of, ok := m[l]; ok {
+				of.open = term.At(open.off)
+				m[l] = of
+			}
 		}
-		r.many[l] = true
-	}
-	if l, isLam := t.(*term.Lam); isLam && len(params) == 2 {
-		two := r.two[l]
-		two.open = term.At(open.off)
-		r.two[l] = two
 	}
 	return t, ok
 }
@@ -104,11 +101,15 @@ func (r *reader) body(params []prim.Parameter, bound []string) (term.Term, bool)
 // together.
 func (r *reader) ofParams(params []prim.Parameter, body term.Term) term.Term {
 	t := prim.FunctionOf(params, body)
-	if l, ok := t.(*term.Lam); ok && len(params) == 2 {
+	if l, ok := t.(*term.Lam); ok && len(params) > 1 {
 		if r.two == nil {
-			r.two = map[*term.Lam]twoParams{}
+			r.two, r.many = map[*term.Lam]twoParams{}, map[*term.Lam]twoParams{}
 		}
-		r.two[l] = twoParams{params: params, body: body}
+		m := r.two
+		if len(params) > 2 {
+			m = r.many
+		}
+		m[l] = twoParams{params: params, body: body}
 	} else if ok && len(params[0].Items) == 2 && params[0].IsList && params[0].Rest == nil {
 		if r.one == nil {
 			r.one = map[*term.Lam]twoParams{}
@@ -127,7 +128,7 @@ type letBound struct {
 	depth int
 }
 
-// twoParams is a function of two parameters that were written together.
+// twoParams is a function of two parameters, or more, that were written together.
 type twoParams struct {
 	params []prim.Parameter
 	body   term.Term
@@ -188,7 +189,7 @@ func (r *reader) findLets() map[int][]named {
 			if name = i + 1; r.rec(name) {
 				name++
 			}
-		case k == tokComma && top() == tokLet:
+		case (k == tokComma || r.andBinds(i)) && top() == tokLet:
 			name = i + 1
 		}
 		if name > 0 && name+1 < len(r.toks) && r.toks[name+1].kind == tokBind {
@@ -231,6 +232,12 @@ func (r *reader) rec(i int) bool {
 	return t.kind == tokName && r.src[t.off:t.end] == "rec" && (r.toks[i+1].kind == tokName || r.toks[i+1].kind == tokQuoted)
 }
 
+// andBinds reports whether token i is an and that stands for the comma before one more
+// binding, as other languages write it: a = b is nothing else.
+func (r *reader) andBinds(i int) bool {
+	return r.toks[i].kind == tokAnd && !r.older && r.toks[i+1].kind == tokName && r.toks[i+2].kind == tokBind
+}
+
 // let reads bindings in sequence and the body they are for: each binding is a
 // function applied at once, but functions of which one names itself, or a later
 // one, are bound together; after let rec all bindings are.
@@ -258,13 +265,16 @@ func (r *reader) let() (term.Term, bool) {
 	}
 	broken, joined := 0, 0 // a line that goes on with a value; the first function of another let
 	more := func() bool {
-		if r.take(tokComma) {
+		if r.take(tokComma) || r.andBinds(r.i) && r.take(tokAnd) {
 			return true
 		}
 		if rec || broken > 0 || !r.joins(binds, tokens) {
 			return false
 		}
-		if r.take(tokSemi); joined == 0 {
+		if !r.take(tokSemi) {
+			r.take(tokIn)
+		}
+		if joined == 0 {
 			joined = len(binds)
 		}
 		functions = r.letNames[r.i]
@@ -301,12 +311,9 @@ func (r *reader) let() (term.Term, bool) {
 		if len(early) > 0 {
 			early = early[1:]
 		} else {
-			kinds := r.kinds.of(b.Value)
+			kinds := r.kinds.ofBound(b.Value)
 			for _, name := range names {
 				r.bind(name)
-			}
-			if r.kinds.ofPairs(b.Value) {
-				kinds |= pairs
 			}
 			if b.Pattern == nil {
 				r.kinds.is(b.Name, kinds)

@@ -203,14 +203,15 @@ func (r *reader) isGrouped() bool {
 	return levels[next] != 0 || next == tokOpen || next == tokOpenList || next == tokDot || next == tokArrow
 }
 
-// joins reports whether the next line or statement of a block binds one more function
-// beside those before it, under a name that nothing has yet: so they see one another.
+// joins reports whether the next line or statement of a block, or the let after in, binds
+// one more function beside those before it, under a name that nothing has yet: so they see
+// one another.
 func (r *reader) joins(binds []prim.Binding, tokens []token) bool {
 	last, i := binds[len(binds)-1], r.i
 	if r.older || r.letNames == nil || last.Pattern != nil || !isLam(last.Value) {
 		return false
 	}
-	if r.toks[i].kind == tokSemi && r.lines {
+	if r.toks[i].kind == tokSemi && r.lines || r.toks[i].kind == tokIn {
 		i++
 	} else if !r.begins(i) {
 		return false
@@ -218,9 +219,11 @@ func (r *reader) joins(binds []prim.Binding, tokens []token) bool {
 	if i+3 >= len(r.toks) || r.toks[i].kind != tokLet || r.toks[i+1].kind != tokName || r.toks[i+2].kind != tokBind || !r.isFunction(i+3) {
 		return false
 	}
-	name := r.text(r.toks[i+1])
-	_, _, taken := prim.Lookup(name)
-	return !taken && r.scope[name] == 0
+	return !slices.ContainsFunc(r.letNames[i], func(n named) bool {
+		name := r.text(r.toks[n.tok])
+		_, _, taken := prim.Lookup(name)
+		return taken || r.scope[name] > 0
+	})
 }
 
 // found takes back that nothing binds a name, where a let does after all, from off on.

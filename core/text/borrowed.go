@@ -1,7 +1,9 @@
 package text
 
 import (
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -21,6 +23,8 @@ var methods = map[string]string{
 var functions = map[string]string{
 	"len": "length", "str": "to_text", "String": "to_text", "sorted": "sort", "reversed": "reverse",
 	"Math.floor": "floor", "Math.ceil": "ceil", "Math.abs": "abs", "Math.max": "max", "Math.min": "min", "Math.pow": "pow",
+	"year": "parse_time", "month": "parse_time", "day": "parse_time", "hour": "parse_time", "minute": "parse_time",
+	"ord": "codepoints", "chr": "from_codepoints", "String.fromCharCode": "from_codepoints", "String.fromCodePoint": "from_codepoints",
 	"JSON.parse": "parse_json", "JSON.stringify": "to_json", "json.loads": "parse_json", "json.dumps": "to_json",
 	"Object.keys": "keys", "Object.values": "values", "Object.entries": "entries", "Object.fromEntries": "from_entries",
 }
@@ -29,7 +33,7 @@ var functions = map[string]string{
 // itself or with a word after a point.
 func borrows(name string) bool {
 	switch name {
-	case "Math", "JSON", "json", "Object":
+	case "Math", "JSON", "json", "Object", "String":
 		return true
 	}
 	return functions[name] != ""
@@ -44,7 +48,7 @@ func (r *reader) borrowed(c *callee) bool {
 	if r.toks[i+1].kind == tokDot && r.toks[i+2].kind.word() {
 		i += 2
 		c.name += "." + r.src[r.toks[i].off:r.toks[i].end]
-	} else if r.toks[i+1].kind != tokOpen {
+	} else if k := r.toks[i+1].kind; k != tokOpen && k != tokComma && k != tokClose {
 		return false
 	}
 	name, ok := functions[c.name]
@@ -53,6 +57,51 @@ func (r *reader) borrowed(c *callee) bool {
 		c.tok, c.name, r.i = r.toks[i], name, i
 	}
 	return ok
+}
+
+// part returns what names give that mean a part of what an operation gives, or takes; nil
+// where c is written otherwise.
+func (r *reader) part(c callee, args []term.Term) term.Term {
+	at := term.At(c.tok.off)
+	switch name := r.src[c.tok.off:c.tok.end]; name {
+	case "format":
+		return formatted(at, args)
+	case "year", "month", "day", "hour", "minute":
+		return operationOf(at, "get", operationOf(at+1, "parse_time", args[0]), &term.Str{At: at, Value: name})
+	case "ord":
+		return &term.Prim{At: at, ID: prim.At, Args: []term.Term{operationOf(at+1, "codepoints", args[0]), &term.Int{At: at}}}
+	case "chr", "fromCharCode", "fromCodePoint":
+		return operationOf(at, "from_codepoints", &term.List{At: at, Items: args})
+	}
+	return nil
+}
+
+// pattern is how other languages say how a number is written: #,##0.00 or ,.2f.
+var pattern = regexp.MustCompile(`^(?:\{:)?(#,##|,|)(?:0(?:\.(0+))?|\.(\d)f)\}?$`)
+
+// formatted returns format(x, "#,##0.00"), which is format(x, 2); nil where no such pattern
+// is written. Without a comma in it nothing stands between thousands.
+func formatted(at term.At, args []term.Term) term.Term {
+	if len(args) != 2 {
+		return nil
+	}
+	s, ok := args[1].(*term.Str)
+	if !ok {
+		return nil
+	}
+	m := pattern.FindStringSubmatch(s.Value)
+	if m == nil {
+		return nil
+	}
+	digits := int64(len(m[2]))
+	if m[3] != "" {
+		digits = int64(m[3][0] - '0')
+	}
+	args = []term.Term{args[0], &term.Int{At: at, Value: digits}}
+	if !strings.Contains(m[1], ",") {
+		args = append(args, &term.Str{At: at})
+	}
+	return operationOf(at, "format", args...)
 }
 
 // method returns the operation that x.name(…) is; ok is false where it is none.
@@ -84,7 +133,7 @@ func sliced(c callee, x term.Term, args []term.Term) (term.Term, bool) {
 // length reads x.length: the field of a record, and otherwise how long x is.
 func (r *reader) length(at term.At, x, field term.Term) term.Term {
 	const counted = prim.KindString | prim.KindList
-	kinds := r.kinds.of(x)
+	kinds := r.kinds.of(x) & prim.KindAny
 	if r.kinds.always(x, counted) {
 		return operationOf(at, "length", x)
 	}

@@ -288,12 +288,15 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 			})
 		}
 	}
-	if l, ok := args[0].(*term.Lam); ok && r.many[l] && c.row.Passes == prim.PassesItem && !r.older {
+	if l, ok := args[0].(*term.Lam); ok && len(r.many[l].params) > 0 && c.row.Passes == prim.PassesItem && !r.older {
 		return nil, r.fail(c.tok, &fault.Fault{
 			Message:  fmt.Sprintf("%s doesn't apply its function to three or more values", c.row.Name),
 			Expected: "a function of one parameter, or of two that are a pair's parts",
 			Hint:     "Write map((i, x) => …, enumerate(xs)) for items with their places, and map((a, b) => …, xs) for the parts of pairs.",
 		})
+	}
+	if t := r.part(c, args); t != nil {
+		return t, true
 	}
 	args = r.exactly(c, args)
 	r.passPair(c, args)
@@ -305,7 +308,7 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 // pair as one that takes the pair apart. Of others it is noted that they are not.
 func (r *reader) passPair(c callee, args []term.Term) {
 	row := c.row
-	if row == nil || r.older || !row.TakesPairs(args) {
+	if row == nil || r.older || !r.kinds.takesPairs(row, args) {
 		return
 	}
 	name, f := "f", args[0]
@@ -326,8 +329,8 @@ func (r *reader) passPair(c callee, args []term.Term) {
 	if !ok {
 		return
 	}
-	list := row.Through(args)
-	ofPairs := list != nil && r.kinds.ofPairs(list)
+	ofPairs := r.kinds.ofPairs(row.Through(args))
+	passesPairs := row.PassesPairs(args) || row.Passes == prim.PassesItem && ofPairs
 	if one, ok := r.one[l]; ok && f == args[0] && (ofPairs || row.Passes == prim.PassesPair) {
 		args[0] = prim.FunctionOf([]prim.Parameter{asPair(one.params[0])}, one.body)
 		return
@@ -346,8 +349,14 @@ func (r *reader) passPair(c callee, args []term.Term) {
 			two.params = []prim.Parameter{two.params[0], asPair(two.params[1])}
 		}
 	}
-	if ok && !row.PassesPairs(args) && two.params[0].At == two.params[1].At {
+	if ok && !passesPairs && two.params[0].At == two.params[1].At {
 		return // an operation that stands as a value
+	}
+	if of := r.many[l]; len(of.params) == 3 && row.Name == "fold" && f == args[0] { // with the index
+		acc, x, index := of.params[0], of.params[1], of.params[2]
+		indexed := prim.Pattern{At: x.At, IsPair: true, Items: []prim.Pattern{index.Pattern, x.Pattern}}
+		two, ok = twoParams{params: []prim.Parameter{acc, {At: x.At, Pattern: indexed}}, body: of.body, open: of.open}, true
+		args[2] = operationOf(term.At(c.tok.off), "enumerate", args[2])
 	}
 	if ok && f == args[0] {
 		var pair prim.Pattern
@@ -356,9 +365,9 @@ func (r *reader) passPair(c callee, args []term.Term) {
 			pair.Items = append(pair.Items, p.Pattern)
 		}
 		args[0] = prim.FunctionOf([]prim.Parameter{{At: l.At, Pattern: pair}}, two.body)
-	} else if inner, ok := l.Body.(*term.Lam); ok && isLam(inner.Body) && row.PassesPairs(args) {
+	} else if inner, ok := l.Body.(*term.Lam); ok && isLam(inner.Body) && passesPairs {
 		r.note(args[0].Pos(), "%[1]s passes its function two values, and this one has more parameters; for items with their index write %[1]s((acc, (i, x)) => …, init, enumerate(list))", row.Name)
-	} else if ok && row.PassesPairs(args) {
+	} else if ok && passesPairs {
 		r.note(args[0].Pos(), "%s", OnePair(row.Name, name))
 	}
 }
@@ -424,7 +433,7 @@ func (r *reader) noteOrder(c callee, args []term.Term) {
 		return
 	}
 	first, last := args[0], args[len(args)-1]
-	if v, ok := first.(*term.Var); ok && row.Passes == prim.PassesItem && !row.TakesPairs(args) {
+	if v, ok := first.(*term.Var); ok && row.Passes == prim.PassesItem && !r.kinds.takesPairs(row, args) {
 		if all := r.lets[v.Name]; len(all) > 0 && all[len(all)-1].two && all[len(all)-1].depth == r.scope[v.Name] {
 			r.note(v.Pos(), "the function of %s takes one item; where that is a pair, write ((a, b)) => %s(a, b)", row.Name, v.Name)
 		}
@@ -436,7 +445,7 @@ func (r *reader) noteOrder(c callee, args []term.Term) {
 		}
 		return
 	}
-	if kinds := r.kinds.of(last) &^ pairs; row.Name == "append" && (kinds != 0 && kinds&prim.KindList == 0 || literally(last) && !isList(last)) {
+	if kinds := r.kinds.of(last) & prim.KindAny; row.Name == "append" && (kinds != 0 && kinds&prim.KindList == 0 || literally(last) && !isList(last)) {
 		r.note(int(c.tok.off), "append joins lists; push(list, item) adds an item")
 		return
 	}
@@ -447,7 +456,7 @@ func (r *reader) noteOrder(c callee, args []term.Term) {
 	case takes != prim.KindList && takes != prim.KindList|prim.KindString:
 	case lastLam && !isLam, lastInt:
 		r.note(int(c.tok.off), "the list stands last: %s", Shape(row))
-	case isLam && row.Passes == prim.PassesItem && !row.TakesPairs(args):
+	case isLam && row.Passes == prim.PassesItem && !r.kinds.takesPairs(row, args):
 		if inner, two := f.Body.(*term.Lam); two {
 			r.note(f.Pos(), "the function of %s takes one item; where that is a pair, write ((%s, %s)) => …", row.Name, f.Param, inner.Param)
 		}

@@ -158,6 +158,9 @@ func (r *reader) member(x term.Term, key token, args []term.Term) (t term.Term, 
 		t, ok = r.apply(c, []term.Term{x, args[0]})
 		return operationOf(term.At(key.off), "to_text", t), true, ok
 	}
+	if at := term.At(key.off); (c.name == "charCodeAt" || c.name == "codePointAt") && len(args) == 1 && !r.older {
+		return &term.Prim{At: at, ID: prim.At, Args: []term.Term{operationOf(at+1, "codepoints", x), args[0]}}, true, true
+	}
 	if c, ok = method(c.name); !ok || r.older {
 		return nil, false, true
 	}
@@ -268,6 +271,41 @@ func (r *reader) exact(t, digits, mode term.Term) term.Term {
 	return whole
 }
 
+// digitsOf reads round(x * 100) / 100 as what it is in other languages, the rounded number
+// with so many digits after the point; nil where a / b is not that.
+func (r *reader) digitsOf(at term.At, a, b term.Term) term.Term {
+	rounded, ok := a.(*term.Prim)
+	n, by := b.(*term.Int)
+	if !ok || !by || n.Value < 10 || n.Value%10 != 0 {
+		return nil
+	}
+	name := prim.Get(rounded.ID).Name
+	if !rounds[name] || len(rounded.Args) > 1 && name != "to_int" {
+		return nil
+	}
+	if s := strconv.FormatInt(n.Value, 10); isScaled(rounded.Args[0], n.Value) && strings.Trim(s[1:], "0") == "" && s[0] == '1' {
+		return operationOf(at, "div_dec", a, b, &term.Int{At: at, Value: int64(len(s) - 1)}, &term.Str{At: at, Value: "half_up"})
+	}
+	r.note(int(at), "%s gives an integer here, and / of two integers rounds down; write round(x, 2) for two digits after the point", name)
+	return nil
+}
+
+// isScaled reports whether t is a product with n as one factor, or its quotient.
+func isScaled(t term.Term, n int64) bool {
+	switch t := t.(type) {
+	case *term.Int:
+		return t.Value == n
+	case *term.Prim:
+		switch name := prim.Get(t.ID).Name; name {
+		case "mul":
+			return isScaled(t.Args[0], n) || isScaled(t.Args[1], n)
+		case "div", "div_dec", "ratio":
+			return isScaled(t.Args[0], n)
+		}
+	}
+	return false
+}
+
 // arithmetic returns t where it is a + b, a - b, a * b or a / b, written so.
 func (r *reader) arithmetic(t term.Term) *term.Prim {
 	p, ok := t.(*term.Prim)
@@ -277,6 +315,8 @@ func (r *reader) arithmetic(t term.Term) *term.Prim {
 	switch p.ID {
 	case prim.Add, prim.Sub, prim.Mul, prim.Div:
 		return p
+	case prim.Ratio:
+		return &term.Prim{At: p.At, ID: prim.Div, Args: p.Args}
 	}
 	return nil
 }

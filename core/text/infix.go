@@ -1,6 +1,8 @@
 package text
 
 import (
+	"slices"
+
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
@@ -36,7 +38,7 @@ func (w *speller) operator(t term.Term) (tokKind, bool) {
 		same, ok := p.Args[0].(*term.Prim)
 		return tokNe, ok && same.ID == prim.Equal
 	}
-	if p.ID == prim.Sub && isNegated(p) || len(p.Args) == 2 && w.kinds.byOperands(p.ID, p.Args[0], p.Args[1]) {
+	if p.ID == prim.Sub && isNegated(p) || p.ID == prim.Div && w.kinds.isMean(p.Args[0], p.Args[1]) || len(p.Args) == 2 && w.kinds.byOperands(p.ID, p.Args[0], p.Args[1]) {
 		return 0, false
 	}
 	k, ok := operators[p.ID]
@@ -125,8 +127,50 @@ func (k kinder) is(name string, kinds prim.Kinds) {
 	}
 }
 
-// pairs is set beside the kinds of a variable that is a list of pairs.
-const pairs = prim.Kinds(1) << 15
+// What is set beside the kinds of a variable: that it is a list of pairs, a sum or how
+// many of a list fit, or how long one is.
+const (
+	pairs = prim.Kinds(1) << (15 - iota)
+	total
+	count
+)
+
+// isMean reports whether a / b is a sum, or how many fit, divided by how many there are or
+// by a sum, by its form: what is never meant to be rounded down.
+func (k kinder) isMean(a, b term.Term) bool {
+	return k.amount(a)&total != 0 && k.amount(b) != 0
+}
+
+// amount tells whether a term is a sum or a length, by its form.
+func (k kinder) amount(t term.Term) prim.Kinds {
+	if _, ok := lengthIn(t); ok {
+		return count
+	}
+	switch t := t.(type) {
+	case *term.Var:
+		return k.of(t) & (total | count)
+	case *term.Prim:
+		switch name := prim.Get(t.ID).Name; {
+		case name == "sum", name == "count", name == "fold" && givesSum(t.Args[0]):
+			return total
+		case t.ID == prim.Length:
+			return count
+		}
+	}
+	return 0
+}
+
+// givesSum reports whether a function gives a sum.
+func givesSum(f term.Term) bool {
+	l, sum := f.(*term.Lam)
+	if sum {
+		results(l.Body, nil, func(t term.Term) {
+			p, ok := t.(*term.Prim)
+			sum = sum && ok && p.ID == prim.Add
+		})
+	}
+	return sum
+}
 
 // ofPairs reports whether a term gives a list of pairs, by its form.
 func (k kinder) ofPairs(t term.Term) bool {
@@ -135,9 +179,40 @@ func (k kinder) ofPairs(t term.Term) bool {
 		return k.of(t)&pairs != 0
 	case *term.Prim:
 		row := prim.Get(t.ID)
+		if row.Name == "map" {
+			f, written := t.Args[0].(*term.Lam)
+			return written && givesPair(f.Body)
+		}
 		return row.Pairs || row.Keeps && k.ofPairs(row.Through(t.Args))
+	case *term.List:
+		return len(t.Items) > 0 && !slices.ContainsFunc(t.Items, func(x term.Term) bool { return !givesPair(x) })
 	}
 	return false
+}
+
+// givesPair reports whether what a term gives is written as a pair.
+func givesPair(t term.Term) bool {
+	pair := true
+	results(t, nil, func(t term.Term) {
+		p, ok := t.(*term.Prim)
+		pair = pair && ok && p.ID == prim.Pair
+	})
+	return pair
+}
+
+// ofBound is of, for a value that a variable is bound to.
+func (k kinder) ofBound(t term.Term) prim.Kinds {
+	kinds := k.of(t) | k.amount(t)
+	if k.ofPairs(t) {
+		kinds |= pairs
+	}
+	return kinds
+}
+
+// takesPairs reports whether a function of two parameters that is the row's first operand
+// takes a pair apart, see [prim.Row.TakesPairs].
+func (k kinder) takesPairs(row *prim.Row, args []term.Term) bool {
+	return row.TakesPairs(args) || row.Passes == prim.PassesItem && k.ofPairs(row.Through(args))
 }
 
 // byOperands reports whether an operator is read by what its operands are: < of what is
@@ -162,7 +237,7 @@ func (k kinder) byOperands(id term.ID, a, b term.Term) bool {
 
 // always reports whether a term gives values of the kinds alone, by its form.
 func (k kinder) always(t term.Term, kinds prim.Kinds) bool {
-	of := k.of(t) &^ pairs
+	of := k.of(t) & prim.KindAny
 	return of != 0 && of&^kinds == 0
 }
 

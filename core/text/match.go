@@ -255,7 +255,7 @@ func (r *reader) pairPattern(bound *[]string, far int) (p prim.Pattern, ok bool)
 func (r *reader) itemPattern(p *prim.Pattern, bound *[]string, far int) bool {
 	t := r.tok()
 	if p.Rest != nil {
-		return r.fail(t, &fault.Fault{Message: "nothing stands after the rest of a list", Expected: `"]"`, Hint: "Write [x, y, ...rest]."})
+		return r.fail(t, &fault.Fault{Message: "nothing stands after the rest of a list", Expected: `"]"`, Hint: "Write [x, y, ...rest]; the last item of xs is xs[-1], and what stands before it xs[0:-1]."})
 	}
 	if !r.take(tokRest) {
 		item, ok := r.pattern(bound, far)

@@ -273,6 +273,20 @@ func takesTwo(t term.Term) bool {
 	return ok && !isLam(inner.Body)
 }
 
+// takesMore reports whether a function takes more than two parameters.
+func takesMore(l *term.Lam) bool {
+	inner, ok := l.Body.(*term.Lam)
+	return ok && isLam(inner.Body)
+}
+
+// operand returns the first operand; nil: there is none.
+func operand(t *term.Prim) term.Term {
+	if len(t.Args) == 0 {
+		return nil
+	}
+	return t.Args[0]
+}
+
 // A letPart is bindings that one let has, or, without a head, a function that is
 // applied to a value as such, because the value has a variable of its name.
 type letPart struct {
@@ -314,7 +328,7 @@ func (w *speller) let(t term.Term) (*doc, int) {
 		}
 		if !g.rec {
 			w.perhaps(g, -1)
-			kinds := w.kinds.of(g.bindings[0].Value)
+			kinds := w.kinds.ofBound(g.bindings[0].Value)
 			w.bind(g.bindings[0].Name)
 			w.kinds.is(g.bindings[0].Name, kinds)
 		}
@@ -327,8 +341,10 @@ func (w *speller) let(t term.Term) (*doc, int) {
 		case isLam(first.Value) && w.names.Uses(first.Name, first.From, first.To):
 			head = ""
 		}
-		last := len(parts) - 1
+		last, unseen := len(parts)-1, false
 		if apart || head != "let " || parts[last].head != head {
+			// The functions before it would see it, too, if its name were written bare.
+			unseen = len(run) > 0 && isLam(g.bindings[0].Value) && head == "let " && parts[last].head == head
 			parts = append(parts, letPart{head: head, name: g.bindings[0].Name})
 			run, cyclic, last = nil, false, last+1
 		}
@@ -337,7 +353,11 @@ func (w *speller) let(t term.Term) (*doc, int) {
 			if len(p.kids) > 0 {
 				p.kids = append(p.kids, lit(","), line)
 			}
-			switch name := lit(written(b.Name) + " ="); {
+			name := lit(written(b.Name) + " =")
+			if unseen && k == 0 {
+				name = lit(backquote(b.Name) + " =")
+			}
+			switch {
 			case head == "":
 				p.kids = append(p.kids, values[k])
 			case hugs(b.Value):
@@ -508,7 +528,10 @@ func (w *speller) prim(t *term.Prim) (*doc, int) {
 			return w.call("@"+toolName(name.Value), t.Args[1:]), levelPostfix
 		}
 	}
-	if row.TakesPairs(t.Args) {
+	if l, ok := operand(t).(*term.Lam); ok && takesMore(l) && (row.Passes == prim.PassesItem || row.Name == "fold") {
+		w.curried = l
+	}
+	if w.kinds.takesPairs(row, t.Args) {
 		if takesTwo(t.Args[0]) {
 			w.curried = t.Args[0].(*term.Lam)
 		}

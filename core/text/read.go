@@ -68,7 +68,7 @@ type reader struct {
 	broken  int
 	closers []int32 // of each bracket's token, the index of the one that closes it
 	two     map[*term.Lam]twoParams
-	many    map[*term.Lam]bool // functions of more than two parameters that are written together
+	many    map[*term.Lam]twoParams // functions of more than two parameters that are written together
 	lets    map[string][]letBound
 	names   *prim.Names
 	// letNames is what each let binds; nil: not known yet.
@@ -154,7 +154,7 @@ func (r *reader) climb(left term.Term, level int) (term.Term, bool) {
 			continue
 		}
 		l := int(levels[op.kind])
-		if l == 0 || l < level || op.kind == tokAsk && r.noChoice {
+		if l == 0 || l < level || op.kind == tokAsk && r.noChoice || op.kind == tokAnd && r.andBinds(r.i) {
 			return left, true
 		}
 		if op.kind == tokMinus {
@@ -250,11 +250,13 @@ func (r *reader) operation(op token, a, b term.Term) term.Term {
 		id = prim.Eq
 	}
 	at := term.At(op.off)
-	if rounded, ok := a.(*term.Prim); ok && id == prim.Div && !r.older {
-		name := prim.Get(rounded.ID).Name
-		if n, ok := b.(*term.Int); ok && rounds[name] && n.Value != 0 && n.Value%10 == 0 && len(rounded.Args) == 1 {
-			r.note(int(op.off), "%s gives an integer here, and / of two integers rounds down; write round(x, 2) for two digits after the point", name)
+	if id == prim.Div && !r.older {
+		if t := r.digitsOf(at, a, b); t != nil {
+			return t
 		}
+	}
+	if id == prim.Div && !r.older && r.kinds.isMean(a, b) {
+		return &term.Prim{At: at, ID: prim.Ratio, Args: []term.Term{a, b}}
 	}
 	if !r.older && r.kinds.byOperands(id, a, b) {
 		if id != prim.Concat && id != prim.Add {

@@ -19,7 +19,7 @@ func (a *analyser) arithmetic(name string, x, y *aval) (v *aval, steps poly, ok 
 	case "mul":
 		steps, ok = a.product(x, y)
 		return &aval{kind: isNumber, abs: x.abs.times(y.abs), words: x.words.plus(y.words).plus(exactly(1)), frac: x.frac.plus(y.frac)}, steps, ok
-	case "div":
+	case "div", "ratio":
 		steps, ok = a.product(x, y)
 		abs := x.abs
 		if k := y.aff; k != nil && k.path == "" && k.offset > 0 && !abs.inf {
@@ -27,7 +27,7 @@ func (a *analyser) arithmetic(name string, x, y *aval) (v *aval, steps poly, ok 
 		} else {
 			abs = abs.plus(exactly(1))
 		}
-		if isZero(x.frac) && isZero(y.frac) {
+		if name == "div" && isZero(x.frac) && isZero(y.frac) {
 			return &aval{kind: isNumber, abs: abs, words: x.words}, steps, ok
 		}
 		// A decimal may be: its quotient has a digit more for each bit of the divisor.

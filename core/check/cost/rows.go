@@ -232,7 +232,7 @@ func (a *analyser) result(v *aval) (poly, bool) {
 func (a *analyser) strict(t *term.Prim, name string, args []*aval) (v *aval, steps poly, ok bool) {
 	arg := func(i int) *aval { return args[min(i, len(args)-1)] }
 	switch name {
-	case "add", "sub", "mul", "div", "mod", "eq", "lt", "lte", "gt", "gte":
+	case "add", "sub", "mul", "div", "mod", "ratio", "eq", "lt", "lte", "gt", "gte":
 		return a.arithmetic(name, a.asNumber(arg(0)), a.asNumber(arg(1)))
 	case "div_dec", "round_dec", "to_int", "to_dec":
 		return a.decimal(t, name, args)
