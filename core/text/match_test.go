@@ -130,7 +130,7 @@ func TestHabits(t *testing.T) {
 		`xs => xs[::-1]`:                                            `Write reverse(xs)`,
 		`s => re_replace(s, /a+/g, "b")`:                            `Write the pattern as a text, "a+": re_match`,
 		`x => x || "none"`:                                          `x ?? d`,
-		`xs => avg(xs)`:                                             `write div_dec(sum(xs), length(xs), 2, "half_up")`,
+		`xs => avg(xs)`:                                             `did you mean mean, as in mean(list)?`,
 		`xs => set(xs)`:                                             `write unique(xs)`,
 		`(a, b) => days_between(a, b)`:                              `did you mean diff_time, as in diff_time(a, b, unit?)?`,
 		`s => padEnd(s, 5)`:                                         `did you mean pad_right, as in pad_right(s, width, fill?)?`,
