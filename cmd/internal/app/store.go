@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/flow"
@@ -127,6 +128,10 @@ func (a *Authority) record(lasts bool) error {
 	}
 	if a.Host != nil {
 		options.Handler, options.Asker = a.Telemetry.Handler(elicit.Handler(a.Host)), elicit.Asker
+	}
+	asks := options.Flow != nil && slices.ContainsFunc(options.Flow.Rules, func(r *flow.Rule) bool { return r.Else == flow.Ask })
+	if _, memory := a.Journal.(*journal.Memory); memory && a.options.AskVia != "elicitation" && (asks || len(a.Policy.Confirms()) > 0) {
+		a.log.Warn("what waits for your yes can't be approved: 'mcp-pif approve' reads a store, and this one is in memory. Give --store FILE, or --ask-via elicitation")
 	}
 	a.Broker = run.New(options)
 	a.brokers.add(a.Broker)
