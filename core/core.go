@@ -100,6 +100,9 @@ const Semantics = 7
 // 128 MiB where it isn't called.
 func SetPool(bytes int64) { eval.SetPool(bytes) }
 
+// A Keeper counts what is kept for later, and drops it where runs need the room.
+type Keeper = eval.Keeper
+
 // Lend is [eval.Lend].
 func Lend(s *Stake, bytes int64) bool { return eval.Lend(s, bytes) }
 

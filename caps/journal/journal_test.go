@@ -171,6 +171,53 @@ func TestConcurrentAppends(t *testing.T) {
 	}
 }
 
+// TestMemoryBounds: a journal in memory holds about its size, however large its events are, and
+// several in one room what that has: the one that holds most gives way.
+func TestMemoryBounds(t *testing.T) {
+	bytes := func(j journal.Journal) (n int) {
+		events, _, err := j.Read(journal.Query{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			n += len(e.Data)
+		}
+		return n
+	}
+	large := []byte(`{"code":"` + strings.Repeat("x", 250<<10) + `"}`)
+	room := journal.NewRoom(3 << 20)
+	ann, bob := room.Memory(2<<20), room.Memory(2<<20)
+	fill := func(m *journal.Memory, times int) {
+		for range times {
+			if _, err := m.Append(journal.Noted, journal.RunStarted, "r", "", large); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	fill(ann, 100)
+	if n := bytes(ann); n > 2<<20 || n < 1<<20 {
+		t.Errorf("a journal of 2 MiB holds %d bytes", n)
+	}
+	if _, err := bob.Append(journal.Noted, journal.RunStarted, "r", "", []byte(`{}`)); err != nil {
+		t.Fatal(err)
+	}
+	fill(bob, 100)
+	if a, b := bytes(ann), bytes(bob); a+b > 3<<20 || a < 1<<20 || b < 1<<20 {
+		t.Errorf("of 3 MiB one holds %d bytes and the other %d", a, b)
+	}
+	for _, m := range []*journal.Memory{ann, bob} {
+		if err := m.Verify(); err != nil || m.Dropped() == 0 {
+			t.Errorf("%d are dropped: %v", m.Dropped(), err)
+		}
+	}
+	if err := bob.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if fill(ann, 100); bytes(ann) < 3<<19 {
+		t.Errorf("what was closed takes room: %d bytes", bytes(ann))
+	}
+}
+
 func BenchmarkAppend(b *testing.B) {
 	m := journal.NewMemory(64<<20, nil)
 	data := []byte(`{"op":"fs.read","capability":"fs.read:./sandbox","args":{"path":"a.txt"}}`)

@@ -5,11 +5,15 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"sync"
 	"time"
+
+	"github.com/mcp-pif/mcp-pif/core"
 )
 
-// chunk is how many events are dropped at once.
+// chunk is how many events are dropped at once, or the last of as many as make the
+// 64th part of the journal's size.
 const chunk = 1024
 
 // overhead is about what an event takes besides its strings and data.
@@ -26,7 +30,8 @@ type Memory struct {
 	size   int64
 	held   int64
 	now    func() time.Time
-	chunks [][]Event // each of chunk events, the last of fewer
+	chunks [][]Event // the oldest first
+	newest int64     // bytes of the last chunk
 	last   uint64    // number of the newest event
 	// sealed is the number of the newest that has its hash, which is head.
 	sealed uint64
@@ -41,6 +46,83 @@ type Memory struct {
 	keptSize int64
 	changed  uint64 // number of the newest event that did
 	mirror   func(*Event) error
+	room     *Room // nil: it has its size alone
+}
+
+// A Room is what several journals in memory hold together at most. Where they would hold more, the
+// one that holds most drops its oldest events.
+type Room struct {
+	most   int64
+	keeper core.Keeper
+	mu     sync.Mutex
+	held   int64
+	all    map[*Memory]int64
+}
+
+// NewRoom makes room for about so many bytes. Where runs need memory they take up to half of it.
+func NewRoom(bytes int64) *Room {
+	r := &Room{most: bytes, all: map[*Memory]int64{}}
+	r.keeper.Drop = func(need int64) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.shrink(max(r.most/2, r.held-need))
+	}
+	return r
+}
+
+// Memory returns an empty journal of at most about size bytes in the room, until it is closed.
+func (r *Room) Memory(size int64) *Memory {
+	m := NewMemory(min(size, r.most), nil)
+	m.room = r
+	return m
+}
+
+// note notes what a journal holds, and has events dropped where that is too much. Nobody
+// may hold a journal's lock.
+func (r *Room) note(m *Memory) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m.mu.Lock()
+	r.count(m)
+	m.mu.Unlock()
+	r.shrink(r.most)
+}
+
+// count counts what a journal holds, none once it is closed. The caller holds both locks.
+func (r *Room) count(m *Memory) {
+	bytes := m.held
+	if m.room == nil {
+		bytes = 0
+	}
+	r.keeper.Note(bytes - r.all[m])
+	r.held += bytes - r.all[m]
+	if r.all[m] = bytes; bytes == 0 {
+		delete(r.all, m)
+	}
+}
+
+// shrink drops events until so many bytes are held, or what is left is tools.
+func (r *Room) shrink(most int64) {
+	stuck := map[*Memory]bool{}
+	for r.held > most {
+		var m *Memory
+		for other, bytes := range r.all {
+			if !stuck[other] && (m == nil || bytes > r.all[m]) {
+				m = other
+			}
+		}
+		if m == nil {
+			return
+		}
+		m.mu.Lock()
+		before := m.held
+		if len(m.chunks) > 0 {
+			m.drop()
+		}
+		stuck[m] = m.held >= before
+		r.count(m)
+		m.mu.Unlock()
+	}
 }
 
 // NewMemory returns an empty journal that holds about size bytes at most. mirror,
@@ -74,6 +156,7 @@ func (m *Memory) append(after uint64, k Kind, run, branch string, data []byte) (
 	if cap(data) > len(data)+len(data)/4 {
 		data = bytes.Clone(data) // it is kept for long
 	}
+	defer m.note()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.changed > after {
@@ -82,11 +165,22 @@ func (m *Memory) append(after uint64, k Kind, run, branch string, data []byte) (
 	return m.add(k, run, branch, data)
 }
 
+// note notes in its room what it holds.
+func (m *Memory) note() {
+	m.mu.Lock()
+	room := m.room
+	m.mu.Unlock()
+	if room != nil {
+		room.note(m)
+	}
+}
+
 // ChangeAll implements [Journal]. An error of mirror leaves those before it.
 func (m *Memory) ChangeAll(after uint64, parts []Part, _ ...string) (first uint64, err error) {
 	if _, err := checkAll(parts); err != nil {
 		return 0, err
 	}
+	defer m.note()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.changed > after {
@@ -115,8 +209,8 @@ func (m *Memory) add(k Kind, run, branch string, data []byte) (uint64, error) {
 			return 0, fmt.Errorf("recording event %d: %w", e.Seq, err)
 		}
 	}
-	if n := len(m.chunks); n == 0 || len(m.chunks[n-1]) == chunk {
-		m.chunks = append(m.chunks, make([]Event, 0, chunk))
+	if n := len(m.chunks); n == 0 || len(m.chunks[n-1]) == chunk || m.newest > m.size/64 {
+		m.chunks, m.newest = append(m.chunks, nil), 0
 	}
 	last := &m.chunks[len(m.chunks)-1]
 	*last = append(*last, e)
@@ -124,6 +218,7 @@ func (m *Memory) add(k Kind, run, branch string, data []byte) (uint64, error) {
 	if k.Changes() {
 		m.changed = e.Seq
 	}
+	m.newest += weight(&e)
 	m.held += weight(&e)
 	for m.held > m.size && len(m.chunks) > 1 {
 		m.drop()
@@ -141,8 +236,8 @@ func weight(e *Event) int64 {
 
 // at returns the event with a number, which is kept.
 func (m *Memory) at(seq uint64) *Event {
-	i := seq - m.chunks[0][0].Seq
-	return &m.chunks[i/chunk][i%chunk]
+	i := sort.Search(len(m.chunks), func(i int) bool { return m.chunks[i][0].Seq > seq }) - 1
+	return &m.chunks[i][seq-m.chunks[i][0].Seq]
 }
 
 // seal gives every event its hash.
@@ -325,4 +420,13 @@ func (m *Memory) Verify() error {
 }
 
 // Close implements [Journal]; there is nothing to write.
-func (m *Memory) Close() error { return nil }
+func (m *Memory) Close() error {
+	m.mu.Lock()
+	room := m.room
+	m.room = nil
+	m.mu.Unlock()
+	if room != nil {
+		room.note(m)
+	}
+	return nil
+}

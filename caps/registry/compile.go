@@ -255,11 +255,12 @@ var largeTurn sync.Mutex
 // (the clock algorithm, F. J. Corbató, A Paging Experiment with the Multics
 // System, 1968).
 type shelf struct {
-	mu   sync.Mutex
-	most int
-	held int
-	ring []placed
-	hand int
+	keeper core.Keeper
+	mu     sync.Mutex
+	most   int
+	held   int
+	ring   []placed
+	hand   int
 }
 
 // placed is compiled code on a shelf, which doesn't keep alive what nobody holds.
@@ -269,7 +270,17 @@ type placed struct {
 }
 
 // compiled is the shelf of the process.
-var compiled = shelf{most: mostCompiled}
+var compiled = newShelf(mostCompiled)
+
+func newShelf(most int) *shelf {
+	s := &shelf{most: most}
+	s.keeper.Drop = func(bytes int64) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.trim(nil, max(s.most/8, s.held-int(bytes)))
+	}
+	return s
+}
 
 // put makes room for code that was just compiled. That itself stays.
 func (s *shelf) put(c *code, size int) {
@@ -277,14 +288,20 @@ func (s *shelf) put(c *code, size int) {
 	defer s.mu.Unlock()
 	s.ring = append(s.ring, placed{weak.Make(c), size})
 	s.held += size
+	s.keeper.Note(int64(size))
+	s.trim(c, s.most)
+}
+
+// trim drops code until the rest has so many bytes, but not that of c.
+func (s *shelf) trim(c *code, most int) {
 	// Who uses it meanwhile must not keep the hand going round for ever.
-	for turns := 3 * len(s.ring); s.held > s.most && turns > 0; turns-- {
+	for turns := 3 * len(s.ring); s.held > most && turns > 0; turns-- {
 		if s.hand >= len(s.ring) {
 			s.hand = 0
 		}
 		p := s.ring[s.hand]
 		other := p.code.Value()
-		if other == c || other != nil && other.used.Swap(false) {
+		if other != nil && (other == c || other.used.Swap(false)) {
 			s.hand++
 			continue
 		}
@@ -292,6 +309,7 @@ func (s *shelf) put(c *code, size int) {
 			other.prog.Store(nil)
 		}
 		s.held -= p.size
+		s.keeper.Note(-int64(p.size))
 		last := len(s.ring) - 1
 		s.ring[s.hand] = s.ring[last] // the newest, so that the hand comes to it last
 		s.ring = s.ring[:last]

@@ -233,7 +233,11 @@ func newLoader(log Log, policy *caps.Policy, found func(uint64) *Tool) *loader {
 // [loader.tool] gives each.
 func (l *loader) load(changes []Change) {
 	for i := range changes {
-		l.changes[changes[i].Seq] = &changes[i]
+		c := &changes[i]
+		l.changes[c.Seq] = c
+		if i > 0 && c.Group != nil && slices.Equal(c.Group, changes[i-1].Group) {
+			c.Group = changes[i-1].Group // they were made together, and keep one list
+		}
 	}
 	todo := make([]*Change, 0, len(changes))
 	for i := range changes {

@@ -459,6 +459,11 @@ func TestShelf(t *testing.T) {
 	if n, bytes := count(); n > tools/2 || bytes > 200<<10 {
 		t.Errorf("%d of %d tools are compiled, in %d bytes", n, tools, bytes)
 	}
+	// Where runs need the room, less stays.
+	compiled.keeper.Drop(1 << 30)
+	if _, bytes := count(); bytes > 25<<10 {
+		t.Errorf("%d bytes are compiled where runs need the room", bytes)
+	}
 	// One that is larger than all there is can be had, too.
 	large := evolve(t, r, def("large", "x => ["+strings.Repeat("-x,", 10_000)+"x]"))
 	if large.Program().Hash() != large.Hash {

@@ -255,3 +255,12 @@ func TestVerifierSees(t *testing.T) {
 		t.Errorf("only %d changes were tried", changes)
 	}
 }
+
+// TestLiteralNodes: a long list of literals takes no memory for each while it is compiled.
+func TestLiteralNodes(t *testing.T) {
+	p, f := parse.Code([]byte(`{"lam":"x","body":[`+strings.Repeat(`[1,true],`, 20_000)+`1]}`), parse.Options{Tool: "t"})
+	must.NoFault(t, f)
+	if n := testing.AllocsPerRun(1, func() { code.Compile(p.Term, code.Options{Tool: true}) }); n > 300 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -183,18 +183,31 @@ func (c *compiler) resolve(t term.Term, s *scope) *node {
 }
 
 // literals resolves the items into n.list and says whether all are constant,
-// and their steps then.
-func (c *compiler) literals(items []term.Term, n *node, s *scope) (int64, bool) {
-	all, steps := true, int64(0)
-	n.list = c.newList(len(items))
+// and their steps then. As long as they are no node of theirs is kept: a long list of
+// literals would take two hundred bytes for each.
+func (c *compiler) literals(items []term.Term, n *node, s *scope) (steps int64, all bool) {
 	for i, it := range items {
+		mark := c.nodes.mark()
 		m := c.resolve(it, s)
-		n.list[i] = m
-		n.size += m.size
-		all = all && m.kind == kConst
+		if m.kind != kConst {
+			n.list = c.newList(len(items))
+			for j, it := range items[:i] {
+				n.list[j] = c.resolve(it, s)
+			}
+			n.list[i] = m
+			n.size += m.size
+			for j, it := range items[i+1:] {
+				m := c.resolve(it, s)
+				n.list[i+1+j] = m
+				n.size += m.size
+			}
+			return 0, false
+		}
 		steps += int64(m.pre)
+		n.size += m.size
+		c.nodes.release(mark)
 	}
-	return steps, all
+	return steps, true
 }
 
 func (c *compiler) resolvePrim(n *node, t *term.Prim, s *scope) {

@@ -414,6 +414,20 @@ func (s *slab[T]) next() *T {
 	return p
 }
 
+// mark is where the next element comes from; release takes back what was handed out since.
+func (s *slab[T]) mark() [2]int { return [2]int{s.chunk, s.used} }
+
+func (s *slab[T]) release(mark [2]int) {
+	for s.chunk > mark[0] {
+		if s.chunk < len(s.chunks) {
+			clear(s.chunks[s.chunk][:s.used])
+		}
+		s.chunk, s.used = s.chunk-1, slabSize
+	}
+	clear(s.chunks[s.chunk][mark[1]:s.used])
+	s.used = mark[1]
+}
+
 func (s *slab[T]) reset() {
 	if len(s.chunks) > 64 {
 		s.chunks = s.chunks[:64:64]

@@ -115,6 +115,29 @@ func TestDroppedSlabs(t *testing.T) {
 	}
 }
 
+// TestKeepers: what is kept for later goes where runs need the room, after what lies idle, and no
+// earlier.
+func TestKeepers(t *testing.T) {
+	p := &slabPool{limit: 8 << 20}
+	k := &Keeper{}
+	k.Drop = func(bytes int64) { p.note(k, -min(bytes, k.held)) }
+	p.note(k, 4<<20)
+	p.note(&Keeper{}, 1<<20) // drops nothing
+	p.free, p.idle = [][]word{make([]word, 1<<17)}, 1<<20
+	s := &Stake{Share: &Share{}, Most: 8 << 20}
+	for _, c := range []struct{ lend, kept, idle int64 }{{2, 5, 1}, {1, 5, 0}, {2, 3, 0}, {3, 1, 0}} {
+		if !p.lend(s, c.lend<<20) {
+			t.Fatalf("no room for %d MiB", c.lend)
+		}
+		if p.kept != c.kept<<20 || p.idle != c.idle<<20 {
+			t.Errorf("%d bytes held, %d kept, %d idle, expected %d and %d MiB", p.held, p.kept, p.idle, c.kept, c.idle)
+		}
+	}
+	if p.lend(s, -8<<20); p.held != 0 || len(p.keepers) != 1 {
+		t.Errorf("%d bytes are held, %d keepers", p.held, len(p.keepers))
+	}
+}
+
 // TestDispatch: what the loop does between two instructions lies in one line of the
 // cache, wherever the linker puts the function. Where it lies in two, loops that call
 // take half as long again. Functions begin at multiples of 32 bytes, lines of 64.

@@ -18,7 +18,9 @@ type slabPool struct {
 	held    int64 // bytes in machines
 	idle    int64 // bytes in free
 	dropped int64 // bytes left to Go's collector, which hasn't taken them yet
+	kept    int64 // bytes of keepers
 	free    [][]word
+	keepers []*Keeper
 	sweep   sync.Mutex // of the run that has Go collect what was dropped
 
 	active map[*Share]struct{} // of those who hold something
@@ -63,28 +65,70 @@ func (m *Machine) takeSlab(n int) ([]word, bool) {
 		pool.Unlock()
 		return s, true
 	}
-	full := pool.trim()
-	pool.Unlock()
-	if full {
-		pool.reclaim(most)
-	}
+	pool.makeRoom(most)
 	return make([]word, n), true
 }
 
-// trim drops the oldest of what lies idle until there is room for what is held, since both
-// add to the process's size, and reports whether Go has to take it back first. The caller
-// holds the lock.
-func (p *slabPool) trim() bool {
-	for len(p.free) > 0 && p.held+p.idle > p.limit {
+// A Keeper counts what is kept for later outside of runs. It lies in the room of the pool that runs
+// don't need; where they do, it is asked to drop some.
+type Keeper struct {
+	// Drop drops about so many bytes or what there is, and notes that; nil: it drops nothing.
+	Drop func(bytes int64)
+	held int64
+}
+
+// Note counts bytes more, or fewer where they are negative. The caller may hold locks that Drop takes.
+func (k *Keeper) Note(bytes int64) { pool.note(k, bytes) }
+
+func (p *slabPool) note(k *Keeper, bytes int64) {
+	p.Lock()
+	defer p.Unlock()
+	if k.held == 0 && bytes > 0 {
+		p.keepers = append(p.keepers, k)
+	}
+	k.held += bytes
+	p.kept += bytes
+	if bytes < 0 {
+		p.dropped -= bytes
+	}
+	if k.held == 0 {
+		p.keepers = slices.DeleteFunc(p.keepers, func(other *Keeper) bool { return other == k })
+	}
+}
+
+// makeRoom drops the oldest of what lies idle, and what keepers can do without, until there is room
+// for what is held, since all of them add to the process's size; and has Go take it back where
+// that room is needed. The caller holds the lock, and no longer afterwards.
+func (p *slabPool) makeRoom(most int64) {
+	for len(p.free) > 0 && p.held+p.idle+p.kept > p.limit {
 		p.dropped += int64(len(p.free[0])) * 8
 		p.drop(0)
 	}
-	return p.full(p.limit)
+	keepers := p.keepers
+	if p.held+p.kept <= p.limit {
+		keepers = nil
+	}
+	keepers = slices.Clone(keepers)
+	p.Unlock()
+	for _, k := range keepers {
+		p.Lock()
+		short := p.held + p.kept - p.limit
+		p.Unlock()
+		if short > 0 && k.Drop != nil {
+			k.Drop(short)
+		}
+	}
+	p.Lock()
+	full := p.full(most)
+	p.Unlock()
+	if full {
+		p.reclaim(most)
+	}
 }
 
 // full reports whether what was dropped takes room that is needed.
 func (p *slabPool) full(most int64) bool {
-	return p.dropped >= 4<<20 && p.held+p.idle+p.dropped > most
+	return p.dropped >= 4<<20 && p.held+p.idle+p.kept+p.dropped > most
 }
 
 // reclaim has Go's collector take what was dropped. Those who come meanwhile
@@ -113,13 +157,12 @@ func (p *slabPool) lend(s *Stake, bytes int64) bool {
 		p.Unlock()
 		return true
 	}
-	ok, most := p.admit(s, bytes), p.limit
-	full := ok && p.trim()
-	p.Unlock()
-	if full {
-		p.reclaim(most)
+	if !p.admit(s, bytes) {
+		p.Unlock()
+		return false
 	}
-	return ok
+	p.makeRoom(p.limit)
+	return true
 }
 
 // fitting returns the smallest idle slab of n to 3/2 n words; −1: none.

@@ -126,8 +126,11 @@ func (a *Authority) ApplyDecisions() {
 // The journal in memory, in bytes.
 const (
 	PureJournal   = 8 << 20
-	actingJournal = 128 << 20
+	actingJournal = 32 << 20
 )
+
+// inMemory is the room of all principals' journals in memory.
+var inMemory = journal.NewRoom(actingJournal)
 
 // Open is [CapOptions.Prepare] where the flags alone say where tools are kept:
 // for commands that a person runs, which without a flag keep nothing. What is revoked

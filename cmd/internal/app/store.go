@@ -76,7 +76,7 @@ func (a *Authority) keep(path string) (err error) {
 		size = actingJournal
 	}
 	if path == "" {
-		a.Journal = journal.NewMemory(size, nil)
+		a.Journal = inMemory.Memory(size)
 	} else if a.Journal, err = a.openStore(path); err != nil {
 		return err
 	}

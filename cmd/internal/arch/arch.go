@@ -195,7 +195,7 @@ var rules = map[string]rule{
 	"cmd/internal/mcpserver/help":    {std: anyStd, ours: []string{"core/...", "caps", "cmd/internal/mcpserver/wire"}},
 	"cmd/internal/mcpserver/inputs":  {std: anyStd, ours: []string{"core/...", "caps", "caps/registry", "cmd/internal/mcpserver/wire"}},
 	"cmd/internal/mcpserver/queue":   {std: anyStd, ours: []string{"core/fault"}},
-	"cmd/internal/mcpserver/results": {std: anyStd, ours: []string{"cmd/internal/mcpserver/wire"}},
+	"cmd/internal/mcpserver/results": {std: anyStd, ours: []string{"core", "cmd/internal/mcpserver/wire"}},
 	"cmd/internal/mcpserver/wire":    {std: anyStd, ours: []string{"core/...", "caps"}, libraries: mcpSDK},
 	// The configuration files of MCP clients.
 	"cmd/internal/clientconfig": {

@@ -48,6 +48,7 @@ var attacks = []attack{
 	program("digits", "an integer of 8 million digits as the result", `fold(p => fst(p) * fst(p), 10, range(0, 23))`, 2),
 	program("shared", "a result that is shared 2^24 times", `fold(p => (fst(p), fst(p)), 1, range(0, 24))`, 2),
 	{name: "many", doc: "eighty extreme programs, four at a time", flags: []string{"--timeout=3s"}, lasts: 20 * time.Second, do: many},
+	{name: "full", doc: "the same, where results and a journal in memory are kept as large as may be", flags: []string{"--timeout=3s", "--store=memory"}, lasts: 20 * time.Second, before: fill, do: many},
 	{name: "ids", doc: "stdio: answers that nobody reads, with ids of 15 MiB", stdio: true, alone: true, do: ids},
 	{name: "unread", doc: "stdio: 10,000 lists of 1,000 tools that nobody reads", flags: []string{"--store=memory"}, stdio: true, alone: true, lasts: 30 * time.Second, do: unread},
 	{name: "journal", doc: "a tool that reads 200 MiB, four times, `--journal-max-size 32MB`", flags: []string{"--journal-max-size=32MB", "--cap=fs.read:./data"}, lasts: 25 * time.Second, before: data, do: reads},
@@ -214,6 +215,22 @@ func many(ctx context.Context, s *server) error {
 		})
 	}
 	all.Wait()
+	return nil
+}
+
+// fill has results kept that are too large to show, and a journal in memory.
+func fill(ctx context.Context, s *server) error {
+	for i := range 32 {
+		code := fmt.Sprintf(`fold(p => concat([fst(p), fst(p)]), "%d0123456789abcde", range(0, 18))`, i%10)
+		if _, err := s.call(ctx, fmt.Sprint("p", i%8), "run", object{"code": code}); err != nil {
+			return err
+		}
+	}
+	for i := range 160 {
+		if _, err := s.call(ctx, fmt.Sprint("p", i%16), "run", object{"code": fmt.Sprintf("length(%q)", strings.Repeat(fmt.Sprint(i%10), 250_000))}); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

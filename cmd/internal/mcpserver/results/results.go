@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/core"
 )
 
 // MaxKept is how many bytes of one result can be read on.
@@ -24,9 +25,10 @@ const maxResults = 1000
 // Store holds the results that are too large to show, so that clients can read
 // on in them. Several servers may share one, and none finds what another put in:
 // its size bounds them together. The oldest go first, of the server that holds
-// most. It is safe for concurrent use.
+// most; where runs need the room, too, down to [MaxKept]. It is safe for concurrent use.
 type Store struct {
-	most int
+	most   int
+	keeper core.Keeper
 
 	mu    sync.Mutex
 	size  int
@@ -42,7 +44,15 @@ type shelf struct {
 
 // New makes room for so many bytes of results; 0: 64 MiB.
 func New(bytes int) *Store {
-	return &Store{most: cmp.Or(bytes, resultBytes), owned: map[any]*shelf{}}
+	r := &Store{most: cmp.Or(bytes, resultBytes), owned: map[any]*shelf{}}
+	r.keeper.Drop = func(bytes int64) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for least := max(MaxKept, r.size-int(bytes)); r.size > least; {
+			r.drop(r.largest())
+		}
+	}
+	return r
 }
 
 // resultBytes is the room of servers that were given none.
@@ -71,8 +81,7 @@ func (r *Store) Put(owner any, k wire.Large) (id string) {
 	r.owned[owner] = s // dropping may have taken it away
 	s.byID[id] = k
 	s.order = append(s.order, id)
-	s.size += k.Size()
-	r.size += k.Size()
+	r.count(s, k.Size())
 	return id
 }
 
@@ -91,11 +100,16 @@ func (r *Store) drop(owner any, s *shelf) {
 	oldest := s.byID[s.order[0]]
 	delete(s.byID, s.order[0])
 	s.order = slices.Delete(s.order, 0, 1)
-	s.size -= oldest.Size()
-	r.size -= oldest.Size()
+	r.count(s, -oldest.Size())
 	if len(s.order) == 0 {
 		delete(r.owned, owner)
 	}
+}
+
+func (r *Store) count(s *shelf, bytes int) {
+	s.size += bytes
+	r.size += bytes
+	r.keeper.Note(int64(bytes))
 }
 
 // Get finds a result of its owner's.
@@ -118,7 +132,7 @@ func (r *Store) Forget(owner any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s := r.owned[owner]; s != nil {
-		r.size -= s.size
+		r.count(s, -s.size)
 		delete(r.owned, owner)
 	}
 }

@@ -35,6 +35,23 @@ func TestOwners(t *testing.T) {
 	}
 }
 
+// TestNeeded: where runs need the room, results go down to what one may have.
+func TestNeeded(t *testing.T) {
+	room := New(64 << 20)
+	var ids []string
+	for range 6 {
+		ids = append(ids, room.Put("ann", large(8<<20)))
+	}
+	room.keeper.Drop(8 << 20)
+	if _, ok := room.Get("ann", ids[0]); ok || room.size != 40<<20 {
+		t.Errorf("%d bytes are kept", room.size)
+	}
+	room.keeper.Drop(1 << 30)
+	if _, ok := room.Get("ann", ids[5]); !ok || room.size != MaxKept {
+		t.Errorf("%d bytes are kept", room.size)
+	}
+}
+
 // TestMany: results are bounded in number, and safe to keep and read at once.
 func TestMany(t *testing.T) {
 	room := New(1 << 20)
