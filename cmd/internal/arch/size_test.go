@@ -32,7 +32,7 @@ var maxLines = map[string]int{
 	"cmd/internal/clientconfig":    970,
 	"cmd/internal/loadbench":       1060,
 	"cmd/internal/mcpcmd":          2070,
-	"cmd/internal/mcpserver":       12390,
+	"cmd/internal/mcpserver":       12395,
 	"cmd/internal/node":            460,
 	"cmd/internal/orders/postgres": 400,
 	"cmd/internal/orders/remote":   490,
