@@ -46,6 +46,10 @@ func (f *follower) insist(what string, do func() error) bool {
 		if f.ctx.Err() != nil {
 			return false
 		}
+		if errors.Is(err, ErrDamaged) {
+			_ = f.halt(ErrDamaged, "what the cluster decided can't be %s: %v"+byRepair, what, err)
+			return false
+		}
 		if tries%10 == 0 {
 			f.s.o.Log.Error("what the cluster decided can't be "+what, "path", f.s.path, "error", err)
 		}
@@ -100,7 +104,7 @@ func (f *follower) applyBatch(batch []placed) error {
 					return err
 				}
 				if a.is.seq != f.at.seq || a.is.hash != f.at.hash {
-					return f.halt(ErrCluster, "its file has the event %d that the cluster doesn't know of: another program has written it", a.is.seq)
+					return f.halt(ErrCluster, "its file has the event %d that the cluster doesn't know of: another program has written it"+byRepair, a.is.seq)
 				}
 				for i := range batch {
 					if err := a.proposal(&decoded[i]); err != nil {
@@ -131,12 +135,17 @@ func (f *follower) applyBatch(batch []placed) error {
 		return nil
 	}
 	f.applied(a, a.conn != nil)
+	for i := range decoded {
+		if f.s.o.Heard != nil && decoded[i].profile != f.s.o.Profile {
+			f.s.o.Heard(decoded[i].heard())
+		}
+	}
 	return nil
 }
 
 // empty is a batch in which nothing has to be written now; nil: it has.
 func (f *follower) empty(batch []placed, decoded []proposal) *round {
-	if f.ahead+len(batch) > maxAhead {
+	if f.due.Swap(false) || f.ahead+len(batch) > maxAhead {
 		return nil
 	}
 	a := &round{f: f, at: f.at, proposers: map[boot]proposer{}, own: map[uint64][]*entry{}}
@@ -208,7 +217,7 @@ func (a *round) proposal(p *proposal) error {
 		a.proposers[p.boot] = proposer{node: p.node, n: p.n, fenced: true}
 		return nil
 	case p.base != f.base:
-		return f.halt(ErrCluster, "the file of the node %s began with other events than this one's before they came into the cluster: give this node a copy of that file, or move its own away", p.node)
+		return f.halt(ErrCluster, "the file of the node %s began with other events than this one's before they came into the cluster: move its own away, and it gets that one's"+byRepair, p.node)
 	case p.n > is.n+1:
 		f.s.o.Log.Error("proposals of a node are missing in the order", "node", p.node, "from", is.n+1, "to", p.n-1)
 		is.node, is.fenced = p.node, true
@@ -337,6 +346,9 @@ func (f *follower) compare(p *proposal) error {
 	if p.profile == f.s.o.Profile && p.base != f.base {
 		return nil
 	}
+	if p.profile == messages {
+		return nil
+	}
 	peer := f.peers[p.node]
 	if peer == nil {
 		peer = new(Peer)
@@ -383,5 +395,5 @@ func (f *follower) outvoted(p *proposal, here *point) error {
 	if here.digest != p.at.digest {
 		what = "proposals"
 	}
-	return fmt.Errorf("the node %s had other %s up to place %d: there event %d with the hash %s, here event %d with the hash %s", p.node, what, p.at.place, p.at.seq, p.at.hash, here.seq, here.hash)
+	return fmt.Errorf("the node %s had other %s up to place %d: there event %d with the hash %s, here event %d with the hash %s"+byRepair, p.node, what, p.at.place, p.at.seq, p.at.hash, here.seq, here.hash)
 }

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal/order"
@@ -40,6 +41,7 @@ type follower struct {
 	end   context.CancelFunc
 	tasks sync.WaitGroup
 	in    chan placed
+	due   atomic.Bool // the file is to have its place with the next batch
 	// identified is closed when the order is known to be the one of the file.
 	identified chan struct{}
 
@@ -133,25 +135,6 @@ func (s *Store) toCluster(conn *sql.Conn) error {
 	})
 }
 
-// CatchUp has the file of a store have all that is in its cluster's order, if it is in one.
-func CatchUp(ctx context.Context, path string, o Options) error {
-	s, err := Open(path, Options{ReadOnly: true})
-	if err != nil {
-		return err
-	}
-	var format int
-	if err = s.readers.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&format); err == nil && format == clusterFormat {
-		err = s.readers.QueryRowContext(ctx, `SELECT CAST(value AS TEXT) FROM cluster WHERE name = 'profile'`).Scan(&o.Profile)
-	}
-	if err := errors.Join(err, s.Close()); err != nil || format != clusterFormat {
-		return err
-	}
-	if s, err = Open(path, o); err != nil {
-		return err
-	}
-	return errors.Join(s.Barrier(ctx), s.Close())
-}
-
 // Leave takes the file of a store out of its cluster, and reports whether it was in one.
 // Nobody may use it meanwhile.
 func Leave(path string) (was bool, err error) {
@@ -204,32 +187,10 @@ func newFollower(s *Store, conn *sql.Conn) (*follower, error) {
 	}
 	rand.Read(f.boot[:]) // never fails
 	f.ctx, f.end = context.WithCancel(bg)
-	var profile string
-	var digest []byte
-	err := each(conn, `SELECT name, CAST(value AS TEXT), value FROM cluster`, func(scan func(...any) error) (err error) {
-		var name, text string
-		var value []byte
-		if err := scan(&name, &text, &value); err != nil {
-			return err
-		}
-		switch name {
-		case "profile":
-			profile = text
-		case "identity":
-			f.identity = text
-		case "base":
-			copy(f.base[:], value)
-		case "digest":
-			digest = value
-		case "place":
-			_, err = fmt.Sscan(text, &f.at.place)
-		case "changed":
-			_, err = fmt.Sscan(text, &f.changed)
-		}
-		return err
-	})
-	if err == nil && profile != s.o.Profile {
-		err = &problem{s.path, ErrCluster, fmt.Sprintf("it has the profile %q of its cluster, not %q", profile, s.o.Profile), nil}
+	file, err := readMembership(conn)
+	f.identity, f.base, f.changed, f.at.place, f.at.digest = file.Identity, file.base, file.changed, file.Place, file.digest
+	if err == nil && file.Profile != s.o.Profile {
+		err = &problem{s.path, ErrCluster, fmt.Sprintf("it has the profile %q of its cluster, not %q", file.Profile, s.o.Profile), nil}
 	}
 	if err == nil {
 		err = each(conn, `SELECT boot, node, n, fenced FROM proposers`, func(scan func(...any) error) error {
@@ -239,7 +200,7 @@ func newFollower(s *Store, conn *sql.Conn) (*follower, error) {
 				return err
 			}
 			if len(b) != len(boot{}) {
-				return &problem{s.path, ErrCluster, "a proposer in it has no boot: the file is damaged; give this node a copy of another node's file", nil}
+				return &problem{s.path, ErrCluster, "a proposer in it has no boot: the file is damaged" + byRepair, nil}
 			}
 			f.proposers[boot(b)] = p
 			return nil
@@ -248,7 +209,6 @@ func newFollower(s *Store, conn *sql.Conn) (*follower, error) {
 	if err != nil {
 		return nil, err
 	}
-	copy(f.at.digest[:], digest)
 	f.at.seq, f.at.hash, err = s.writer.head()
 	f.points = []point{f.at}
 	return f, err
@@ -306,13 +266,13 @@ func (f *follower) follow() {
 		case f.ctx.Err() != nil:
 			return
 		case errors.Is(err, order.ErrTrimmed):
-			f.halt(ErrCluster, "its file is at place %d, and the order no longer has what comes next; give it a copy of another node's file", last)
+			f.halt(ErrCluster, "its file is at place %d, and the order no longer has what comes next"+byRepair, last)
 			return
 		case errors.Is(err, order.ErrEnds):
-			f.halt(ErrCluster, "its file is at place %d, and the order ends before: it has lost proposals", last)
+			f.halt(ErrCluster, "its file is at place %d, and the order ends before: it has lost proposals"+byRepair, last)
 			return
 		case errors.Is(err, order.ErrOther):
-			f.halt(ErrCluster, "the order is another than the one that its file followed")
+			f.halt(ErrCluster, "the order is another than the one that its file followed"+byRepair)
 			return
 		}
 		f.s.o.Log.Warn("the cluster's order can't be followed", "profile", f.s.o.Profile, "error", err)
@@ -351,7 +311,7 @@ func (f *follower) identify() error {
 		f.mu.Unlock()
 	case identity:
 	default:
-		return f.halt(ErrCluster, "the order is %s, and its file followed %s: it is another order, or one that was made anew", identity, known)
+		return f.halt(ErrCluster, "the order is %s, and its file followed %s: it is another order, or one that was made anew"+byRepair, identity, known)
 	}
 	close(f.identified)
 	return nil

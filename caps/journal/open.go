@@ -55,7 +55,11 @@ type Options struct {
 	// Applied is called with what the file has of its cluster besides, before others are told
 	// that this node has it, and again until it returns no error. It must not use the store.
 	Applied func([]*Event) error
-	leaves  bool // the file is taken out of its cluster
+	// Heard is called with what comes in the order and isn't of this profile. It must not wait.
+	Heard func(Heard)
+	// atOnce refuses a file of a cluster that this process has open.
+	atOnce bool
+	leaves bool // the file is taken out of its cluster
 	// Now is the clock; time.Now.
 	Now func() time.Time
 }
@@ -110,6 +114,7 @@ type Store struct {
 	closing context.Context
 	close   context.CancelFunc
 	writer  *writer // nil where it was opened read-only
+	release func()  // lets go of the claim on a cluster's file
 }
 
 // opening is held while a file is made and opened: closing a new file must not
@@ -123,7 +128,7 @@ var descriptorLocks = sync.OnceFunc(func() { _, _ = sqlite.OFDLocking(true) })
 // Open opens the store at path, and makes it, with its directory, where there is
 // none. The error says in words what is wrong and what to do: see the variables
 // beginning with Err.
-func Open(path string, o Options) (*Store, error) {
+func Open(path string, o Options) (_ *Store, err error) {
 	o = o.orDefault()
 	abs, err := filepath.Abs(path)
 	if err == nil && strings.ContainsRune(path, 0) {
@@ -132,6 +137,17 @@ func Open(path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, explain(path, err)
 	}
+	release := func() {}
+	if o.Order != nil {
+		if release, err = claim(abs, o.atOnce); err != nil {
+			return nil, err
+		}
+	}
+	defer func() {
+		if err != nil {
+			release()
+		}
+	}()
 	opening.Lock()
 	defer opening.Unlock()
 	descriptorLocks()
@@ -140,6 +156,7 @@ func Open(path string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s := newStore(abs, o)
+	s.release = release
 	err = explain(abs, s.open())
 	if o.ReadOnly && (errors.Is(err, ErrDenied) || errors.Is(err, ErrReadOnly)) && complete(abs) {
 		// Even to read, SQLite makes a -shm, unless it is told that nobody writes.
@@ -155,7 +172,7 @@ func Open(path string, o Options) (*Store, error) {
 }
 
 func newStore(path string, o Options) *Store {
-	s := &Store{path: path, note: noteAt(o.Notes, path), o: o, quota: newQuota()}
+	s := &Store{path: path, note: noteAt(o.Notes, path), o: o, quota: newQuota(), release: func() {}}
 	if s.note != "" && !o.ReadOnly {
 		sweepNotes(s.note)
 	}
@@ -304,6 +321,7 @@ func (s *Store) Close() error {
 	if s.writer != nil {
 		err = errors.Join(s.writer.stop(), err)
 	}
+	s.release()
 	return explain(s.path, err)
 }
 

@@ -195,13 +195,23 @@ func (s *stream) Follow(ctx context.Context, from uint64, fn func(uint64, []byte
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.life, cancel)()
-	r := &reader{stream: s, from: max(from, 1)}
+	r := &reader{stream: s, from: from}
 	defer r.close()
+	fresh := false // nothing was read since the first place was looked up
 	for checked := (time.Time{}); ; {
 		s.mu.Lock()
 		grown := s.grown
 		s.mu.Unlock()
-		some, err := r.read(ctx)
+		var some []message
+		var err error
+		if r.from > 0 {
+			some, err = r.read(ctx)
+		} else if info, failed := r.info(ctx); failed == nil {
+			r.from, fresh = max(info.State.FirstSeq, 1), true
+			continue
+		} else {
+			err = failed
+		}
 		if ended := s.why(outer, nil); ended != nil {
 			return ended
 		}
@@ -211,7 +221,7 @@ func (s *stream) Follow(ctx context.Context, from uint64, fn func(uint64, []byte
 					return err
 				}
 			}
-			r.from = x.place + 1
+			r.from, fresh = x.place+1, false
 		}
 		if len(some) > 0 && err == nil {
 			checked = time.Time{}
@@ -220,6 +230,10 @@ func (s *stream) Follow(ctx context.Context, from uint64, fn func(uint64, []byte
 		if time.Since(checked) > checkInterval {
 			// At the end, or beyond it, or before what is kept, or without an answer.
 			again := r.check(ctx)
+			if fresh && errors.Is(again, order.ErrTrimmed) {
+				r.from = 0
+				continue
+			}
 			if isFinal(again) {
 				return s.why(outer, again)
 			}

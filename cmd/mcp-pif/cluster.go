@@ -29,6 +29,7 @@ import (
 // clusterOptions are the flags of serve about its cluster.
 type clusterOptions struct {
 	order, node, reads string
+	keep               time.Duration
 }
 
 // What --cluster can say besides where an order is.
@@ -41,14 +42,17 @@ func (o *clusterOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.order, "cluster", "", "be a node of the cluster with this `ORDER`: postgres://USER@HOST/DATABASE, order://HOST:PORT,… of mcp-pif-order, or dev for one in memory; alone, of the cluster that was joined")
 	f.Lookup("cluster").NoOptDefVal = knownOrder
 	f.StringVar(&o.node, "cluster-node", "", "this node's `NAME` in the cluster, used by no other, ever (by default the one it joined as, or the machine's)")
+	f.DurationVar(&o.keep, "cluster-keep", time.Hour, "keep what all nodes have in the cluster's order for this `TIME`")
 	f.StringVar(&o.reads, "cluster-reads", "latest", "`WHICH` tools a request sees: latest, all that any node acknowledged before; local, what this node has, usually the same")
 }
 
 // checkCluster refuses flags that don't go together.
 func (o *serveOptions) checkCluster() error {
 	switch {
-	case o.order == "" && (o.node != "" || o.reads != "latest"):
-		return errors.New("--cluster-node and --cluster-reads go with --cluster ORDER")
+	case o.order == "" && (o.node != "" || o.reads != "latest" || o.keep != time.Hour):
+		return errors.New("--cluster-node, --cluster-reads and --cluster-keep go with --cluster ORDER")
+	case o.keep <= 0:
+		return fmt.Errorf("--cluster-keep is more than 0, not %v", o.keep)
 	case o.order != "" && o.address == "":
 		return errors.New("--cluster goes with --http ADDRESS: a node serves over HTTP")
 	case o.order != "" && o.Store == app.InMemory:
@@ -124,7 +128,7 @@ func (o *serveOptions) openNode(ctx context.Context, auth *app.Authority, log *s
 	}
 	n, err := node.Open(ctx, node.Options{
 		Order: at, Name: o.node, Dir: dir, Log: log, Applied: auth.ApplyDecisions, Own: o.order == devOrder,
-		Config: statefile.Cluster{Order: o.order},
+		Config: statefile.Cluster{Order: o.order}, Keep: o.keep, Paths: profilePaths, Path: profilePath,
 	})
 	if err != nil {
 		return nil, errors.Join(err, at.Close())
@@ -175,7 +179,7 @@ func (w *web) barrier(auth *app.Authority) func(context.Context) error {
 func newCluster() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster",
-		Short: "Make several servers one: join, look at, leave a cluster",
+		Short: "Make several servers one: join, look at, repair, leave a cluster",
 		Long: `Several servers, on one machine or more, with one registry, one journal, one set of
 approvals and revocations. They agree by an order of what each proposes, which an
 engine keeps: a Postgres that you have, or the processes of mcp-pif-order.
@@ -185,7 +189,7 @@ Each node has all in its own files, as a server alone has. Start it with
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newClusterJoin(true), newClusterJoin(false), newClusterStatus(), newClusterLeave())
+	cmd.AddCommand(newClusterJoin(true), newClusterJoin(false), newClusterStatus(), newClusterRepair(), newClusterLeave())
 	return cmd
 }
 
@@ -240,7 +244,14 @@ func joinCluster(cmd *cobra.Command, target, name string, first bool) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, at.Close()) }()
-	nodes, begun, err := node.Nodes(ctx, at, name, first)
+	copies, end, err := copyFiles(ctx, at, dir, name, "", first)
+	defer func() { err = errors.Join(err, end()) }()
+	nodes, begun := map[string]bool{}, map[string]bool{}
+	if errors.Is(err, node.ErrNobody) {
+		nodes, begun, err = lookAlone(ctx, at, target, name, first)
+	} else if err == nil {
+		nodes, err = copiedNodes(copies)
+	}
 	if err != nil {
 		return err
 	}
@@ -255,8 +266,17 @@ func joinCluster(cmd *cobra.Command, target, name string, first bool) (err error
 	case used:
 		return fmt.Errorf("the name %q was used in this cluster: a name is used once", name)
 	}
-	if err := statefile.WriteCluster(dir, statefile.Cluster{Order: target, Node: name}); err != nil {
+	if err := takeCopies(ctx, copies); err != nil {
 		return err
+	}
+	config := statefile.Cluster{Order: target, Node: name}
+	if err := statefile.WriteCluster(dir, config); err != nil {
+		return err
+	}
+	if len(copies.Files) > 0 {
+		if err := asNode(ctx, at, config, app.Warnings(cmd), func(n *node.Node) error { return n.Report(ctx, false) }); err != nil {
+			return err
+		}
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "this machine is the node %s; start it with: mcp-pif serve --http ADDRESS --cluster\n", name)
 	return nil
@@ -350,7 +370,7 @@ func newClusterLeave() *cobra.Command {
 }
 
 // readOrder has the files of this machine have all that its cluster decided until now.
-func readOrder(cmd *cobra.Command, dir string, config statefile.Cluster, folders []string) (err error) {
+func readOrder(cmd *cobra.Command, config statefile.Cluster) (err error) {
 	ctx, cancel := context.WithTimeout(cli.Context(cmd), 30*time.Second)
 	defer cancel()
 	at, err := openOrder(ctx, config.Order, app.Warnings(cmd))
@@ -358,23 +378,7 @@ func readOrder(cmd *cobra.Command, dir string, config statefile.Cluster, folders
 		return err
 	}
 	defer func() { err = errors.Join(err, at.Close()) }()
-	n, err := node.Open(ctx, node.Options{Order: at, Name: config.Node, Dir: dir, Log: app.Warnings(cmd), Config: config})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, n.Close()) }()
-	o := journal.Options{}
-	n.Join(&o, "")
-	for _, folder := range folders {
-		path, err := app.FolderPath(folder)
-		if err == nil {
-			err = journal.CatchUp(ctx, path, o)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return asNode(ctx, at, config, app.Warnings(cmd), func(n *node.Node) error { return n.Report(ctx, true) })
 }
 
 func leaveCluster(cmd *cobra.Command, offline bool) error {
@@ -386,8 +390,8 @@ func leaveCluster(cmd *cobra.Command, offline bool) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if config.Socket != "" && config.Ask(cli.Context(cmd), "status", nil, nil) == nil {
-		return fmt.Errorf("the node %q runs on this machine: end it first", config.Node)
+	if err := ended(cmd, config); err != nil {
+		return err
 	}
 	folders, err := app.Profiles()
 	if err != nil {
@@ -396,7 +400,7 @@ func leaveCluster(cmd *cobra.Command, offline bool) error {
 	_, begun := os.Stat(filepath.Join(dir, "cluster"))
 	knows := begun == nil && config.Order != "" && config.Order != devOrder
 	if knows && !offline {
-		if err := readOrder(cmd, dir, config, folders); err != nil {
+		if err := readOrder(cmd, config); err != nil {
 			return fmt.Errorf("what the cluster decided can't be read, so this machine may lack revocations (--offline leaves anyway): %w", err)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"regexp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -27,13 +26,14 @@ type clusterNode struct {
 	t     *testing.T
 	name  string
 	state string
+	flags []string
 	mu    sync.Mutex
 	s     *webServer
 }
 
 func (n *clusterNode) start() {
 	n.t.Helper()
-	s := startWeb(n.t, n.state, "--cluster")
+	s := startWeb(n.t, n.state, append(n.flags, "--cluster")...)
 	n.mu.Lock()
 	n.s = s
 	n.mu.Unlock()
@@ -152,7 +152,6 @@ func TestClusterPostgres(t *testing.T) {
 	stop()
 	clients.Wait()
 
-	newest := regexp.MustCompile(`\d+:[0-9a-f]{64}`)
 	anchor := ""
 	for _, n := range nodes {
 		names := n.s.connect("", eras[1]).names()
@@ -170,7 +169,7 @@ func TestClusterPostgres(t *testing.T) {
 			command += " --anchor " + anchor
 		}
 		out := onMachine(t, n.state, command)
-		if anchor = newest.FindString(out); anchor == "" {
+		if anchor = newestEvent.FindString(out); anchor == "" {
 			t.Errorf("node %s: %s: %s", n.name, command, out)
 		}
 	}

@@ -111,6 +111,9 @@ func (m *Memory) add(p []byte, skip uint64) {
 func (m *Memory) from(place uint64, identity string) ([]placed, <-chan struct{}, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if place == 0 {
+		place = m.first
+	}
 	switch {
 	case identity != m.identity:
 		return nil, nil, ErrOther
@@ -222,7 +225,7 @@ func (a *access) Follow(ctx context.Context, from uint64, fn func(uint64, []byte
 	if err != nil {
 		return err
 	}
-	for from = max(from, 1); ; {
+	for {
 		some, grown, err := a.memory.from(from, identity)
 		if err != nil {
 			return err

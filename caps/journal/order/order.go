@@ -46,7 +46,7 @@ type Order interface {
 	// seen. Propose tries for some seconds at most, and doesn't keep p.
 	Propose(ctx context.Context, p []byte) error
 	// Follow calls fn for each from a place on, in order, without gaps, one at a time, and
-	// waits for further ones. Places ascend from 1, but not every number is a place. The
+	// waits for further ones; from 0: from the first that is kept. Places ascend from 1, but not every number is a place. The
 	// bytes belong to fn. Follow goes on by itself when the engine is out of reach for a
 	// while; it returns the error of ctx or of fn, ErrTrimmed, ErrEnds, ErrOther or
 	// ErrClosed.

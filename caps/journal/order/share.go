@@ -42,7 +42,9 @@ type tail struct {
 var errCaughtUp = errors.New("in memory from here on")
 
 func (s *shared) Follow(ctx context.Context, from uint64, fn func(uint64, []byte) error) error {
-	from = max(from, 1)
+	if from == 0 {
+		return s.Order.Follow(ctx, 0, fn)
+	}
 	t := s.enter(from)
 	defer s.leave(t)
 	for {

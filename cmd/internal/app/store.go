@@ -212,6 +212,9 @@ func (a *Authority) openStore(path string) (journal.Journal, error) {
 	}
 	s, err := journal.Open(path, o)
 	if err != nil {
+		if a.Node != nil && errors.Is(err, journal.ErrDamaged) {
+			a.Node.Fail(err)
+		}
 		return nil, err
 	}
 	if a.Node != nil {

@@ -75,6 +75,12 @@ type Options struct {
 	Own bool
 	// Config is what the state directory says of the cluster; its Socket is the node's.
 	Config statefile.Cluster
+	// Paths finds the files of profiles that this machine has, and Path where that of a
+	// profile is; without them there are those that are open.
+	Paths func() ([]string, error)
+	Path  func(profile string) (string, error)
+	// Keep is how often the order is rid of what all nodes have.
+	Keep time.Duration
 }
 
 // A Node is one of a cluster. It is safe for concurrent use.
@@ -92,15 +98,18 @@ type Node struct {
 	projecting sync.Mutex        // held until what is projected holds, which may take as long as a write
 	projected  map[string]uint64 // event of the authority's journal that each file is
 
-	mu      sync.Mutex
-	stores  map[*journal.Store]bool
-	stopped error // of a store that is closed
+	giving sync.Mutex // a copy
+
+	mu       sync.Mutex
+	stores   map[*journal.Store]bool
+	profiles map[string]bool // of which something came in the order
+	stopped  error           // of a store that is closed
 }
 
 // Open makes a node, which beats until it is closed. It returns when it has what the
 // cluster decided until then, or the context ends.
 func Open(ctx context.Context, o Options) (_ *Node, err error) {
-	n := &Node{o: o, stores: map[*journal.Store]bool{}, projected: map[string]uint64{}}
+	n := &Node{o: o, stores: map[*journal.Store]bool{}, profiles: map[string]bool{}, projected: map[string]uint64{}}
 	if n.o.Applied == nil {
 		n.o.Applied = func() {}
 	}
@@ -116,6 +125,7 @@ func Open(ctx context.Context, o Options) (_ *Node, err error) {
 	}
 	options := journal.Options{Log: o.Log}
 	n.Join(&options, authority)
+	options.Heard = n.hears
 	options.Applied = func(events []*journal.Event) error {
 		if !n.holds.Load() {
 			return nil
@@ -143,6 +153,9 @@ func Open(ctx context.Context, o Options) (_ *Node, err error) {
 		return nil, err
 	}
 	n.tasks.Go(n.beats)
+	if n.o.Keep > 0 {
+		n.tasks.Go(n.trims)
+	}
 	return n, nil
 }
 
@@ -163,6 +176,13 @@ func (n *Node) Watch(s *journal.Store) (forget func()) {
 		delete(n.stores, s)
 		n.stopped = cmp.Or(n.stopped, c.Stopped)
 	}
+}
+
+// Fail has the node be unfit for good, since a file of the cluster's can't be used.
+func (n *Node) Fail(err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.stopped = cmp.Or(n.stopped, error(fmt.Errorf("%w; in a cluster 'mcp-pif cluster repair' does that", err)))
 }
 
 // beats proposes heartbeats.

@@ -537,6 +537,9 @@ func (s *suite) trim(t *testing.T) {
 			t.Errorf("from place %d, before %d: %v", from, seen[half].Place, err)
 		}
 	}
+	if all, err := Until(ctx, other, 0, last); err != nil || Equal(seen[half:], all) != "" {
+		t.Errorf("from the first that is kept: %v, %s", err, Equal(seen[half:], all))
+	}
 	if err := o.Trim(ctx, seen[0].Place); err != nil {
 		t.Errorf("trimming what is gone: %v", err)
 	}

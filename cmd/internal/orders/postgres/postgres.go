@@ -54,12 +54,12 @@ const (
 			SELECT head.last - cardinality($1::bytea[]) + x.n, x.p FROM head, unnest($1::bytea[]) WITH ORDINALITY AS x(p, n)
 			RETURNING 1)
 		SELECT (SELECT count(*) FROM added), pg_notify('mcp_pif_order', '')`
-	// At most 256 proposals and, but for the first, 8 MiB.
+	// At most 256 proposals and, but for the first, 8 MiB; from 0, from the first there is.
 	read = `
 		SELECT h.identity, h.first, h.last, pg_is_in_recovery(), x.place, x.p
-		FROM mcp_pif_order h LEFT JOIN LATERAL (
+		FROM (SELECT *, CASE $1::bigint WHEN 0 THEN first ELSE $1 END AS at FROM mcp_pif_order) h LEFT JOIN LATERAL (
 			SELECT place, p, sum(octet_length(p)) OVER (ORDER BY place) - octet_length(p) AS before
-			FROM mcp_pif_proposals WHERE place >= $1 AND place < $1 + 256) x ON x.before < 8 << 20
+			FROM mcp_pif_proposals WHERE place >= h.at AND place < h.at + 256) x ON x.before < 8 << 20
 		ORDER BY x.place`
 	// Writes, so that a server that lost its standbys can't answer.
 	confirm = `UPDATE mcp_pif_order SET last = last WHERE identity = $1 RETURNING last`
@@ -295,7 +295,7 @@ func (d *database) Follow(ctx context.Context, from uint64, fn func(uint64, []by
 	outer := ctx
 	ctx, done := d.joined(ctx)
 	defer done()
-	f := follower{database: d, from: max(from, 1), fn: fn}
+	f := follower{database: d, from: from, fn: fn}
 	for backoff := time.Duration(0); ; {
 		progress, err := f.run(ctx)
 		if ended := d.why(outer, nil); ended != nil {
@@ -373,6 +373,9 @@ func (f *follower) read(ctx context.Context, conn *pgx.Conn) (some [][]byte, err
 		var p []byte
 		if err := rows.Scan(&identity, &first, &last, &replica, &place, &p); err != nil {
 			return nil, err
+		}
+		if f.from == 0 {
+			f.from = first
 		}
 		if place != nil && *place == f.from+uint64(len(some)) {
 			some = append(some, p)

@@ -237,7 +237,6 @@ func (c *client) Trim(ctx context.Context, before uint64) error {
 
 // Follow follows at one target after the other.
 func (c *client) Follow(ctx context.Context, from uint64, fn func(uint64, []byte) error) error {
-	from = max(from, 1)
 	for {
 		at, service, moved := c.now()
 		progress, stop, err := c.follow(ctx, service, moved, &from, fn)

@@ -201,7 +201,7 @@ func (*ProposeResponse) Descriptor() ([]byte, []int) {
 
 type FollowRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The first place that is wanted, from 1.
+	// The first place that is wanted, from 1; 0: the first that is kept.
 	From          uint64 `protobuf:"varint,1,opt,name=from,proto3" json:"from,omitempty"`
 	Identity      string `protobuf:"bytes,2,opt,name=identity,proto3" json:"identity,omitempty"`
 	unknownFields protoimpl.UnknownFields

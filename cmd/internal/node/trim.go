@@ -1,0 +1,204 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+)
+
+// The order is rid of what the files of all nodes have: each reports how far it surely is,
+// as a document of the cluster's authority.
+
+const (
+	// reports begins the names of those documents; a node's follows.
+	reports = "node/"
+	// maxAway is how long the order is kept for a node that doesn't report.
+	maxAway = 7 * 24 * time.Hour
+)
+
+// A report is one.
+type report struct {
+	Identity string    `json:"order"`
+	Place    uint64    `json:"place"` // up to which all files of the node are on its disk
+	Time     time.Time `json:"time"`
+	Left     bool      `json:"left,omitempty"` // it is no node any more
+}
+
+// reported returns what the nodes reported, by name.
+func (n *Node) reported() (map[string]report, error) {
+	docs, _, err := n.documents()
+	all := map[string]report{}
+	for name, d := range docs {
+		var r report
+		if name, ok := strings.CutPrefix(name, reports); ok && json.Unmarshal(d.Content, &r) == nil {
+			all[name] = r
+		}
+	}
+	return all, err
+}
+
+// Report tells the others how far the files of this node are, or that it leaves.
+func (n *Node) Report(ctx context.Context, left bool) error {
+	place, _, err := n.settle(ctx)
+	if err != nil {
+		return err
+	}
+	return n.report(n.o.Name, place, left)
+}
+
+func (n *Node) report(node string, place uint64, left bool) error {
+	c, _ := n.store.Cluster()
+	content, err := json.Marshal(report{c.Identity, place, time.Now().UTC().Truncate(time.Second), left})
+	if err != nil {
+		return err
+	}
+	docs, at, err := n.documents()
+	if err != nil {
+		return err
+	}
+	name := reports + node
+	return n.write(name, docs[name].Version+1, at[name], content)
+}
+
+// settle has all files of the cluster that this machine has follow to the end of the order,
+// those too that no server has opened, and be on the disk. It returns the place up to which
+// they are, and where they are.
+func (n *Node) settle(ctx context.Context) (place uint64, files []string, err error) {
+	for range 100 {
+		place, files, err = n.settleOnce(ctx)
+		if !errors.Is(err, journal.ErrLocked) || ctx.Err() != nil {
+			break
+		}
+		// A server opens or closes it just now.
+		select {
+		case <-ctx.Done():
+		case <-time.After(beat):
+		}
+	}
+	return place, files, err
+}
+
+func (n *Node) settleOnce(ctx context.Context) (place uint64, files []string, err error) {
+	open := map[string]bool{}
+	known := map[string]bool{}
+	n.mu.Lock()
+	stores := []*journal.Store{n.store}
+	for s := range n.stores {
+		if s != n.store {
+			stores = append(stores, s)
+		}
+	}
+	for profile := range n.profiles {
+		known[profile] = true
+	}
+	n.mu.Unlock()
+	place = ^uint64(0)
+	for _, s := range stores {
+		at, err := s.Keep(ctx)
+		if errors.Is(err, journal.ErrClosed) && ctx.Err() == nil {
+			continue // it is one of those below
+		}
+		if err != nil {
+			return 0, nil, err
+		}
+		c, _ := s.Cluster()
+		open[s.Path()], known[c.Profile] = true, false
+		place, files = min(place, at), append(files, s.Path())
+	}
+	rest := map[string]string{} // paths, and profiles where they are known
+	if n.o.Paths != nil {
+		paths, err := n.o.Paths()
+		if err != nil {
+			return 0, nil, err
+		}
+		for _, path := range paths {
+			rest[path] = ""
+		}
+		for profile, closed := range known {
+			if !closed {
+				continue
+			}
+			path, err := n.o.Path(profile)
+			if err != nil {
+				return 0, nil, err
+			}
+			rest[path] = profile
+		}
+	}
+	c, _ := n.store.Cluster()
+	for path, profile := range rest {
+		if open[path] {
+			continue
+		}
+		if _, err := os.Stat(path); err == nil {
+			m, err := journal.Member(path)
+			if err != nil {
+				return 0, nil, err
+			}
+			if m == nil || m.Identity != "" && m.Identity != c.Identity {
+				continue // it isn't of this cluster
+			}
+			profile = m.Profile
+		}
+		o := journal.Options{Log: n.o.Log}
+		n.Join(&o, profile)
+		at, err := journal.CatchUp(ctx, path, o)
+		if err != nil {
+			return 0, nil, err
+		}
+		place, files = min(place, at), append(files, path)
+	}
+	return place, files, nil
+}
+
+// trims has the order rid of what all have, again and again.
+func (n *Node) trims() {
+	for {
+		pause := n.o.Keep
+		err := n.Report(n.ctx, false)
+		if err == nil {
+			err = n.trim(n.ctx)
+		}
+		if err != nil && n.ctx.Err() == nil && n.Ready() == nil {
+			pause = min(pause, time.Minute)
+			n.o.Log.Warn("the cluster's order isn't rid of what all nodes have", "error", err)
+		}
+		select {
+		case <-n.ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// trim has the order forget what every node has. It is kept for one that is away for some
+// days, and for one that lives and hasn't reported yet.
+func (n *Node) trim(ctx context.Context) error {
+	all, err := n.reported()
+	if err != nil {
+		return err
+	}
+	c, _ := n.store.Cluster()
+	least := c.Place
+	for name, r := range all {
+		alive := n.Alive(name)
+		switch {
+		case r.Left, !alive && time.Since(r.Time) > maxAway:
+			continue
+		case r.Identity != c.Identity:
+			return nil // of an order that was lost; it is about to report
+		}
+		least = min(least, r.Place)
+	}
+	for name := range c.Peers {
+		if _, known := all[name]; !known && !strings.Contains(name, "/") && n.Alive(name) {
+			return nil
+		}
+	}
+	return n.o.Order.Trim(ctx, least)
+}
