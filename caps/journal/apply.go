@@ -134,12 +134,12 @@ func (f *follower) applyBatch(batch []placed) error {
 		f.ahead = 0 // the file has it, and the node is closed or has stopped
 		return nil
 	}
-	f.applied(a, a.conn != nil)
 	for i := range decoded {
 		if f.s.o.Heard != nil && decoded[i].profile != f.s.o.Profile {
 			f.s.o.Heard(decoded[i].heard())
 		}
 	}
+	f.applied(a, a.conn != nil)
 	return nil
 }
 

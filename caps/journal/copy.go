@@ -96,14 +96,14 @@ func claim(path string, atOnce bool) (release func(), err error) {
 type Membership struct {
 	Profile, Identity string
 	// Place is how far in the order the file surely is.
-	Place uint64
+	Point
 	// Anchor is its newest event.
 	Anchor
 	// Nodes are those that ever proposed something for it.
 	Nodes []string
 
-	base, digest Hash
-	changed      uint64
+	base    Hash
+	changed uint64
 }
 
 func readMembership(db querier) (m Membership, err error) {
@@ -121,7 +121,7 @@ func readMembership(db querier) (m Membership, err error) {
 		case "base":
 			copy(m.base[:], value)
 		case "digest":
-			copy(m.digest[:], value)
+			copy(m.Digest[:], value)
 		case "place":
 			_, err = fmt.Sscan(text, &m.Place)
 		case "changed":
@@ -219,6 +219,12 @@ func (s *Store) Snapshot(ctx context.Context, path string) error {
 	}
 	_, err = db.ExecContext(ctx, `VACUUM INTO ?`, path)
 	return explain(s.path, errors.Join(err, db.Close()))
+}
+
+// A Point is a place of an order, and what all before it come to.
+type Point struct {
+	Place  uint64 `json:"place"`
+	Digest Hash   `json:"digest"`
 }
 
 // A Beginning is where an order goes on that was made in place of another.

@@ -130,7 +130,7 @@ func (s *Store) toCluster(conn *sql.Conn) error {
 			return err
 		}
 		return setCluster(conn, map[string]any{
-			"profile": s.o.Profile, "identity": "", "base": base.Hash[:], "place": int64(0), "digest": make([]byte, len(Hash{})), "changed": int64(changed),
+			"profile": s.o.Profile, "identity": "", "base": base.Hash[:], "place": int64(s.o.Begins.Place), "digest": s.o.Begins.Digest[:], "changed": int64(changed),
 		})
 	})
 }
@@ -188,7 +188,7 @@ func newFollower(s *Store, conn *sql.Conn) (*follower, error) {
 	rand.Read(f.boot[:]) // never fails
 	f.ctx, f.end = context.WithCancel(bg)
 	file, err := readMembership(conn)
-	f.identity, f.base, f.changed, f.at.place, f.at.digest = file.Identity, file.base, file.changed, file.Place, file.digest
+	f.identity, f.base, f.changed, f.at.place, f.at.digest = file.Identity, file.base, file.changed, file.Place, file.Digest
 	if err == nil && file.Profile != s.o.Profile {
 		err = &problem{s.path, ErrCluster, fmt.Sprintf("it has the profile %q of its cluster, not %q", file.Profile, s.o.Profile), nil}
 	}

@@ -57,6 +57,9 @@ type Options struct {
 	Applied func([]*Event) error
 	// Heard is called with what comes in the order and isn't of this profile. It must not wait.
 	Heard func(Heard)
+	// Begins is where in the order a file begins that comes into the cluster: nothing of
+	// its profile was before.
+	Begins Point
 	// atOnce refuses a file of a cluster that this process has open.
 	atOnce bool
 	leaves bool // the file is taken out of its cluster

@@ -230,6 +230,9 @@ func repairCluster(cmd *cobra.Command, target, from string, without []string) (e
 	if err := statefile.WriteCluster(dir, config); err != nil {
 		return err
 	}
+	if err := asNode(ctx, at, config, app.Warnings(cmd), func(n *node.Node) error { return n.Report(ctx, false) }); err != nil {
+		return err
+	}
 	fmt.Fprintln(cmd.OutOrStdout(), "start it with: mcp-pif serve --http ADDRESS --cluster")
 	return nil
 }

@@ -103,6 +103,7 @@ type Node struct {
 	mu       sync.Mutex
 	stores   map[*journal.Store]bool
 	profiles map[string]bool // of which something came in the order
+	origin   journal.Point   // up to which nothing came of a profile that has no file here
 	stopped  error           // of a store that is closed
 }
 
@@ -145,6 +146,9 @@ func Open(ctx context.Context, o Options) (_ *Node, err error) {
 	if err := n.store.Barrier(ctx); err != nil {
 		return nil, err
 	}
+	if err := n.readOrigin(); err != nil {
+		return nil, err
+	}
 	n.begun = time.Now()
 	if err := n.begin(); err != nil {
 		return nil, err
@@ -153,7 +157,7 @@ func Open(ctx context.Context, o Options) (_ *Node, err error) {
 		return nil, err
 	}
 	n.tasks.Go(n.beats)
-	if n.o.Keep > 0 {
+	if n.o.Keep > 0 && !n.o.Own {
 		n.tasks.Go(n.trims)
 	}
 	return n, nil
@@ -162,6 +166,9 @@ func Open(ctx context.Context, o Options) (_ *Node, err error) {
 // Join has a store written through the cluster's order.
 func (n *Node) Join(o *journal.Options, profile string) {
 	o.Order, o.Profile, o.Node, o.NewOrder, o.Patience = n.o.Order, profile, n.o.Name, n.o.Own, maxSilence
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	o.Begins = n.origin
 }
 
 // Watch counts a store among those that the node depends on, until forget is called.

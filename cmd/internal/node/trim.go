@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 )
 
 // The order is rid of what the files of all nodes have: each reports how far it surely is,
@@ -84,6 +87,18 @@ func (n *Node) settle(ctx context.Context) (place uint64, files []string, err er
 }
 
 func (n *Node) settleOnce(ctx context.Context) (place uint64, files []string, err error) {
+	if _, err := n.store.Keep(ctx); err != nil {
+		return 0, nil, err
+	}
+	m, err := journal.Member(n.store.Path())
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() {
+		if err == nil && n.o.Paths != nil {
+			err = n.writeOrigin(m)
+		}
+	}()
 	open := map[string]bool{}
 	known := map[string]bool{}
 	n.mu.Lock()
@@ -140,10 +155,12 @@ func (n *Node) settleOnce(ctx context.Context) (place uint64, files []string, er
 			if err != nil {
 				return 0, nil, err
 			}
-			if m == nil || m.Identity != "" && m.Identity != c.Identity {
+			if m == nil && profile == "" || m != nil && m.Identity != "" && m.Identity != c.Identity {
 				continue // it isn't of this cluster
 			}
-			profile = m.Profile
+			if m != nil {
+				profile = m.Profile
+			}
 		}
 		o := journal.Options{Log: n.o.Log}
 		n.Join(&o, profile)
@@ -154,6 +171,41 @@ func (n *Node) settleOnce(ctx context.Context) (place uint64, files []string, er
 		place, files = min(place, at), append(files, path)
 	}
 	return place, files, nil
+}
+
+// An origin is what a node remembers of where files that are new begin.
+type origin struct {
+	Identity string `json:"order"`
+	journal.Point
+}
+
+func (n *Node) originFile() string { return filepath.Join(n.o.Dir, "cluster", "origin.json") }
+
+// writeOrigin remembers how far the authority was when all profiles that it had heard of
+// were given files.
+func (n *Node) writeOrigin(m *journal.Membership) error {
+	if err := statefile.ReplaceJSON(n.originFile(), origin{m.Identity, m.Point}); err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.origin = m.Point
+	return nil
+}
+
+func (n *Node) readOrigin() error {
+	data, err := statefile.Read(n.originFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var o origin
+	if err == nil {
+		err = statefile.Decode(data, &o)
+	}
+	if c, _ := n.store.Cluster(); o.Identity == c.Identity {
+		n.origin = o.Point
+	}
+	return err
 }
 
 // trims has the order rid of what all have, again and again.
