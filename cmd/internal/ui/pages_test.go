@@ -3,16 +3,19 @@ package ui
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
 )
 
 // TestViews: each view shows what is there.
@@ -228,6 +231,13 @@ func TestWeek(t *testing.T) {
 	}
 	if strings.Contains(text, "Nothing waits") || !strings.Contains(text, `<b class="badge">1</b>`) {
 		t.Error("it says that nothing waits")
+	}
+	writer, err := journal.Open(filepath.Join(w.dir, "journal.db"), journal.Options{})
+	w.fatal(err)
+	_, err = writer.Append(journal.Written, journal.FlowAsked, "r-1", "", []byte(`{"n":1,"question":"f_a","op":"note.put","tool":"keep","version":1,"key":"k","shown":"The rule: none"}`))
+	w.fatal(errors.Join(err, writer.Close()))
+	if _, text := w.get("questions"); !strings.Contains(text, "The rule: none") || !strings.Contains(text, "mcp-pif approve f_a") || !strings.Contains(text, `<b class="badge">2</b>`) {
+		t.Errorf("a request that waits isn't shown: %s", text)
 	}
 	_, id, _ := strings.Cut(text, "mcp-pif approve p_")
 	id, _, _ = strings.Cut(id, "<")

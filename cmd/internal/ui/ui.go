@@ -15,6 +15,7 @@ package ui
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -309,11 +310,15 @@ type frame struct {
 	Profile  string
 	Profiles []string
 	Here     string // the path below the profile
+	Section  string // the page of the navigation that it belongs to
 	Act      bool
 	Version  string
-	Waiting  int // questions and plans
+	Waiting  int // questions, plans and requests that break a rule
 	Token    string
 }
+
+// sections is the pages that stand below another one.
+var sections = map[string]string{"run": "runs", "replay": "runs", "steps": "runs", "flame": "runs", "tool": "tools", "diff": "tools", "example": "tools"}
 
 // At is the address of a page of the profile's.
 func (f *frame) At(path string, pairs ...any) string { return at(f.Profile, path, pairs...) }
@@ -325,14 +330,15 @@ func (q *request) render(v view) ([]byte, error) {
 	}
 	f.Profiles, _ = q.page.o.Profiles()
 	if _, rest, ok := strings.Cut(strings.TrimPrefix(q.URL.Path, "/p/"), "/"); ok {
-		f.Here = rest
+		f.Here, f.Section = rest, cmp.Or(sections[rest], rest)
 	}
 	if questions, _, err := q.page.o.Questions.All(); err == nil {
 		f.Waiting = len(questions)
 	}
 	if q.store != nil {
 		plans, _ := run.WaitingPlans(q.store.Journal, time.Now())
-		f.Waiting += len(plans)
+		requests, _ := run.WaitingFlows(q.store.Journal, time.Now())
+		f.Waiting += len(plans) + len(requests)
 	}
 	var b bytes.Buffer
 	if err := templates()[v.Template].ExecuteTemplate(&b, "layout.html", &f); err != nil {
