@@ -47,7 +47,7 @@ var maxLines = map[string]int{
 	"cmd/internal/streamable":      1672,
 	"cmd/internal/telemetry":       220,
 	"cmd/internal/tour":            565,
-	"cmd/internal/ui":              3030,
+	"cmd/internal/ui":              3033,
 	"cmd/internal/ui/figures":      188,
 	"cmd/mcp-pif":                  9255,
 	"core":                         930,
