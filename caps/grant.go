@@ -324,8 +324,7 @@ func realPrefix(p string) string {
 
 // unwrapPath leaves the path out of an error, which names the scope already.
 func unwrapPath(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
 	}
 	return err

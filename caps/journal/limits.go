@@ -178,19 +178,16 @@ func (s *Store) keepWithin(ctx context.Context, l Limits, every time.Duration, s
 // pause waits between two trims, at least as long as rest; somebody who waits for room
 // ends it sooner. It reports whether there is to be another trim.
 func (s *Store) pause(ctx context.Context, every, rest time.Duration) bool {
-	again := time.NewTimer(max(every, rest))
-	defer again.Stop()
-	soon := time.NewTimer(min(rest, roomTimeout/4))
-	defer soon.Stop()
+	again := time.After(max(every, rest))
 	select {
 	case <-ctx.Done():
 		return false
-	case <-soon.C:
+	case <-time.After(min(rest, roomTimeout/4)):
 	}
 	select {
 	case <-ctx.Done():
 		return false
-	case <-again.C:
+	case <-again:
 	case <-s.quota.ask:
 	}
 	return true

@@ -372,8 +372,7 @@ func transaction(conn *sql.Conn, fn func() error) error {
 // rollback ends a transaction that failed, unless SQLite has done so itself.
 func rollback(conn *sql.Conn) error {
 	_, err := conn.ExecContext(bg, `ROLLBACK`)
-	var e *sqlite.Error
-	if errors.As(err, &e) && e.Code() == 1 { // no transaction is active
+	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code() == 1 { // no transaction is active
 		return nil
 	}
 	return err

@@ -242,11 +242,9 @@ func (q *quota) yield() {
 	if !waits {
 		return
 	}
-	t := time.NewTimer(courtesy)
-	defer t.Stop()
 	select {
 	case <-served:
-	case <-t.C:
+	case <-time.After(courtesy):
 	}
 }
 

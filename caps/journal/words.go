@@ -63,13 +63,12 @@ func explain(path string, err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	var known *problem
-	if errors.As(err, &known) {
+	if _, known := errors.AsType[*problem](err); known {
 		return err
 	}
 	say := func(class error, words string) error { return &problem{path, class, words, err} }
-	var e *sqlite.Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
 		switch {
 		case errors.Is(err, sql.ErrConnDone), err.Error() == "sql: database is closed":
 			return &problem{path, ErrClosed, "it was closed", nil}

@@ -146,11 +146,9 @@ func (w *writer) loop() {
 
 // pause waits, unless somebody waits for what is in the queue.
 func (w *writer) pause(d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
 	case <-w.hurry:
-	case <-t.C:
+	case <-time.After(d):
 	}
 }
 

@@ -259,8 +259,7 @@ func (t *Tool) Unusable() *fault.Fault {
 		return nil
 	}
 	why := err.Error()
-	var f *fault.Fault
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*fault.Fault](err); ok {
 		why = f.Message // how to correct the code is nobody's question
 	}
 	return &fault.Fault{

@@ -118,8 +118,7 @@ func Decode(data []byte, into any) error {
 	d.DisallowUnknownFields()
 	d.UseNumber()
 	if err := d.Decode(into); err != nil {
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 			before := data[:min(max(syntax.Offset, 0), int64(len(data)))]
 			return fmt.Errorf("line %d, column %d: %w", 1+bytes.Count(before, []byte("\n")), max(1, len(before)-bytes.LastIndexByte(before, '\n')), err)
 		}

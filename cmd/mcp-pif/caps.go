@@ -23,7 +23,6 @@ import (
 
 func newCaps() *cobra.Command {
 	var o app.CapOptions
-	var asJSON *bool
 	cmd := &cobra.Command{
 		Use:   "caps",
 		Short: "Show what would be granted, and what can be",
@@ -44,9 +43,9 @@ The text of a capability is KIND[.VERB[,VERB]]:SCOPE[,OPTION[=VALUE]]:
   mcp-pif caps explain 'p => !fs.read({path: p})' --cap fs:./sandbox
   mcp-pif caps revoke fs:./sandbox`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cli.Failed(showCaps(cmd, &o, *asJSON)) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return cli.Failed(showCaps(cmd, &o)) },
 	}
-	asJSON = cli.JSONFlag(cmd)
+	cli.JSONFlag(cmd)
 	o.Register(cmd.Flags(), app.KeptNowhere)
 	o.RegisterPrincipal(cmd.Flags())
 	cmd.AddCommand(newExplain(), newRevoke(), newRestore(), newRevoked())
@@ -72,18 +71,18 @@ func allowedAsJSON(principal string, grants []*caps.Grant, denies []caps.Capabil
 	return a
 }
 
-func showCaps(cmd *cobra.Command, o *app.CapOptions, asJSON bool) error {
+func showCaps(cmd *cobra.Command, o *app.CapOptions) error {
 	out := cmd.OutOrStdout()
 	auth, err := o.Look(app.Warnings(cmd))
 	if err != nil {
 		return err
 	}
 	defer auth.Close()
-	if o.Principal != "" && !asJSON && !slices.Contains(auth.Principals.Names(), o.Principal) {
+	if o.Principal != "" && !cli.AsJSON(cmd) && !slices.Contains(auth.Principals.Names(), o.Principal) {
 		fmt.Fprintf(out, "The policy says nothing of the principal %q, who has what everybody has.\n", o.Principal)
 	}
 	grants := auth.Policy.Grants()
-	if asJSON {
+	if cli.AsJSON(cmd) {
 		all := []shownAllowed{allowedAsJSON(o.Principal, grants, auth.Policy.Denies(), auth.Policy.Secrets().List())}
 		for _, name := range auth.Principals.Names() {
 			if own := auth.Principals.Own(name); o.Principal == "" {
@@ -144,7 +143,6 @@ func newExplain() *cobra.Command {
 		o          app.CapOptions
 		file, name string
 		declared   []string
-		asJSON     *bool
 	)
 	cmd := &cobra.Command{
 		Use:   "explain CODE",
@@ -165,10 +163,10 @@ refused.`,
 				return cli.Failed(err)
 			}
 			defer auth.Close()
-			return cli.Failed(explain(cmd, *asJSON, auth, name, code, declared))
+			return cli.Failed(explain(cmd, auth, name, code, declared))
 		},
 	}
-	asJSON = cli.JSONFlag(cmd)
+	cli.JSONFlag(cmd)
 	f := cmd.Flags()
 	o.Register(f, app.KeptNowhere)
 	o.RegisterPrincipal(f)
@@ -181,7 +179,7 @@ refused.`,
 // errRefused ends a command that has told why already.
 var errRefused error = &cli.Failure{}
 
-func explain(cmd *cobra.Command, asJSON bool, auth *app.Authority, name, code string, declared []string) error {
+func explain(cmd *cobra.Command, auth *app.Authority, name, code string, declared []string) error {
 	p, err := cli.Compile(name, code)
 	if err != nil {
 		return err
@@ -195,7 +193,7 @@ func explain(cmd *cobra.Command, asJSON bool, auth *app.Authority, name, code st
 	if f != nil {
 		err = errRefused
 	}
-	if asJSON {
+	if cli.AsJSON(cmd) {
 		return cmp.Or(cli.PrintJSON(cmd, map[string]any{
 			"asks": placed(n.Ops), "calls": placed(n.Calls), "unknown": placed(n.Unknown), "never_allowed": placed(n.Inert),
 			"declared": append([]string{}, declared...), "has": append([]string{}, d.Texts...), "notes": append([]string{}, d.Notes...), "refused": f,
@@ -392,7 +390,6 @@ func newRestore() *cobra.Command {
 }
 
 func newRevoked() *cobra.Command {
-	var asJSON *bool
 	cmd := &cobra.Command{
 		Use:   "revoked",
 		Short: "List what is revoked",
@@ -406,7 +403,7 @@ func newRevoked() *cobra.Command {
 			if err != nil {
 				return cli.Failed(err)
 			}
-			if *asJSON {
+			if cli.AsJSON(cmd) {
 				return cli.Failed(cli.PrintJSON(cmd, append([]caps.Revocation{}, list...)))
 			}
 			for _, e := range list {
@@ -419,6 +416,6 @@ func newRevoked() *cobra.Command {
 			return nil
 		},
 	}
-	asJSON = cli.JSONFlag(cmd)
+	cli.JSONFlag(cmd)
 	return cmd
 }

@@ -28,7 +28,7 @@ type checking struct {
 	file, name, tool string
 	equal            string
 	declared         []string
-	asJSON, strict   bool
+	strict           bool
 }
 
 func newCheck() *cobra.Command {
@@ -66,7 +66,7 @@ different, and 3 where that isn't known.`,
 	f.StringVar(&o.tool, "tool", "", "look at the kept tool `NAME`, or NAME@VERSION")
 	f.StringVar(&o.equal, "equal", "", "say whether it does the same as `CODE`, or as the kept tool of this name")
 	f.BoolVar(&o.strict, "strict", false, "fail where anything is known only when it runs")
-	f.BoolVar(&o.asJSON, "json", false, "print JSON")
+	cli.JSONFlag(cmd)
 	return cmd
 }
 
@@ -94,12 +94,12 @@ func (o *checking) run(cmd *cobra.Command, args []string) error {
 		return o.compare(cmd, &s)
 	}
 	r := s.report(o.strict)
-	if o.asJSON {
+	if cli.AsJSON(cmd) {
 		err = cli.PrintJSON(cmd, r)
 	} else {
 		r.print(cmd.OutOrStdout(), s.tool.Source)
 	}
-	if s.refused != nil && !o.asJSON {
+	if s.refused != nil && !cli.AsJSON(cmd) {
 		fmt.Fprintln(cmd.ErrOrStderr(), cli.PrintableLines(s.refused.Error()))
 	}
 	if err == nil && !r.OK {
@@ -110,8 +110,7 @@ func (o *checking) run(cmd *cobra.Command, args []string) error {
 
 // unanswered is a failure before anything was found out: 1 is for what was.
 func unanswered(err error) error {
-	var f *cli.Failure
-	if errors.As(err, &f) && f.Status == 0 {
+	if f, ok := errors.AsType[*cli.Failure](err); ok && f.Status == 0 {
 		return &cli.Failure{Err: f.Err, Status: cli.StatusUsage}
 	}
 	return err
@@ -217,7 +216,7 @@ func (o *checking) kept(cmd *cobra.Command) (s subject, err error) {
 
 // unreadable tells of code that is none.
 func (o *checking) unreadable(cmd *cobra.Command, f *fault.Fault) error {
-	if o.asJSON {
+	if cli.AsJSON(cmd) {
 		if err := cli.PrintJSON(cmd, map[string]any{"ok": false, "error": f}); err != nil {
 			return err
 		}
@@ -241,8 +240,7 @@ func (o *checking) compare(cmd *cobra.Command, s *subject) error {
 			return err
 		}
 		if other, err = cli.Compile(o.name, code); err != nil {
-			var f *fault.Fault
-			if errors.As(err, &f) {
+			if f, ok := errors.AsType[*fault.Fault](err); ok {
 				return o.unreadable(cmd, f)
 			}
 			return err
@@ -250,7 +248,7 @@ func (o *checking) compare(cmd *cobra.Command, s *subject) error {
 	}
 	v := normal.Equal(s.tool.Program().Term(), other.Term(), true, normal.Limits{})
 	out := cmd.OutOrStdout()
-	if o.asJSON {
+	if cli.AsJSON(cmd) {
 		if err := cli.PrintJSON(cmd, v); err != nil {
 			return err
 		}

@@ -283,7 +283,6 @@ func joinCluster(cmd *cobra.Command, target, name string, first bool) (err error
 }
 
 func newClusterStatus() *cobra.Command {
-	var asJSON *bool
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show what the node of this machine sees of its cluster",
@@ -305,7 +304,7 @@ func newClusterStatus() *cobra.Command {
 			if err != nil {
 				return cli.Failed(err)
 			}
-			if *asJSON {
+			if cli.AsJSON(cmd) {
 				err = cli.PrintJSON(cmd, st)
 			} else {
 				printStatus(cmd, &st)
@@ -316,7 +315,7 @@ func newClusterStatus() *cobra.Command {
 			return cli.Failed(err)
 		},
 	}
-	asJSON = cli.JSONFlag(cmd)
+	cli.JSONFlag(cmd)
 	return cmd
 }
 

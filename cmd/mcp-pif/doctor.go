@@ -29,9 +29,8 @@ import (
 
 func newDoctor() *cobra.Command {
 	var (
-		o      app.CapOptions
-		web    httpOptions
-		asJSON bool
+		o   app.CapOptions
+		web httpOptions
 	)
 	cmd := &cobra.Command{
 		Use:   "doctor",
@@ -48,7 +47,7 @@ is wrong.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found := examine(cmd, &o, &web)
-			if !asJSON {
+			if !cli.AsJSON(cmd) {
 				found.print(cmd.OutOrStdout())
 				if found.Problem != "" {
 					return cli.Failed(errors.New(found.Problem))
@@ -67,7 +66,7 @@ is wrong.`,
 	o.Register(cmd.Flags(), app.KeptNowhere)
 	o.RegisterPrincipal(cmd.Flags())
 	web.register(cmd.Flags())
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cli.JSONFlag(cmd)
 	return cmd
 }
 

@@ -33,12 +33,11 @@ func flowOf(k *app.Kept) (*flow.Policy, error) {
 
 // newFlowExplain tells what the rules mean for a tool.
 func newFlowExplain() *cobra.Command {
-	var asJSON bool
 	return toolsCommand(&cobra.Command{
 		Use:   "explain TOOL",
 		Short: "Show what the rules mean for a tool: what it may read, and where that may not go",
 		Args:  cobra.ExactArgs(1),
-	}, app.ToRead, &asJSON, func(cmd *cobra.Command, k *app.Kept, args []string) error {
+	}, app.ToRead, func(cmd *cobra.Command, k *app.Kept, args []string) error {
 		p, err := flowOf(k)
 		if err != nil {
 			return err
@@ -48,7 +47,7 @@ func newFlowExplain() *cobra.Command {
 			return fmt.Errorf("there is no tool %q", args[0])
 		}
 		uses := p.Uses(t.Reach())
-		if asJSON {
+		if cli.AsJSON(cmd) {
 			return cli.PrintJSON(cmd, map[string]any{"name": t.Name, "version": t.Version, "made_under": append([]string{}, t.MadeUnder...), "rules": append([]string{}, uses...)})
 		}
 		out := cmd.OutOrStdout()
@@ -85,7 +84,6 @@ func (r *replayer) judged(ctx context.Context, id string, rules *flow.Policy, pe
 
 // newFlowOf judges a recorded run by the rules of now.
 func newFlowOf() *cobra.Command {
-	var asJSON bool
 	return toolsCommand(&cobra.Command{
 		Use:   "of RUN",
 		Short: "Judge a recorded run by the rules: what each request was made of, and what would become of it",
@@ -95,7 +93,7 @@ was done before they are in force. Nothing is done, and nothing is recorded. Wha
 had been shown before the run counts for nothing here.`,
 		Example: `  mcp-pif flow of abcdefgh-17 --profile claude --no-flow 'mail>fetch' --label mail=mail.read …`,
 		Args:    cobra.ExactArgs(1),
-	}, app.ToRead, &asJSON, func(cmd *cobra.Command, k *app.Kept, args []string) error {
+	}, app.ToRead, func(cmd *cobra.Command, k *app.Kept, args []string) error {
 		p, err := flowOf(k)
 		if err != nil {
 			return err
@@ -104,7 +102,7 @@ had been shown before the run counts for nothing here.`,
 		if err != nil {
 			return err
 		}
-		if asJSON {
+		if cli.AsJSON(cmd) {
 			return cli.PrintJSON(cmd, struct {
 				Run     string              `json:"run"`
 				Replay  string              `json:"replay"`
@@ -133,7 +131,6 @@ had been shown before the run counts for nothing here.`,
 
 // newFlowRelease prints what a policy has to say to release what a tool gives.
 func newFlowRelease() *cobra.Command {
-	var asJSON bool
 	return toolsCommand(&cobra.Command{
 		Use:   "release TOOL",
 		Short: "Show what to write into the policy so that results of a tool's version lose labels",
@@ -141,7 +138,7 @@ func newFlowRelease() *cobra.Command {
 flow.release with which results of this very version lose labels. Candidates are small: counts,
 enumerations, dates. Only a person writes policy.`,
 		Args: cobra.ExactArgs(1),
-	}, app.ToRead, &asJSON, func(cmd *cobra.Command, k *app.Kept, args []string) error {
+	}, app.ToRead, func(cmd *cobra.Command, k *app.Kept, args []string) error {
 		p, err := flowOf(k)
 		if err != nil {
 			return err
@@ -163,7 +160,7 @@ enumerations, dates. Only a person writes policy.`,
 		}
 		entry := flow.ReleaseConfig{Tool: t.Name + "@sha256:" + t.Hash, From: from, To: to}
 		bits, bounded := flow.Bits(t.OutputSchema())
-		if asJSON {
+		if cli.AsJSON(cmd) {
 			answer := map[string]any{"name": t.Name, "version": t.Version, "type": typ, "release": entry}
 			if bounded {
 				answer["bits"] = bits
@@ -185,17 +182,16 @@ enumerations, dates. Only a person writes policy.`,
 
 // newFlowShow shows the person a sealed result.
 func newFlowShow() *cobra.Command {
-	var asJSON bool
 	return toolsCommand(&cobra.Command{
 		Use:   "show s_…",
 		Short: "Show a result that is sealed from the model",
 		Args:  cobra.ExactArgs(1),
-	}, app.ToRead, &asJSON, func(cmd *cobra.Command, k *app.Kept, args []string) error {
+	}, app.ToRead, func(cmd *cobra.Command, k *app.Kept, args []string) error {
 		one, err := run.FindSealed(k.Journal, args[0])
 		if err != nil {
 			return err
 		}
-		if asJSON {
+		if cli.AsJSON(cmd) {
 			return cli.PrintJSON(cmd, one)
 		}
 		fmt.Fprintln(cmd.ErrOrStderr(), cli.Printable(fmt.Sprintf("of run %s, type %s, made of %s, decided by %s", one.Run, one.Type, cmp.Or(strings.Join(one.Data, " "), "nothing labelled"), cmp.Or(strings.Join(one.Control, " "), "nothing labelled"))))
@@ -304,7 +300,6 @@ type shownFlow struct {
 
 func newFlow() *cobra.Command {
 	var o app.CapOptions
-	var asJSON *bool
 	cmd := &cobra.Command{
 		Use:   "flow",
 		Short: "Show where data may flow",
@@ -320,15 +315,15 @@ A capability says what a tool may do; a rule says what it may do that with:
 		Example: `  mcp-pif flow --cap fs:./private --cap fetch:https://api.example.com --label private=fs.read:./private --no-flow 'private>fetch'
   mcp-pif flow --policy policy.json`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cli.Failed(showFlow(cmd, &o, *asJSON)) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return cli.Failed(showFlow(cmd, &o)) },
 	}
-	asJSON = cli.JSONFlag(cmd)
+	cli.JSONFlag(cmd)
 	o.Register(cmd.Flags(), app.KeptNowhere)
 	cmd.AddCommand(newFlowExplain(), newFlowOf(), newFlowRelease(), newFlowShow(), newFlowClear())
 	return cmd
 }
 
-func showFlow(cmd *cobra.Command, o *app.CapOptions, asJSON bool) error {
+func showFlow(cmd *cobra.Command, o *app.CapOptions) error {
 	out := cmd.OutOrStdout()
 	path := ""
 	if o.StoreOptions.Given() {
@@ -346,13 +341,13 @@ func showFlow(cmd *cobra.Command, o *app.CapOptions, asJSON bool) error {
 	defer auth.Close()
 	p := auth.Flow
 	if p == nil {
-		if asJSON {
+		if cli.AsJSON(cmd) {
 			return cli.PrintJSON(cmd, shownFlow{Session: "no rules", Rules: []string{}})
 		}
 		fmt.Fprintln(out, "No rule says where data may flow: a tool may do what it may with all that it reads.")
 		return nil
 	}
-	if asJSON {
+	if cli.AsJSON(cmd) {
 		return cli.PrintJSON(cmd, shownFlow{p.Hash, p.SessionSentence(), p.Report, p.Sentences(), p.Notes})
 	}
 	fmt.Fprintln(out, p.SessionSentence())

@@ -117,8 +117,7 @@ const mostOfFile = 4 << 20
 func readOwn(path string) (text []byte, private bool, err error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		var at *os.PathError
-		if errors.As(err, &at) {
+		if at, ok := errors.AsType[*os.PathError](err); ok {
 			err = at.Err
 		}
 		return nil, false, err

@@ -139,8 +139,7 @@ func (ps *principals) open(name string) error {
 
 // enter gives a principal's server, opened and in use.
 func (ps *principals) enter(ctx context.Context, name string) (*principal, error) {
-	late := time.NewTimer(ps.moment)
-	defer late.Stop()
+	late := time.After(ps.moment)
 	for {
 		ps.mu.Lock()
 		p := ps.all[name]
@@ -183,7 +182,7 @@ func (ps *principals) enter(ctx context.Context, name string) (*principal, error
 				continue
 			case <-ctx.Done():
 				return nil, ctx.Err()
-			case <-late.C:
+			case <-late:
 			}
 			ps.tell(name)
 			return nil, fmt.Errorf("%d principals use the server, no more fit: %w", ps.most, streamable.ErrFull)

@@ -8,10 +8,8 @@ import (
 	"io"
 	"math"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
@@ -70,6 +68,19 @@ func (o *journalOptions) open() (*journal.Store, error) {
 	return journal.Open(path, journal.Options{ReadOnly: true, Notes: app.Heads()})
 }
 
+// withStore opens the store that the flags mean, has something done with it, and closes it.
+func withStore(o *app.StoreOptions, options journal.Options, do func(s *journal.Store) error) error {
+	path, err := o.There()
+	if err != nil {
+		return err
+	}
+	s, err := journal.Open(path, options)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(s), s.Close())
+}
+
 func (o *journalOptions) query() journal.Query {
 	return journal.Query{Run: o.run, Kind: journal.Kind(o.kind)}
 }
@@ -83,8 +94,7 @@ func journalCommand(use, short string, o *journalOptions, selects bool, do func(
 			if err != nil {
 				return cli.Failed(err)
 			}
-			defer s.Close()
-			return cli.Failed(do(cmd, s, args))
+			return cli.Failed(errors.Join(do(cmd, s, args), s.Close()))
 		},
 	}
 	o.register(cmd, selects)
@@ -97,9 +107,8 @@ func newJournalTail() *cobra.Command {
 		lines  uint
 		follow bool
 	)
-	var asJSON *bool
 	cmd := journalCommand("tail", "Show the newest events, a line each", &o, true, func(cmd *cobra.Command, s *journal.Store, _ []string) error {
-		ctx, stop := signal.NotifyContext(cli.Context(cmd), os.Interrupt, syscall.SIGTERM)
+		ctx, stop := cli.Interruptible(cmd)
 		defer stop()
 		var news <-chan uint64
 		if follow {
@@ -116,7 +125,7 @@ func newJournalTail() *cobra.Command {
 			events, _, err := s.Read(q)
 			for i := range events {
 				last = max(last, events[i].Seq)
-				if *asJSON {
+				if cli.AsJSON(cmd) {
 					if err := cli.PrintLine(cmd.OutOrStdout(), &events[i]); err != nil {
 						return err
 					}
@@ -146,7 +155,7 @@ func newJournalTail() *cobra.Command {
 	})
 	cmd.Flags().UintVarP(&lines, "lines", "n", 20, "at most so many")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with those that come, until interrupted")
-	asJSON = cli.JSONFlag(cmd)
+	cli.JSONFlag(cmd)
 	return cmd
 }
 
@@ -167,7 +176,6 @@ func eventLine(e *journal.Event, width int) string {
 
 func newJournalShow() *cobra.Command {
 	var o journalOptions
-	var asJSON *bool
 	cmd := journalCommand("show [RUN | SEQ]", "Show a run with its effects, or one event whole", &o, true, func(cmd *cobra.Command, s *journal.Store, args []string) error {
 		out := cmd.OutOrStdout()
 		seq := uint64(0)
@@ -185,7 +193,7 @@ func newJournalShow() *cobra.Command {
 		}
 		if o.run != "" {
 			events, err := eventsOf(s, o.run)
-			if err == nil && !*asJSON && seq == 0 && o.kind == "" {
+			if err == nil && !cli.AsJSON(cmd) && seq == 0 && o.kind == "" {
 				printRun(out, events)
 				return nil
 			}
@@ -207,7 +215,7 @@ func newJournalShow() *cobra.Command {
 		}
 		return err
 	})
-	asJSON = cli.JSONFlag(cmd)
+	cli.JSONFlag(cmd)
 	return cmd
 }
 
@@ -226,7 +234,6 @@ func newJournalVerify() *cobra.Command {
 	var o journalOptions
 	var file string
 	var anchors []string
-	var asJSON *bool
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Check that nothing recorded was changed, and say what that proves",
@@ -249,7 +256,7 @@ state directory: a file that lacks it is said to be an older copy, or cut off. W
 			p := cli.StartProgress(cmd, "checking the journal")
 			report, err := verifyJournal(cli.Context(cmd), &o, file, known)
 			p.Stop()
-			if *asJSON && (report.Events > 0 || err == nil) {
+			if cli.AsJSON(cmd) && (report.Events > 0 || err == nil) {
 				return cli.Failed(errors.Join(cli.PrintJSON(cmd, report), err, report.Err()))
 			}
 			if report.Events > 0 || err == nil {
@@ -259,7 +266,7 @@ state directory: a file that lacks it is said to be an older copy, or cut off. W
 		},
 	}
 	o.register(cmd, false)
-	asJSON = cli.JSONFlag(cmd)
+	cli.JSONFlag(cmd)
 	cmd.Flags().StringVar(&file, "file", "", "check this `FILE` of JSON lines")
 	cmd.Flags().StringArrayVar(&anchors, "anchor", nil, "the number and hash of an event as an earlier check printed them, `SEQ:HASH`; may be repeated")
 	return cmd
@@ -368,7 +375,6 @@ func newJournalRetain() *cobra.Command {
 		o      journalOptions
 		limits retainOptions
 		dry    bool
-		asJSON *bool
 	)
 	cmd := &cobra.Command{
 		Use:   "retain",
@@ -388,11 +394,11 @@ part was dropped can't be replayed. Servers do the same by themselves: see
 			if limits == (retainOptions{}) {
 				return errors.New("how much is to stay? Give --max-size SIZE, --max-age AGE, or both")
 			}
-			return cli.Failed(retainJournal(cmd, &o, limits.limits(), dry, *asJSON))
+			return cli.Failed(retainJournal(cmd, &o, limits.limits(), dry))
 		},
 	}
 	o.register(cmd, false)
-	asJSON = cli.JSONFlag(cmd)
+	cli.JSONFlag(cmd)
 	f := cmd.Flags()
 	f.Var(&limits.size, "max-size", "drop the oldest events until the file is no larger, such as 500MB")
 	f.Var(&limits.age, "max-age", "drop events that are older, such as 30d or 12h")
@@ -400,7 +406,7 @@ part was dropped can't be replayed. Servers do the same by themselves: see
 	return cmd
 }
 
-func retainJournal(cmd *cobra.Command, o *journalOptions, l journal.Limits, dry, asJSON bool) error {
+func retainJournal(cmd *cobra.Command, o *journalOptions, l journal.Limits, dry bool) error {
 	s, err := o.open() // to read: where there is no store, none is made
 	if err != nil {
 		return err
@@ -418,7 +424,7 @@ func retainJournal(cmd *cobra.Command, o *journalOptions, l journal.Limits, dry,
 	if err = errors.Join(err, s.Close()); err != nil {
 		return err
 	}
-	if asJSON {
+	if cli.AsJSON(cmd) {
 		return cli.PrintJSON(cmd, done)
 	}
 	verb := "dropped"

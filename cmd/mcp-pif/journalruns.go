@@ -197,9 +197,8 @@ func summary(events []journal.Event) (s shownRun) {
 
 func newJournalRuns() *cobra.Command {
 	var (
-		o      journalOptions
-		lines  uint
-		asJSON *bool
+		o     journalOptions
+		lines uint
 	)
 	cmd := journalCommand("runs", "List the newest runs, a line each", &o, false, func(cmd *cobra.Command, s *journal.Store, _ []string) error {
 		started, _, err := s.Read(journal.Query{Kind: journal.RunStarted, Limit: int(min(lines, 100_000)), Last: true})
@@ -220,7 +219,7 @@ func newJournalRuns() *cobra.Command {
 				fmt.Sprint(r.Steps), fmt.Sprintf("%dms", r.Millis), cli.FirstLine(strings.Join(r.Effects, ", "), 60),
 			})
 		}
-		if *asJSON {
+		if cli.AsJSON(cmd) {
 			return cli.PrintJSON(cmd, all)
 		}
 		headers := []string{"RUN", "WHEN", "TOOL", "INPUT", "RESULT", "STEPS", "TIME", "EFFECTS"}
@@ -235,7 +234,7 @@ func newJournalRuns() *cobra.Command {
 		return nil
 	})
 	cmd.Flags().UintVarP(&lines, "lines", "n", 20, "at most so many")
-	asJSON = cli.JSONFlag(cmd)
+	cli.JSONFlag(cmd)
 	return cmd
 }
 

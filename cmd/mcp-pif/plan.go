@@ -159,12 +159,12 @@ func approvePlan(tty *controlling, in *bufio.Reader, o *journalOptions, id strin
 }
 
 // notUnderWay is an error where a server that runs is doing a plan of a run.
-func notUnderWay(s *journal.Store, path, id string) error {
+func notUnderWay(s *journal.Store, id string) error {
 	p, err := run.StartedPlan(s, id)
 	if err != nil || p == nil {
 		return err
 	}
-	dir, err := app.TaskDirOf(path)
+	dir, err := app.TaskDirOf(s.Path())
 	if err == nil && mcpserver.OwnerLives(dir, p.Owner) {
 		err = fmt.Errorf("the server that began the plan %s is running: wait for what it gives, or end that server first", p.ID)
 	}
@@ -255,19 +255,13 @@ asks for it. The answer is on record for good.`,
 			if err != nil || args[2] != "did" && args[2] != "did-not" {
 				return errors.New("give RUN, the number of the STEP, and did or did-not")
 			}
-			path, err := o.There()
+			err = withStore(&o.StoreOptions, journal.Options{Notes: app.Heads()}, func(s *journal.Store) error {
+				if err := notUnderWay(s, args[0]); err != nil {
+					return err
+				}
+				return run.Settle(s, args[0], n, args[2] == "did")
+			})
 			if err != nil {
-				return cli.Failed(err)
-			}
-			s, err := journal.Open(path, journal.Options{Notes: app.Heads()})
-			if err != nil {
-				return cli.Failed(err)
-			}
-			defer s.Close()
-			if err := notUnderWay(s, path, args[0]); err != nil {
-				return cli.Failed(err)
-			}
-			if err := run.Settle(s, args[0], n, args[2] == "did"); err != nil {
 				return cli.Failed(err)
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), "recorded: the plan can go on, with run {\"plan\": ..., \"resume\": true}")

@@ -8,12 +8,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
@@ -71,23 +69,15 @@ The exit status is 0 if nothing differs and nothing is missing.`,
 			if err := o.check(args); err != nil {
 				return err
 			}
-			path, err := o.There()
-			if err != nil {
-				return cli.Failed(err)
-			}
-			store, err := journal.Open(path, journal.Options{ReadOnly: true})
-			if err != nil {
-				return cli.Failed(err)
-			}
-			defer store.Close()
-			ctx, stop := signal.NotifyContext(cli.Context(cmd), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
 			defer context.AfterFunc(ctx, stop)() // a second interrupt ends it, whatever it does
-			r := &replayer{store: store}
-			if o.all {
-				return o.replayAll(ctx, cmd, r)
-			}
-			return o.replayOne(ctx, cmd, r, args[0])
+			return cli.Failed(withStore(&o.StoreOptions, journal.Options{ReadOnly: true}, func(s *journal.Store) error {
+				if o.all {
+					return o.replayAll(ctx, cmd, &replayer{store: s})
+				}
+				return o.replayOne(ctx, cmd, &replayer{store: s}, args[0])
+			}))
 		},
 	}
 	f := cmd.Flags()
@@ -115,7 +105,8 @@ func (o *replayOptions) check(args []string) error {
 	case o.to > 0 && o.to < o.from:
 		return errors.New("--to is before --from")
 	}
-	return nil
+	_, err := sinceTime(o.since, time.Now())
+	return err
 }
 
 // replayOne replays a run and prints what comes of it.

@@ -91,8 +91,7 @@ func (r *repl) lacks(entry string) bool {
 		return false
 	}
 	_, err := r.open("", entry)
-	var f *fault.Fault
-	if !errors.As(err, &f) || f.Got != endOfText {
+	if f, ok := errors.AsType[*fault.Fault](err); !ok || f.Got != endOfText {
 		return false
 	}
 	_, lets := r.lets(entry)

@@ -115,8 +115,7 @@ const maxHelpWidth = 100
 // suggest adds to the error of a command line what was probably meant: the command or
 // the flag.
 func suggest(root, cmd *cobra.Command, args []string, err error) error {
-	var f *cli.Failure
-	if err == nil || errors.As(err, &f) {
+	if _, isFailure := errors.AsType[*cli.Failure](err); err == nil || isFailure {
 		return err
 	}
 	if found, rest, _ := root.Find(args); found != nil && found.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
@@ -140,20 +139,19 @@ func suggest(root, cmd *cobra.Command, args []string, err error) error {
 }
 
 func newVersion() *cobra.Command {
-	var asJSON *bool
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if *asJSON {
+			if cli.AsJSON(cmd) {
 				return cli.Failed(cli.PrintJSON(cmd, map[string]string{"version": cli.Version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH}))
 			}
 			fmt.Fprint(cmd.OutOrStdout(), cli.VersionLine())
 			return nil
 		},
 	}
-	asJSON = cli.JSONFlag(cmd)
+	cli.JSONFlag(cmd)
 	return cmd
 }
 

@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -142,7 +139,7 @@ var (
 
 // evaluate runs code; an interrupt cancels it.
 func evaluate(cmd *cobra.Command, s *mcpserver.Server, arguments map[string]any) mcpserver.Answer {
-	ctx, stop := signal.NotifyContext(cli.Context(cmd), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := cli.Interruptible(cmd)
 	defer stop()
 	return app.CallTool(ctx, s, "run", arguments)
 }

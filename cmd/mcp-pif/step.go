@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/google/pprof/profile"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
@@ -52,37 +50,9 @@ file that 'go tool pprof' and speedscope read is written.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			tuneMemory(maxWalked)
-			path, err := o.There()
-			if err != nil {
-				return cli.Failed(err)
-			}
-			store, err := journal.Open(path, journal.Options{ReadOnly: true})
-			if err != nil {
-				return cli.Failed(err)
-			}
-			defer store.Close()
-			ctx, stop := signal.NotifyContext(cli.Context(cmd), os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			w, v, err := (&replayer{store: store}).walk(ctx, args[0], o.with, 0)
-			if err != nil {
-				return cli.Failed(err)
-			}
-			if !v.OK() {
-				fmt.Fprintln(cmd.ErrOrStderr(), cli.Printable("the replay of "+v.Run+": "+v.Text))
-			}
-			if w == nil {
-				return &cli.Failure{}
-			}
-			if o.lines > 0 || o.pprof != "" {
-				return cli.Failed(o.printProfile(ctx, cmd, w))
-			}
-			s := &stepper{ctx: ctx, out: cmd.OutOrStdout(), walk: w}
-			in := bufio.NewReader(cmd.InOrStdin())
-			if cli.IsTerminal(s.out) && cli.IsTerminal(cmd.InOrStdin()) {
-				s.prompt = "> "
-				fmt.Fprintln(s.out, stepHint)
-			}
-			return cli.Failed(s.run(func() (string, error) { return in.ReadString('\n') }))
+			return cli.Failed(withStore(&o.StoreOptions, journal.Options{ReadOnly: true}, func(s *journal.Store) error {
+				return o.walk(cmd, s, args[0])
+			}))
 		},
 	}
 	f := cmd.Flags()
@@ -92,6 +62,32 @@ file that 'go tool pprof' and speedscope read is written.`,
 	f.StringVar(&o.pprof, "pprof", "", "write the steps by function and line to a `FILE` for go tool pprof, and end")
 	f.BoolVar(&o.asJSON, "json", false, "with --lines, print JSON")
 	return cmd
+}
+
+// walk walks through a run by commands, or prints what its lines took.
+func (o *stepOptions) walk(cmd *cobra.Command, store *journal.Store, id string) error {
+	ctx, stop := cli.Interruptible(cmd)
+	defer stop()
+	w, v, err := (&replayer{store: store}).walk(ctx, id, o.with, 0)
+	if err != nil {
+		return err
+	}
+	if !v.OK() {
+		fmt.Fprintln(cmd.ErrOrStderr(), cli.Printable("the replay of "+v.Run+": "+v.Text))
+	}
+	if w == nil {
+		return &cli.Failure{}
+	}
+	if o.lines > 0 || o.pprof != "" {
+		return o.printProfile(ctx, cmd, w)
+	}
+	s := &stepper{ctx: ctx, out: cmd.OutOrStdout(), walk: w}
+	in := bufio.NewReader(cmd.InOrStdin())
+	if cli.IsTerminal(s.out) && cli.IsTerminal(cmd.InOrStdin()) {
+		s.prompt = "> "
+		fmt.Fprintln(s.out, stepHint)
+	}
+	return s.run(func() (string, error) { return in.ReadString('\n') })
 }
 
 // A stepper walks through a run by commands.

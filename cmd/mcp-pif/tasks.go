@@ -56,16 +56,15 @@ func tasksCommand(cmd *cobra.Command, do func(cmd *cobra.Command, path string, a
 // reading has a command read the store.
 func reading(do func(cmd *cobra.Command, s *journal.Store, dir string, args []string) error) func(*cobra.Command, string, []string) error {
 	return func(cmd *cobra.Command, path string, args []string) error {
-		s, err := journal.Open(path, journal.Options{ReadOnly: true, Notes: app.Heads()})
-		if err != nil {
-			return err
-		}
-		defer s.Close()
 		dir, err := app.TaskDirOf(path)
 		if err != nil {
 			return err
 		}
-		return do(cmd, s, dir, args)
+		s, err := journal.Open(path, journal.Options{ReadOnly: true, Notes: app.Heads()})
+		if err != nil {
+			return err
+		}
+		return errors.Join(do(cmd, s, dir, args), s.Close())
 	}
 }
 
@@ -133,7 +132,7 @@ func showTask(s *journal.Store, dir string, t *run.Task) (shownTask, []journal.E
 
 func newTasksList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the tasks of the last day, and what is scheduled", Args: cobra.NoArgs}
-	asJSON := cli.JSONFlag(cmd)
+	cli.JSONFlag(cmd)
 	return tasksCommand(cmd, reading(func(cmd *cobra.Command, s *journal.Store, dir string, _ []string) error {
 		all, err := run.Tasks(s, time.Now().Add(-24*time.Hour))
 		if err != nil {
@@ -158,7 +157,7 @@ func newTasksList() *cobra.Command {
 				shown.Task, localTime(shown.Created.Format(time.RFC3339)), cli.FirstLine(shown.called(), 40), cli.FirstLine(oneLine(shown.Input), 40), cli.FirstLine(shown.State, 60), shown.Schedule,
 			})
 		}
-		if *asJSON {
+		if cli.AsJSON(cmd) {
 			return cli.PrintJSON(cmd, list)
 		}
 		out := cmd.OutOrStdout()
@@ -191,7 +190,7 @@ func findTask(s journal.Journal, id string) (*run.Task, error) {
 
 func newTasksShow() *cobra.Command {
 	cmd := &cobra.Command{Use: "show TASK", Short: "Show a task with its effects and its result", Args: cobra.ExactArgs(1)}
-	asJSON := cli.JSONFlag(cmd)
+	cli.JSONFlag(cmd)
 	return tasksCommand(cmd, reading(func(cmd *cobra.Command, s *journal.Store, dir string, args []string) error {
 		t, err := findTask(s, args[0])
 		if err != nil {
@@ -201,7 +200,7 @@ func newTasksShow() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if *asJSON {
+		if cli.AsJSON(cmd) {
 			return cli.PrintJSON(cmd, shown)
 		}
 		out := cmd.OutOrStdout()

@@ -46,7 +46,7 @@ file did, or as one with the --cap, --deny and --policy given.`,
 }
 
 // toolsCommand is a command about the tools of a store.
-func toolsCommand(cmd *cobra.Command, how app.Opening, asJSON *bool, do func(cmd *cobra.Command, k *app.Kept, args []string) error) *cobra.Command {
+func toolsCommand(cmd *cobra.Command, how app.Opening, do func(cmd *cobra.Command, k *app.Kept, args []string) error) *cobra.Command {
 	var o app.CapOptions
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := o.Check(); err != nil {
@@ -68,8 +68,8 @@ func toolsCommand(cmd *cobra.Command, how app.Opening, asJSON *bool, do func(cmd
 			_ = cmd.Flags().MarkHidden(flag)
 		}
 	}
-	if asJSON != nil {
-		cmd.Flags().BoolVar(asJSON, "json", false, "print JSON")
+	if cmd.Name() != "export" { // which prints JSON in any case
+		cli.JSONFlag(cmd)
 	}
 	return cmd
 }
@@ -104,7 +104,6 @@ func versionNumber(text string) (int, error) {
 }
 
 func newToolsProfiles() *cobra.Command {
-	var asJSON *bool
 	cmd := &cobra.Command{
 		Use:   "profiles",
 		Short: "List the profiles",
@@ -114,7 +113,7 @@ func newToolsProfiles() *cobra.Command {
 			if err != nil {
 				return cli.Failed(err)
 			}
-			if *asJSON {
+			if cli.AsJSON(cmd) {
 				return cli.Failed(cli.PrintJSON(cmd, append([]string{}, names...)))
 			}
 			for _, name := range names {
@@ -123,7 +122,7 @@ func newToolsProfiles() *cobra.Command {
 			return nil
 		},
 	}
-	asJSON = cli.JSONFlag(cmd)
+	cli.JSONFlag(cmd)
 	return cmd
 }
 
@@ -155,10 +154,7 @@ func (c *ifVersion) Set(text string) error {
 }
 
 func newToolsRollback() *cobra.Command {
-	var (
-		asJSON    bool
-		condition ifVersion
-	)
+	var condition ifVersion
 	cmd := toolsCommand(&cobra.Command{
 		Use: "rollback NAME V", Short: "Roll a tool back to an earlier version",
 		Long: `Make the next version of a tool from the code, the declaration and the examples of
@@ -166,7 +162,7 @@ version V, also where the tool was retired. What it may do is decided by each se
 anew. Tools that were made together with it are carried along, if they still fit.
 History goes on: nothing is undone.`,
 		Args: cobra.ExactArgs(2),
-	}, app.ToWrite, &asJSON, func(cmd *cobra.Command, k *app.Kept, args []string) error {
+	}, app.ToWrite, func(cmd *cobra.Command, k *app.Kept, args []string) error {
 		to, err := versionNumber(args[1])
 		if err != nil {
 			return err
@@ -175,7 +171,7 @@ History goes on: nothing is undone.`,
 		if err != nil {
 			return app.PrintableError(err)
 		}
-		if asJSON {
+		if cli.AsJSON(cmd) {
 			return cli.PrintJSON(cmd, map[string]any{"name": t.Name, "version": t.Version, "from": to, "hash": t.Hash})
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "rolled %s back to version %d (saved as version %d)\n", cli.Printable(t.Name), to, t.Version)
@@ -191,14 +187,11 @@ History goes on: nothing is undone.`,
 }
 
 func newToolsRetire() *cobra.Command {
-	var (
-		asJSON    bool
-		condition ifVersion
-	)
+	var condition ifVersion
 	cmd := toolsCommand(&cobra.Command{
 		Use: "retire NAME", SuggestFor: []string{"remove", "delete", "rm"}, Short: "Take a tool off the list; its history stays",
 		Args: cobra.ExactArgs(1),
-	}, app.ToWrite, &asJSON, func(cmd *cobra.Command, k *app.Kept, args []string) error {
+	}, app.ToWrite, func(cmd *cobra.Command, k *app.Kept, args []string) error {
 		question := map[string]any{"name": args[0]}
 		if condition.version != nil {
 			question["if_version"] = *condition.version
@@ -211,7 +204,7 @@ func newToolsRetire() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if asJSON {
+		if cli.AsJSON(cmd) {
 			return printIndented(cmd, a.Structured)
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s is retired; 'mcp-pif tools rollback %[1]s %d' brings it back\n", cli.Printable(args[0]), gone.Version)
@@ -231,7 +224,7 @@ func newToolsExport() *cobra.Command {
 be read, what it declares, its examples, and the older versions it is bound to. FILE is
 written whole or not at all; without it, or as -, the document is printed.`,
 		Args: cobra.MaximumNArgs(1),
-	}, app.ToRead, nil, func(cmd *cobra.Command, k *app.Kept, args []string) error {
+	}, app.ToRead, func(cmd *cobra.Command, k *app.Kept, args []string) error {
 		tools := k.Registry().Snapshot()
 		for _, t := range tools.All() {
 			if err := t.Problem(); err != nil {
@@ -248,7 +241,6 @@ written whole or not at all; without it, or as -, the document is printed.`,
 }
 
 func newToolsImport() *cobra.Command {
-	var asJSON bool
 	return toolsCommand(&cobra.Command{
 		Use: "import FILE", Short: "Add the tools of such a document, or of a pack",
 		Long: `Add the tools of the document FILE (- for standard input), or ready ones: pack:memory,
@@ -259,7 +251,7 @@ another description, declaration or other examples, becomes its next version. Wh
 imported tools may do is decided by each server anew: what nobody
 grants there is blocked.`,
 		Args: cobra.ExactArgs(1),
-	}, app.ToMake, &asJSON, func(cmd *cobra.Command, k *app.Kept, args []string) error {
+	}, app.ToMake, func(cmd *cobra.Command, k *app.Kept, args []string) error {
 		tools, err := importedTools(cmd, k, args[0])
 		if err != nil {
 			return err
@@ -278,7 +270,7 @@ grants there is blocked.`,
 				fmt.Fprintf(cmd.ErrOrStderr(), "the certificate of %s doesn't hold here: %s\n", cli.Printable(c.Name), cli.Printable(c.Why))
 			}
 		}
-		if asJSON {
+		if cli.AsJSON(cmd) {
 			return cli.PrintJSON(cmd, map[string]int{"added": added, "replaced": replaced, "unchanged": same})
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%d added, %d replaced, %d unchanged\n", added, replaced, same)

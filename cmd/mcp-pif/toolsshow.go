@@ -45,16 +45,15 @@ type shownTool struct {
 }
 
 func newToolsList() *cobra.Command {
-	var asJSON bool
 	return toolsCommand(&cobra.Command{
 		Use: "list", SuggestFor: []string{"ls"}, Short: "List the tools", Args: cobra.NoArgs,
-	}, app.ToRead, &asJSON, func(cmd *cobra.Command, k *app.Kept, _ []string) error {
+	}, app.ToRead, func(cmd *cobra.Command, k *app.Kept, _ []string) error {
 		var list struct{ Tools []shownTool }
 		a, err := k.Ask(cmd, "list", nil, &list)
 		if err != nil {
 			return err
 		}
-		if asJSON {
+		if cli.AsJSON(cmd) {
 			return printIndented(cmd, a.Structured)
 		}
 		var rows [][]string
@@ -71,10 +70,10 @@ func newToolsList() *cobra.Command {
 }
 
 func newToolsShow() *cobra.Command {
-	var asJSON, canonical bool
+	var canonical bool
 	c := toolsCommand(&cobra.Command{
 		Use: "show NAME[@V]", Short: "Show details of a tool, or of one version, and its code as it was written", Args: cobra.ExactArgs(1),
-	}, app.ToRead, &asJSON, func(cmd *cobra.Command, k *app.Kept, args []string) error {
+	}, app.ToRead, func(cmd *cobra.Command, k *app.Kept, args []string) error {
 		question, err := question(k, args[0])
 		if err != nil {
 			return err
@@ -85,7 +84,7 @@ func newToolsShow() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if asJSON {
+		if cli.AsJSON(cmd) {
 			return printIndented(cmd, a.Structured)
 		}
 		t.print(cmd.OutOrStdout())
@@ -169,15 +168,14 @@ func localTime(text string) string {
 }
 
 func newToolsHistory() *cobra.Command {
-	var asJSON bool
 	return toolsCommand(&cobra.Command{
 		Use: "history NAME", Short: "Show a tool's versions, the newest first", Args: cobra.ExactArgs(1),
-	}, app.ToRead, &asJSON, func(cmd *cobra.Command, k *app.Kept, args []string) error {
+	}, app.ToRead, func(cmd *cobra.Command, k *app.Kept, args []string) error {
 		all, err := k.Versions(cmd, args[0])
 		if err != nil {
 			return err
 		}
-		if asJSON {
+		if cli.AsJSON(cmd) {
 			return cli.PrintJSON(cmd, map[string]any{"name": args[0], "versions": all})
 		}
 		var rows [][]string
@@ -204,13 +202,12 @@ func newToolsHistory() *cobra.Command {
 }
 
 func newToolsDiff() *cobra.Command {
-	var asJSON bool
 	return toolsCommand(&cobra.Command{
 		Use: "diff NAME V1 [V2]", Short: "Compare two versions of a tool, or one with the current one",
 		Long: `Compare two versions of a tool as they were written, with their descriptions, the
 capabilities they declare and their examples. Without V2 the other one is the newest.`,
 		Args: cobra.RangeArgs(2, 3),
-	}, app.ToRead, &asJSON, func(cmd *cobra.Command, k *app.Kept, args []string) error {
+	}, app.ToRead, func(cmd *cobra.Command, k *app.Kept, args []string) error {
 		name := args[0]
 		first, err := versionNumber(args[1])
 		if err != nil {
@@ -231,7 +228,7 @@ capabilities they declare and their examples. Without V2 the other one is the ne
 			}
 		}
 		text := string(registry.Diff(both[0], both[1]))
-		if asJSON {
+		if cli.AsJSON(cmd) {
 			return cli.PrintJSON(cmd, map[string]any{"name": name, "versions": []int{first, second}, "diff": text})
 		}
 		fmt.Fprint(cmd.OutOrStdout(), cli.PrintableLines(text))

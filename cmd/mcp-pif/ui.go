@@ -11,11 +11,9 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
@@ -92,7 +90,7 @@ func (o *uiOptions) serve(cmd *cobra.Command) error {
 		return err
 	}
 	defer page.Close()
-	ctx, stop := signal.NotifyContext(cli.Context(cmd), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := cli.Interruptible(cmd)
 	defer stop()
 	done := make(chan error, 1)
 	go func() { done <- page.Serve(ctx, listeners) }()
@@ -270,7 +268,7 @@ Any server of static files will do; --serve is one on this machine's loopback.`,
   mcp-pif playground ./public --source ~/src/mcp-pif`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := signal.NotifyContext(cli.Context(cmd), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
 			return cli.Failed(o.write(ctx, cmd, args[0]))
 		},

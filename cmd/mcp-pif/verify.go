@@ -15,7 +15,6 @@ import (
 )
 
 func newVerify() *cobra.Command {
-	var asJSON bool
 	var pluginLock string
 	cmd := &cobra.Command{
 		Use:   "verify FILE",
@@ -28,15 +27,15 @@ anywhere. Nothing is run, and nothing is kept. The exit status is 1 if one doesn
   mcp-pif verify tools.json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return cli.Failed(verify(cmd, args[0], pluginLock, asJSON))
+			return cli.Failed(verify(cmd, args[0], pluginLock))
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cli.JSONFlag(cmd)
 	cmd.Flags().StringVar(&pluginLock, "plugin-lock", "", "know the plugins in this lock `FILE`")
 	return cmd
 }
 
-func verify(cmd *cobra.Command, path, pluginLock string, asJSON bool) error {
+func verify(cmd *cobra.Command, path, pluginLock string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -60,11 +59,11 @@ func verify(cmd *cobra.Command, path, pluginLock string, asJSON bool) error {
 		return app.PrintableError(err)
 	}
 	list := certificates(r.Snapshot(), tools)
-	if asJSON {
+	if cli.AsJSON(cmd) {
 		err = cli.PrintJSON(cmd, list)
 	}
 	for _, c := range list {
-		if !asJSON {
+		if !cli.AsJSON(cmd) {
 			fmt.Fprintf(cmd.OutOrStdout(), "%-8s %s  %s\n", c.Status, cli.Printable(c.Name), cli.Printable(c.Why+strings.Join(c.Certified, ", ")))
 		}
 		if c.Status == registry.ProofVoid && err == nil {

@@ -151,8 +151,7 @@ func badCSV(err error) *fault.Fault {
 		Kind: fault.ParseError, Message: "parse_csv: " + err.Error(), Expected: "lines with as many values as the first has names", Got: err.Error(),
 		Hint: `Quote a value that has a comma, a quote or a line end in it, "a ""b"", c"; name another separator as in {"parse_csv":[S,";"]}.`,
 	}
-	var bad *csvreader.ParseError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*csvreader.ParseError](err); ok {
 		f.Message = fmt.Sprintf("parse_csv: at line %d, column %d: %s", bad.Line, bad.Column, bad.Err)
 		f.Got = bad.Err.Error()
 	}

@@ -68,10 +68,8 @@ func sleep(ctx context.Context, most limit, a sleepArgs) (waited int64, err erro
 		return 0, sdk.Fail("invalid", "there is no room for %d ms: this call has %d ms left", a.MS, max(0, end.Sub(begun).Milliseconds())).
 			WithHint("Sleep for less, or in another run.")
 	}
-	timer := time.NewTimer(time.Duration(a.MS) * time.Millisecond)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(time.Duration(a.MS) * time.Millisecond):
 		return a.MS, nil
 	case <-ctx.Done():
 		return 0, ctx.Err()

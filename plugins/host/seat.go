@@ -264,10 +264,8 @@ func (s *seat) clean(text string) string {
 
 // sleep waits, and reports whether ctx let it.
 func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 		return false

@@ -131,10 +131,8 @@ func stop(ctx context.Context, c *capability, a stopArgs) (state, error) {
 	}
 	if a.Grace != nil && *a.Grace > 0 && !s.hasEnded() {
 		s.kept.Signal(signals["TERM"])
-		timer := time.NewTimer(time.Duration(min(*a.Grace, time.Hour.Milliseconds())) * time.Millisecond)
-		defer timer.Stop()
 		select {
-		case <-timer.C:
+		case <-time.After(time.Duration(min(*a.Grace, time.Hour.Milliseconds())) * time.Millisecond):
 		case <-s.done:
 		case <-ctx.Done():
 		}

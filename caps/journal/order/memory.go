@@ -159,12 +159,10 @@ func sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ended(ctx)
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return ended(ctx)
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	}
 }

@@ -35,8 +35,7 @@ func (f *Failure) Unwrap() error { return f.Err }
 
 // Failed makes an error a failure, and leaves nil, and what is one, as it is.
 func Failed(err error) error {
-	var f *Failure
-	if err == nil || errors.As(err, &f) {
+	if _, isFailure := errors.AsType[*Failure](err); err == nil || isFailure {
 		return err
 	}
 	return &Failure{Err: err}

@@ -267,8 +267,12 @@ func PrintStyled(out io.Writer, text string) {
 }
 
 // JSONFlag adds the flag that has a command print JSON.
-func JSONFlag(cmd *cobra.Command) *bool {
-	return cmd.Flags().Bool("json", false, "print JSON")
+func JSONFlag(cmd *cobra.Command) { cmd.Flags().Bool("json", false, "print JSON") }
+
+// AsJSON reports whether a command that has the flag of [JSONFlag] is to print JSON.
+func AsJSON(cmd *cobra.Command) bool {
+	flag := cmd.Flags().Lookup("json")
+	return flag != nil && flag.Value.String() == "true"
 }
 
 // When progress is shown first, and how often then.

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -62,6 +64,11 @@ func Context(cmd *cobra.Command) context.Context {
 		return ctx
 	}
 	return context.Background()
+}
+
+// Interruptible returns the command's context, which an interrupt or a request to end ends, too.
+func Interruptible(cmd *cobra.Command) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(Context(cmd), os.Interrupt, syscall.SIGTERM)
 }
 
 // TerminalWidth returns how many columns a terminal has; 0 of what is none.

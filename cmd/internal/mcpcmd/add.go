@@ -13,11 +13,9 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
@@ -267,7 +265,7 @@ func installPinned(cmd *cobra.Command, l *mcplock.Lock, p pinned.Package, o *ser
 	}
 	defer scratch.Remove()
 	temp := scratch.Path
-	ctx, stop := signal.NotifyContext(cli.Context(cmd), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := cli.Interruptible(cmd)
 	defer stop()
 	errOut := cmd.ErrOrStderr()
 	fmt.Fprintf(errOut, "installing %s …\n", p)

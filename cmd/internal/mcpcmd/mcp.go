@@ -81,10 +81,7 @@ func (s *ServerLock) find(name string) (*mcplock.Lock, *mcplock.Server, error) {
 }
 
 func newMCPList() *cobra.Command {
-	var (
-		at     ServerLock
-		asJSON bool
-	)
+	var at ServerLock
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the servers in the lock file, and check that each program is unchanged",
@@ -103,7 +100,7 @@ func newMCPList() *cobra.Command {
 				states = append(states, s)
 				isBad = isBad || s.Problem != ""
 			}
-			if asJSON {
+			if cli.AsJSON(cmd) {
 				err = cli.PrintJSON(cmd, states)
 			} else {
 				printServers(cmd.OutOrStdout(), states)
@@ -115,7 +112,7 @@ func newMCPList() *cobra.Command {
 		},
 	}
 	at.Register(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cli.JSONFlag(cmd)
 	return cmd
 }
 
@@ -178,10 +175,7 @@ func printServers(out io.Writer, states []serverState) {
 }
 
 func newMCPShow() *cobra.Command {
-	var (
-		at     ServerLock
-		asJSON bool
-	)
+	var at ServerLock
 	cmd := &cobra.Command{
 		Use:   "show NAME [TOOL]",
 		Short: "Show what was accepted of a server, or of one of its tools",
@@ -196,7 +190,7 @@ The words are the server's, and no person of yours wrote them.`,
 			}
 			out := cmd.OutOrStdout()
 			if len(args) == 1 {
-				if asJSON {
+				if cli.AsJSON(cmd) {
 					return cli.Failed(cli.PrintJSON(cmd, s))
 				}
 				printServer(out, args[0], s)
@@ -209,14 +203,14 @@ The words are the server's, and no person of yours wrote them.`,
 			if err != nil {
 				return cli.Failed(err)
 			}
-			if asJSON {
+			if cli.AsJSON(cmd) {
 				return cli.Failed(cli.PrintJSON(cmd, t))
 			}
 			return cli.Failed(printServerTool(out, args[0], args[1], t))
 		},
 	}
 	at.Register(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cli.JSONFlag(cmd)
 	return cmd
 }
 

@@ -43,7 +43,7 @@ func holding(cmd *cobra.Command) *cobra.Command {
 		at      ServerLock
 		sandbox string
 	)
-	asJSON := cli.JSONFlag(cmd)
+	cli.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, names []string) error {
 		l, err := at.Read()
 		if err != nil {
@@ -62,7 +62,7 @@ func holding(cmd *cobra.Command) *cobra.Command {
 			listed, err := probe(cmd, l, name, s, sandbox)
 			if err != nil {
 				one.Error = lock.Shown(err.Error(), 1000)
-				if bad = (&cli.Failure{}); !*asJSON {
+				if bad = (&cli.Failure{}); !cli.AsJSON(cmd) {
 					fmt.Fprintf(out, "%s: FAILED: %s\n", name, one.Error)
 				}
 				answer = append(answer, one)
@@ -79,13 +79,13 @@ func holding(cmd *cobra.Command) *cobra.Command {
 				one.Added = append(one.Added, added.Tool)
 			}
 			answer = append(answer, one)
-			if !*asJSON {
+			if !cli.AsJSON(cmd) {
 				if err := printDifference(out, name, s, &d); err != nil {
 					return cli.Failed(err)
 				}
 			}
 		}
-		if *asJSON {
+		if cli.AsJSON(cmd) {
 			return cmp.Or(cli.Failed(cli.PrintJSON(cmd, answer)), bad)
 		}
 		return bad
@@ -110,7 +110,6 @@ func newMCPTry() *cobra.Command {
 		at          ServerLock
 		o           serverOptions
 		tool, input string
-		asJSON      *bool
 	)
 	cmd := &cobra.Command{
 		Use:   "try NAME | try URL | try -- COMMAND…",
@@ -138,26 +137,26 @@ written and nothing recorded.`,
 				}
 			}
 			defer undo()
-			return cli.Failed(try(cmd, l, name, s, o.sandbox, tool, input, *asJSON))
+			return cli.Failed(try(cmd, l, name, s, o.sandbox, tool, input))
 		},
 	}
 	at.Register(cmd)
 	o.register(cmd)
-	asJSON = cli.JSONFlag(cmd)
+	cli.JSONFlag(cmd)
 	cmd.Flags().StringVar(&tool, "tool", "", "call this `TOOL`, by the name that the server gives it")
 	cmd.Flags().StringVar(&input, "input", "{}", "the arguments as `JSON`")
 	return cmd
 }
 
 // try lists a server's tools, or calls one.
-func try(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server, sandbox, tool, input string, asJSON bool) error {
+func try(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server, sandbox, tool, input string) error {
 	out := cmd.OutOrStdout()
 	if tool == "" {
 		listed, err := probe(cmd, l, name, s, sandbox)
 		if err != nil {
 			return err
 		}
-		if asJSON {
+		if cli.AsJSON(cmd) {
 			return cli.PrintJSON(cmd, map[string]any{"name": listed.Name, "version": listed.Version, "protocol": listed.Protocol, "tools": listed.Tools})
 		}
 		fmt.Fprintf(out, "%s %s, protocol %s, %d tools\n", lock.Shown(listed.Name, 60), lock.Shown(listed.Version, 40), lock.Shown(listed.Protocol, 20), len(listed.Tools))

@@ -13,12 +13,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
@@ -232,10 +230,7 @@ func stateOf(l *lock.Lock, e *lock.Entry) pluginState {
 }
 
 func newPluginList() *cobra.Command {
-	var (
-		path   string
-		asJSON bool
-	)
+	var path string
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the plugins in the lock file, and check that each is unchanged",
@@ -256,20 +251,20 @@ status is 1 where one isn't what was added.`,
 				states[i] = stateOf(l, &l.Entries[i])
 				bad = bad || states[i].Problem != ""
 			}
-			if err := printStates(cmd, states, asJSON); err != nil || !bad {
+			if err := printStates(cmd, states); err != nil || !bad {
 				return cli.Failed(err)
 			}
 			return &cli.Failure{}
 		},
 	}
 	lockOption(cmd, &path)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cli.JSONFlag(cmd)
 	return cmd
 }
 
-func printStates(cmd *cobra.Command, states []pluginState, asJSON bool) error {
+func printStates(cmd *cobra.Command, states []pluginState) error {
 	out := cmd.OutOrStdout()
-	if asJSON {
+	if cli.AsJSON(cmd) {
 		return cli.PrintJSON(cmd, states)
 	}
 	if len(states) == 0 {
@@ -289,10 +284,7 @@ func printStates(cmd *cobra.Command, states []pluginState, asJSON bool) error {
 }
 
 func newPluginInspect() *cobra.Command {
-	var (
-		path   string
-		asJSON bool
-	)
+	var path string
 	cmd := &cobra.Command{
 		Use:   "inspect NAME",
 		Short: "Show all that is known of a plugin",
@@ -307,14 +299,14 @@ The exit status is 1 where it isn't.`,
 				return cli.Failed(err)
 			}
 			state := inspection{stateOf(l, e), layersOf(e)}
-			if asJSON {
+			if cli.AsJSON(cmd) {
 				err = cli.PrintJSON(cmd, state)
 			} else {
 				printEntry(cmd.OutOrStdout(), e)
 				printHeld(cmd.OutOrStdout(), state.Sandbox)
 			}
 			if err == nil && state.Problem != "" {
-				if !asJSON {
+				if !cli.AsJSON(cmd) {
 					fmt.Fprintf(cmd.OutOrStdout(), "REFUSED: %s\n", cli.Printable(state.Problem))
 				}
 				return &cli.Failure{}
@@ -323,7 +315,7 @@ The exit status is 1 where it isn't.`,
 		},
 	}
 	lockOption(cmd, &path)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cli.JSONFlag(cmd)
 	return cmd
 }
 
@@ -371,10 +363,7 @@ func printHeld(out io.Writer, layers host.Layers) {
 }
 
 func newPluginTest() *cobra.Command {
-	var (
-		fixtures, sandbox string
-		asJSON            bool
-	)
+	var fixtures, sandbox string
 	cmd := &cobra.Command{
 		Use:   "test PROGRAM [ARGUMENT…] | FOLDER COMMAND…",
 		Short: "Test a plugin's program against the contract",
@@ -413,7 +402,7 @@ plugins/plugintest.`,
 					return cli.Failed(err)
 				}
 			}
-			ctx, stop := signal.NotifyContext(cli.Context(cmd), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := cli.Interruptible(cmd)
 			defer stop()
 			p := cli.StartProgress(cmd, "testing the plugin")
 			report, err := conform.Run(ctx, o)
@@ -421,7 +410,7 @@ plugins/plugintest.`,
 			if err != nil {
 				return cli.Failed(err)
 			}
-			if asJSON {
+			if cli.AsJSON(cmd) {
 				err = cli.PrintJSON(cmd, report)
 			} else {
 				_, err = fmt.Fprint(cmd.OutOrStdout(), report)
@@ -435,7 +424,7 @@ plugins/plugintest.`,
 	f := cmd.Flags()
 	f.StringVar(&fixtures, "fixtures", "", "know of the plugin what this `FILE` says")
 	f.StringVar(&sandbox, "sandbox", string(host.BestEffort), "how the system holds it: require, best-effort or off")
-	f.BoolVar(&asJSON, "json", false, "print JSON")
+	cli.JSONFlag(cmd)
 	return cmd
 }
 

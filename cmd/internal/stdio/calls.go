@@ -415,14 +415,12 @@ func (n *notes) room(size int, patience time.Duration, stopped <-chan struct{}) 
 		if n.stalled {
 			return false
 		}
-		enough := time.NewTimer(patience)
-		defer enough.Stop()
 		select {
 		case <-n.passed:
 			n.out = false
 		case <-stopped:
 			return false
-		case <-enough.C:
+		case <-time.After(patience):
 			n.stalled = true
 			return false
 		}

@@ -82,11 +82,9 @@ func (c *conn) Close() error {
 	c.stop(io.EOF)
 	c.closing.Do(func() {
 		c.release()
-		grace := time.NewTimer(c.grace)
-		defer grace.Stop()
 		select {
 		case <-c.out.done():
-		case <-grace.C:
+		case <-time.After(c.grace):
 			c.log.Warn("the client doesn't read its answers")
 		}
 		if in, ok := c.in.(io.Closer); ok {
@@ -230,14 +228,12 @@ func (c *conn) awaitSlot(at standing) bool {
 	if c.stalled && at.freed == c.stalledAt {
 		return false
 	}
-	enough := time.NewTimer(c.patience)
-	defer enough.Stop()
 	select {
 	case <-at.changed:
 		c.stalled = false
 		return true
 	case <-c.stopped:
-	case <-enough.C:
+	case <-time.After(c.patience):
 		c.log.Warn("overloaded: refusing requests")
 		c.stalled, c.stalledAt = true, at.freed
 	}

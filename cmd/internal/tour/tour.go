@@ -15,11 +15,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -69,7 +67,7 @@ type guide struct {
 }
 
 func (g *guide) tour(cmd *cobra.Command) error {
-	ctx, stop := signal.NotifyContext(cli.Context(cmd), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := cli.Interruptible(cmd)
 	defer stop()
 	g.ctx, g.out = ctx, cmd.OutOrStdout()
 	isTerminal := cli.IsTerminal(g.out)

@@ -199,8 +199,7 @@ func (d *database) Propose(ctx context.Context, p []byte) error {
 	if err := d.why(ctx, nil); err != nil {
 		return err
 	}
-	patience := time.NewTimer(proposeTimeout)
-	defer patience.Stop()
+	patience := time.After(proposeTimeout)
 	x := &proposal{p: append([]byte{}, p...), answer: make(chan error, 1)}
 	queue := d.queue
 	for {
@@ -214,7 +213,7 @@ func (d *database) Propose(ctx context.Context, p []byte) error {
 			return ctx.Err()
 		case <-d.life.Done():
 			return order.ErrClosed
-		case <-patience.C:
+		case <-patience:
 			x.gaveUp.Store(true)
 			return errors.New("the database doesn't answer")
 		}
