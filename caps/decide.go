@@ -16,8 +16,6 @@ const mostDeclared = 100
 type DecideOptions struct {
 	// Tool is the name of the tool, for hints; may be empty.
 	Tool string
-	// In is the document of faults; empty: "code".
-	In string
 }
 
 // A Decision is what a tool version may do.
@@ -39,9 +37,6 @@ type Decision struct {
 func (p *Policy) Decide(declared []string, n Needs, o DecideOptions) (Decision, *fault.Fault) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	if o.In == "" {
-		o.In = "code"
-	}
 	d := &decider{p: p, o: o}
 	if len(declared) > mostDeclared {
 		return Decision{}, refused(fmt.Sprintf("a tool declares at most %d capabilities", mostDeclared), "Declare wider ones.")
@@ -359,26 +354,6 @@ func (d *decider) decision() Decision {
 	return out
 }
 
-// DecideInline refuses inline code that would act: it never has authority. It
-// tells to evolve a tool, with the declaration, and the flag where nothing is
-// granted. nil: the code asks for nothing.
-func (p *Policy) DecideInline(n Needs) *fault.Fault {
-	if len(n.Ops) == 0 {
-		return nil
-	}
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	need := n.Ops[0]
-	var f *fault.Fault
-	if m, o, ok := p.kinds.Operation(need.Name); ok {
-		f = p.inline(m, o)
-	} else {
-		f = p.unknownOperation(need.Name)
-	}
-	f.In, f.At, f.Line, f.Col = "code", need.At, need.Line, need.Col
-	return f
-}
-
 // A denial is what the operator took out of every grant.
 type denial struct {
 	Capability
@@ -543,7 +518,7 @@ func place(n Need) string {
 // problem keeps a refusal at a place.
 func (d *decider) problem(n Need, message, hint string) {
 	d.faults = append(d.faults, &fault.Fault{
-		Kind: fault.Refused, Message: message, Hint: hint, In: d.o.In, At: n.At, Line: n.Line, Col: n.Col,
+		Kind: fault.Refused, Message: message, Hint: hint, In: "code", At: n.At, Line: n.Line, Col: n.Col,
 	})
 }
 

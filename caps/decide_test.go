@@ -359,22 +359,6 @@ func TestDecideCode(t *testing.T) {
 	}
 }
 
-func TestDecideInline(t *testing.T) {
-	w := newWorld(t, "sandbox/")
-	if f := w.policy.DecideInline(caps.Needs{}); f != nil {
-		t.Error(f)
-	}
-	f := w.policy.DecideInline(ops("fs.write"))
-	wantFault(t, f, fault.Denied, "no authority", `"capabilities":["fs.write:./sandbox"]`, "--cap 'fs.write:./sandbox'")
-	w.grant("fs:docs=./sandbox")
-	f = w.policy.DecideInline(ops("fs.write"))
-	wantFault(t, f, fault.Denied, `"capabilities":["fs.write:docs"]`)
-	if strings.Contains(f.Error(), "--cap") {
-		t.Errorf("a flag is asked for that isn't needed: %v", f)
-	}
-	wantFault(t, w.policy.DecideInline(ops("x.y")), fault.Denied, "unknown operation")
-}
-
 func TestSuggest(t *testing.T) {
 	w := newWorld(t, "sandbox/")
 	w.grant("fs:docs=./sandbox")

@@ -78,7 +78,6 @@ func writeUntilKilled(args []string) error {
 		if args[2] == "drop" && n%10 == 9 {
 			_, err := s.Retain(context.Background(), journal.RetainOptions{
 				MaxBytes: 20_000, Keep: func(e *journal.Event) bool { return e.Kind == journal.ToolEvolved },
-				Snapshot: func(_ context.Context, through uint64) ([]byte, error) { return fmt.Append(nil, through), nil },
 			})
 			if err != nil {
 				return err
@@ -201,10 +200,8 @@ func checkAcks(t *testing.T, path, run string, acks []string) {
 	dropped := uint64(0)
 	for _, e := range all(t, s, journal.Query{Kind: journal.Checkpoint}) {
 		dropped = e.Seq
-		c, err := journal.ReadCut(&e)
-		must.NoError(t, err)
-		if data, err := s.Blob(c.Snapshot.SHA256); err != nil || string(data) != fmt.Sprint(e.Seq) {
-			t.Errorf("the snapshot after %d is %q, %v", e.Seq, data, err)
+		if _, err := journal.ReadCut(&e); err != nil {
+			t.Error(err)
 		}
 	}
 	there := map[string]bool{}

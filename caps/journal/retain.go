@@ -26,10 +26,6 @@ type RetainOptions struct {
 	// Keep selects events that stay although they are old, besides those of
 	// tools. nil: none. It is asked again each time.
 	Keep func(*Event) bool
-	// Snapshot, if it isn't nil, gives what the state was after an event, for
-	// those who will read the journal from there. It may read the store: the
-	// events are still there. It becomes a blob, named by the checkpoint.
-	Snapshot func(ctx context.Context, through uint64) ([]byte, error)
 	// Unused is how long a blob stays that no event refers to, where another process
 	// put it, or may have put it again; 30 s. It must be longer than it takes to append
 	// the event after [Store.PutBlob]. Of what this process put it is known.
@@ -107,7 +103,7 @@ func (s *Store) Retain(ctx context.Context, o RetainOptions) (Retained, error) {
 			return done, err
 		}
 		if p.drop > 0 && !o.DryRun {
-			err = s.cut(ctx, o, p, key)
+			err = s.cut(ctx, p, key)
 			if errors.Is(err, errMoved) && moved < 10 {
 				moved++
 				continue
@@ -202,29 +198,15 @@ func first(db querier, k Kind) (*Event, error) {
 }
 
 // cut carries out a plan, unless another process was faster.
-func (s *Store) cut(ctx context.Context, o RetainOptions, p plan, key ed25519.PrivateKey) error {
+func (s *Store) cut(ctx context.Context, p plan, key ed25519.PrivateKey) error {
 	c := Cut{To: p.through.Seq, Dropped: p.gone + p.drop, Hash: p.through.Hash, Store: s.id, Key: hex.EncodeToString(s.public)}
 	if p.old.Seq > 0 {
 		c.Previous = &p.old.Hash
 	}
 	blobs := map[Hash][]byte{}
-	refer := func(data []byte) *Reference {
-		r := &Reference{int64(len(data)), sha256.Sum256(data)}
-		blobs[r.SHA256] = data
-		return r
-	}
 	if len(p.kept) > 0 {
-		c.Kept = refer(p.kept)
-	}
-	if o.Snapshot != nil {
-		data, err := o.Snapshot(ctx, c.To)
-		if err != nil {
-			return fmt.Errorf("the state after event %d: %w", c.To, err)
-		}
-		if len(data) > MaxBlob {
-			return fmt.Errorf("the state after event %d has %d bytes, the most is %d", c.To, len(data), MaxBlob)
-		}
-		c.Snapshot = refer(data)
+		c.Kept = &Reference{int64(len(p.kept)), sha256.Sum256(p.kept)}
+		blobs[c.Kept.SHA256] = p.kept
 	}
 	e := &Event{Seq: c.To, Prev: c.Hash, Time: s.o.Now().UTC().Truncate(time.Microsecond), Kind: Checkpoint}
 	if err := c.sign(e, key); err != nil {
@@ -376,8 +358,6 @@ type Cut struct {
 	// Kept names the events before To that are still there, by a blob with
 	// number and hash of each, 40 bytes, in order; nil: none.
 	Kept *Reference `json:"kept,omitempty"`
-	// Snapshot is what [RetainOptions.Snapshot] gave, a blob; nil: nothing.
-	Snapshot *Reference `json:"snapshot,omitempty"`
 	// Previous is the hash of the checkpoint that this one replaced.
 	Previous *Hash `json:"previous,omitempty"`
 	// Store is the [Store.ID].

@@ -168,14 +168,7 @@ func (w *walk) end() Report {
 		}
 		proved = max(proved, seq)
 	}
-	slices.SortStableFunc(r.Breaks, func(a, b Break) int {
-		if a.Seq < b.Seq {
-			return -1
-		} else if a.Seq > b.Seq {
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(r.Breaks, func(a, b Break) int { return cmp.Compare(a.Seq, b.Seq) })
 	r.Breaks = r.Breaks[:min(len(r.Breaks), maxBreaks)]
 	r.Unproved = append(r.Unproved,
 		"truncation at the end, or replacement of the whole journal: give the number and hash of an event that you wrote down elsewhere, --anchor SEQ:HASH")

@@ -118,12 +118,6 @@ func (c *checker) reportEffects(r *Report, places *places) {
 	slices.SortStableFunc(r.Effects, func(a, b Effect) int {
 		return cmp.Or(a.compare(b.Place), cmp.Compare(a.Op, b.Op), cmp.Compare(a.Via, b.Via))
 	})
-	for _, op := range c.env.Ops {
-		if !r.Open && !slices.ContainsFunc(r.Effects, func(e Effect) bool { return e.May(op) }) {
-			r.Absent = append(r.Absent, op)
-		}
-	}
-	slices.Sort(r.Absent)
 }
 
 // places turns offsets into words, with one reading of the source.

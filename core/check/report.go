@@ -59,8 +59,6 @@ type Env struct {
 	// Run evaluates a closed term that asks for nothing, in a small budget, and gives
 	// what it fails with; nil: what fails by its constants isn't looked for.
 	Run func(t term.Term) *fault.Fault
-	// Ops is the operations there are, to say which a program can't reach.
-	Ops []string
 }
 
 // A Callee is what is known of a tool.
@@ -171,9 +169,6 @@ type Report struct {
 	// those that are always denied. Open is set where there can be others.
 	Effects []Effect `json:"effects,omitempty"`
 	Open    bool     `json:"open,omitempty"`
-	// Absent is those of Env.Ops that no run can have performed, by the program
-	// or by a tool that it calls.
-	Absent []string `json:"absent,omitempty"`
 	// Steps is the part of the budget that was used.
 	Steps int  `json:"steps"`
 	wide  bool // see Widen

@@ -117,13 +117,6 @@ func (t *Type) IsFunction() bool {
 	return t.Kinds == prim.KindFunction && !t.Any && !t.Dynamic && len(t.Vars) == 0
 }
 
-// Known reports whether nothing in the type is dynamic.
-func (t *Type) Known() bool {
-	known := true
-	t.walk(func(u *Type) { known = known && !u.Dynamic && !u.Effects.Open && !u.Asks.Open })
-	return known
-}
-
 // walk visits the type and all its parts.
 func (t *Type) walk(visit func(*Type)) {
 	if t == nil {

@@ -13,7 +13,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path"
@@ -224,8 +223,7 @@ type Installed struct {
 
 // Options of an installation.
 type Options struct {
-	Scripts bool      // run the packages' install scripts
-	Log     io.Writer // gets what the installer prints; nil: nobody
+	Scripts bool // run the packages' install scripts
 }
 
 // Install puts the package with all it depends on into an empty folder.
@@ -240,13 +238,10 @@ func (p Package) Install(ctx context.Context, folder string, o Options) (Install
 }
 
 // run starts an installer in a folder.
-func run(ctx context.Context, o Options, folder, program string, args ...string) error {
+func run(ctx context.Context, folder, program string, args ...string) error {
 	cmd := exec.CommandContext(ctx, program, args...)
 	var said strings.Builder
 	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, &said, &said
-	if o.Log != nil {
-		cmd.Stdout, cmd.Stderr = io.MultiWriter(o.Log, &said), io.MultiWriter(o.Log, &said)
-	}
 	if err := cmd.Run(); err != nil {
 		text := strings.TrimSpace(said.String())
 		return fmt.Errorf("%s: %w: %s", program, err, text[max(0, len(text)-1000):])
@@ -266,14 +261,14 @@ func (p Package) installNPM(ctx context.Context, folder string, o Options) (Inst
 		return in, err
 	}
 	quiet := []string{"--no-audit", "--no-fund", "--loglevel=error"}
-	if err := run(ctx, o, folder, "npm", append([]string{"install", "--package-lock-only", "--ignore-scripts"}, quiet...)...); err != nil {
+	if err := run(ctx, folder, "npm", append([]string{"install", "--package-lock-only", "--ignore-scripts"}, quiet...)...); err != nil {
 		return in, err
 	}
 	ci := append([]string{"ci"}, quiet...)
 	if !o.Scripts {
 		ci = append(ci, "--ignore-scripts")
 	}
-	if err := run(ctx, o, folder, "npm", ci...); err != nil {
+	if err := run(ctx, folder, "npm", ci...); err != nil {
 		return in, err
 	}
 	if in.Scripts, err = scripts(filepath.Join(folder, "package-lock.json")); err != nil {

@@ -31,7 +31,7 @@ func (p Package) installWheels(ctx context.Context, folder string, o Options) (I
 	if !o.Scripts {
 		args = append(args, "--only-binary", ":all:")
 	}
-	if err := run(ctx, o, folder, program, append(args, "--no-compile", "--target", folder, p.Name+"=="+p.Version)...); err != nil {
+	if err := run(ctx, folder, program, append(args, "--no-compile", "--target", folder, p.Name+"=="+p.Version)...); err != nil {
 		return in, err
 	}
 	call, err := p.entryPoint(folder)
