@@ -1,6 +1,7 @@
 package caps
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -374,9 +375,7 @@ func (p *Policy) denial(dir string, c Capability) (denial, error) {
 	m, _ := p.kinds.Manifest(c.Kind)
 	d := denial{Capability: c, manifest: m}
 	if m.Algebra == Path {
-		if dir == "" {
-			dir = "."
-		}
+		dir = cmp.Or(dir, ".")
 		if d.abs, err = absolutePath(dir, c.Scope); err != nil {
 			return denial{}, fmt.Errorf("%s: %w", c, err)
 		}

@@ -1,6 +1,7 @@
 package caps
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -353,18 +354,10 @@ func (g *Grant) Shown() Capability {
 // Limit is the limits that hold, the default ones among them.
 func (g *Grant) Limit() Limits {
 	l := g.Limits
-	if l.Calls == 0 {
-		l.Calls = DefaultLimits.Calls
-	}
-	if l.Bytes == 0 {
-		l.Bytes = DefaultLimits.Bytes
-	}
-	if l.Max == 0 {
-		l.Max = DefaultLimits.Max
-	}
-	if l.Timeout == 0 {
-		l.Timeout = DefaultLimits.Timeout
-	}
+	l.Calls = cmp.Or(l.Calls, DefaultLimits.Calls)
+	l.Bytes = cmp.Or(l.Bytes, DefaultLimits.Bytes)
+	l.Max = cmp.Or(l.Max, DefaultLimits.Max)
+	l.Timeout = cmp.Or(l.Timeout, DefaultLimits.Timeout)
 	return l
 }
 

@@ -16,6 +16,7 @@ package core
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -54,9 +55,7 @@ const (
 
 func (b Budgets) orDefault() eval.Budgets {
 	e := eval.Budgets{Steps: b.Steps, Memory: b.Memory, Depth: b.Depth}
-	if e.Steps == 0 {
-		e.Steps = DefaultSteps
-	}
+	e.Steps = cmp.Or(e.Steps, DefaultSteps)
 	if e.Memory <= 0 {
 		e.Memory = DefaultMemory
 	}

@@ -12,6 +12,7 @@
 package flow
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -86,9 +87,7 @@ func Compile(c Config, kinds caps.Kinds, granted Granted) (*Policy, error) {
 		return nil, nil
 	}
 	p := &Policy{Steps: c.Steps, Report: c.Report, byOp: map[string][]*Rule{}, ofOp: map[string][]*Source{}, kinds: kinds}
-	if p.Steps == 0 {
-		p.Steps = DefaultSteps
-	}
+	p.Steps = cmp.Or(p.Steps, DefaultSteps)
 	for _, s := range c.Sources {
 		if err := p.addSource(s); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.place, err)

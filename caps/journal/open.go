@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"database/sql"
@@ -68,21 +69,11 @@ type Options struct {
 }
 
 func (o Options) orDefault() Options {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Busy == 0 {
-		o.Busy = 5 * time.Second
-	}
-	if o.Queue == 0 {
-		o.Queue = 8 << 20
-	}
-	if o.Linger == 0 {
-		o.Linger = 10 * time.Millisecond
-	}
-	if o.Patience == 0 {
-		o.Patience = roomTimeout
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Busy = cmp.Or(o.Busy, 5*time.Second)
+	o.Queue = cmp.Or(o.Queue, 8<<20)
+	o.Linger = cmp.Or(o.Linger, 10*time.Millisecond)
+	o.Patience = cmp.Or(o.Patience, roomTimeout)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

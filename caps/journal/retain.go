@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
@@ -299,9 +300,7 @@ func (s *Store) loose(ctx context.Context) (map[Hash]loose, error) {
 // sweep removes loose blobs that no event will refer to, and tells how many bytes those
 // have that stay.
 func (s *Store) sweep(ctx context.Context, o RetainOptions) (n int, left int64, err error) {
-	if o.Unused == 0 {
-		o.Unused = 30 * time.Second
-	}
+	o.Unused = cmp.Or(o.Unused, 30*time.Second)
 	// An event may come between the look and the removal.
 	turn := func(do func()) error {
 		return s.writer.use(bg, func(*sql.Conn) error { do(); return nil })

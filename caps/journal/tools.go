@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -37,9 +38,7 @@ func (s *Store) Newest(through uint64) (events []Event, err error) {
 	if s.indexed {
 		by = byTool
 	}
-	if through == 0 {
-		through = 1<<63 - 1
-	}
+	through = cmp.Or(through, 1<<63-1)
 	// With + the kind and the number are taken from the index, not looked for.
 	text := `SELECT ` + columns + ` FROM events WHERE seq IN (SELECT max(seq) FROM events` + by + ` WHERE ` + aboutTools +
 		` AND +kind <> 'tool.refused' AND +seq <= ? AND typeof(` + toolName + `) = 'text' AND ` + toolName + ` <> '' GROUP BY ` + toolName + `) ORDER BY seq`

@@ -221,9 +221,7 @@ func (s *Store) Verify(ctx context.Context, anchors ...Anchor) (Report, error) {
 				refers[h] = true
 			}
 			for _, h := range kept(e.Data) {
-				if keeps[h] == 0 {
-					keeps[h] = e.Seq
-				}
+				keeps[h] = cmp.Or(keeps[h], e.Seq)
 			}
 			return nil
 		})

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -239,9 +240,7 @@ func mismatch(x *test) *fault.Fault {
 		return prim.Mismatch(x.id, x.operand, got)
 	}
 	where, want := x.inner, wanted(x.want)
-	if where == "" {
-		where = "its operands"
-	}
+	where = cmp.Or(where, "its operands")
 	return &fault.Fault{
 		Kind: fault.TypeError, Message: fmt.Sprintf("%s takes %s as %s, not %s", row.Name, want, where, got),
 		Expected: want, Got: got, Hint: "Give " + row.Name + " what fits. Correct: " + row.Correct() + ".",

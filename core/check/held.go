@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -326,10 +327,7 @@ func (v *violations) object(r *rule, raw []byte) (f *fault.Fault) {
 		if slices.Contains(r.required, name) {
 			has[name] = true
 		}
-		sub := r.fields[name]
-		if sub == nil {
-			sub = r.rest
-		}
+		sub := cmp.Or(r.fields[name], r.rest)
 		switch {
 		case sub != nil:
 			f = v.within(name, sub, raw[from:s.at])

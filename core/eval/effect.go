@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"unsafe"
 
 	"github.com/mcp-pif/mcp-pif/core/code"
@@ -189,9 +190,7 @@ func (m *Machine) callTool(in *code.Instr) bool {
 	if found != nil {
 		return m.fail(prim.NotData(found, nested))
 	}
-	if t.Name == "" {
-		t.Name = called
-	}
+	t.Name = cmp.Or(t.Name, called)
 	by, missing := prim.Place(t, shapes{m}.of(*m.reg(in.A + 1)), in.B == 1)
 	if missing != nil && in.B == 1 {
 		return m.fail(missing)

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -153,9 +154,7 @@ func (r *run) call(n *term.Prim, e *env, ctx *scope, around limits, depth int, w
 	if found != nil {
 		return nil, nil, r.fail(ctx, n, prim.NotData(found, nested), asked)
 	}
-	if t.Name == "" {
-		t.Name = string(name)
-	}
+	t.Name = cmp.Or(t.Name, string(name))
 	by, missing := prim.Place(t, input, several)
 	if missing != nil && several {
 		return nil, nil, r.fail(ctx, n, missing, asked)

@@ -30,6 +30,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -150,21 +151,11 @@ type Result struct {
 // handler's.
 func Run(ctx context.Context, c Config) (res Result, err error) {
 	r := &run{Config: c, context: ctx}
-	if r.Budgets.Steps == 0 {
-		r.Budgets.Steps = naive.DefaultSteps
-	}
-	if r.Budgets.Memory == 0 {
-		r.Budgets.Memory = naive.DefaultMemory
-	}
-	if r.Budgets.Depth == 0 {
-		r.Budgets.Depth = naive.DefaultDepth
-	}
-	if r.Bounds.Steps == 0 {
-		r.Bounds.Steps = DefaultSteps
-	}
-	if r.Bounds.Depth == 0 {
-		r.Bounds.Depth = DefaultDepth
-	}
+	r.Budgets.Steps = cmp.Or(r.Budgets.Steps, naive.DefaultSteps)
+	r.Budgets.Memory = cmp.Or(r.Budgets.Memory, naive.DefaultMemory)
+	r.Budgets.Depth = cmp.Or(r.Budgets.Depth, naive.DefaultDepth)
+	r.Bounds.Steps = cmp.Or(r.Bounds.Steps, DefaultSteps)
+	r.Bounds.Depth = cmp.Or(r.Bounds.Depth, DefaultDepth)
 	if len(r.Inputs) == 0 {
 		r.Inputs = []Input{{}}
 	}

@@ -1,6 +1,7 @@
 package naive
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -82,9 +83,7 @@ func (r *run) call(n *term.Prim, e *env, ctx *context, around limits, depth int)
 	if found != nil {
 		return nil, ctx.fail(n, prim.NotData(found, nested))
 	}
-	if t.Name == "" {
-		t.Name = string(name)
-	}
+	t.Name = cmp.Or(t.Name, string(name))
 	by, missing := prim.Place(t, input, several)
 	if missing != nil && several {
 		return nil, ctx.fail(n, missing)

@@ -39,6 +39,7 @@
 package naive
 
 import (
+	"cmp"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -185,15 +186,9 @@ type closure struct {
 // to be a function.
 func Run(c Config) (value.Value, uint64, *fault.Fault) {
 	r := &run{Config: c}
-	if r.Budgets.Steps == 0 {
-		r.Budgets.Steps = DefaultSteps
-	}
-	if r.Budgets.Memory == 0 {
-		r.Budgets.Memory = DefaultMemory
-	}
-	if r.Budgets.Depth == 0 {
-		r.Budgets.Depth = DefaultDepth
-	}
+	r.Budgets.Steps = cmp.Or(r.Budgets.Steps, DefaultSteps)
+	r.Budgets.Memory = cmp.Or(r.Budgets.Memory, DefaultMemory)
+	r.Budgets.Depth = cmp.Or(r.Budgets.Depth, DefaultDepth)
 	v, f := r.run()
 	r.ended(v, f)
 	return v, r.steps, f

@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -186,10 +187,7 @@ func haskellLexeme(s string) (n, rest string, ok bool) {
 	if j == 0 {
 		return "", "", false
 	}
-	whole := strings.TrimLeft(s[:j], "0")
-	if whole == "" {
-		whole = "0"
-	}
+	whole := cmp.Or(strings.TrimLeft(s[:j], "0"), "0")
 	tail := j
 	if tail < len(s) && s[tail] == '.' {
 		if n := digits(s, tail+1); n > 0 {

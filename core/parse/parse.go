@@ -20,6 +20,7 @@
 package parse
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"sync"
@@ -89,10 +90,7 @@ const (
 // Code reads a program. The caller must not change src afterwards. Faults:
 // parse_error.
 func Code(src []byte, o Options) (*Parsed, *fault.Fault) {
-	limit := o.MaxBytes
-	if limit == 0 {
-		limit = MaxCode
-	}
+	limit := cmp.Or(o.MaxBytes, MaxCode)
 	if len(src) > limit {
 		return nil, tooLarge(len(src), limit, "code")
 	}

@@ -1,6 +1,7 @@
 package prim
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -45,9 +46,7 @@ func (c *coder) fail(kind fault.Kind, message, expected string, got value.Value)
 		}
 		place += "/args/" + strconv.Itoa(i)
 	}
-	if place == "" {
-		place = "the top"
-	}
+	place = cmp.Or(place, "the top")
 	c.bad = &fault.Fault{
 		Kind: kind, Message: "to_code: at " + place + ": " + message, Expected: expected,
 		Hint: `Build nodes as to_data shows them: {"to_data":{"quote":{"add":[1,{"var":"x"}]}}}.`,

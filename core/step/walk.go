@@ -19,6 +19,7 @@
 package step
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -138,9 +139,7 @@ func (s *summary) add(n uint64, kind Kind, steps uint64, l *level, scene *core.T
 
 // New returns a walk through rounds, of at most max points; 0: [MaxPoints].
 func New(rounds []Round, max uint64) *Walk {
-	if max == 0 {
-		max = MaxPoints
-	}
+	max = cmp.Or(max, MaxPoints)
 	return &Walk{rounds: rounds, max: max}
 }
 

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -71,9 +72,7 @@ func parseTarget(raw string) (target, error) {
 		return t, invalid("the URL has a fragment, which is never sent; leave it out")
 	}
 	path, query, asked := strings.Cut(rest, "?")
-	if path == "" {
-		path = "/"
-	}
+	path = cmp.Or(path, "/")
 	t.origin, t.path = o, escape(path, "\"<>^`{|}[]")
 	if asked {
 		t.query = "?" + escape(query, "\"<>^`{|}")

@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -134,9 +135,7 @@ func mkdir(ctx context.Context, s *scope, a mkdirArgs) (made, error) {
 	count, there := 0, false
 	for n := min(1, len(names)); n <= len(names); n++ {
 		part := strings.Join(names[:n], "/")
-		if part == "" {
-			part = "."
-		}
+		part = cmp.Or(part, ".")
 		switch err := c.mkdirOne(part); {
 		case err == nil:
 			count++

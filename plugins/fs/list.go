@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"cmp"
 	"container/heap"
 	"context"
 	"io"
@@ -28,9 +29,7 @@ type entry struct {
 }
 
 func list(ctx context.Context, s *scope, a listArgs) ([]entry, error) {
-	if a.Path == "" {
-		a.Path = "."
-	}
+	a.Path = cmp.Or(a.Path, ".")
 	return at(ctx, s, "list", a.Path, true, func(c *call, p *place) ([]entry, error) {
 		l, err := c.newListing(a.Limit)
 		if err != nil {

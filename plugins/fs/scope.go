@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	iofs "io/fs"
@@ -270,10 +271,7 @@ func (c *call) lstat(p *place) (i info, err error) {
 
 // directory opens the place as a directory, which the caller closes.
 func (c *call) directory(p *place) (dir, error) {
-	name := p.name
-	if name == "" {
-		name = "."
-	}
+	name := cmp.Or(p.name, ".")
 	d, err := p.dir.sub(name)
 	if err != nil {
 		return nil, err

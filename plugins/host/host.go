@@ -20,6 +20,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,8 +50,6 @@ type Options struct {
 	// one that only this user can enter, in the system's folder for temporary
 	// files, removed by Close, or where that doesn't come by the next host ([Sweep]).
 	RuntimeDir string
-	// MaxMessage is the bytes of the largest message either way; 0: 32 MiB.
-	MaxMessage int
 	// State is where a kind's plugin keeps what lasts, an absolute path, for those
 	// whose manifests ask for it. It is asked for before each start, and the folder
 	// is made. Nil: such plugins don't start.
@@ -160,19 +159,11 @@ type Host struct {
 // New makes a host without plugins. It starts nothing.
 func New(o Options) (*Host, error) {
 	h := &Host{
-		log: o.Logger, dir: o.RuntimeDir, most: o.MaxMessage, state: o.State, command: o.Command, sandbox: o.Sandbox, timing: defaultTiming, secrets: o.Secrets,
+		log: o.Logger, dir: o.RuntimeDir, most: wire.MaxMessage, state: o.State, command: o.Command, sandbox: o.Sandbox, timing: defaultTiming, secrets: o.Secrets,
 		sources: map[string]*Source{}, seats: map[string]*seat{},
 	}
-	if h.log == nil {
-		h.log = slog.Default()
-	}
+	h.log = cmp.Or(h.log, slog.Default())
 	h.log = hiding(h.log, h.secrets)
-	if h.most == 0 {
-		h.most = wire.MaxMessage
-	}
-	if h.most < 1<<16 || h.most > 1<<30 {
-		return nil, fmt.Errorf("messages of at most %d bytes: 64 KiB to 1 GiB make sense", h.most)
-	}
 	var err error
 	if h.dir == "" {
 		if h.ours, err = NewScratch(""); err == nil {

@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,11 +43,6 @@ type ProbeOptions struct {
 	State string
 	// Env is more of an environment than plugins have, for tests of them.
 	Env []string
-	// Settings is what the process is told by a pipe, as a grant's is.
-	Settings []byte
-	// Command is what the process may start and reach, as what a grant's name is
-	// mapped to; nil: nothing.
-	Command *caps.Command
 	// MaxMessage is the bytes of the largest message; 0: 32 MiB.
 	MaxMessage int
 	// Within is how long the start may take; 0: 10 s.
@@ -86,15 +82,9 @@ var (
 // NewProbe starts a process, and returns when it can be spoken to. The caller
 // closes it.
 func NewProbe(ctx context.Context, o ProbeOptions) (_ *Probe, err error) {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.MaxMessage == 0 {
-		o.MaxMessage = wire.MaxMessage
-	}
-	if o.Within == 0 {
-		o.Within = defaultTiming.start
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	o.MaxMessage = cmp.Or(o.MaxMessage, wire.MaxMessage)
+	o.Within = cmp.Or(o.Within, defaultTiming.start)
 	p := &Probe{}
 	defer func() {
 		if err != nil {
@@ -116,12 +106,7 @@ func NewProbe(ctx context.Context, o ProbeOptions) (_ *Probe, err error) {
 	p.launch = &launch{
 		path: o.Source.Path, file: o.Source.File, args: o.Source.Args, plain: o.Source.Plain, work: p.Work(), root: o.Root,
 		most: o.MaxMessage, output: out, dead: make(chan struct{}), heardOut: make(chan struct{}), hear: p.hear, stray: p,
-		crowded: p.Kill, settings: o.Settings,
-	}
-	if o.Command != nil {
-		if err := p.launch.giveCommand(*o.Command, o.Sandbox); err != nil {
-			return nil, err
-		}
+		crowded: p.Kill,
 	}
 	if o.State != "" {
 		if p.launch.state, err = keeper(o.State); err != nil {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -35,9 +36,7 @@ func isScratch(name string) bool {
 // NewScratch makes one in a folder; the system's for temporary files where that is
 // empty. What processes left there that were killed is removed.
 func NewScratch(dir string) (*Scratch, error) {
-	if dir == "" {
-		dir = os.TempDir()
-	}
+	dir = cmp.Or(dir, os.TempDir())
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return nil, err

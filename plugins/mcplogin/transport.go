@@ -2,6 +2,7 @@ package mcplogin
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -94,10 +95,7 @@ func (m *memo) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // originOf is a URL's scheme, host and port.
 func originOf(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	return u.Scheme + "://" + net.JoinHostPort(u.Hostname(), port)
 }
 

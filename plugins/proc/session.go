@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"sync"
@@ -131,9 +132,7 @@ func (s *session) heard(n keeper.News) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last = n
-	if s.why == "" {
-		s.why = n.Why
-	}
+	s.why = cmp.Or(s.why, n.Why)
 }
 
 // conclude is when nothing of the session is left, and all is read.

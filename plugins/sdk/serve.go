@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -149,9 +150,7 @@ func NewServer(p Plugin, root *os.File, most int) (*grpc.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if most == 0 {
-		most = wire.MaxMessage
-	}
+	most = cmp.Or(most, wire.MaxMessage)
 	s := grpc.NewServer(grpc.ForceServerCodecV2(wire.Codec), grpc.MaxRecvMsgSize(most), grpc.MaxSendMsgSize(most))
 	s.RegisterService(describeService(), newServer(p, m, root, most, func() {}))
 	return s, nil

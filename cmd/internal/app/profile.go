@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -161,9 +162,7 @@ func FolderName(name string) string {
 	}, name)
 	sum := sha256.Sum256([]byte(name))
 	kept = strings.Trim(kept[:min(len(kept), 40)], "-")
-	if kept == "" {
-		kept = "client"
-	}
+	kept = cmp.Or(kept, "client")
 	return kept + "-" + hex.EncodeToString(sum[:8])
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,10 +101,7 @@ func (a *attack) on(ctx context.Context, binary, dir string) (figures, error) {
 			return s.figures, err
 		}
 	}
-	lasts := a.lasts
-	if lasts == 0 {
-		lasts = 8 * time.Second
-	}
+	lasts := cmp.Or(a.lasts, 8*time.Second)
 	during, over := context.WithTimeout(ctx, lasts)
 	defer over()
 	var all sync.WaitGroup

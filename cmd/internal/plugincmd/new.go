@@ -2,6 +2,7 @@ package plugincmd
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -81,9 +82,7 @@ func writePlugin(kind, dir, replace, module string) error {
 	case slices.Contains(lock.Reserved, kind):
 		return fmt.Errorf("the kind %s is reserved for what ships with mcp-pif: choose another", kind)
 	}
-	if module == "" {
-		module = "example.com/" + kind
-	}
+	module = cmp.Or(module, "example.com/"+kind)
 	if !moduleName.MatchString(module) {
 		return fmt.Errorf("the module path %s", lock.Shown(module, 100))
 	}

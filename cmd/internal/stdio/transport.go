@@ -30,6 +30,7 @@
 package stdio
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -117,10 +118,7 @@ func (t *Transport) connect(ctx context.Context) *conn {
 	if _, ok := t.Out.(*os.File); ok {
 		surviveSIGPIPE()
 	}
-	log := t.Log
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log := cmp.Or(t.Log, slog.New(slog.DiscardHandler))
 	c := &conn{
 		log:      log,
 		in:       t.In,

@@ -2,6 +2,7 @@ package stdio
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -234,9 +235,7 @@ func errorBody(err error) []byte {
 			wire.Code = coded.Code
 		}
 	}
-	if wire.Code == 0 {
-		wire.Code = jsonrpc.CodeInternalError
-	}
+	wire.Code = cmp.Or(wire.Code, jsonrpc.CodeInternalError)
 	if all := len(wire.Message); all > maxErrorText {
 		cut := maxErrorText
 		for cut > 0 && !utf8.RuneStart(wire.Message[cut]) {

@@ -20,6 +20,7 @@
 package streamable
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -84,9 +85,7 @@ type Options struct {
 }
 
 func (o Options) orDefault() Options {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.MaxBody = or(o.MaxBody, 8<<20)
 	o.MaxBodies = or(o.MaxBodies, 24<<20)
 	o.MaxRequests = or(o.MaxRequests, 2000)

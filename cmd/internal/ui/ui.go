@@ -106,9 +106,7 @@ func New(o Options, port int) *Page {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	p := &Page{o: o, door: newDoor(o.Name, port, o.Now), stores: map[string]*Store{}}
 	p.handler = p.door.guard(http.NewCrossOriginProtection().Handler(p.routes()))
 	return p

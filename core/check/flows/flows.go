@@ -18,6 +18,7 @@
 package flows
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/mcp-pif/mcp-pif/core/flow"
@@ -105,9 +106,7 @@ func Of(t term.Term, q Query) ([]Flow, bool) {
 		Query: q, closures: map[closureKey]*closure{}, scopes: map[scopeKey]*scope{}, tools: map[toolKey]*tool{}, foreign: map[*term.Quote]bool{}, expanded: map[*term.Prim]term.Term{},
 		copies: map[copyKey]*term.Lam{}, folds: map[*term.Prim]*abs{}, tries: map[*term.Prim]flow.Label{}, left: q.Steps,
 	}
-	if a.left == 0 {
-		a.left = 300_000
-	}
+	a.left = cmp.Or(a.left, 300_000)
 	for range maxPasses {
 		a.changed, a.found = false, map[foundKey]*found{}
 		for _, c := range a.closures {
@@ -222,13 +221,9 @@ func (a *analysis) asks(n *term.Effect, arg *abs, w where) *Asking {
 		}
 		if rule.Made || rule.Only {
 			l |= w.all
-			if via == nil {
-				via = w.via
-			}
+			via = cmp.Or(via, w.via)
 		}
-		if via == nil {
-			via = w.via
-		}
+		via = cmp.Or(via, w.via)
 		a.note(n.Pos(), i, found{n.Op, l, least, must && !w.tried, via})
 	}
 	return asking
@@ -243,9 +238,7 @@ func (a *analysis) note(at, rule int, f found) {
 		return
 	}
 	g.may, g.must, g.surely = g.may|f.may, g.must&f.must, g.surely && f.surely
-	if g.via == nil {
-		g.via = f.via
-	}
+	g.via = cmp.Or(g.via, f.via)
 }
 
 // unknown notes that what isn't known at a place may do everything.

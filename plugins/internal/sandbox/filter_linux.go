@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"runtime"
@@ -101,10 +102,7 @@ func assemble(arch uint32, newest int, decisions []decision) ([]bpf.RawInstructi
 // body is a decision's instructions, the last of which returns. They are fewer
 // than 256, which a jump can skip: a test assembles every filter there is.
 func (d decision) body() []bpf.Instruction {
-	errno := d.errno
-	if errno == 0 {
-		errno = unix.EPERM
-	}
+	errno := cmp.Or(d.errno, unix.EPERM)
 	hit, miss, entries := bpf.Instruction(allow), answer(errno), d.allow
 	if d.refuse != nil {
 		hit, miss, entries = miss, hit, d.refuse

@@ -27,6 +27,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -322,10 +323,7 @@ func (s *Spec) check() error {
 		}
 	}
 	if len(s.Args) == 0 {
-		name := s.Path
-		if name == "" {
-			name = s.Executable.Name()
-		}
+		name := cmp.Or(s.Path, s.Executable.Name())
 		s.Args = []string{name}
 	}
 	return nil

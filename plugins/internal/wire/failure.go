@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -132,10 +133,7 @@ func (a Attempt) failure(p PluginFailure) *fault.Fault {
 	case (code == "timeout" || code == "unknown") && !a.Repeatable:
 		kind = fault.OutcomeUnknown
 	}
-	message := a.text(p.GetMessage(), maxMessage)
-	if message == "" {
-		message = "the plugin doesn't say why"
-	}
+	message := cmp.Or(a.text(p.GetMessage(), maxMessage), "the plugin doesn't say why")
 	f := fault.New(kind, a.Operation+": "+code+": "+message)
 	f.Hint = a.text(p.GetHint(), maxHint)
 	if f.Hint == "" && p.GetRetryable() {

@@ -20,6 +20,7 @@
 package conform
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,12 +130,8 @@ type subject struct {
 // Run makes all checks. An error is of this machine, not of the plugin. It takes a
 // few seconds; the end of ctx ends it.
 func Run(ctx context.Context, o Options) (*Report, error) {
-	if o.Patience == 0 {
-		o.Patience = 30 * time.Second
-	}
-	if o.Grace == 0 {
-		o.Grace = 10 * time.Second
-	}
+	o.Patience = cmp.Or(o.Patience, 30*time.Second)
+	o.Grace = cmp.Or(o.Grace, 10*time.Second)
 	s := &subject{o: o, process: o.Plugin == nil && o.server == nil}
 	r := &Report{}
 	for i, c := range checks {

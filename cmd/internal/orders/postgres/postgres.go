@@ -14,6 +14,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -95,9 +96,7 @@ func Open(ctx context.Context, url string, log *slog.Logger) (order.Order, error
 	if err != nil {
 		return nil, err
 	}
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	config.ConnectTimeout = connectTimeout
 	// At least: a role's or a database's default may be off.

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -50,9 +51,7 @@ func Open(addresses []string, config *tls.Config, log *slog.Logger) (order.Order
 	if len(addresses) == 0 {
 		return nil, errors.New("no process that serves the order is named")
 	}
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	c := &client{log: log, moved: make(chan struct{})}
 	for _, address := range addresses {
 		name, unix := address, strings.HasPrefix(address, "unix:")
@@ -215,9 +214,7 @@ func (c *client) Identity(ctx context.Context) (identity string, err error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.identity == "" {
-		c.identity = identity
-	}
+	c.identity = cmp.Or(c.identity, identity)
 	if c.identity != identity {
 		return "", order.ErrOther
 	}
