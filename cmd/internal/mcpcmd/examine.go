@@ -39,7 +39,7 @@ func ExamineServers(ctx context.Context, at *ServerLock, sandbox string) ([]Foun
 	if err != nil {
 		return nil, err
 	}
-	names := sortedNames(l)
+	names := slices.Sorted(maps.Keys(l.Servers))
 	all := make([]FoundUpstream, len(names))
 	room := make(chan struct{}, maxExamined)
 	var wait sync.WaitGroup

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 
@@ -50,7 +51,7 @@ func holding(cmd *cobra.Command) *cobra.Command {
 			return cli.Failed(err)
 		}
 		if len(names) == 0 {
-			names = sortedNames(l)
+			names = slices.Sorted(maps.Keys(l.Servers))
 		}
 		out, answer, bad := cmd.OutOrStdout(), []heldServer{}, error(nil)
 		for _, name := range names {
@@ -177,16 +178,6 @@ func try(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server, sa
 		return err
 	}
 	return cli.PrintJSON(cmd, answer)
-}
-
-// sortedNames returns the names of a lock's servers.
-func sortedNames(l *mcplock.Lock) []string {
-	names := make([]string, 0, len(l.Servers))
-	for name := range l.Servers {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 func newMCPLogs() *cobra.Command {

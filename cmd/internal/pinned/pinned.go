@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -339,11 +340,7 @@ func (p Package) programNPM(folder string) (string, error) {
 
 // choose finds the program that is meant among those of a package.
 func choose(asked, usual string, all map[string]string) (string, error) {
-	names := make([]string, 0, len(all))
-	for name := range all {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(all))
 	switch {
 	case asked != "" && all[asked] == "":
 		return "", fmt.Errorf("there is no program %s in it, but %s", asked, strings.Join(names, ", "))

@@ -187,10 +187,7 @@ func showTools(q *request) (view, error) {
 			all = append(all, t)
 		}
 	}
-	for k := range kinds {
-		d.Kinds = append(d.Kinds, k)
-	}
-	slices.Sort(d.Kinds)
+	d.Kinds = slices.Sorted(maps.Keys(kinds))
 	part, p := page(q, all)
 	d.pager = p
 	for _, t := range part {

@@ -4,6 +4,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/flow"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
+	"maps"
+	"slices"
 )
 
 // prim evaluates a form, or a row whose operands are evaluated first.
@@ -228,7 +230,7 @@ func counted(x []*abs) *abs {
 }
 
 func (v *abs) anyField() (f *abs) {
-	for _, k := range sortedKeys(v.fields) {
+	for _, k := range slices.Sorted(maps.Keys(v.fields)) {
 		f = join(f, v.part(v.fields[k]))
 	}
 	if v.any {

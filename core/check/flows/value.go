@@ -1,6 +1,7 @@
 package flows
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -118,21 +119,12 @@ func (v *abs) via() *step {
 			return via
 		}
 	}
-	for _, k := range sortedKeys(v.fields) {
+	for _, k := range slices.Sorted(maps.Keys(v.fields)) {
 		if via := v.fields[k].via(); via != nil {
 			return via
 		}
 	}
 	return nil
-}
-
-func sortedKeys(m map[string]*abs) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // raise returns the value with a label added to all of it.
