@@ -34,7 +34,7 @@ var maxLines = map[string]int{
 	"cmd/internal/mcpcmd":          2050,
 	"cmd/internal/mcpserver":       12395,
 	"cmd/internal/node":            1250,
-	"cmd/internal/orders/postgres": 390,
+	"cmd/internal/orders/postgres": 392,
 	"cmd/internal/orders/remote":   490,
 	"cmd/internal/packs":           230,
 	"cmd/internal/pinned":          430,
