@@ -186,8 +186,6 @@ engine keeps: a Postgres that you have, or the processes of mcp-pif-order.
 
 Each node has all in its own files, as a server alone has. Start it with
 'mcp-pif serve --http ADDRESS --cluster', after it has joined.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newClusterJoin(true), newClusterJoin(false), newClusterStatus(), newClusterRepair(), newClusterLeave())
 	return cmd

@@ -33,8 +33,6 @@ func newJournal() *cobra.Command {
   mcp-pif journal verify --store pif.db
   mcp-pif journal export --store pif.db > journal.jsonl
   mcp-pif journal retain --store pif.db --max-size 500MB --dry-run`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newJournalRuns(), newJournalTail(), newJournalShow(), newJournalVerify(), newJournalExport(), newJournalRetain())
 	return cmd
@@ -59,7 +57,7 @@ func (o *journalOptions) register(cmd *cobra.Command, selects bool) {
 // open opens the store to be read.
 func (o *journalOptions) open() (*journal.Store, error) {
 	if err := journal.CheckKind(journal.Kind(o.kind)); err != nil {
-		return nil, err
+		return nil, cli.UsageError(err)
 	}
 	path, err := o.There()
 	if err != nil {

@@ -26,6 +26,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/plugins/proc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
 )
 
 // TestMain lets the test binary be the command itself, and a server of the
@@ -371,6 +372,37 @@ func TestMisused(t *testing.T) {
 	if status := command([]string{"--store=memory"}, strings.NewReader(""), io.Discard, io.Discard); status != 0 {
 		t.Errorf("without any: status %d", status)
 	}
+}
+
+// TestMisusedCommands: of every command a flag that there isn't is status 2, and of one that has
+// commands a word that is none.
+func TestMisusedCommands(t *testing.T) {
+	misused := func(line, want string) {
+		t.Helper()
+		var out, errs strings.Builder
+		if status := command(strings.Fields(line)[1:], strings.NewReader(""), &out, &errs); status != cli.StatusUsage || out.Len() > 0 || !strings.Contains(errs.String(), want) {
+			t.Errorf("%s: status %d\nstdout: %.300s\nstderr: %s", line, status, out.String(), errs.String())
+		}
+	}
+	n := 0
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		if n++; c.HasSubCommands() {
+			misused(c.CommandPath()+" no-such-word", "has no command")
+		}
+		misused(c.CommandPath()+" --no-such-flag", "unknown flag")
+		for _, sub := range c.Commands() {
+			if !sub.Hidden {
+				walk(sub)
+			}
+		}
+	}
+	walk(newRoot())
+	if n < 60 {
+		t.Errorf("%d commands", n)
+	}
+	misused("mcp-pif tools diff x", "mcp-pif tools diff NAME")
+	misused("mcp-pif journal tail --kind nope", "the kinds are")
 }
 
 // TestOverloaded: calls beyond those that may run and wait fail as calls do, with the

@@ -83,6 +83,12 @@ does, try 'mcp-pif tour'.`,
 		}
 	}
 	root.SetHelpCommand(newHelp(root))
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.HasSubCommands() && !c.Runnable() { // a word that is no command of its own is a mistake
+			c.Args, c.RunE = cobra.NoArgs, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
 	root.SetVersionTemplate(cli.VersionLine())
 	cobra.AddTemplateFunc("flagUsages", func(f *pflag.FlagSet) string {
 		width := cli.TerminalWidth(os.Stdout)
@@ -134,6 +140,9 @@ func suggest(root, cmd *cobra.Command, args []string, err error) error {
 		if near := cli.Closest(flag, names); near != "" {
 			return fmt.Errorf("%w%s", err, cli.DidYouMean("--"+near))
 		}
+	}
+	if strings.Contains(err.Error(), " arg(s), ") {
+		return fmt.Errorf("%w: %s", err, cmd.UseLine())
 	}
 	return err
 }

@@ -32,8 +32,6 @@ of the profile starts it; a time at which none runs is left out.`,
   mcp-pif tasks cancel abcdefgh-17 --profile claude-code
   mcp-pif tasks every 1h backup '{"to":"backup"}'
   mcp-pif tasks remove k3xq7v2a`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newTasksList(), newTasksShow(), newTasksCancel(), newTasksEvery(), newTasksRemove())
 	return cmd

@@ -35,8 +35,6 @@ file did, or as one with the --cap, --deny and --policy given.`,
   mcp-pif tools diff square 1 2
   mcp-pif tools rollback square 1
   mcp-pif tools export tools.json`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
 		newToolsList(), newToolsShow(), newToolsHistory(), newToolsDiff(), newToolsRollback(), newToolsRetire(),

@@ -42,8 +42,6 @@ Nothing else is ever searched for plugins.`,
   mcp-pif plugin test ./weather/weather
   mcp-pif plugin add ./weather/weather
   mcp-pif --plugin-lock plugins.lock.json --cap 'weather:rome/**'`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
 		newPluginNew(), newPluginTest(), newPluginAdd(), newPluginAccept(), newPluginList(), newPluginInspect(),
