@@ -161,10 +161,10 @@ func (u *use) apply() *variable {
 	}
 	for i := range u.args {
 		var items func(*shape)
-		if i == 0 && u.row.Items != 0 {
+		if i < len(u.row.Items) {
 			items = func(s *shape) {
 				if !s.dynamic && s.item != nil {
-					u.c.takeInner(s.item, u.t, u.t.ID, 0, "each item of the list", u.row.Items, nil)
+					u.c.takeInner(s.item, u.t, u.t.ID, i, "each item of the list", u.row.Items[i], nil)
 				}
 			}
 		}

@@ -42,7 +42,7 @@ var csv = []Row{
 			{Code: `{"parse_csv":[{"to_csv":[[{"record":{"a":""}},{"record":{"a":"x"}}]]}]}`, Want: `[{"a":""},{"a":"x"}]`},
 			{Code: `{"to_csv":[[["a","b"]]]}`, Fault: fault.TypeError},
 		},
-		Items: KindRecord,
+		Items: []Kinds{KindRecord, KindString},
 		Also:  []string{"csv.writer", "csv.dictwriter", "csv.stringify", "papa.unparse", "csv_stringify", "write_csv", "csv_write", "format_csv", "csv_writer", "to_tsv"},
 		Walk:  toCSV,
 	},

@@ -100,9 +100,9 @@ type Row struct {
 	Also []string
 	// Total is set where the row gives a value for all operands of its kinds.
 	Total bool
-	// Items is the kinds that each item of the first operand has to be of, where that
-	// is a list; 0: any.
-	Items Kinds
+	// Items is the kinds that each item of an operand has to be of, where that is a
+	// list, from the first operand on; 0: any.
+	Items []Kinds
 	// Gives is what is known of the parts of what the row gives; nil: nothing, or
 	// there is a rule in package check.
 	Gives *Type

@@ -69,7 +69,7 @@ var strs = []Row{
 	{
 		Name: "join", Group: "strings", Shape: Array, Params: []Param{{"list", KindList}, {"separator", KindString}}, Result: KindString,
 		Doc:   "joins a list of strings with the separator between them.",
-		Items: KindString,
+		Items: []Kinds{KindString},
 		Examples: []Example{
 			{Code: `{"join":[["a","b","c"],", "]}`, Want: `"a, b, c"`, Steps: 9},
 			{Code: `{"join":[[],","]}`, Want: `""`, Steps: 3},

@@ -151,7 +151,7 @@ var texts = []Row{
 		Name: "from_codepoints", Group: "texts", Shape: Unary, Params: oneList, Result: KindString,
 		Doc:   "gives the string of the characters with these numbers in Unicode.",
 		Also:  []string{"chr", "fromcharcode", "fromcodepoint", "from_char_code", "from_code_points"},
-		Items: KindInt,
+		Items: []Kinds{KindInt},
 		Grows: &Growth{Bytes: Bound{some(4, itemsOf(0))}},
 		Examples: []Example{
 			{Code: `{"from_codepoints":[72,105,128512]}`, Want: `"Hi😀"`},

@@ -340,8 +340,10 @@ func (c *pass) prim(t *term.Prim, a []*Type) *Type {
 			c.fail(t, "values of several kinds may be compared")
 		}
 	}
-	if row.Items != 0 && a[0].Item != nil {
-		c.fits(t, a[0].Item, row.Items)
+	for i, kinds := range row.Items[:min(len(row.Items), len(a))] {
+		if a[i].Item != nil {
+			c.fits(t, a[i].Item, kinds)
+		}
 	}
 	if of, _ := row.Facts(t.Args); of != nil {
 		return ofType(of)

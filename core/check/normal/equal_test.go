@@ -331,6 +331,9 @@ func TestNeverWrong(t *testing.T) {
 			if how == "refactored" {
 				t.Fatalf("refactored, and %+v\n%s\n%s", v, text.Print(a), text.Print(b))
 			}
+			if o.Tool && len(v.Inputs) > 1 && len(term.Free(b)) > 0 {
+				continue // applied to them it is a function of what nothing binds
+			}
 			var inputs []string
 			for _, in := range v.Inputs {
 				inputs = append(inputs, string(in))
@@ -338,7 +341,7 @@ func TestNeverWrong(t *testing.T) {
 			x, unsureX := run(t, a, tool, inputs)
 			y, unsureY := run(t, b, tool, inputs)
 			if !unsureX && !unsureY && x == y && !strings.Contains(v.Reason, "asked") && !strings.Contains(x, "fs.read") && !strings.Contains(x, "kv.put") {
-				t.Fatalf("%+v, but both give %s\n%s\n%s", v, x, text.Print(a), text.Print(b))
+				t.Fatalf("seed %d: %+v, but both give %s\n%s\n%s", seed, v, x, text.Print(a), text.Print(b))
 			}
 		case normal.Same:
 			x, unsureX := run(t, a, tool, []string{"3"})

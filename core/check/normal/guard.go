@@ -244,7 +244,7 @@ func (w *writer) tests(t test) *comp {
 
 // calculates reports whether a computation may have arithmetic in it.
 func calculates(c *comp) bool {
-	return c.what == aSum || c.what == aPrim && integral[c.id] || slices.ContainsFunc(c.args, func(v val) bool {
+	return c.what == aSum || c.what == aPrim && (integral[c.id] || c.id == prim.Div) || slices.ContainsFunc(c.args, func(v val) bool {
 		_, function := v.(*fun)
 		return function
 	})
