@@ -241,7 +241,7 @@ func approve(cmd *cobra.Command, c *caps.Consents, o *approveOptions, stores *jo
 
 // answer shows a question and has it answered.
 func (o *approveOptions) answer(tty io.Writer, in *bufio.Reader, c *caps.Consents, q *caps.Question) (err error) {
-	fmt.Fprintln(tty, strings.Join(q.Lines(), "\n"))
+	show(tty, q.Lines())
 	answer := caps.No
 	if !o.no {
 		if answer, err = askPerson(tty, in, q); err != nil {
@@ -260,6 +260,30 @@ func (o *approveOptions) answer(tty io.Writer, in *bufio.Reader, c *caps.Consent
 		fold(tty, "Denied for every version of \"%s\". It won't ask again until you run: mcp-pif approve --clear \"%[1]s\"", q.Tool)
 	}
 	return nil
+}
+
+// show shows what is to be answered: on a terminal titles are bold, what it does at worst is yellow,
+// and what a model wrote, behind its margin, faint.
+func show(out io.Writer, lines []string) {
+	if tty, ok := out.(*controlling); ok {
+		out = &tty.shown
+	}
+	title := ""
+	for _, line := range lines {
+		switch {
+		case line == "":
+			fmt.Fprintln(out)
+		case line[0] != ' ':
+			title = line
+			cli.Paint(out, cli.Bold, line)
+		case strings.HasPrefix(line, "  |"):
+			cli.Paint(out, cli.Faint, line)
+		case strings.HasPrefix(title, "At worst"):
+			cli.Paint(out, cli.Yellow, line)
+		default:
+			fmt.Fprintln(out, line)
+		}
+	}
 }
 
 // questionsMeant returns the question of an identity, or all there are.

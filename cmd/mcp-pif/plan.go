@@ -100,7 +100,7 @@ func approveRequest(tty *controlling, in *bufio.Reader, o *journalOptions, id st
 		return fmt.Errorf("request %q isn't waiting: it was answered, superseded or has expired; 'mcp-pif approve --list' shows what waits (--store for a server's own file)", id)
 	}
 	defer s.Close()
-	fmt.Fprintln(tty, strings.Join(q.Lines, "\n"))
+	show(tty, q.Lines)
 	yes := false
 	for tries := 0; !no; tries++ {
 		number := challenge()
@@ -140,7 +140,7 @@ func approvePlan(tty *controlling, in *bufio.Reader, o *journalOptions, id strin
 		return fmt.Errorf("the plan %s needs no approval", id)
 	}
 	lines, _ := p.Lines()
-	fmt.Fprintln(tty, strings.Join(lines, "\n"))
+	show(tty, lines)
 	yes := false
 	if !no {
 		if yes, err = askPlan(tty, in, p.Plan); err != nil {
@@ -226,7 +226,7 @@ func page(tty *controlling, in *bufio.Reader, lines []string) error {
 	}
 	for at := 0; at < len(lines); {
 		next := min(at+rows-2, len(lines))
-		fmt.Fprintln(tty, strings.Join(lines[at:next], "\n"))
+		show(tty, lines[at:next])
 		if at = next; at == len(lines) {
 			return nil
 		}

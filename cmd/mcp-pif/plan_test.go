@@ -122,7 +122,7 @@ func answering(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) == 0 {
 		ts.Fatalf("usage: answer LINE [FLAGS…]")
 	}
-	screen, err := approving("mcp-pif approve "+strings.Join(args[1:], " "), args[0], "XDG_STATE_HOME="+ts.Getenv("XDG_STATE_HOME"))
+	screen, err := approving("mcp-pif approve "+strings.Join(args[1:], " "), args[0], "XDG_STATE_HOME="+ts.Getenv("XDG_STATE_HOME"), "NO_COLOR="+ts.Getenv("NO_COLOR"))
 	_, werr := ts.Stdout().Write([]byte(screen))
 	ts.Check(werr)
 	var exit *exec.ExitError

@@ -35,11 +35,13 @@ func FirstLine(text string, most int) string {
 	return text
 }
 
-// The colours of the repl, as parameters of the terminal's escape sequence.
+// Colours, as parameters of the terminal's escape sequence.
 const (
-	Red   = "31"
-	Cyan  = "36"
-	Faint = "2"
+	Red    = "31"
+	Yellow = "33"
+	Cyan   = "36"
+	Bold   = "1"
+	Faint  = "2"
 )
 
 // Paint prints lines in a colour on a terminal whose user wants colours, and as they
