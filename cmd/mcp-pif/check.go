@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check/normal"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -153,7 +153,7 @@ func (o *checking) given(cmd *cobra.Command, args []string) (s subject, err erro
 		s.unreadable = true
 		return s, err
 	}
-	a := app.CallTool(cli.Context(cmd), mcpserver.New(mcpserver.Options{Broker: auth.Broker, Registry: s.tools}), "evolve",
+	a := app.CallTool(cli.Context(cmd), engine.New(engine.Options{Broker: auth.Broker, Registry: s.tools}), "evolve",
 		map[string]any{"name": o.name, "code": code, "capabilities": o.declared, "draft": true})
 	s.others = s.tools.Snapshot()
 	if a.Fault != nil {

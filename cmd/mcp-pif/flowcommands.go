@@ -20,7 +20,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 )
 
 // flowOf is the policy that the flags, or the last server's, say; an error if none does.
@@ -78,7 +78,7 @@ func (r *replayer) judged(ctx context.Context, id string, rules *flow.Policy, pe
 	if err != nil {
 		return nil, run.Verdict{}, err
 	}
-	_, v := mcpserver.Replay(ctx, options)
+	_, v := engine.Replay(ctx, options)
 	return options.Replay.Judged(), v, nil
 }
 

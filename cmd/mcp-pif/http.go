@@ -18,7 +18,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/results"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/streamable"
@@ -132,13 +132,13 @@ func (o *httpOptions) measuring(ctx context.Context, log *slog.Logger) (*telemet
 type web struct {
 	o      *serveOptions
 	auth   *app.Authority
-	limits mcpserver.Limits
+	limits engine.Limits
 	log    *slog.Logger
 	errs   io.Writer
 	// results is where all of them keep large results.
 	results *results.Store
 	// tasks bounds the tasks of all of them together.
-	tasks mcpserver.TaskRoom
+	tasks engine.TaskRoom
 	// processors is what the runs of all of them compute on.
 	processors *queue.Processors
 	idle       time.Duration // after which a session ends; 0: as usual

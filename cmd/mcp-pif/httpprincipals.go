@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/streamable"
 )
 
@@ -74,7 +75,7 @@ func (p *principal) loss(now time.Time) loss {
 		}
 		return losesTools
 	}
-	if !p.server.Used() {
+	if p.server.Calls() == 0 {
 		return losesNothing
 	}
 	open := len(p.using) > 0
@@ -364,7 +365,7 @@ func (w *web) principal(ctx context.Context, name string, number uint64) (*princ
 	}
 	w.o.retain.keepWithin(ctx, auth.Journal)
 	w.log.Info("profile opened", "principal", name, "tools", tools.Snapshot().Len(), "kept in", kept.Where, "capabilities", auth.Summary())
-	options := mcpserver.Options{
+	options := engine.Options{
 		Version: cli.Version(), Name: w.o.name, Profile: profile, Sandbox: auth.Sandboxes.Lines(auth.Policy.Grants()), Registry: tools, Broker: auth.Broker, Limits: w.limits, Log: w.log,
 		Elicit: w.o.AskVia == "elicitation", HideEvolved: !w.o.listEvolved, Fleeting: kept.Fleeting, Trace: w.o.Tracer(w.errs),
 		Results: w.results, Processors: w.processors, Tasks: &w.tasks, TaskDir: auth.TaskDir(),
@@ -376,13 +377,13 @@ func (w *web) principal(ctx context.Context, name string, number uint64) (*princ
 		options.Observer = w.auth.Telemetry
 	}
 	server := mcpserver.New(options)
-	app.AddPacks(ctx, server, w.o.packs, auth.Policy.Grants(), w.log)
+	app.AddPacks(ctx, server.Engine, w.o.packs, auth.Policy.Grants(), w.log)
 	leaveTasks := server.OpenTasks(ctx)
 	forget := func() {
 		server.EndWaiting()
 		leaveTasks()
 		end()
-		w.results.Forget(server)
+		w.results.Forget(server.Engine)
 	}
 	return &principal{server: server, close: forget, lasting: kept.Where != app.InMemory, barrier: w.barrier(auth)}, nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/streamable"
 	"github.com/mcp-pif/mcp-pif/core/must"
 )
@@ -34,7 +35,7 @@ func TestPrincipalsAreBounded(t *testing.T) {
 			if name == "broken" {
 				return nil, errors.New("it can't be opened")
 			}
-			return &principal{server: mcpserver.New(mcpserver.Options{}), close: func() { closed <- name }, lasting: lasting}, nil
+			return &principal{server: mcpserver.New(engine.Options{}), close: func() { closed <- name }, lasting: lasting}, nil
 		})
 		ps.most = 3
 		use := func(name string) (*mcp.Server, func()) {
@@ -62,7 +63,7 @@ func TestPrincipalsAreBounded(t *testing.T) {
 			}
 		}
 		call := func(name string) {
-			ps.all[name].server.Call(t.Context(), mcpserver.Call{Tool: "evolve", Arguments: []byte(`{"name":"f","code":"n => n"}`)})
+			ps.all[name].server.Call(t.Context(), engine.Call{Tool: "evolve", Arguments: []byte(`{"name":"f","code":"n => n"}`)})
 		}
 		hello := func(name string) {
 			t.Helper()
@@ -168,7 +169,7 @@ func TestPrincipalsOpenOnce(t *testing.T) {
 			t.Errorf("%s is open twice", name)
 		}
 		time.Sleep(time.Millisecond)
-		return &principal{server: mcpserver.New(mcpserver.Options{}), lasting: true, close: func() {
+		return &principal{server: mcpserver.New(engine.Options{}), lasting: true, close: func() {
 			time.Sleep(time.Millisecond)
 			open[i].Add(-1)
 		}}, nil

@@ -19,7 +19,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -48,7 +48,7 @@ tools that are kept there. Nothing is run. cmd/editors/vscode has an extension.`
 			}
 			s := &languageServer{
 				auth: auth, tools: tools, out: cli.RawOut(cmd), open: map[string]string{},
-				help: mcpserver.New(mcpserver.Options{Broker: auth.Broker, Registry: tools}),
+				help: engine.New(engine.Options{Broker: auth.Broker, Registry: tools}),
 			}
 			return cli.Failed(s.serve(cli.Context(cmd), cmd.InOrStdin()))
 		},
@@ -61,7 +61,7 @@ tools that are kept there. Nothing is run. cmd/editors/vscode has an extension.`
 type languageServer struct {
 	auth  *app.Authority
 	tools *registry.Registry
-	help  *mcpserver.Server
+	help  *engine.Engine
 	out   io.Writer
 	open  map[string]string // the texts of files, by their URI
 }

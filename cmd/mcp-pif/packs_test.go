@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/packs"
 	"github.com/mcp-pif/mcp-pif/core/must"
 )
@@ -47,7 +47,7 @@ func TestPackExamples(t *testing.T) {
 				}
 				tools, err := registry.Portables(definitions)
 				must.NoError(t, err)
-				s := mcpserver.New(mcpserver.Options{Registry: registry.New(caps.NewPolicy(all, time.Now))})
+				s := engine.New(engine.Options{Registry: registry.New(caps.NewPolicy(all, time.Now))})
 				if _, _, _, err := s.Import(t.Context(), tools); err != nil {
 					t.Error(err)
 				}

@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 )
 
 // planStores is the stores in which plans and requests may wait: the one that the flags name, or those of all profiles.
@@ -165,7 +165,7 @@ func notUnderWay(s *journal.Store, id string) error {
 		return err
 	}
 	dir, err := app.TaskDirOf(s.Path())
-	if err == nil && mcpserver.OwnerLives(dir, p.Owner) {
+	if err == nil && engine.OwnerLives(dir, p.Owner) {
 		err = fmt.Errorf("the server that began the plan %s is running: wait for what it gives, or end that server first", p.ID)
 	}
 	return err

@@ -9,13 +9,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/text"
-	"github.com/spf13/cobra"
 )
 
 const replHelp = `Type a program to see its value, in the text form or as JSON:
@@ -58,7 +59,7 @@ func newRepl() *cobra.Command {
 			if err != nil {
 				return cli.Failed(err)
 			}
-			r := &repl{cmd: cmd, bound: map[string]binding{}, server: mcpserver.New(mcpserver.Options{
+			r := &repl{cmd: cmd, bound: map[string]binding{}, server: engine.New(engine.Options{
 				Registry: registry, Broker: auth.Broker, Limits: l, Trace: limits.Tracer(cmd.ErrOrStderr()),
 			})}
 			r.in = openLines(cmd, r.complete)
@@ -74,7 +75,7 @@ func newRepl() *cobra.Command {
 // repl is a conversation with a server in this process.
 type repl struct {
 	cmd    *cobra.Command
-	server *mcpserver.Server
+	server *engine.Engine
 	in     lines
 	bound  map[string]binding // by name: the session's lets, and it
 	next   map[string]any     // arguments of run that go on from the last continuation
@@ -221,7 +222,7 @@ func (r *repl) run(arguments map[string]any, input string) {
 
 // print shows an answer, with the words given where it failed, and keeps the way on
 // from a continuation.
-func (r *repl) print(a mcpserver.Answer, failed string) {
+func (r *repl) print(a engine.Answer, failed string) {
 	var answer struct {
 		Next struct{ Arguments map[string]any }
 	}

@@ -14,15 +14,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/step"
-	"github.com/spf13/cobra"
 )
 
 // replayOptions are the flags of replay.
@@ -122,7 +123,7 @@ func (o *replayOptions) replayOne(ctx context.Context, cmd *cobra.Command, r *re
 	}
 	var rounds []step.Round
 	options.Walked = &rounds
-	a, v := mcpserver.Replay(ctx, options)
+	a, v := engine.Replay(ctx, options)
 	if o.trace {
 		if err := trace(ctx, out, step.New(rounds, 0), o.from, o.to, o.asJSON); err != nil {
 			return cli.Failed(err)
@@ -147,7 +148,7 @@ func (o *replayOptions) replayOne(ctx context.Context, cmd *cobra.Command, r *re
 
 // printVerdict says what a replay found: on standard error, or with the answer as
 // JSON on standard output.
-func (o *replayOptions) printVerdict(cmd *cobra.Command, a *mcpserver.Answer, v run.Verdict) error {
+func (o *replayOptions) printVerdict(cmd *cobra.Command, a *engine.Answer, v run.Verdict) error {
 	if o.asJSON {
 		line := struct {
 			run.Verdict
@@ -190,7 +191,7 @@ func (r *replayer) walk(ctx context.Context, id, with string, max uint64) (*step
 	}
 	var rounds []step.Round
 	options.Walked = &rounds
-	_, v := mcpserver.Replay(ctx, options)
+	_, v := engine.Replay(ctx, options)
 	if len(rounds) == 0 {
 		return nil, v, nil
 	}
@@ -221,7 +222,7 @@ func (r *replayer) open() (err error) {
 }
 
 // options is what a run is replayed with: its own code, or other.
-func (r *replayer) options(rec *run.Record, with string) (o mcpserver.ReplayOptions, err error) {
+func (r *replayer) options(rec *run.Record, with string) (o engine.ReplayOptions, err error) {
 	core.SetPool(max(128<<20, 2*min(rec.Bounds.MaxMemory, 1<<40))) // a replay is alone
 	o.Replay = run.NewReplay(rec, with != "")
 	if o.Tools, err = r.at(rec.AsOf); err == nil && rec.Tool != "" {
@@ -238,7 +239,7 @@ func (r *replayer) options(rec *run.Record, with string) (o mcpserver.ReplayOpti
 	}
 	switch {
 	case rec.Tool == "":
-		o.Call, err = mcpserver.WithCode(rec.Call, code)
+		o.Call, err = engine.WithCode(rec.Call, code)
 	case t != nil && t.Name == rec.Tool:
 		o.Tools = o.Tools.Putting(t)
 	default:
@@ -463,6 +464,6 @@ func (r *replayer) replay(ctx context.Context, id string) (run.Verdict, error) {
 	if err != nil {
 		return run.NoReplay(id, err), nil
 	}
-	_, v := mcpserver.Replay(ctx, options)
+	_, v := engine.Replay(ctx, options)
 	return v, nil
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -313,7 +313,7 @@ func (r *repl) value(p *typedProgram, show bool) (b binding, ok bool) {
 }
 
 // evaluate runs a program; a failure is shown at its place in the entry.
-func (r *repl) evaluate(p *typedProgram, arguments map[string]any, show bool) mcpserver.Answer {
+func (r *repl) evaluate(p *typedProgram, arguments map[string]any, show bool) engine.Answer {
 	arguments["code"] = p.code
 	a := evaluate(r.cmd, r.server, arguments)
 	if a.Fault != nil || show {
@@ -384,7 +384,7 @@ func plain(t *check.Type) bool {
 }
 
 // resultOf is the result in an answer, if all of it is there, and its type.
-func resultOf(a mcpserver.Answer) (result json.RawMessage, typ string) {
+func resultOf(a engine.Answer) (result json.RawMessage, typ string) {
 	var s struct {
 		Result json.RawMessage
 		Type   string
@@ -409,7 +409,7 @@ func (r *repl) keep(name string, b binding) {
 }
 
 // keepResult keeps the result of a tool, if it is data.
-func (r *repl) keepResult(a mcpserver.Answer) {
+func (r *repl) keepResult(a engine.Answer) {
 	delete(r.bound, lastValue)
 	result, typ := resultOf(a)
 	if result == nil || typ == "function" || typ == "quoted" || typ == "continuation" || strings.Contains(string(result), `"<function>"`) {

@@ -10,18 +10,19 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpcmd"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/plugincmd"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/tour"
 	"github.com/mcp-pif/mcp-pif/core/prim"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // newRoot is the command line.
@@ -213,7 +214,7 @@ another language (while).`,
 				return cli.Failed(err)
 			}
 			broker := run.New(run.Options{Policy: policy, Journal: journal.NewMemory(app.PureJournal, nil)})
-			a := app.CallTool(cli.Context(cmd), mcpserver.New(mcpserver.Options{Broker: broker}), "help", question)
+			a := app.CallTool(cli.Context(cmd), engine.New(engine.Options{Broker: broker}), "help", question)
 			if a.Fault != nil {
 				return fmt.Errorf("there is no command, operation or topic %q%s", word, cli.DidYouMean(a.Fault.Near))
 			}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 )
 
 func newRun() *cobra.Command {
@@ -68,7 +68,7 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 			if err != nil {
 				return cli.Failed(err)
 			}
-			s := mcpserver.New(mcpserver.Options{Registry: registry, Broker: auth.Broker, Limits: l, Trace: limits.Tracer(cmd.ErrOrStderr())})
+			s := engine.New(engine.Options{Registry: registry, Broker: auth.Broker, Limits: l, Trace: limits.Tracer(cmd.ErrOrStderr())})
 			for name, value := range map[string]string{"input_as": as, "steps": steps} {
 				if value != "" {
 					call[name] = value
@@ -138,7 +138,7 @@ var (
 )
 
 // evaluate runs code; an interrupt cancels it.
-func evaluate(cmd *cobra.Command, s *mcpserver.Server, arguments map[string]any) mcpserver.Answer {
+func evaluate(cmd *cobra.Command, s *engine.Engine, arguments map[string]any) engine.Answer {
 	ctx, stop := cli.Interruptible(cmd)
 	defer stop()
 	return app.CallTool(ctx, s, "run", arguments)
@@ -146,7 +146,7 @@ func evaluate(cmd *cobra.Command, s *mcpserver.Server, arguments map[string]any)
 
 // printAnswer shows an answer: the result on standard output and the rest on
 // standard error, or all of it as JSON on standard output.
-func printAnswer(cmd *cobra.Command, a mcpserver.Answer, asJSON bool) error {
+func printAnswer(cmd *cobra.Command, a engine.Answer, asJSON bool) error {
 	out, errs := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	switch {
 	case asJSON:

@@ -16,15 +16,17 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/packs"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/stdio"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/telemetry"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // serveOptions are the flags of serve.
@@ -90,7 +92,7 @@ const maxCallBytes = 32 << 20
 const maxCalls = 11_000
 
 // validate checks the flags as far as nothing has to be opened for it.
-func (o *serveOptions) validate() (limits mcpserver.Limits, level slog.Level, err error) {
+func (o *serveOptions) validate() (limits engine.Limits, level slog.Level, err error) {
 	if limits, err = o.Limits(); err != nil {
 		return limits, level, err
 	}
@@ -171,7 +173,7 @@ server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
 	if auth.Host != nil {
 		auth.Watch(ctx, cmp.Or(client, o.Profile, o.Store), true)
 	}
-	options := mcpserver.Options{
+	options := engine.Options{
 		Version:     cli.Version(),
 		Name:        o.name,
 		Profile:     cmp.Or(o.Profile, client),
@@ -190,7 +192,7 @@ server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
 		options.Observer = auth.Telemetry
 	}
 	s := mcpserver.New(options)
-	app.AddPacks(ctx, s, o.packs, auth.Policy.Grants(), log)
+	app.AddPacks(ctx, s.Engine, o.packs, auth.Policy.Grants(), log)
 	log.Info("serving MCP on stdio", "version", cli.Version(), "tools", tools.Snapshot().Len(), "kept in", kept.Where, "capabilities", auth.Summary())
 	if auth.Host != nil {
 		auth.TellSandbox()

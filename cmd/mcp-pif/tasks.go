@@ -15,7 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 )
 
 func newTasks() *cobra.Command {
@@ -117,7 +117,7 @@ func showTask(s *journal.Store, dir string, t *run.Task) (shownTask, []journal.E
 	case !t.Cancelled.IsZero() && (t.Fault == nil || t.Fault.Kind == "cancelled"):
 		shown.State = "cancelled"
 	case !t.Ended.IsZero():
-	case mcpserver.OwnerLives(dir, t.Owner):
+	case engine.OwnerLives(dir, t.Owner):
 		shown.State = "working"
 	case strings.Contains(t.Owner, "@"):
 		_, node, _ := strings.Cut(t.Owner, "@")
@@ -136,14 +136,14 @@ func newTasksList() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		schedules, err := mcpserver.SchedulesIn(dir).Load()
+		schedules, err := engine.SchedulesIn(dir).Load()
 		if err != nil {
 			return err
 		}
 		list := struct {
-			Tasks     []shownTask          `json:"tasks"`
-			Schedules []mcpserver.Schedule `json:"schedules"`
-		}{[]shownTask{}, append([]mcpserver.Schedule{}, schedules...)}
+			Tasks     []shownTask       `json:"tasks"`
+			Schedules []engine.Schedule `json:"schedules"`
+		}{[]shownTask{}, append([]engine.Schedule{}, schedules...)}
 		rows := [][]string{}
 		for _, t := range all {
 			shown, _, err := showTask(s, dir, t)
@@ -226,7 +226,7 @@ func newTasksShow() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		a, v := mcpserver.Replay(cli.Context(cmd), options)
+		a, v := engine.Replay(cli.Context(cmd), options)
 		if !v.OK() {
 			return fmt.Errorf("the result can't be had again: %s", v.Text)
 		}
@@ -263,7 +263,7 @@ stays done; one that no server does at present doesn't go on.`,
 		if err != nil {
 			return err
 		}
-		for end := time.Now().Add(app.MostAwaited); mcpserver.OwnerLives(dir, t.Owner); time.Sleep(app.AwaitEvery) {
+		for end := time.Now().Add(app.MostAwaited); engine.OwnerLives(dir, t.Owner); time.Sleep(app.AwaitEvery) {
 			if t, err = findTask(s, t.ID); err != nil {
 				return err
 			}
@@ -289,7 +289,7 @@ what it may do then. It isn't run while the run before is under way.`,
 		Example: `  mcp-pif tasks every 1h backup '{"to":"backup"}' --profile claude-code`,
 		Args:    cobra.RangeArgs(2, 3),
 	}, func(cmd *cobra.Command, path string, args []string) error {
-		x := mcpserver.Schedule{Tool: args[1], Added: time.Now().UTC().Truncate(time.Second)}
+		x := engine.Schedule{Tool: args[1], Added: time.Now().UTC().Truncate(time.Second)}
 		if err := x.Every.UnmarshalText([]byte(args[0])); err != nil {
 			return cli.UsageError(err)
 		}
@@ -306,7 +306,7 @@ what it may do then. It isn't run while the run before is under way.`,
 			if _, ok := tools.Snapshot().Get(x.Tool); !ok {
 				return fmt.Errorf("there is no tool %q; 'mcp-pif tools list' lists them", x.Tool)
 			}
-			if x, err = mcpserver.SchedulesIn(dir).Add(x); err != nil {
+			if x, err = engine.SchedulesIn(dir).Add(x); err != nil {
 				return err
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), cli.Printable(fmt.Sprintf("%s: %s every %s, next at %s, while a server of this profile runs",
@@ -321,7 +321,7 @@ func newTasksRemove() *cobra.Command {
 		func(cmd *cobra.Command, path string, args []string) error {
 			dir, err := app.TaskDirOf(path)
 			if err == nil {
-				err = mcpserver.SchedulesIn(dir).Remove(args[0])
+				err = engine.SchedulesIn(dir).Remove(args[0])
 			}
 			if err == nil {
 				fmt.Fprintln(cmd.OutOrStdout(), cli.Printable("removed "+args[0]))

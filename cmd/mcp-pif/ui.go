@@ -16,17 +16,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpcmd"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/playground"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/ui"
 	"github.com/mcp-pif/mcp-pif/core/step"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
-	"github.com/spf13/cobra"
 )
 
 // uiOptions are the flags of ui.
@@ -187,8 +188,8 @@ func (o *uiOptions) openStore(cmd *cobra.Command, name string, write bool) (*ui.
 	}
 	again := &replayer{store: k.Journal}
 	return &ui.Store{
-		Journal: k.Journal, Tools: k.Registry(), Server: k.Server, Policy: k.Auth.Policy, Flow: k.Auth.Flow, Consents: k.Auth.Consents(), Close: k.Close,
-		Replay: func(ctx context.Context, id, with string) (a mcpserver.Answer, v run.Verdict, err error) {
+		Journal: k.Journal, Tools: k.Registry(), Server: k.Engine, Policy: k.Auth.Policy, Flow: k.Auth.Flow, Consents: k.Auth.Consents(), Close: k.Close,
+		Replay: func(ctx context.Context, id, with string) (a engine.Answer, v run.Verdict, err error) {
 			rec, err := run.ReadRecord(again.store, id)
 			if err != nil {
 				return a, run.NoReplay(id, err), nil
@@ -197,7 +198,7 @@ func (o *uiOptions) openStore(cmd *cobra.Command, name string, write bool) (*ui.
 			if err != nil {
 				return a, v, err
 			}
-			a, v = mcpserver.Replay(ctx, options)
+			a, v = engine.Replay(ctx, options)
 			return a, v, nil
 		},
 		Judge: func(ctx context.Context, id string) ([]run.FlowJudgement, error) {

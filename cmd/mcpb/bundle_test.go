@@ -20,6 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
@@ -50,7 +51,7 @@ func readManifest(t *testing.T, path string) (m manifest) {
 func TestManifest(t *testing.T) {
 	m := readManifest(t, "manifest.json")
 	ours, theirs := mcp.NewInMemoryTransports()
-	go func() { _ = mcpserver.New(mcpserver.Options{}).Serve(t.Context(), ours) }()
+	go func() { _ = mcpserver.New(engine.Options{}).Serve(t.Context(), ours) }()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), theirs, nil)
 	must.NoError(t, err)
 	defer session.Close()

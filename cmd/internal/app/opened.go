@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 )
 
 // Copied is the tools that the flags mean, in memory, where nothing that is done
@@ -52,14 +52,14 @@ const (
 const WholeResult = 1 << 40
 
 // CallTool is a call of a server from the command line.
-func CallTool(ctx context.Context, s *mcpserver.Server, tool string, arguments map[string]any) mcpserver.Answer {
-	return s.Call(ctx, mcpserver.Call{Tool: tool, Arguments: cli.Marshal(arguments)})
+func CallTool(ctx context.Context, s *engine.Engine, tool string, arguments map[string]any) engine.Answer {
+	return s.Call(ctx, engine.Call{Tool: tool, Arguments: cli.Marshal(arguments)})
 }
 
 // A Kept is the tools of a store, opened by a command. What it shows goes through
-// package mcpserver, so that it is what a model sees.
+// package engine, so that it is what a model sees.
 type Kept struct {
-	*mcpserver.Server
+	*engine.Engine
 	Journal *journal.Store
 	Auth    *Authority
 }
@@ -127,17 +127,17 @@ func (o *CapOptions) Tools(cmd *cobra.Command, how Opening) (_ *Kept, err error)
 	if err := consents.Poll(); err != nil {
 		log.Warn("what was approved can't be read", "error", err)
 	}
-	k.Server = mcpserver.New(mcpserver.Options{
+	k.Engine = engine.New(engine.Options{
 		Registry: tools,
 		Broker:   run.New(run.Options{Policy: k.Auth.Policy, Journal: k.Journal, Log: log, Consents: consents}),
-		Limits:   mcpserver.Limits{Result: WholeResult},
+		Limits:   engine.Limits{Result: WholeResult},
 	})
 	return k, nil
 }
 
 // Ask makes a call of one of the server's own tools, and reads what it answers.
-func (k *Kept) Ask(cmd *cobra.Command, tool string, arguments map[string]any, into any) (mcpserver.Answer, error) {
-	a := CallTool(cli.Context(cmd), k.Server, tool, arguments)
+func (k *Kept) Ask(cmd *cobra.Command, tool string, arguments map[string]any, into any) (engine.Answer, error) {
+	a := CallTool(cli.Context(cmd), k.Engine, tool, arguments)
 	if a.Fault != nil {
 		return a, PrintableError(a.Fault)
 	}

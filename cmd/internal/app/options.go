@@ -9,12 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // LimitOptions are the flags about what runs may take.
@@ -41,23 +42,23 @@ func (o *LimitOptions) Register(f *pflag.FlagSet) {
 }
 
 // Limits reads the flags, and sets the pool, which is the process's.
-func (o *LimitOptions) Limits() (mcpserver.Limits, error) {
+func (o *LimitOptions) Limits() (engine.Limits, error) {
 	switch {
 	case o.steps == 0:
-		return mcpserver.Limits{}, fmt.Errorf("--max-steps must be at least 1")
+		return engine.Limits{}, fmt.Errorf("--max-steps must be at least 1")
 	case o.memory < 1<<20:
-		return mcpserver.Limits{}, fmt.Errorf("--max-memory must be at least 1MiB")
+		return engine.Limits{}, fmt.Errorf("--max-memory must be at least 1MiB")
 	case o.depth < 1:
-		return mcpserver.Limits{}, fmt.Errorf("--max-depth must be at least 1")
+		return engine.Limits{}, fmt.Errorf("--max-depth must be at least 1")
 	case o.Pool < o.memory:
-		return mcpserver.Limits{}, fmt.Errorf("--pool (%s) must be at least --max-memory (%s): a run could never have it", &o.Pool, &o.memory)
+		return engine.Limits{}, fmt.Errorf("--pool (%s) must be at least --max-memory (%s): a run could never have it", &o.Pool, &o.memory)
 	case o.timeout <= 0:
-		return mcpserver.Limits{}, fmt.Errorf("--timeout must be positive")
+		return engine.Limits{}, fmt.Errorf("--timeout must be positive")
 	case o.result < 1<<10 || o.result > 1<<30:
-		return mcpserver.Limits{}, fmt.Errorf("--max-result must be between 1KiB and 1GiB")
+		return engine.Limits{}, fmt.Errorf("--max-result must be between 1KiB and 1GiB")
 	}
 	core.SetPool(int64(o.Pool))
-	return mcpserver.Limits{
+	return engine.Limits{
 		MaxSteps:  o.steps,
 		MaxMemory: int64(o.memory),
 		MaxDepth:  o.depth,

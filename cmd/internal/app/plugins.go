@@ -13,8 +13,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/packs"
 	"github.com/mcp-pif/mcp-pif/plugins/clock"
 	"github.com/mcp-pif/mcp-pif/plugins/env"
@@ -201,7 +201,7 @@ func PackTools(p *packs.Pack, grants []*caps.Grant, there *registry.Snapshot) (t
 
 // AddPacks adds the tools of those packs for which something is granted. What can't be
 // added is missing, and the server serves all the same.
-func AddPacks(ctx context.Context, s *mcpserver.Server, list []*packs.Pack, grants []*caps.Grant, log *slog.Logger) {
+func AddPacks(ctx context.Context, s *engine.Engine, list []*packs.Pack, grants []*caps.Grant, log *slog.Logger) {
 	for _, p := range list {
 		if !p.Granted(grants) {
 			log.Warn("a pack has nothing to act on, so its tools are left out", "pack", p.Name, "grant it with", p.Grant)

@@ -67,7 +67,7 @@ var grpc = []string{
 var hosting = append([]string{"golang.org/x/sys/unix"}, grpc...)
 
 // serving is what tests need that serve by themselves.
-var serving = []string{"cmd/internal/mcpserver", "cmd/internal/streamable", "cmd/internal/stdio", "cmd/internal/nodejs"}
+var serving = []string{"cmd/internal/mcpserver", "cmd/internal/mcpserver/engine", "cmd/internal/streamable", "cmd/internal/stdio", "cmd/internal/nodejs"}
 
 // rules is the house.
 var rules = map[string]rule{
@@ -191,6 +191,7 @@ var rules = map[string]rule{
 	},
 	"cmd/internal/mcpserver":         {std: anyStd, ours: []string{"core/...", "caps/...", "cmd/internal/mcpserver/..."}, libraries: mcpSDK},
 	"cmd/internal/mcpserver/elicit":  {std: anyStd, ours: []string{"core/...", "caps/...", "cmd/internal/mcpserver/queue", "cmd/internal/mcpserver/wire"}, libraries: mcpSDK},
+	"cmd/internal/mcpserver/engine":  {std: anyStd, ours: []string{"core/...", "caps/...", "cmd/internal/mcpserver/..."}, libraries: mcpSDK},
 	"cmd/internal/mcpserver/facts":   {std: anyStd, ours: []string{"core/...", "caps/...", "cmd/internal/mcpserver/wire"}},
 	"cmd/internal/mcpserver/help":    {std: anyStd, ours: []string{"core/...", "caps", "cmd/internal/mcpserver/wire"}},
 	"cmd/internal/mcpserver/inputs":  {std: anyStd, ours: []string{"core/...", "caps", "caps/registry", "cmd/internal/mcpserver/wire"}},
@@ -216,8 +217,8 @@ var rules = map[string]rule{
 	"cmd/internal/clients":     {std: anyStd, ours: serving, libraries: mcpSDK, tests: true},
 	"cmd/mcpb":                 {std: anyStd, ours: serving, libraries: mcpSDK, tests: true},
 	// The page for people; its tests in a browser are a module of their own.
-	"cmd/internal/ui":         {std: anyStd, ours: []string{"core/...", "caps/...", "plugins/mcplock", "cmd/internal/mcpserver"}},
-	"cmd/internal/ui/figures": {std: anyStd, ours: []string{"caps/...", "core", "core/step", "plugins/mcplock", "cmd/internal/mcpserver", "cmd/internal/ui"}},
+	"cmd/internal/ui":         {std: anyStd, ours: []string{"core/...", "caps/...", "plugins/mcplock", "cmd/internal/mcpserver/engine"}},
+	"cmd/internal/ui/figures": {std: anyStd, ours: []string{"caps/...", "core", "core/step", "plugins/mcplock", "cmd/internal/mcpserver/engine", "cmd/internal/ui"}},
 	// What commands have in common: printing, failures, tables.
 	"cmd/internal/cli": {
 		std: anyStd, ours: []string{"core", "core/prim"},

@@ -32,7 +32,7 @@ var maxLines = map[string]int{
 	"cmd/internal/clientconfig":    970,
 	"cmd/internal/loadbench":       1060,
 	"cmd/internal/mcpcmd":          2050,
-	"cmd/internal/mcpserver":       12395,
+	"cmd/internal/mcpserver":       12386,
 	"cmd/internal/node":            1250,
 	"cmd/internal/orders/postgres": 392,
 	"cmd/internal/orders/remote":   490,

@@ -20,6 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/stdio"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/streamable"
 	"github.com/mcp-pif/mcp-pif/core/must"
@@ -116,7 +117,7 @@ func bare() *mcp.Server {
 }
 
 func whole() *mcpserver.Server {
-	return mcpserver.New(mcpserver.Options{Version: "1", Extra: &mcpserver.Extra{Options: func(*mcp.ServerOptions) {}, Add: noop}})
+	return mcpserver.New(engine.Options{Version: "1"}, &mcpserver.Extra{Options: func(*mcp.ServerOptions) {}, Add: noop})
 }
 
 func bareHTTP(stateless bool) http.Handler {

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/nodejs"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/streamable"
 	"github.com/mcp-pif/mcp-pif/core/must"
@@ -115,7 +116,7 @@ func scenario(file string) string {
 
 // server is ours, with the fixtures.
 func server(t *testing.T) *mcpserver.Server {
-	s := mcpserver.New(mcpserver.Options{Version: "test", Extra: extra()})
+	s := mcpserver.New(engine.Options{Version: "test"}, extra())
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	go change(ctx, s.Protocol())

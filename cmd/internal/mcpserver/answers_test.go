@@ -20,6 +20,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
@@ -253,7 +254,7 @@ func TestAnswersSound(t *testing.T) {
 				o.lies = false
 				a := do(t, s, "run", `{"tool":"it","input":1}`)
 				switch {
-				case a.Fault == nil && !shapes.hold(tool, json.RawMessage(a.Text)) && a.Type != string(value.TypePair):
+				case a.Fault == nil && !shapeOf(t, tool).Holds(json.RawMessage(a.Text)) && a.Type != string(value.TypePair):
 					t.Errorf("%s of %s gives %s, which isn't of %s", code, types[i], a.Text, tool.OutputSchema())
 				case a.Fault == nil:
 				case a.Fault.Kind == fault.TypeError || a.Fault.Kind == fault.Unbound:
@@ -344,7 +345,7 @@ func TestReplayAnswers(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				again, v := Replay(t.Context(), ReplayOptions{Replay: run.NewReplay(rec, false), Tools: then})
+				again, v := engine.Replay(t.Context(), engine.ReplayOptions{Replay: run.NewReplay(rec, false), Tools: then})
 				if v.Verdict != run.Identical || again.Text != recorded(was).Text {
 					t.Errorf("%s by %q %s gave %s, and again %s: %s", tool, c.typ, c.arguments, was.Text, again.Text, v.Text)
 				}
@@ -532,4 +533,14 @@ func TestPoolIsGivenBack(t *testing.T) {
 		runtime.GC()
 		runtime.GC()
 	}
+}
+
+// shapeOf is the output schema of a tool, as results are held against it.
+func shapeOf(t *testing.T, tool *registry.Tool) *check.Shape {
+	t.Helper()
+	shape, err := check.ParseShape(tool.OutputSchema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return shape
 }

@@ -52,14 +52,10 @@ type arrival struct {
 	leave   func()
 }
 
-// whenAnswered gives back what an answer is made with once the transport has taken it: a client that
-// doesn't read its answers is slowed, and no more of them are made. A nil arrival, of
-// a call over HTTP, gives it back at once: there answers are counted where they are written.
-func (a *arrival) whenAnswered(leave func()) {
-	if a == nil {
-		leave()
-		return
-	}
+// WhenAnswered gives back what an answer is made with once the transport has taken it: a client that
+// doesn't read its answers is slowed, and no more of them are made.
+// Of a call over HTTP there is no arrival: there answers are counted where they are written.
+func (a *arrival) WhenAnswered(leave func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.answers {
@@ -72,10 +68,10 @@ func (a *arrival) whenAnswered(leave func()) {
 	a.leave = leave
 }
 
-// changed lets reading go on once the call has changed the tools, if that isn't all that
+// Changed lets reading go on once the call has changed the tools, if that isn't all that
 // it does.
-func (a *arrival) changed() {
-	if a != nil && a.done != nil {
+func (a *arrival) Changed() {
+	if a.done != nil {
 		a.done()
 	}
 }
@@ -149,7 +145,7 @@ func (o *orderly) stamp(req *jsonrpc.Request) {
 	if extra.TokenInfo.Extra == nil {
 		extra.TokenInfo.Extra = make(map[string]any, 1)
 	}
-	a := &arrival{ticket: o.server.tickets.Add(1)}
+	a := &arrival{ticket: o.server.Ticket()}
 	extra.TokenInfo.Extra[arrivalKey] = a
 	o.mu.Lock()
 	if o.calls == nil {
@@ -160,26 +156,15 @@ func (o *orderly) stamp(req *jsonrpc.Request) {
 	if req.Method != "tools/call" {
 		return
 	}
-	a.tools = o.server.latest()
-	if name := toolName(req.Params); name == "evolve" || name == "retire" {
+	a.tools = o.server.Latest()
+	var name string
+	_ = json.Unmarshal(wire.MemberOf(req.Params, "name"), &name)
+	if name == "evolve" || name == "retire" {
 		o.mu.Lock()
 		o.pending, o.done = req.ID, make(chan struct{})
 		o.mu.Unlock()
 		a.done = func() { o.readOn(&req.ID) }
 	}
-}
-
-// toolName is the name in the params of a tools/call.
-func toolName(params json.RawMessage) string {
-	members, _ := wire.Split(params)
-	for _, m := range members {
-		if m.Name == "name" {
-			var name string
-			_ = json.Unmarshal(m.Value, &name)
-			return name
-		}
-	}
-	return ""
 }
 
 // Write lets reading go on when an evolve is answered, and gives back what an answer was made with.
@@ -247,3 +232,6 @@ func coded(err error) error {
 	}
 	return err
 }
+
+// isList reports whether a method answers what is large whatever was asked, and no run's.
+func isList(method string) bool { return strings.HasSuffix(method, "/list") }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -392,7 +394,7 @@ func TestCancellation(t *testing.T) {
 	go func() {
 		answers <- s.Call(ctx, Call{
 			Tool: "run", Arguments: json.RawMessage(`{"code":` + omega + `,"steps":1000000000}`),
-			Progress: func(Progress) {
+			Progress: func(engine.Progress) {
 				select {
 				case started <- struct{}{}:
 				default:
@@ -415,4 +417,20 @@ func TestTimeout(t *testing.T) {
 	if a.Fault == nil || a.Fault.Kind != fault.Timeout {
 		t.Errorf("%s, expected timeout", a.Text)
 	}
+}
+
+// preview is how much is shown of a result that is too large, in bytes.
+const preview = 16 << 10
+
+// remade is a server as another, but for what is changed.
+func remade(s *Server, change func(*Options)) *Server {
+	o := s.opts
+	o.Registry, o.Broker = s.tools, s.broker
+	change(&o)
+	return New(o)
+}
+
+// over is a server with the tools of another.
+func over(s *Server, b *run.Broker) *Server {
+	return remade(s, func(o *Options) { o.Broker = b })
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/help"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/check"
@@ -84,11 +85,11 @@ func (s *Server) promptValues(prompt, argument string) (values []string, ok bool
 		}
 		return nil, false
 	}
-	t, ok := s.latest().Get(prompt)
+	t, ok := s.Latest().Get(prompt)
 	if !ok || t.As != registry.AsPrompt {
 		return nil, false
 	}
-	return nil, slices.ContainsFunc(promptArguments(t), func(f check.Field) bool { return f.Key == argument })
+	return nil, slices.ContainsFunc(engine.PromptArguments(t), func(f check.Field) bool { return f.Key == argument })
 }
 
 // addressValues is the values of a part of an address, given other parts.
@@ -103,7 +104,7 @@ func (s *Server) addressValues(template, part string, given map[string]string) (
 	case template == "pif://tools/{name}/{version}" && part == "version":
 		return s.versions(given["name"]), true
 	case template == "pif://published/{name}" && part == "name":
-		for _, t := range s.latest().All() {
+		for _, t := range s.Latest().All() {
 			if t.As == registry.AsResource {
 				values = append(values, t.Name)
 			}
@@ -118,7 +119,7 @@ func (s *Server) addressValues(template, part string, given map[string]string) (
 }
 
 // toolNames is the tools there are.
-func (s *Server) toolNames() []string { return names(s.latest()) }
+func (s *Server) toolNames() []string { return engine.Names(s.Latest()) }
 
 // operationNames is what help explains by name, but for evolved tools.
 func (s *Server) operationNames() []string {
@@ -137,7 +138,7 @@ func (s *Server) versions(name string) []string {
 	if name == "" {
 		return nil
 	}
-	if _, ok := s.latest().Get(name); !ok {
+	if _, ok := s.Latest().Get(name); !ok {
 		if plain, err := url.PathUnescape(name); err == nil {
 			name = plain
 		}
@@ -158,7 +159,7 @@ func (s *Server) versions(name string) []string {
 
 // recentRuns is the runs that began last, the newest first; none where the model may not see the record.
 func (s *Server) recentRuns() []string {
-	if s.secretive() != nil {
+	if s.Secretive() != nil {
 		return nil
 	}
 	events, _, err := s.broker.Journal().Read(journal.Query{Kind: journal.RunStarted, Limit: mostCompleted, Last: true})

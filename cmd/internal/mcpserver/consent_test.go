@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 )
 
@@ -158,7 +159,7 @@ func TestAnsweredRunReplays(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { store.Close() })
-		w.server.broker = run.New(run.Options{Policy: w.policy, Handler: elicit.Handler(steady{}), Journal: store, Consents: w.consents})
+		w.server = over(w.server, run.New(run.Options{Policy: w.policy, Handler: elicit.Handler(steady{}), Journal: store, Consents: w.consents}))
 		client := &answers{give: accepting(map[string]any{"n": 7, "size": "S"})}
 		cs := speaking(t, w.server, version, client.options())
 		ask(t, cs, "evolve", orderTool)
@@ -171,7 +172,7 @@ func TestAnsweredRunReplays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, v := Replay(t.Context(), ReplayOptions{Replay: run.NewReplay(rec, false), Tools: w.server.tools.Snapshot()}); !v.OK() || v.Same != 1 {
+		if _, v := engine.Replay(t.Context(), engine.ReplayOptions{Replay: run.NewReplay(rec, false), Tools: w.server.tools.Snapshot()}); !v.OK() || v.Same != 1 {
 			t.Errorf("%s: %s", v.Verdict, v.Text)
 		}
 		if len(client.texts) != 1 {

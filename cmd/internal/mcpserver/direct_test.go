@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/inputs"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -299,7 +300,7 @@ func TestReplayDirect(t *testing.T) {
 			t.Fatal(err)
 		}
 		var rounds []step.Round
-		_, v := Replay(t.Context(), ReplayOptions{Replay: run.NewReplay(rec, false), Tools: tools, Walked: &rounds})
+		_, v := engine.Replay(t.Context(), engine.ReplayOptions{Replay: run.NewReplay(rec, false), Tools: tools, Walked: &rounds})
 		if v.Verdict != run.Identical {
 			t.Errorf("%s %s: %+v", c.tool, c.arguments, v)
 		}
@@ -331,16 +332,17 @@ func TestPromptArguments(t *testing.T) {
 			t.Errorf("%s: %q, expected %q", c.name, got, c.want)
 		}
 	}
-	call := func(args string) wire.Answer {
-		return s.runPrompt(t.Context(), Call{Tool: promptCall, Arguments: []byte(`{"name":"ratio","arguments":` + args + `}`), Tools: s.latest(), ticket: s.tickets.Add(1)})
-	}
 	for args, want := range map[string]string{
 		`{"a":"9","b":"0"}`: "division_by_zero at tool:ratio@1 1:21",
 		`{"a":"9","b":"x"}`: "type_error at tool:ratio@1 1:21",
 		`{"a":"9"}`:         "invalid_request: b is missing",
 		`{"a":"9","c":"x"}`: "invalid_request: no parameter c; did you mean b?",
 	} {
-		if a := call(args); a.Fault == nil || !strings.Contains(a.Text, want) {
+		var given map[string]string
+		if err := json.Unmarshal([]byte(args), &given); err != nil {
+			t.Fatal(err)
+		}
+		if a := s.Prompt(t.Context(), s.Latest(), "ratio", given); a.Fault == nil || !strings.Contains(a.Text, want) {
 			t.Errorf("%s: %s, expected %s", args, a.Text, want)
 		}
 	}

@@ -124,7 +124,7 @@ func TestElicitedConsent(t *testing.T) {
 // TestElicitationNeedsTheFlag: without --ask-via=elicitation no client is asked.
 func TestElicitationNeedsTheFlag(t *testing.T) {
 	w := newConsenting(t, filepath.Join(t.TempDir(), "consent.json"), "p")
-	w.server.opts.Elicit = false
+	w.server = remade(w.server, func(o *Options) { o.Elicit = false })
 	client := &answers{give: accepting(map[string]any{"answer": consentAnswers[0].text})}
 	_, res := ask(t, speaking(t, w.server, eras[0], client.options()), "evolve", reader)
 	if state := res.StructuredContent.(map[string]any)["state"]; state != "asking" || len(client.texts) > 0 {
@@ -541,3 +541,6 @@ func TestChoiceOutsideTheForm(t *testing.T) {
 		}
 	}
 }
+
+// consentAnswers is what a form lets a user say to a question of evolve.
+var consentAnswers = []struct{ text string }{{"yes, for this version alone"}, {"yes, for this name while it gets no wider"}, {"no"}}

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -179,7 +180,7 @@ func TestGroupsAtOnce(t *testing.T) {
 			t.Errorf("round %d: b is at version %d, and was at %d", round, versions["b"], was)
 		}
 		for i, s := range servers {
-			now := s.latest()
+			now := s.Latest()
 			for _, tool := range now.All() {
 				if tool.Version != versions[tool.Name] {
 					t.Errorf("server %d has %s@%d, not %d", i, tool.Name, tool.Version, versions[tool.Name])
@@ -242,7 +243,7 @@ func TestVersions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, v := Replay(t.Context(), ReplayOptions{Replay: run.NewReplay(rec, false), Tools: tools}); v.Verdict != run.Identical {
+			if _, v := engine.Replay(t.Context(), engine.ReplayOptions{Replay: run.NewReplay(rec, false), Tools: tools}); v.Verdict != run.Identical {
 				t.Errorf("%s: the replay: %+v", c.arguments, v)
 			}
 		}
@@ -510,8 +511,8 @@ func TestReadingGoesOnInRun(t *testing.T) {
 	if len(f.requests) != 1 {
 		t.Error("the next message is read before the tool is made")
 	}
-	a.changed()
-	a.changed() // nothing waits any more
+	a.Changed()
+	a.Changed() // nothing waits any more
 	if err := wait.For(t, read, "the next message"); err != nil {
 		t.Error(err)
 	}

@@ -1,8 +1,11 @@
 package mcpserver
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/facts"
 )
 
 // TestFlowOfCode: what breaks a rule whenever it gets there is refused, what may break one
@@ -43,11 +46,13 @@ func TestFlowOfCode(t *testing.T) {
 		t.Errorf("cannot has no %s\n%s", want, a.Text)
 	}
 	m.evolve("maybe", `r => let m = !toy.get(r.id) in [!toy.send({to: r.to ?? m.from}), !toy.put({key: "k", value: 1})]`)
-	maybe, _ := m.latest().Get("maybe")
-	said := strings.Join(m.question(maybe).Facts, "\n")
+	maybe, _ := m.Latest().Get("maybe")
+	look := facts.Lookup{Broker: m.Broker(), Tools: m.Registry()}
+	reads, does := look.FlowFacts(maybe)
+	said := strings.Join(append(reads, does...), "\n")
 	for _, want := range []string{
-		"What it reads that you have rules about\n  toy.get of toy.get,put,send:** may give mail.",
-		"What it does with that\n  toy.send may not have `to` made of mail, and it may be `from` of what toy.get gives at line 1, column 14 (rule 1)\n  it can't make `key` of toy.put from what it reads of mail",
+		"toy.get of toy.get,put,send:** may give mail.",
+		"toy.send may not have `to` made of mail, and it may be `from` of what toy.get gives at line 1, column 14 (rule 1)\nit can't make `key` of toy.put from what it reads of mail",
 	} {
 		if !strings.Contains(said, want) {
 			t.Errorf("the question has no\n%s\nbut\n%s", want, said)
@@ -55,5 +60,31 @@ func TestFlowOfCode(t *testing.T) {
 	}
 	if a := do(t, m.Server, "describe", `{"name":"maybe","detail":true}`); strings.Contains(a.Text, "make `to`") {
 		t.Errorf("describe says that it can't what it may: %s", a.Text)
+	}
+}
+
+// Under rules of flow a plan's answer tells nothing of what the run reads, or does with it.
+func TestPlanWithheld(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, toModel)
+	m.evolve("fails", `k => raise(!toy.get(k).text)`)
+	m.evolve("send", `k => !toy.send({to: "bob", text: !toy.get(k).text})`)
+	m.evolve("is", `k => if !toy.get(k).text == "pay me" then !toy.send({to: "bob", text: "yes"}) else null`)
+	said := map[string]bool{}
+	for _, tool := range []string{"fails", "send", "is"} {
+		a := do(t, m.Server, "run", `{"tool":"`+tool+`","input":"mail/1","plan":true}`)
+		if text := a.Text + string(a.Structured) + strings.Join(a.More, ""); strings.Contains(text, "pay") || strings.Contains(text, "toy.send") {
+			t.Errorf("%s: %s", tool, text)
+		}
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal(a.Structured, &members); err != nil {
+			t.Fatal(err)
+		}
+		for name := range members {
+			said[name] = true
+		}
+	}
+	if len(m.sent) > 0 || len(said) > 3 {
+		t.Errorf("it sent %q and told %v", m.sent, said)
 	}
 }

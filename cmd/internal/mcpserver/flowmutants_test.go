@@ -10,17 +10,17 @@ import (
 // flowMistakes are seeded mistakes in what the server and its runs do about rules of flow.
 var flowMistakes = []mutate.Mistake{
 	// What the model is shown.
-	{"sealed.go", "return len(s.broker.Flow().Shown()) > 0 && (", "if M {\nreturn false\n}\nreturn len(s.broker.Flow().Shown()) > 0 && ("},
-	{"sealed.go", "a = a.Uncounted()", ""},
+	{"engine/sealed.go", "return len(s.broker.Flow().Shown()) > 0 && (", "if M {\nreturn false\n}\nreturn len(s.broker.Flow().Shown()) > 0 && ("},
+	{"engine/sealed.go", "a = a.Uncounted()", ""},
 	{"wire/answer.go", `if m.Name != "steps" && m.Name != "rounds" && m.Name != "notes" {`, `if If(M, true, m.Name != "steps" && m.Name != "rounds" && m.Name != "notes") {`},
-	{"sealed.go", "labels := s.broker.Flow().Names(all)", "labels := s.broker.Flow().Names(If(M, one.Label(s.broker.Flow()).Any(), all))"},
-	{"sealed.go", "t.sealed[at] = one.Label(s.broker.Flow())", "t.sealed[at] = If(M, 0, one.Label(s.broker.Flow()))"},
-	{"sealed.go", "shown := l.Any()", "shown := l.Any()\nif M && a.Fault != nil {\nreturn a\n}"},
-	{"sealed.go", "if err := s.broker.Show(shown, r.ID()); err != nil {", "if M {\nreturn a\n}\nif err := s.broker.Show(shown, r.ID()); err != nil {"},
-	{"madeunder.go", "if len(s.broker.Flow().Shown()) == 0 {", "if M || len(s.broker.Flow().Shown()) == 0 {"},
-	{"madeunder.go", "if err := s.broker.ShowNames(t.MadeUnder, \"\"); err != nil {", "if M {\nreturn\n}\nif err := s.broker.ShowNames(t.MadeUnder, \"\"); err != nil {"},
-	{"history.go", "counted := s.secretive() != nil", "counted := If(M, false, s.secretive() != nil)"},
-	{"run.go", "if s.seals(&t) {", "if If(M, false, s.seals(&t)) {"},
+	{"engine/sealed.go", "labels := s.broker.Flow().Names(all)", "labels := s.broker.Flow().Names(If(M, one.Label(s.broker.Flow()).Any(), all))"},
+	{"engine/sealed.go", "t.sealed[at] = one.Label(s.broker.Flow())", "t.sealed[at] = If(M, 0, one.Label(s.broker.Flow()))"},
+	{"engine/sealed.go", "shown := l.Any()", "shown := l.Any()\nif M && a.Fault != nil {\nreturn a\n}"},
+	{"engine/sealed.go", "if err := s.broker.Show(shown, r.ID()); err != nil {", "if M {\nreturn a\n}\nif err := s.broker.Show(shown, r.ID()); err != nil {"},
+	{"engine/madeunder.go", "if len(s.broker.Flow().Shown()) == 0 {", "if M || len(s.broker.Flow().Shown()) == 0 {"},
+	{"engine/madeunder.go", "if err := s.broker.ShowNames(t.MadeUnder, \"\"); err != nil {", "if M {\nreturn\n}\nif err := s.broker.ShowNames(t.MadeUnder, \"\"); err != nil {"},
+	{"engine/history.go", "counted := s.Secretive() != nil", "counted := If(M, false, s.Secretive() != nil)"},
+	{"engine/run.go", "if s.seals(&t) {", "if If(M, false, s.seals(&t)) {"},
 	// What runs know of their data.
 	{"../../../caps/run/flow.go", "labels[a.index] = r.came(a)", ""},
 	{"../../../caps/run/flow.go", "r.enter(c.all, origin{a.n, a.request.Op, string(a.request.At)})", ""},

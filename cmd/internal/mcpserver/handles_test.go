@@ -293,9 +293,10 @@ func TestRunsGiveWay(t *testing.T) {
 // TestLongCodeHasTurns: long code waits to be read while others' is, for a second at most; short code doesn't.
 func TestLongCodeHasTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Options{})
+		cpu := queue.NewProcessors()
+		s := New(Options{Processors: cpu})
 		for range max(1, runtime.GOMAXPROCS(0)/2) {
-			s.cpu.Read(nil, s, queue.LongCode)
+			cpu.Read(nil, s.Engine, queue.LongCode)
 		}
 		long := `"[1` + strings.Repeat(",1", queue.LongCode) + `]"`
 		began := time.Now()
@@ -394,7 +395,7 @@ func TestSharedValuesAreBoundedWhereverTheyLeave(t *testing.T) {
 	}, "example")
 
 	asking := newConsenting(t, filepath.Join(t.TempDir(), "consent.json"), "p")
-	asking.server.limits.MaxMemory = memory
+	asking.server = remade(asking.server, func(o *Options) { o.Limits.MaxMemory = memory })
 	asking.state("asks", `k => !ask.user({message: k, schema: {a: {type: "string", default: `+shared+`}}})`, "ask")
 	asking.state("consents", `k => !toy.put({key: k, value: `+shared+`})`, toyPut)
 	for place, want := range map[string]string{"asks": "out_of_memory", "consents": "denied"} {

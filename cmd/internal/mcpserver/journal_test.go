@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -131,7 +132,7 @@ func TestJournalOfToolBounded(t *testing.T) {
 	must(t, s, "evolve", `{"name":"first","code":"n => n"}`)
 	must(t, s, "evolve", `{"name":"other","code":"n => n"}`)
 	must(t, s, "run", `{"tool":"first","input":1}`)
-	for range mostRunsLooked + 5 {
+	for range 200 + 5 {
 		must(t, s, "run", `{"tool":"other","input":1}`)
 	}
 	got, calls := pagesOf(t, s, `{"tool":"first","kind":"run.started"}`)
@@ -186,7 +187,7 @@ func TestPages(t *testing.T) {
 			prompts = append(prompts, d.Name)
 		case i%20 == 2:
 			d.As = registry.AsResource
-			published = append(published, publishedURI(d.Name))
+			published = append(published, wire.PublishedURI(d.Name))
 		default:
 			tools = append(tools, d.Name)
 		}
@@ -196,7 +197,7 @@ func TestPages(t *testing.T) {
 	}
 	var uris []string
 	for i := range n {
-		uris = append(uris, toolURI(fmt.Sprintf("t%05d", i)))
+		uris = append(uris, wire.ToolURI(fmt.Sprintf("t%05d", i)))
 	}
 	inEras(t, func(t *testing.T, version string) {
 		cs := speaking(t, s, version, nil)
@@ -226,7 +227,7 @@ func TestPages(t *testing.T) {
 					return nil, "", err
 				}
 				for _, r := range res.Resources {
-					if strings.HasPrefix(r.URI, toolURI("")) || strings.HasPrefix(r.URI, publishedURI("")) {
+					if strings.HasPrefix(r.URI, wire.ToolURI("")) || strings.HasPrefix(r.URI, wire.PublishedURI("")) {
 						names = append(names, r.URI)
 					}
 				}
@@ -393,7 +394,7 @@ func TestWalksAreAsRecorded(t *testing.T) {
 		}
 		rec := w.record(id)
 		var rounds []step.Round
-		Replay(t.Context(), ReplayOptions{Replay: run.NewReplay(rec, false), Tools: w.at(rec.AsOf), Walked: &rounds})
+		engine.Replay(t.Context(), engine.ReplayOptions{Replay: run.NewReplay(rec, false), Tools: w.at(rec.AsOf), Walked: &rounds})
 		e, end := w.walk(rec, rounds, was)
 		effects += e
 		ends[end]++

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"weak"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -17,7 +16,6 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
-	"github.com/mcp-pif/mcp-pif/core/check"
 )
 
 // The SDK keeps a list of its own, with the fixed tools only: with ten thousand
@@ -32,39 +30,20 @@ const mostListed = 1000
 // their order, then those evolved by name.
 func (s *Server) listTools(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		list := req.(*mcp.ListToolsRequest)
-		params := new(mcp.ListToolsParams)
-		if list.Params != nil {
-			*params = *list.Params
-		}
-		after, err := readCursor(params.Cursor)
+		cursor := ""
+		req = with(req.(*mcp.ListToolsRequest), func(p *mcp.ListToolsParams) { cursor, p.Cursor = p.Cursor, "" })
+		after, err := readCursor(cursor)
 		if err != nil {
 			return nil, err
 		}
-		first := params.Cursor == ""
-		params.Cursor = ""
 		// The rest of the answer, which differs by protocol, is the SDK's.
-		res, err := next(ctx, method, &mcp.ListToolsRequest{Session: list.Session, Params: params, Extra: list.Extra})
+		res, err := next(ctx, method, req)
 		page, ok := res.(*mcp.ListToolsResult)
 		if !ok || err != nil {
 			return res, err
 		}
-		return s.fill(page, first, after), nil
+		return s.fill(page, cursor == "", after), nil
 	}
-}
-
-// A listPage is a page of tools/list, encoded. The collector may take it where no answer is being made of it.
-type listPage struct {
-	tools   *registry.Snapshot
-	changes uint64 // of the policy
-	text    []byte
-	next    string
-}
-
-// pages is those that were made last, by cursor.
-type pages struct {
-	sync.Mutex
-	of map[string]weak.Pointer[listPage]
 }
 
 // maxListed is how many pages are kept: as many as there are of the most tools, and some for cursors made up.
@@ -76,11 +55,11 @@ func (s *Server) fill(page *mcp.ListToolsResult, first bool, after string) *enco
 	if !first {
 		cursor = writeCursor(after)
 	}
-	tools, changes := s.latest(), s.broker.Policy().Changes()
+	tools, changes := s.Latest(), s.broker.Policy().Changes()
 	s.pages.Lock()
 	l := s.pages.of[cursor].Value()
 	s.pages.Unlock()
-	if l == nil || l.tools != tools || l.changes != changes || s.opts.Extra != nil {
+	if l == nil || l.tools != tools || l.changes != changes || s.extra != nil {
 		s.page(page, tools, first, after)
 		l = &listPage{tools, changes, wire.Encode(page.Tools), page.NextCursor}
 		s.pages.Lock()
@@ -155,9 +134,6 @@ func readCursor(cursor string) (name string, err error) {
 	return name, nil
 }
 
-// inputSchemaOf is the JSON Schema of the arguments of an evolved tool.
-func inputSchemaOf(t *registry.Tool) json.RawMessage { return t.InputSchema() }
-
 // outputSchemaOf is the JSON Schema of what a call of an evolved tool by its name
 // has as structured content. Nothing in it is required: a result that is too
 // large, or that readers of JSON don't take, is there in another way, and clients
@@ -172,40 +148,6 @@ const (
 		`"next":{"type":"object"},"text":{"type":"string"},"preview":{"type":"string"},"uri":{"type":"string"},"error":{"type":"object"}}}`
 )
 
-// mostShapes is how many output schemas are remembered as they were read.
-const mostShapes = 1000
-
-// A readShapes is output schemas that were read, by their JSON.
-type readShapes struct {
-	mu  sync.Mutex
-	all map[string]*check.Shape
-}
-
-var shapes readShapes
-
-// hold reports whether a tool's output schema lets a result through. What a program
-// gives for an input outside of its type may be anything, and a client that holds
-// results against schemas would keep it from whoever asked.
-func (s *readShapes) hold(t *registry.Tool, result json.RawMessage) bool {
-	schema := t.OutputSchema()
-	s.mu.Lock()
-	shape, ok := s.all[string(schema)]
-	s.mu.Unlock()
-	if !ok {
-		var err error
-		if shape, err = check.ParseShape(schema); err != nil {
-			return true
-		}
-		s.mu.Lock()
-		if s.all == nil || len(s.all) >= mostShapes {
-			s.all = map[string]*check.Shape{}
-		}
-		s.all[string(schema)] = shape
-		s.mu.Unlock()
-	}
-	return shape.Holds(result)
-}
-
 // shown is an evolved tool as clients see it.
 func (s *Server) shown(t *registry.Tool) *mcp.Tool {
 	flags := caps.Annotations(t.Reach())
@@ -216,9 +158,9 @@ func (s *Server) shown(t *registry.Tool) *mcp.Tool {
 	return &mcp.Tool{
 		Name:         t.Name,
 		Title:        titled(t.Name),
-		Description:  s.words(t.Description, t.MadeUnder),
-		InputSchema:  s.shape(inputSchemaOf(t), t.MadeUnder),
-		OutputSchema: s.shape(outputSchemaOf(t), t.MadeUnder),
+		Description:  s.Words(t.Description, t.MadeUnder),
+		InputSchema:  s.Shape(t.InputSchema(), t.MadeUnder),
+		OutputSchema: s.Shape(outputSchemaOf(t), t.MadeUnder),
 		Annotations:  &annotations,
 	}
 }

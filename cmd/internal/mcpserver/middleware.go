@@ -13,7 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps/run"
-	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 )
 
 // recoverPanics answers a panic anywhere below it, so that no request ends the
@@ -29,21 +30,6 @@ func (s *Server) recoverPanics(next mcp.MethodHandler) mcp.MethodHandler {
 		return next(ctx, method, req)
 	}
 }
-
-// A request is what a client asks for by a name of ours. The SDK must handle it, since only
-// it can say in the newer protocol that a result is complete; but a tool can be called that
-// no list shows, and a call sees the tools there were when it arrived. So the SDK knows one
-// tool, one prompt and one resource, and the handlers of these find the request in the
-// context.
-type request struct {
-	name string     // of the tool or the prompt, or the address of the resource
-	task mcp.Result // the answer in place of what the handler returns; nil: that
-}
-
-type requestKey struct{}
-
-// requested is the request that the SDK handles.
-func requested(ctx context.Context) *request { return ctx.Value(requestKey{}).(*request) }
 
 // callTool is the name of the one tool that the SDK knows.
 const callTool = "call"
@@ -81,21 +67,15 @@ func (s *Server) route(next mcp.MethodHandler) mcp.MethodHandler {
 		switch r := req.(type) {
 		case *mcp.CallToolRequest:
 			if r.Params != nil && !s.extra[r.Params.Name] {
-				params := *r.Params
-				params.Name = callTool
-				return ours(ctx, method, r.Params.Name, &mcp.CallToolRequest{Session: r.Session, Params: &params, Extra: r.Extra})
+				return ours(ctx, method, r.Params.Name, with(r, func(p *mcp.CallToolParamsRaw) { p.Name = callTool }))
 			}
 		case *mcp.GetPromptRequest:
 			if r.Params != nil && s.isPrompt(r.Params.Name) {
-				params := *r.Params
-				params.Name = fixedPrompts[0].name
-				return ours(ctx, method, r.Params.Name, &mcp.GetPromptRequest{Session: r.Session, Params: &params, Extra: r.Extra})
+				return ours(ctx, method, r.Params.Name, with(r, func(p *mcp.GetPromptParams) { p.Name = fixedPrompts[0].name }))
 			}
 		case *mcp.ReadResourceRequest:
-			if r.Params != nil && strings.HasPrefix(r.Params.URI, scheme) {
-				params := *r.Params
-				params.URI = fixedResources[1].URI
-				return ours(ctx, method, r.Params.URI, &mcp.ReadResourceRequest{Session: r.Session, Params: &params, Extra: r.Extra})
+			if r.Params != nil && strings.HasPrefix(r.Params.URI, wire.Scheme) {
+				return ours(ctx, method, r.Params.URI, with(r, func(p *mcp.ReadResourceParams) { p.URI = fixedResources[1].URI }))
 			}
 			res, err := next(ctx, method, req)
 			if absent := new(jsonrpc.Error); r.Params != nil && errors.As(err, &absent) && absent.Message == noResource {
@@ -126,7 +106,7 @@ func (s *Server) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 		ctx = run.WithHops(ctx, int(min(n, 1000)))
 	}
 	if a := arrivalOf(req.Extra); a != nil {
-		c.Tools, c.ticket, c.arrival = a.tools, a.ticket, a
+		c.Tools, c.Ticket, c.Arrival = a.tools, a.ticket, a
 	}
 	if token := req.Params.GetProgressToken(); token != nil && req.Session != nil {
 		c.Progress = s.notifier(ctx, req.Session, token)
@@ -137,11 +117,11 @@ func (s *Server) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 // notifier tells a client how a run gets on. What is told last is always further than
 // what was told before, as MCP asks: where only an operation has something to say
 // that is by a little.
-func (s *Server) notifier(ctx context.Context, session *mcp.ServerSession, token any) func(Progress) {
+func (s *Server) notifier(ctx context.Context, session *mcp.ServerSession, token any) func(engine.Progress) {
 	const little = 1.0 / 1024
 	var mu sync.Mutex
 	last := -1.0
-	return func(p Progress) {
+	return func(p engine.Progress) {
 		mu.Lock()
 		defer mu.Unlock()
 		n := &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(p.Steps), Total: float64(p.Of), Message: p.Message}
@@ -195,61 +175,26 @@ func (q quieter) WithAttrs(attrs []slog.Attr) slog.Handler {
 }
 func (q quieter) WithGroup(name string) slog.Handler { return quieter{q.Handler.WithGroup(name)} }
 
-// Extra is what a test adds to a server beside what is ours: the fixtures of the
-// conformance suite, behind our middleware and transports. Programs leave it nil.
-type Extra struct {
-	// Options changes what the SDK's server is made with.
-	Options func(*mcp.ServerOptions)
-	// Add adds to the SDK's server, and names the tools that it added: a call of
-	// another is one of ours.
-	Add func(*mcp.Server) (tools []string)
-}
-
-// extend adds what is extra, if anything is.
-func (s *Server) extend() {
-	if s.opts.Extra == nil {
-		return
-	}
-	s.extra = map[string]bool{}
-	for _, name := range s.opts.Extra.Add(s.mcp) {
-		s.extra[name] = true
-	}
-}
-
-// extras are the tools among these that a test added.
-func (s *Server) extras(tools []*mcp.Tool) (more []*mcp.Tool) {
-	for _, t := range tools {
-		if s.extra[t.Name] {
-			more = append(more, t)
+// inTurn has lists wait for their turn.
+func (s *Server) inTurn(list mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		a := arrivalOf(req.GetExtra())
+		ticket := uint64(0)
+		if a != nil {
+			ticket = a.ticket
 		}
+		leave, f := s.Turn(ctx, ticket)
+		if f != nil {
+			return nil, &jsonrpc.Error{Code: codeOverloaded, Message: f.Error()}
+		}
+		if a != nil {
+			defer a.WhenAnswered(leave)
+		} else {
+			defer leave()
+		}
+		return list(ctx, method, req)
 	}
-	return more
 }
 
-// An Observer is told of runs: package telemetry.
-type Observer interface {
-	// Run is told that a run begins, of a tool's version or, with the name "", of
-	// inline code. What the run does is below the context it gives; ended is called
-	// once.
-	Run(ctx context.Context, id, tool string, version int) (_ context.Context, ended func(steps uint64, f *fault.Fault))
-}
-
-// observed tells the observer, if there is one, that a run begins.
-func (s *Server) observed(ctx context.Context, r *run.Run, t *task) (context.Context, func(uint64, *fault.Fault)) {
-	if s.opts.Observer == nil {
-		return ctx, func(uint64, *fault.Fault) {}
-	}
-	if t.tool == nil {
-		return s.opts.Observer.Run(ctx, r.ID(), "", 0)
-	}
-	return s.opts.Observer.Run(ctx, r.ID(), t.tool.Name, t.tool.Version)
-}
-
-// Protocol is the server for transports that make sessions by themselves, as HTTP
-// does. [Server.Attend] is to be called while they do.
-func (s *Server) Protocol() *mcp.Server { return s.mcp }
-
-// Attend looks for what other servers on the same store change, and tells clients,
-// until it is stopped. [Server.Serve] does so by itself. It may be called several
-// times.
-func (s *Server) Attend(ctx context.Context) (stop func()) { return sync.OnceFunc(s.watch(ctx)) }
+// codeOverloaded is what standard input and output answer where there is no room, too.
+const codeOverloaded = -32000

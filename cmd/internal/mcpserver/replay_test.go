@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -131,7 +132,7 @@ func TestReplayEndsWhereTheWorldEndedIt(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	var reports atomic.Int32
-	was = w.server.Call(ctx, Call{Tool: "run", Arguments: json.RawMessage(`{"tool":"spin","input":1}`), Progress: func(Progress) {
+	was = w.server.Call(ctx, Call{Tool: "run", Arguments: json.RawMessage(`{"tool":"spin","input":1}`), Progress: func(engine.Progress) {
 		if reports.Add(1) == 1 {
 			cancel()
 		}
@@ -163,7 +164,7 @@ func (d *dying) Err() error {
 // and the same call to go on with.
 func TestReplayOfEveryMoment(t *testing.T) {
 	w := newRecordedWorld(t, 8)
-	w.server.broker = run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store})
+	w.server = over(w.server, run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store}))
 	w.evolve("rounds", `p => (let n = fst(p) in let got = !toy.get("notes/a") in if n <= 0 then range(0, 12000) else continue((n - 1, range(0, 8000))))`, toyGet)
 	moments := map[run.Moment]int{}
 	for n := range int64(40) {
@@ -186,7 +187,7 @@ func TestReplayOfEveryMoment(t *testing.T) {
 // A replay has room, and ends where there was none.
 func TestReplayOfARunWithoutRoom(t *testing.T) {
 	w := newRecordedWorld(t, 9)
-	w.server.broker = run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store})
+	w.server = over(w.server, run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store}))
 	w.evolve("large", `n => (let got = !toy.get("notes/a") in let list = map(x => [x, x + 1], range(0, 200000)) in [!toy.get("notes/b"), length(list)])`, toyGet)
 	core.SetPool(1 << 20)
 	was := do(t, w.server, "run", `{"tool":"large","input":1}`)
@@ -201,7 +202,7 @@ func TestReplayOfARunWithoutRoom(t *testing.T) {
 // be no more of it than a digest of the record that it became.
 func TestReplayOfLargeArguments(t *testing.T) {
 	w := newRecordedWorld(t, 11)
-	w.server.broker = run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store})
+	w.server = over(w.server, run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store}))
 	w.evolve("alone", `k => {got: !toy.say(k)}`, toyGet)
 	w.evolve("named", `k => {got: !toy.say({text: k})}`, toyGet)
 	for _, n := range []int{100, 16<<10 - 30, 16<<10 - 8, 16<<10 - 2, 16<<10 + 100} {
@@ -278,7 +279,7 @@ func TestOtherCodeIsCaughtAtTheRequest(t *testing.T) {
 		n := 2 + w.dice.IntN(12)
 		w.evolve("it", requests(w.dice, n, -1, nil), toyGet)
 		// No outcome may fail: what comes behind it would not be asked for.
-		w.server.broker = run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store})
+		w.server = over(w.server, run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store}))
 		must(t, w.server, "run", `{"tool":"it","input":1}`)
 		rec := w.record(w.newest())
 		if rec.Requests() != n {
@@ -293,7 +294,7 @@ func TestOtherCodeIsCaughtAtTheRequest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, v := Replay(t.Context(), ReplayOptions{Replay: run.NewReplay(rec, true), Tools: tools})
+			_, v := engine.Replay(t.Context(), engine.ReplayOptions{Replay: run.NewReplay(rec, true), Tools: tools})
 			return v
 		}
 		k := w.dice.IntN(n)
@@ -336,7 +337,7 @@ func (steady) Perform(_ context.Context, a run.Act) (value.Value, int64, *fault.
 // request.
 func TestReplayTellsWhatDiffers(t *testing.T) {
 	w := newRecordedWorld(t, 4)
-	w.server.broker = run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store})
+	w.server = over(w.server, run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store}))
 	w.evolve("it", `k => [!toy.get("notes/a"), !toy.get("notes/b")]`, toyGet)
 	must(t, w.server, "run", `{"tool":"it","input":1}`)
 	rec := w.record(w.newest())
@@ -352,7 +353,7 @@ func TestReplayTellsWhatDiffers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, v := Replay(t.Context(), ReplayOptions{Replay: run.NewReplay(rec, true), Tools: tools})
+		_, v := engine.Replay(t.Context(), engine.ReplayOptions{Replay: run.NewReplay(rec, true), Tools: tools})
 		if !strings.Contains(v.Text, want) {
 			t.Errorf("%s: %s, not %q", code, v.Text, want)
 		}
@@ -385,7 +386,7 @@ func TestReplayOfArgumentsThatAreNotRecorded(t *testing.T) {
 // in another way, is told from one that was tampered with.
 func TestReplayUnderOtherRules(t *testing.T) {
 	w := newRecordedWorld(t, 13)
-	w.server.broker = run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store})
+	w.server = over(w.server, run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store}))
 	w.evolve("get", `k => !toy.get(k)`, toyGet)
 	w.evolve("spin", `n => (let got = !toy.get("notes/a") in self(n + 1))`, toyGet)
 	replay := func(rec *run.Record) run.Verdict {
@@ -586,7 +587,7 @@ func (w *recordedWorld) record(id string) *run.Record {
 // replay replays a run with the tools as they were, opened anew.
 func (w *recordedWorld) replay(rec *run.Record) (wire.Answer, run.Verdict) {
 	w.t.Helper()
-	return Replay(w.t.Context(), ReplayOptions{Replay: run.NewReplay(rec, false), Tools: w.at(rec.AsOf)})
+	return engine.Replay(w.t.Context(), engine.ReplayOptions{Replay: run.NewReplay(rec, false), Tools: w.at(rec.AsOf)})
 }
 
 func (w *recordedWorld) at(seq uint64) *registry.Snapshot {

@@ -20,6 +20,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -29,7 +30,7 @@ import (
 // far as it goes.
 func TestReplayOfWhatIsMissing(t *testing.T) {
 	w := newRecordedWorld(t, 5)
-	w.server.broker = run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store})
+	w.server = over(w.server, run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store}))
 	w.evolve("it", `k => [!toy.get("notes/a"), !toy.get("notes/b")]`, toyGet)
 	must(t, w.server, "run", `{"tool":"it","input":1}`)
 	events, _, err := w.store.Read(journal.Query{Run: w.newest()})
@@ -96,7 +97,7 @@ func TestReplayOfWhatTheJournalDidntTake(t *testing.T) {
 		run.Incomplete, // the end
 		run.Identical,  // nothing
 	} {
-		w.server.broker = run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: &failing{w.store, i}})
+		w.server = over(w.server, run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: &failing{w.store, i}}))
 		was := must(t, w.server, "run", `{"tool":"it","input":1}`)
 		events, _, err := w.store.Read(journal.Query{Kind: journal.EffectOutcome, Limit: 1, Last: true}) // each has two
 		if err != nil {
@@ -162,7 +163,7 @@ func TestRecordsThatLie(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		a, v := Replay(t.Context(), ReplayOptions{Replay: run.NewReplay(rec, i%2 == 1), Tools: tools})
+		a, v := engine.Replay(t.Context(), engine.ReplayOptions{Replay: run.NewReplay(rec, i%2 == 1), Tools: tools})
 		if a.Fault != nil && a.Fault.Kind == fault.Internal && strings.Contains(a.Fault.Message, "defect") {
 			t.Errorf("a panic: %s, of %v", a.Text, forged)
 		}
@@ -198,7 +199,7 @@ func lie(dice *rand.Rand, data []byte, with string) []byte {
 // is replayed, whosever it is.
 func TestReplayChecksTheChain(t *testing.T) {
 	w := newRecordedWorld(t, 7)
-	w.server.broker = run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store})
+	w.server = over(w.server, run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store}))
 	w.evolve("it", `k => [!toy.get("notes/a"), !toy.get("notes/b")]`, toyGet)
 	must(t, w.server, "run", `{"tool":"it","input":1}`)
 	id := w.newest()
@@ -256,7 +257,7 @@ func (f forging) Read(q journal.Query) ([]journal.Event, bool, error) {
 func TestReplayRefusesAnEditedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
 	w := newRecordedWorldAt(t, 10, path, journal.Options{})
-	w.server.broker = run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store})
+	w.server = over(w.server, run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store}))
 	w.evolve("it", `k => !toy.get("notes/original")`, toyGet)
 	must(t, w.server, "run", `{"tool":"it","input":1}`)
 	id := w.newest()
@@ -297,11 +298,11 @@ func TestReplayAfterRetention(t *testing.T) {
 		defer mu.Unlock()
 		return now.Add(later)
 	}})
-	w.server.broker = run.New(run.Options{Policy: w.policy, Handler: slow(func() {
+	w.server = over(w.server, run.New(run.Options{Policy: w.policy, Handler: slow(func() {
 		mu.Lock()
 		defer mu.Unlock()
 		later += time.Hour
-	}), Journal: w.store})
+	}), Journal: w.store}))
 	w.evolve("it", `k => [!toy.get("notes/a"), !toy.get("notes/b")]`, toyGet)
 	must(t, w.server, "run", `{"tool":"it","input":1}`)
 	gone := w.newest()
@@ -334,7 +335,7 @@ func (s slow) Perform(ctx context.Context, a run.Act) (value.Value, int64, *faul
 // Every part of a record counts: the place of a request, and the whole answer.
 func TestReplayComparesAll(t *testing.T) {
 	w := newRecordedWorld(t, 13)
-	w.server.broker = run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store})
+	w.server = over(w.server, run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store}))
 	w.evolve("it", `k => [!toy.get("notes/a")]`, toyGet)
 	must(t, w.server, "run", `{"tool":"it","input":1}`)
 	events, _, err := w.store.Read(journal.Query{Run: w.newest()})
@@ -452,7 +453,7 @@ func BenchmarkRecorded(b *testing.B) {
 // BenchmarkReplay is the replay of a run with ten effects.
 func BenchmarkReplay(b *testing.B) {
 	w := newRecordedWorld(b, 1)
-	w.server.broker = run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store})
+	w.server = over(w.server, run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store}))
 	w.evolve("ten", `n => map(i => !toy.get("notes/a"), range(0, n))`, toyGet)
 	must(b, w.server, "ten", `{"input":10}`)
 	id := w.newest()
@@ -462,7 +463,7 @@ func BenchmarkReplay(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, v := Replay(context.Background(), ReplayOptions{Replay: run.NewReplay(rec, false), Tools: tools}); v.Verdict != run.Identical {
+		if _, v := engine.Replay(context.Background(), engine.ReplayOptions{Replay: run.NewReplay(rec, false), Tools: tools}); v.Verdict != run.Identical {
 			b.Fatal(v.Text)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/help"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -28,18 +28,9 @@ import (
 // percent-encoded, and is looked up among names: there are no folders that one
 // could get out of.
 
-// scheme begins every address of ours.
-const scheme = "pif://"
-
 // mostURI is how long an address may be, in bytes: that of a tool with the longest
 // name, every byte of it encoded, is shorter.
 const mostURI = 1024
-
-// The media types of resources.
-const (
-	plainText = "text/plain"
-	jsonText  = "application/json"
-)
 
 // resourceTemplates is the addresses with a part to fill in.
 var resourceTemplates = []*mcp.ResourceTemplate{
@@ -65,7 +56,7 @@ var fixedResources = []*mcp.Resource{
 		Description: "What the operator grants, and the operations that come with it."},
 	{URI: "pif://language", Name: "language", Title: "PIF, the language", MIMEType: plainText,
 		Description: "How to write a tool: the authoring card, then every operation in a line."},
-	{URI: scheme + "server", Name: "server", Title: "This server", MIMEType: jsonText,
+	{URI: wire.Scheme + "server", Name: "server", Title: "This server", MIMEType: jsonText,
 		Description: "Its version, limits, profile, grants, sandbox and uptime, and how many tools and calls there are."},
 }
 
@@ -77,7 +68,7 @@ type address struct {
 
 // parseAddress takes an address apart; false where it can't be one of ours.
 func parseAddress(uri string) (a address, ok bool) {
-	rest, ours := strings.CutPrefix(uri, scheme)
+	rest, ours := strings.CutPrefix(uri, wire.Scheme)
 	if !ours || len(uri) > mostURI || strings.Contains(rest, "#") {
 		return a, false
 	}
@@ -105,12 +96,6 @@ func (a *address) number(name string) (n uint64, ok bool) {
 	n, err := strconv.ParseUint(text, 10, 63)
 	return n, err == nil
 }
-
-// toolURI is the address of a tool.
-func toolURI(name string) string { return scheme + "tools/" + url.PathEscape(name) }
-
-// publishedURI is the address of what a tool publishes.
-func publishedURI(name string) string { return scheme + "published/" + url.PathEscape(name) }
 
 // noResource is what the SDK, and so we, say of an address where nothing is.
 const noResource = "Resource not found"
@@ -192,9 +177,9 @@ func (s *Server) content(a address) *mcp.ResourceContents {
 
 // about is what there is to say of the server itself.
 func (s *Server) about() []byte {
-	grants, ofServers := grantsOf(s.broker.Policy())
+	grants, ofServers := help.Grants(s.broker.Policy())
 	states := map[string]int{registry.StateReady: 0}
-	for _, t := range s.latest().All() {
+	for _, t := range s.Latest().All() {
 		state, _ := registry.StateOf(t, s.broker.Policy())
 		states[state]++
 	}
@@ -214,7 +199,7 @@ func (s *Server) about() []byte {
 			"steps": s.limits.MaxSteps, "memory": s.limits.MaxMemory, "depth": s.limits.MaxDepth, "timeout_ms": s.limits.Timeout.Milliseconds(),
 			"result": s.limits.Result, "runs": s.limits.Runs, "waiting": s.limits.Waiting,
 		},
-		append(grants, ofServers...), s.opts.Sandbox, states, s.tickets.Load(),
+		append(grants, ofServers...), s.opts.Sandbox, states, s.Calls(),
 	})
 }
 
@@ -236,7 +221,7 @@ func objectOf(a wire.Answer) *mcp.ResourceContents {
 
 // toolContent is what describe says with detail; version 0 is the current one.
 func (s *Server) toolContent(name string, version uint64) *mcp.ResourceContents {
-	return objectOf(s.describe(Call{Tools: s.latest()}, wire.DescribeArguments{Name: wire.ToolName(name), Version: wire.Count(version), Detail: true}))
+	return objectOf(s.Describe(Call{Tools: s.Latest()}, wire.DescribeArguments{Name: wire.ToolName(name), Version: wire.Count(version), Detail: true}))
 }
 
 // runContent is what journal says of a run from its beginning, or from an event on.
@@ -245,7 +230,7 @@ func (s *Server) runContent(run string, a address) *mcp.ResourceContents {
 	if !ok {
 		return nil
 	}
-	answer := s.journal(Call{}, wire.JournalArguments{Run: run, After: (*wire.Number)(&after), Limit: mostEvents})
+	answer := s.Journal(Call{}, wire.JournalArguments{Run: run, After: (*wire.Number)(&after), Limit: engine.MaxEvents})
 	var shown struct {
 		Events []struct{ Seq uint64 }
 		Next   json.RawMessage
@@ -255,7 +240,7 @@ func (s *Server) runContent(run string, a address) *mcp.ResourceContents {
 	}
 	c := objectOf(answer)
 	if shown.Next != nil {
-		c.Meta = mcp.Meta{"next": fmt.Sprintf("%sjournal/%s?after=%d", scheme, url.PathEscape(run), shown.Events[len(shown.Events)-1].Seq)}
+		c.Meta = mcp.Meta{"next": fmt.Sprintf("%sjournal/%s?after=%d", wire.Scheme, url.PathEscape(run), shown.Events[len(shown.Events)-1].Seq)}
 	}
 	return c
 }
@@ -263,10 +248,10 @@ func (s *Server) runContent(run string, a address) *mcp.ResourceContents {
 // resultContent is a large result, or as much of it as fits from a place on.
 func (s *Server) resultContent(id string, a address) *mcp.ResourceContents {
 	from, ok := a.number("from")
-	if !ok || s.results == nil {
+	if !ok {
 		return nil
 	}
-	k, ok := s.results.Get(s, id)
+	k, ok := s.Result(id)
 	if !ok || from > uint64(len(k.Shown)) {
 		return nil
 	}
@@ -274,7 +259,7 @@ func (s *Server) resultContent(id string, a address) *mcp.ResourceContents {
 	c := &mcp.ResourceContents{MIMEType: plainText, Text: text, Meta: mcp.Meta{"from": at, "total": k.Total}}
 	switch end := at + int64(len(text)); {
 	case end < int64(len(k.Shown)):
-		c.Meta["next"] = fmt.Sprintf("%s?from=%d", resultURI(id), end)
+		c.Meta["next"] = fmt.Sprintf("%s?from=%d", wire.ResultURI(id), end)
 	case at == 0 && end == k.Total && !k.Text:
 		c.MIMEType = jsonText
 	}
@@ -288,7 +273,7 @@ const mostRead = 1 << 20
 // capabilities is what is granted, and what can be done with it.
 func (s *Server) capabilities() []byte {
 	policy := s.broker.Policy()
-	grants, _ := grantsOf(policy)
+	grants, _ := help.Grants(policy)
 	o := wire.Begin().Raw("grants", wire.Encode(grants))
 	if secrets := policy.SecretTexts(); len(secrets) > 0 {
 		o = o.Raw("secrets", wire.Encode(secrets))
@@ -333,19 +318,9 @@ func (s *Server) listMore(next mcp.MethodHandler) mcp.MethodHandler {
 		cursor := ""
 		switch list := req.(type) {
 		case *mcp.ListResourcesRequest:
-			params := new(mcp.ListResourcesParams)
-			if list.Params != nil {
-				*params = *list.Params
-			}
-			cursor, params.Cursor = params.Cursor, ""
-			req = &mcp.ListResourcesRequest{Session: list.Session, Params: params, Extra: list.Extra}
+			req = with(list, func(p *mcp.ListResourcesParams) { cursor, p.Cursor = p.Cursor, "" })
 		case *mcp.ListPromptsRequest:
-			params := new(mcp.ListPromptsParams)
-			if list.Params != nil {
-				*params = *list.Params
-			}
-			cursor, params.Cursor = params.Cursor, ""
-			req = &mcp.ListPromptsRequest{Session: list.Session, Params: params, Extra: list.Extra}
+			req = with(list, func(p *mcp.ListPromptsParams) { cursor, p.Cursor = p.Cursor, "" })
 		}
 		after, err := readCursor(cursor)
 		if err != nil {
@@ -374,7 +349,7 @@ func (s *Server) listMore(next mcp.MethodHandler) mcp.MethodHandler {
 func (s *Server) pageResources(page *mcp.ListResourcesResult, first bool, after string) {
 	var extras []*mcp.Resource
 	for _, r := range page.Resources {
-		if !strings.HasPrefix(r.URI, scheme) {
+		if !strings.HasPrefix(r.URI, wire.Scheme) {
 			extras = append(extras, r)
 		}
 	}
@@ -383,11 +358,11 @@ func (s *Server) pageResources(page *mcp.ListResourcesResult, first bool, after 
 		page.Resources = append(append(page.Resources, fixedResources...), extras...)
 		for _, c := range prim.Groups {
 			page.Resources = append(page.Resources, &mcp.Resource{
-				URI: scheme + "language/" + url.PathEscape(c), Name: c, Title: "PIF: " + c, MIMEType: plainText,
+				URI: wire.Scheme + "language/" + url.PathEscape(c), Name: c, Title: "PIF: " + c, MIMEType: plainText,
 			})
 		}
 	}
-	tools := s.latest().All()
+	tools := s.Latest().All()
 	add := func(mark string, t *registry.Tool, r *mcp.Resource) (full bool) {
 		if mark+t.Name <= after {
 			return false
@@ -396,7 +371,7 @@ func (s *Server) pageResources(page *mcp.ListResourcesResult, first bool, after 
 			page.NextCursor = writeCursor(s.lastListed(page.Resources))
 			return true
 		}
-		r.Name, r.Title, r.Description = t.Name, titled(t.Name), wire.Excerpt([]byte(s.words(t.Description, t.MadeUnder)), mostListedText)
+		r.Name, r.Title, r.Description = t.Name, titled(t.Name), wire.Excerpt([]byte(s.Words(t.Description, t.MadeUnder)), mostListedText)
 		page.Resources = append(page.Resources, r)
 		return false
 	}
@@ -404,7 +379,7 @@ func (s *Server) pageResources(page *mcp.ListResourcesResult, first bool, after 
 		if t.As != registry.AsResource {
 			continue
 		}
-		r := &mcp.Resource{URI: publishedURI(t.Name)}
+		r := &mcp.Resource{URI: wire.PublishedURI(t.Name)}
 		if t.GivesText() {
 			r.MIMEType = plainText // else its result says it
 		}
@@ -416,7 +391,7 @@ func (s *Server) pageResources(page *mcp.ListResourcesResult, first bool, after 
 		return
 	}
 	for _, t := range tools {
-		if add(markTool, t, &mcp.Resource{URI: toolURI(t.Name), MIMEType: jsonText}) {
+		if add(markTool, t, &mcp.Resource{URI: wire.ToolURI(t.Name), MIMEType: jsonText}) {
 			return
 		}
 	}
@@ -432,9 +407,9 @@ const (
 // there.
 func (s *Server) lastListed(page []*mcp.Resource) string {
 	switch last := page[len(page)-1]; {
-	case strings.HasPrefix(last.URI, toolURI("")):
+	case strings.HasPrefix(last.URI, wire.ToolURI("")):
 		return markTool + last.Name
-	case strings.HasPrefix(last.URI, publishedURI("")):
+	case strings.HasPrefix(last.URI, wire.PublishedURI("")):
 		return markPublished + last.Name
 	}
 	return ""
@@ -456,7 +431,7 @@ func (s *Server) pagePrompts(page *mcp.ListPromptsResult, first bool, after stri
 		}
 		page.Prompts = append(page.Prompts, extras...)
 	}
-	for _, t := range s.latest().All() {
+	for _, t := range s.Latest().All() {
 		switch {
 		case t.As != registry.AsPrompt || fixedPrompt(t.Name) != nil || !first && t.Name <= after:
 			continue
@@ -465,7 +440,7 @@ func (s *Server) pagePrompts(page *mcp.ListPromptsResult, first bool, after stri
 			return
 		}
 		p := publishedPrompt(t)
-		if p.Description = s.words(p.Description, t.MadeUnder); s.unseen(t.MadeUnder) {
+		if p.Description = s.Words(p.Description, t.MadeUnder); s.Unseen(t.MadeUnder) {
 			for _, a := range p.Arguments {
 				a.Description = ""
 			}
@@ -477,144 +452,9 @@ func (s *Server) pagePrompts(page *mcp.ListPromptsResult, first bool, after stri
 // mostListedText is how much of a tool's description a list of addresses shows.
 const mostListedText = 120
 
-// titled is a name as people read it: "word_count" is "Word count".
-func titled(name string) string {
-	words := strings.TrimSpace(strings.NewReplacer("_", " ", "-", " ", ".", " ").Replace(name))
-	if words == "" || words[0] < 'a' || words[0] > 'z' {
-		return words
-	}
-	return strings.ToUpper(words[:1]) + words[1:]
-}
-
 // Clients may watch the addresses of tools and of what is granted. Nothing else
 // that has an address changes, but for what tools publish: nobody knows when that
 // does.
 
-// publishing is what clients were told of.
-type publishing struct {
-	mu      sync.Mutex
-	as      map[string]string // how tools are published that are
-	granted []string          // what is granted, and the secrets there are
-	updates map[string]bool   // addresses that clients are still to be told of
-	telling bool
-}
-
-// subscribe says whether an address can be watched. It must be written as this
-// server writes it, so that a client can't watch one thing under many names.
-func (s *Server) subscribe(_ context.Context, req *mcp.SubscribeRequest) error {
-	uri := req.Params.URI
-	a, ok := parseAddress(uri)
-	if !ok {
-		return notFound(req.ProtocolVersion(), uri)
-	}
-	switch {
-	case uri == capabilitiesURI:
-		return nil
-	case a.parts[0] == "tools" && len(a.parts) == 2 && len(a.query) == 0:
-		if _, ok := s.latest().Get(a.parts[1]); !ok {
-			return notFound(req.ProtocolVersion(), uri)
-		}
-		if want := toolURI(a.parts[1]); uri != want {
-			return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "to be watched, this resource is written " + want}
-		}
-		return nil
-	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("this resource can't be watched; %s and pif://tools/NAME can", capabilitiesURI)}
-}
-
 // capabilitiesURI is the address of what is granted.
-const capabilitiesURI = scheme + "capabilities"
-
-// watchPublished begins with what there is.
-func (s *Server) watchPublished() {
-	s.publish.as, s.publish.updates = map[string]string{}, map[string]bool{}
-	for _, t := range s.tools.Snapshot().All() {
-		if t.As != registry.AsTool {
-			s.publish.as[t.Name] = t.As
-		}
-	}
-	s.publish.granted = s.granted()
-}
-
-// granted is what the resource of capabilities depends on.
-func (s *Server) granted() []string {
-	policy := s.broker.Policy()
-	grants, ofServers := grantsOf(policy)
-	return slices.Concat(grants, ofServers, policy.SecretTexts())
-}
-
-// changedPublished tells clients what else is another when tools are: the lists of
-// prompts and of resources, and the resources they watch.
-func (s *Server) changedPublished(names []string, tools *registry.Snapshot) {
-	uris := make([]string, len(names))
-	prompts := false
-	s.publish.mu.Lock()
-	for i, name := range names {
-		uris[i] = toolURI(name)
-		as := ""
-		if t, ok := tools.Get(name); ok {
-			as = t.As
-		}
-		prompts = prompts || as == registry.AsPrompt || s.publish.as[name] == registry.AsPrompt
-		if as == registry.AsTool {
-			delete(s.publish.as, name)
-		} else {
-			s.publish.as[name] = as
-		}
-	}
-	s.publish.mu.Unlock()
-	// The SDK tells clients of its own lists; see changed.
-	if prompts {
-		s.listens.note(promptsChanged)
-		s.mcp.AddPrompt(fixedPrompts[0].declare(), s.prompt)
-	}
-	s.listens.note(resourcesChanged)
-	s.mcp.AddResource(fixedResources[1], s.read)
-	s.updated(uris...)
-}
-
-// changedGrants tells clients if something else is granted now than they were told.
-func (s *Server) changedGrants() {
-	now := s.granted()
-	s.publish.mu.Lock()
-	same := slices.Equal(now, s.publish.granted)
-	s.publish.granted = now
-	s.publish.mu.Unlock()
-	if !same {
-		s.updated(capabilitiesURI)
-	}
-}
-
-// updated tells those who watch an address, without waiting for them: one that
-// changes often meanwhile is told of once.
-func (s *Server) updated(uris ...string) {
-	s.listens.note(uris...)
-	s.publish.mu.Lock()
-	defer s.publish.mu.Unlock()
-	for _, uri := range uris {
-		s.publish.updates[uri] = true
-	}
-	if !s.publish.telling && len(s.publish.updates) > 0 {
-		s.publish.telling = true
-		go s.tellUpdates()
-	}
-}
-
-// tellUpdates tells until there is nothing more to tell.
-func (s *Server) tellUpdates() {
-	for {
-		s.publish.mu.Lock()
-		todo := s.publish.updates
-		s.publish.updates = map[string]bool{}
-		s.publish.telling = len(todo) > 0
-		s.publish.mu.Unlock()
-		if len(todo) == 0 {
-			return
-		}
-		for _, uri := range slices.Sorted(maps.Keys(todo)) {
-			if err := s.mcp.ResourceUpdated(context.Background(), &mcp.ResourceUpdatedNotificationParams{URI: uri}); err != nil {
-				s.log.Debug("an update not sent", "uri", uri, "err", err)
-			}
-		}
-	}
-}
+const capabilitiesURI = wire.Scheme + "capabilities"

@@ -136,7 +136,7 @@ func TestNoSuchResource(t *testing.T) {
 			}
 			var e *jsonrpc.Error
 			var data struct{ URI string }
-			if errors.As(err, &e) && strings.HasPrefix(uri, scheme) {
+			if errors.As(err, &e) && strings.HasPrefix(uri, wire.Scheme) {
 				if json.Unmarshal(e.Data, &data) != nil || data.URI == "" || len(data.URI) > mostURI+len("…") || len(data.URI) < mostURI && data.URI != uri {
 					t.Errorf("%.80q: the error says %.200s", uri, e.Data)
 				}

@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 )
 
@@ -46,23 +47,23 @@ type taskAck struct {
 	ResultType string `json:"resultType"`
 }
 
-func (st *taskState) answered(resultType string) *taskAnswer {
+func answered(st *engine.TaskState, resultType string) *taskAnswer {
 	a := &taskAnswer{
-		ResultType: resultType, TaskID: st.id, Status: st.status, StatusMessage: st.message,
-		CreatedAt: wire.Instant(st.created), LastUpdatedAt: wire.Instant(st.updated),
-		TTLMs: taskLifetime.Milliseconds(), PollMs: taskPoll.Milliseconds(),
+		ResultType: resultType, TaskID: st.ID, Status: st.Status, StatusMessage: st.Message,
+		CreatedAt: wire.Instant(st.Created), LastUpdatedAt: wire.Instant(st.Updated),
+		TTLMs: engine.TaskLifetime.Milliseconds(), PollMs: taskPoll.Milliseconds(),
 	}
 	if resultType == "task" {
 		return a
 	}
-	for _, q := range st.questions {
+	for _, q := range st.Questions {
 		if a.InputRequests == nil {
 			a.InputRequests = mcp.InputRequestMap{}
 		}
-		a.InputRequests[q.key] = q.params
+		a.InputRequests[q.Key] = q.Params
 	}
-	if st.status == taskCompleted && st.answer != nil {
-		a.Result = st.answer.Result()
+	if st.Status == engine.TaskCompleted && st.Answer != nil {
+		a.Result = st.Answer.Result()
 	}
 	return a
 }
@@ -74,23 +75,22 @@ func (s *Server) addTaskMethods() {
 		if err != nil {
 			return nil, err
 		}
-		return st.answered("complete"), nil
+		return answered(&st, "complete"), nil
 	}
 	update := func(ctx context.Context, ss *mcp.ServerSession, p *taskParams) (*taskAck, error) {
 		if _, err := s.known(ctx, ss, p, false); err != nil {
 			return nil, err
 		}
-		if t := s.tasks.find(p.TaskID); t != nil {
-			for key, response := range p.InputResponses {
-				var res mcp.ElicitResult
-				if !t.puts(key) {
-					continue // it was answered, or never put
-				}
-				if err := json.Unmarshal(response, &res); err != nil || res.Action == "" {
-					return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the response to %.100q is no result of elicitation/create", key)}
-				}
-				t.reply(key, &res)
+		for key, response := range p.InputResponses {
+			var res mcp.ElicitResult
+			q := s.Question(p.TaskID, key)
+			if q == nil {
+				continue // it was answered, or never put
 			}
+			if err := json.Unmarshal(response, &res); err != nil || res.Action == "" {
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the response to %.100q is no result of elicitation/create", key)}
+			}
+			q.Reply(&res)
 		}
 		return &taskAck{ResultType: "complete"}, nil
 	}
@@ -98,7 +98,7 @@ func (s *Server) addTaskMethods() {
 		if _, err := s.known(ctx, ss, p, false); err != nil {
 			return nil, err
 		}
-		if f := s.cancelTask(p.TaskID, "client"); f != nil {
+		if f := s.CancelTask(p.TaskID, "client"); f != nil {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: f.Message}
 		}
 		return &taskAck{ResultType: "complete"}, nil
@@ -116,7 +116,7 @@ func (s *Server) addTaskMethods() {
 
 // known gives the task that a client asks for, if it declares the extension, with its answer where
 // that is wanted.
-func (s *Server) known(ctx context.Context, ss *mcp.ServerSession, p *taskParams, whole bool) (st taskState, err error) {
+func (s *Server) known(ctx context.Context, ss *mcp.ServerSession, p *taskParams, whole bool) (st engine.TaskState, err error) {
 	if init := ss.InitializeParams(); init != nil && init.ProtocolVersion < "2026-07-28" {
 		return st, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "tasks are an extension of protocol 2026-07-28; earlier clients call run with background, and with task"}
 	}
@@ -124,9 +124,9 @@ func (s *Server) known(ctx context.Context, ss *mcp.ServerSession, p *taskParams
 		data, _ := json.Marshal(map[string]any{"requiredCapabilities": map[string]any{"extensions": map[string]any{tasksExtension: struct{}{}}}})
 		return st, &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities, Message: "missing required client capability: the extension " + tasksExtension, Data: data}
 	}
-	st, ok := s.taskState(ctx, p.TaskID, whole)
+	st, ok := s.TaskState(ctx, p.TaskID, whole)
 	if !ok {
-		return st, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: noTask(p.TaskID).Message}
+		return st, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: engine.NoTask(p.TaskID).Message}
 	}
 	return st, nil
 }
@@ -139,57 +139,13 @@ func declaresTasks(meta mcp.Meta) bool {
 	return ok
 }
 
-// mayBeTask reports whether a call can be answered with a task.
-func (s *Server) mayBeTask(req *mcp.CallToolRequest, c *Call) bool {
-	if !declaresTasks(req.Params.Meta) || older(req) || c.Tool != "run" {
-		return declaresTasks(req.Params.Meta) && !older(req) && wire.ToolNamed(c.Tool) == nil
-	}
-	a, f := wire.Read("run", c.Arguments, runArguments...)
-	if f != nil {
-		return false
-	}
-	_, task := a.Raw("task")
-	_, result := a.Raw("result")
-	return !task && !result
-}
-
-// asTask does a call of a client that knows tasks: where it takes long, has a question, or is to
-// be in the background, a task is the answer.
+// asTask does a call of a client that knows tasks; a task may be the answer.
 func (s *Server) asTask(ctx context.Context, req *mcp.CallToolRequest, c Call) *mcp.CallToolResult {
 	able := req.ClientCapabilities()
-	if c.Tools == nil {
-		c.Tools = s.latest()
+	st := s.AsTask(ctx, c, able != nil && able.Elicitation != nil && (able.Elicitation.Form != nil || able.Elicitation.URL == nil))
+	if st.Answer == nil {
+		requested(ctx).task = answered(&st, "task")
+		return &mcp.CallToolResult{Content: []mcp.Content{}}
 	}
-	t := s.newTask(s.broker.NewID(), c)
-	if c.Tool == "run" {
-		if a, f := wire.Read("run", c.Arguments, runArguments...); f == nil {
-			t.later, _ = a.Flag("background")
-		}
-	}
-	t.start(ctx, able != nil && able.Elicitation != nil && (able.Elicitation.Form != nil || able.Elicitation.URL == nil))
-	stop := context.AfterFunc(ctx, t.cancel)
-	timer := time.NewTimer(taskAfter)
-	defer timer.Stop()
-	begun := t.begun
-	if !t.later {
-		begun = nil
-	}
-	select {
-	case <-t.done:
-		return t.answer.Result()
-	case <-t.asks:
-	case <-timer.C:
-	case <-begun:
-	}
-	if stop() && t.promote() == nil {
-		if st := t.state(); st.answer == nil {
-			requested(ctx).task = st.answered("task")
-			return &mcp.CallToolResult{Content: []mcp.Content{}}
-		}
-	} else if q := t.toPut(); q != nil { // no room for a task: nobody can answer it
-		t.reply(q.key, nil)
-	}
-	defer context.AfterFunc(ctx, t.cancel)()
-	<-t.done
-	return t.answer.Result()
+	return st.Answer.Result()
 }

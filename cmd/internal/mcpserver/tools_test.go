@@ -508,7 +508,7 @@ func TestAnswersFitSchemas(t *testing.T) {
 			}
 		}
 		tool, _ := s.Registry().Snapshot().Get(name)
-		if input := s.suggest(tool, s.tools.Snapshot()).input; input != nil {
+		if input := s.Suggest(tool, s.tools.Snapshot()).Input; input != nil {
 			src := inputs.Source{Tool: tool, Report: tool.Report(), ByName: true}
 			var c struct{ Arguments json.RawMessage }
 			if err := json.Unmarshal(src.Call(input), &c); err != nil {

@@ -121,7 +121,7 @@ func newPair(t testing.TB, rules string, seed uint64) *pair {
 	p := &pair{}
 	for i := range p.boxes {
 		p.boxes[i] = newMailbox(t, rules)
-		p.boxes[i].limits.Result = 600
+		p.boxes[i].Server = remade(p.boxes[i].Server, func(o *Options) { o.Limits.Result = 600 })
 		mail := rand.New(rand.NewPCG(seed, uint64(100+i)))
 		for _, key := range []string{"mail/1", "mail/2", "web/1"} {
 			p.boxes[i].notes[key] = mailOf(mail)

@@ -36,7 +36,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/core/step"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 )
@@ -70,14 +70,14 @@ type Options struct {
 type Store struct {
 	Journal *journal.Store
 	Tools   *registry.Registry
-	Server  *mcpserver.Server
+	Server  *engine.Engine
 	Policy  *caps.Policy
 	// Flow is where data may flow; nil: nothing is said.
 	Flow *flow.Policy
 	// Consents is what was answered to the tools' questions; nil: nothing.
 	Consents *caps.Consents
 	// Replay does a run again, with other code in its place unless with is "": TOOL@VERSION.
-	Replay func(ctx context.Context, id, with string) (mcpserver.Answer, run.Verdict, error)
+	Replay func(ctx context.Context, id, with string) (engine.Answer, run.Verdict, error)
 	// Judge judges the requests of a run by Flow, by a replay.
 	Judge func(ctx context.Context, id string) ([]run.FlowJudgement, error)
 	// Walk gives what walks through a run; nil where that isn't possible, as the verdict says.

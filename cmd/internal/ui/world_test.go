@@ -19,7 +19,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/step"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -66,7 +66,7 @@ func (k *kept) Perform(_ context.Context, a run.Act) (value.Value, int64, *fault
 type world struct {
 	t      testing.TB
 	dir    string
-	server *mcpserver.Server
+	server *engine.Engine
 	page   *Page
 	cookie *http.Cookie
 	writes *caps.Policy // the server's
@@ -109,7 +109,7 @@ func (w *world) open(write bool) (*Store, error) {
 		return nil, err
 	}
 	broker := run.New(run.Options{Policy: policy, Journal: j, Handler: &kept{notes: map[string]value.Value{"work/a": value.Str("hello")}}})
-	server := mcpserver.New(mcpserver.Options{Registry: tools, Broker: broker})
+	server := engine.New(engine.Options{Registry: tools, Broker: broker})
 	var flows *flow.Policy
 	if !write && w.rules != nil {
 		var c flow.Config
@@ -127,9 +127,9 @@ func (w *world) open(write bool) (*Store, error) {
 		if err = errors.Join(err, replay.TryFlow(flows, policy)); err != nil {
 			return nil, err
 		}
-		mcpserver.Replay(ctx, mcpserver.ReplayOptions{Replay: replay, Tools: seen})
+		engine.Replay(ctx, engine.ReplayOptions{Replay: replay, Tools: seen})
 		return replay.Judged(), nil
-	}, Tools: tools, Server: server, Policy: policy, Close: func() { j.Close() }, Replay: func(ctx context.Context, id, with string) (a mcpserver.Answer, v run.Verdict, err error) {
+	}, Tools: tools, Server: server, Policy: policy, Close: func() { j.Close() }, Replay: func(ctx context.Context, id, with string) (a engine.Answer, v run.Verdict, err error) {
 		rec, err := run.ReadRecord(j, id)
 		if err != nil {
 			return a, run.NoReplay(id, err), nil
@@ -146,7 +146,7 @@ func (w *world) open(write bool) (*Store, error) {
 		if err != nil {
 			return a, v, err
 		}
-		a, v = mcpserver.Replay(ctx, mcpserver.ReplayOptions{Replay: run.NewReplay(rec, with != ""), Tools: seen})
+		a, v = engine.Replay(ctx, engine.ReplayOptions{Replay: run.NewReplay(rec, with != ""), Tools: seen})
 		return a, v, nil
 	}, Walk: func(ctx context.Context, id string) (*step.Walk, run.Verdict, error) {
 		rec, err := run.ReadRecord(j, id)
@@ -158,7 +158,7 @@ func (w *world) open(write bool) (*Store, error) {
 			return nil, run.Verdict{}, err
 		}
 		var rounds []step.Round
-		_, v := mcpserver.Replay(ctx, mcpserver.ReplayOptions{Replay: run.NewReplay(rec, false), Tools: seen, Walked: &rounds})
+		_, v := engine.Replay(ctx, engine.ReplayOptions{Replay: run.NewReplay(rec, false), Tools: seen, Walked: &rounds})
 		return step.New(rounds, 0), v, nil
 	}}, nil
 }
@@ -235,7 +235,7 @@ func (w *world) call(fails bool, tool string, arguments any) {
 	w.t.Helper()
 	text, err := json.Marshal(arguments)
 	w.fatal(err)
-	a := w.server.Call(context.Background(), mcpserver.Call{Tool: tool, Arguments: text})
+	a := w.server.Call(context.Background(), engine.Call{Tool: tool, Arguments: text})
 	if (a.Fault != nil) != fails {
 		w.t.Fatalf("%s %s: %s %v", tool, text, a.Text, a.Fault)
 	}

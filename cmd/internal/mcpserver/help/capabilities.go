@@ -422,3 +422,29 @@ func Servers(policy *caps.Policy) (lines []string) {
 	}
 	return lines
 }
+
+// Asked is those of the grants that the user approves for each tool.
+func Asked(policy *caps.Policy) (texts []string) {
+	for _, g := range policy.Grants() {
+		if g.Asked && !g.Revoked() && g.Manifest.Server == "" {
+			texts = append(texts, g.Shown().String())
+		}
+	}
+	return texts
+}
+
+// Grants is what tools may declare, as they say it. That of MCP servers is apart: a grant
+// may have a hundred verbs, and help has them.
+func Grants(policy *caps.Policy) (texts, ofServers []string) {
+	texts = []string{}
+	for _, g := range policy.Grants() {
+		switch text := g.Shown().String(); {
+		case g.Revoked():
+		case g.Manifest.Server != "":
+			ofServers = append(ofServers, text)
+		default:
+			texts = append(texts, text)
+		}
+	}
+	return texts, ofServers
+}

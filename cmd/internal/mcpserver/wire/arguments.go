@@ -289,6 +289,17 @@ func Split(raw []byte) (members []Member, ok bool) {
 	}
 }
 
+// MemberOf is the value of a member of a JSON object; nil: it has none.
+func MemberOf(object []byte, name string) json.RawMessage {
+	members, _ := Split(object)
+	for _, m := range members {
+		if m.Name == name {
+			return m.Value
+		}
+	}
+	return nil
+}
+
 func space(raw []byte, i int) int {
 	for i < len(raw) && (raw[i] == ' ' || raw[i] == '\t' || raw[i] == '\n' || raw[i] == '\r') {
 		i++

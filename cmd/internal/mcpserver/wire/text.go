@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -163,3 +164,19 @@ func HasLongNumber(src []byte) bool {
 
 // MaxShown is how many bytes of a recorded text are shown.
 const MaxShown = 300
+
+// MaxDescribed is how many bytes of a tool's code, and of its examples, a
+// description holds.
+const MaxDescribed = 32 << 10
+
+// Scheme begins every address of ours.
+const Scheme = "pif://"
+
+// ToolURI is the address of a tool.
+func ToolURI(name string) string { return Scheme + "tools/" + url.PathEscape(name) }
+
+// PublishedURI is the address of what a tool publishes.
+func PublishedURI(name string) string { return Scheme + "published/" + url.PathEscape(name) }
+
+// ResultURI is the address of a large result.
+func ResultURI(id string) string { return Scheme + "results/" + id }

@@ -24,7 +24,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/ui"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/step"
@@ -113,7 +113,7 @@ func open(path string) (*ui.Store, error) {
 	if err = errors.Join(append(problems, err)...); err != nil {
 		return nil, err
 	}
-	server := mcpserver.New(mcpserver.Options{Registry: tools, Broker: run.New(run.Options{Policy: policy, Journal: j})})
+	server := engine.New(engine.Options{Registry: tools, Broker: run.New(run.Options{Policy: policy, Journal: j})})
 	return &ui.Store{
 		Journal: j, Tools: tools, Server: server, Policy: policy, Close: func() { j.Close() },
 		Walk: func(context.Context, string) (*step.Walk, run.Verdict, error) {
@@ -123,8 +123,8 @@ func open(path string) (*ui.Store, error) {
 			}
 			return step.New([]step.Round{{Program: program, Budgets: core.Budgets{Steps: 1e7, Memory: 256 << 20, Depth: 1e5}}}, 0), run.Verdict{Verdict: run.Identical}, nil
 		},
-		Replay: func(context.Context, string, string) (mcpserver.Answer, run.Verdict, error) {
-			return mcpserver.Answer{}, run.Verdict{}, errors.New("there is nothing to replay")
+		Replay: func(context.Context, string, string) (engine.Answer, run.Verdict, error) {
+			return engine.Answer{}, run.Verdict{}, errors.New("there is nothing to replay")
 		},
 	}, nil
 }

@@ -1,4 +1,4 @@
-package mcpserver
+package engine
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
+	"sync"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
@@ -119,21 +121,15 @@ func termOf(data []byte) (term []byte, ok bool) {
 
 // argumentsOf takes a call written as JSON apart.
 func argumentsOf(call []byte) *wire.Arguments {
-	members, _ := wire.Split(call)
-	for _, m := range members {
-		if m.Name == "arguments" {
-			args, _ := wire.Split(m.Value)
-			return &wire.Arguments{Tool: "run", Members: args}
-		}
-	}
-	return &wire.Arguments{}
+	args, _ := wire.Split(wire.MemberOf(call, "arguments"))
+	return &wire.Arguments{Tool: "run", Members: args}
 }
 
 // whole reports whether all of the result is there.
 func (r *result) whole() bool { return r.Total == int64(len(r.JSON)) }
 
 // proceed prepares the next round of a driven run.
-func (s *Server) proceed(ctx context.Context, j *job, r *result, tools *registry.Snapshot, total uint64) (*registry.Tool, core.Input, *fault.Fault) {
+func (s *Engine) proceed(ctx context.Context, j *job, r *result, tools *registry.Snapshot, total uint64) (*registry.Tool, core.Input, *fault.Fault) {
 	if f := s.ends(ctx, j, r.Steps, run.Between); f != nil {
 		return nil, core.Input{}, f
 	}
@@ -146,7 +142,7 @@ func (s *Server) proceed(ctx context.Context, j *job, r *result, tools *registry
 	}
 	tool, ok := tools.Get(r.tool)
 	if !ok {
-		return nil, core.Input{}, noTool(r.tool, tools)
+		return nil, core.Input{}, NoTool(r.tool, tools)
 	}
 	// As the call in next would be read.
 	next := task{input: r.input, as: r.as}
@@ -228,7 +224,7 @@ const resultPart = preview
 // offer keeps the result of an answer that shows only its beginning, and says in
 // the answer how to read on: in the text, where the tool gives text. What the record
 // has of the answer is without it: the name is another one each time.
-func (s *Server) offer(a wire.Answer) wire.Answer {
+func (s *Engine) offer(a wire.Answer) wire.Answer {
 	if a.Large == nil || s.results == nil {
 		return a
 	}
@@ -251,7 +247,7 @@ func (s *Server) offer(a wire.Answer) wire.Answer {
 		return a
 	}
 	next := readOn(id, int64(len(a.First())))
-	o := wire.Object(a.Structured[:len(a.Structured)-1]).Text("uri", resultURI(id)).Raw("next", next)
+	o := wire.Object(a.Structured[:len(a.Structured)-1]).Text("uri", wire.ResultURI(id)).Raw("next", next)
 	a.Structured = []byte(o.End())
 	if short {
 		a.More = append(a.More, fmt.Sprintf("note: its first %d bytes can be read on", results.MaxKept))
@@ -266,25 +262,17 @@ func readOn(id string, from int64) wire.Object {
 }
 
 // readResult shows more of a result, as the call that run answered asks for it.
-func (s *Server) readResult(a *wire.Arguments) wire.Answer {
+func (s *Engine) readResult(a *wire.Arguments, in *wire.RunArguments) wire.Answer {
 	for _, m := range a.Members {
 		if m.Name != "result" && m.Name != "from" && string(m.Value) != "null" {
 			return wire.Failed(wire.Invalid(fmt.Sprintf(`run takes "result" with "from" only, not with %q`, m.Name), "run", runArguments))
 		}
 	}
-	id, _, f := a.Text("result")
-	if f != nil {
-		return wire.Failed(f)
+	id, from := in.Result, uint64(0)
+	if in.From != nil {
+		from = uint64(*in.From)
 	}
-	from, _, f := a.Number("from")
-	if f != nil {
-		return wire.Failed(f)
-	}
-	var k wire.Large
-	ok := false
-	if s.results != nil {
-		k, ok = s.results.Get(s, id)
-	}
+	k, ok := s.Result(id)
 	if !ok {
 		return wire.Failed(&fault.Fault{
 			Kind:    fault.InvalidRequest,
@@ -312,5 +300,65 @@ func (s *Server) readResult(a *wire.Arguments) wire.Answer {
 	return answer
 }
 
-// resultURI is the resource of a result.
-func resultURI(id string) string { return scheme + "results/" + id }
+// Result is a large result of a run, to be read on.
+func (s *Engine) Result(id string) (k wire.Large, ok bool) {
+	if s.results == nil {
+		return k, false
+	}
+	return s.results.Get(s, id)
+}
+
+// completed has an answer be all of a result that is too large to be shown, where a
+// prompt or a resource may have it.
+func (s *Engine) Completed(a *wire.Answer) {
+	var shown struct{ URI string }
+	if a.Whole || a.Fault != nil || json.Unmarshal(a.Structured, &shown) != nil {
+		return
+	}
+	k, ok := s.Result(strings.TrimPrefix(shown.URI, wire.ResultURI("")))
+	switch {
+	case !ok || k.Total > MaxPublished || k.Total != int64(len(k.Shown)):
+	case k.Text:
+		a.Text, a.Whole = string(wire.Encode(string(k.Shown))), true
+	case json.Valid(k.Shown):
+		a.Text, a.Whole = string(k.Shown), true
+	}
+}
+
+// mostPublished is how many bytes a resource, or the messages of a prompt, may have:
+// more than is shown of a result, since whoever reads them asked for them whole.
+const MaxPublished = 256 << 10
+
+// mostShapes is how many output schemas are remembered as they were read.
+const mostShapes = 1000
+
+// A readShapes is output schemas that were read, by their JSON.
+type readShapes struct {
+	mu  sync.Mutex
+	all map[string]*check.Shape
+}
+
+var shapes readShapes
+
+// hold reports whether a tool's output schema lets a result through. What a program
+// gives for an input outside of its type may be anything, and a client that holds
+// results against schemas would keep it from whoever asked.
+func (s *readShapes) hold(t *registry.Tool, result json.RawMessage) bool {
+	schema := t.OutputSchema()
+	s.mu.Lock()
+	shape, ok := s.all[string(schema)]
+	s.mu.Unlock()
+	if !ok {
+		var err error
+		if shape, err = check.ParseShape(schema); err != nil {
+			return true
+		}
+		s.mu.Lock()
+		if s.all == nil || len(s.all) >= mostShapes {
+			s.all = map[string]*check.Shape{}
+		}
+		s.all[string(schema)] = shape
+		s.mu.Unlock()
+	}
+	return shape.Holds(result)
+}

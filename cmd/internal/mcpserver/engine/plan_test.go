@@ -1,4 +1,4 @@
-package mcpserver
+package engine
 
 import (
 	"context"
@@ -69,7 +69,7 @@ func (s *noteWorld) done() string {
 }
 
 // newNoteWorld is a server with a grant of notes; with confirm what changes them needs an approved plan.
-func newNoteWorld(t *testing.T, confirm bool) (*Server, *noteWorld) {
+func newNoteWorld(t *testing.T, confirm bool) (*Engine, *noteWorld) {
 	t.Helper()
 	known, err := caps.NewKinds(toy)
 	if err != nil {
@@ -110,7 +110,7 @@ func newNoteWorld(t *testing.T, confirm bool) (*Server, *noteWorld) {
 }
 
 // asks calls a tool and gives the answer's members.
-func callPlan(ctx context.Context, t *testing.T, s *Server, tool, arguments string) (a wire.Answer, got struct {
+func callPlan(ctx context.Context, t *testing.T, s *Engine, tool, arguments string) (a wire.Answer, got struct {
 	Plan, State, Ends string
 	Steps             []struct {
 		Op   string
@@ -277,32 +277,6 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// Under rules of flow a plan's answer tells nothing of what the run reads, or does with it.
-func TestPlanWithheld(t *testing.T) {
-	t.Parallel()
-	m := newMailbox(t, toModel)
-	m.evolve("fails", `k => raise(!toy.get(k).text)`)
-	m.evolve("send", `k => !toy.send({to: "bob", text: !toy.get(k).text})`)
-	m.evolve("is", `k => if !toy.get(k).text == "pay me" then !toy.send({to: "bob", text: "yes"}) else null`)
-	said := map[string]bool{}
-	for _, tool := range []string{"fails", "send", "is"} {
-		a := do(t, m.Server, "run", `{"tool":"`+tool+`","input":"mail/1","plan":true}`)
-		if text := a.Text + string(a.Structured) + strings.Join(a.More, ""); strings.Contains(text, "pay") || strings.Contains(text, "toy.send") {
-			t.Errorf("%s: %s", tool, text)
-		}
-		var members map[string]json.RawMessage
-		if err := json.Unmarshal(a.Structured, &members); err != nil {
-			t.Fatal(err)
-		}
-		for name := range members {
-			said[name] = true
-		}
-	}
-	if len(m.sent) > 0 || len(said) > 3 {
-		t.Errorf("it sent %q and told %v", m.sent, said)
-	}
-}
-
 // A plan is done once, however many calls of two servers on one store ask for it at once, and whatever they say; nor
 // does another go on with it while it is under way.
 func TestPlanOnce(t *testing.T) {
@@ -322,7 +296,7 @@ func TestPlanOnce(t *testing.T) {
 	first := make(chan wire.Answer, 1)
 	go func() { first <- w.call(a, "run", `{"plan":"`+id+`"}`) }()
 	wait.For(t, world.begun, "the first step")
-	for name, s := range map[string]*Server{"the same server": a, "another": b} {
+	for name, s := range map[string]*Engine{"the same server": a, "another": b} {
 		for _, more := range []string{``, `,"resume":true`, `,"resume":true,"fresh":false`} {
 			if got := w.call(s, "run", `{"plan":"`+id+`"`+more+`}`); got.Fault == nil || got.Fault.Kind != fault.Conflict {
 				t.Errorf("%s, with %q while it is done: %s", name, more, got.Text)
@@ -346,7 +320,7 @@ func TestPlanOnce(t *testing.T) {
 		for i := range 12 {
 			more := []string{``, `,"resume":true`, `,"fresh":false`, `,"background":true`}[i%4]
 			all.Go(func() {
-				s := []*Server{a, b}[(i+i/4)%2]
+				s := []*Engine{a, b}[(i+i/4)%2]
 				got := w.call(s, "run", `{"plan":"`+id+`"`+more+`}`)
 				for st := struct{ Task string }{}; strings.Contains(got.Text, "isn't done yet"); {
 					_ = json.Unmarshal(got.Structured, &st)

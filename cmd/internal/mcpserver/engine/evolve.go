@@ -1,16 +1,13 @@
-package mcpserver
+package engine
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/mcp-pif/mcp-pif/caps"
-	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/facts"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
@@ -25,11 +22,8 @@ var evolveArguments = slices.DeleteFunc(wire.NamesOf(wire.EvolveArguments{}), fu
 // runWith is what "run" of an evolve may have: the arguments of run, but for what is run.
 var runWith = []string{"input", "input_as", "steps", "memory", "drive", "rounds"}
 
-// mostInputs is how many parameters of a tool an answer names.
-const mostInputs = 32
-
 // evolve makes a tool, or a new version of one; or several at once.
-func (s *Server) evolve(ctx context.Context, c Call) wire.Answer {
+func (s *Engine) evolve(ctx context.Context, c Call) wire.Answer {
 	a, f := wire.Read("evolve", c.Arguments, wire.NamesOf(wire.EvolveArguments{})...)
 	if f != nil {
 		return wire.Failed(f)
@@ -64,7 +58,7 @@ func (s *Server) evolve(ctx context.Context, c Call) wire.Answer {
 	if p.run == nil {
 		return made
 	}
-	c.arrival.changed()
+	c.changed()
 	return s.runMade(ctx, c, t, made, p.run)
 }
 
@@ -83,7 +77,7 @@ func readRunAtOnce(a *wire.Arguments, takes ...string) (*wire.Arguments, *fault.
 
 // runMade runs a version that was just made, as a call of run does, and gives both
 // answers. Whatever becomes of the run, the version stays.
-func (s *Server) runMade(ctx context.Context, c Call, t *registry.Tool, made wire.Answer, with *wire.Arguments) wire.Answer {
+func (s *Engine) runMade(ctx context.Context, c Call, t *registry.Tool, made wire.Answer, with *wire.Arguments) wire.Answer {
 	o := wire.Begin().Text("tool", t.Name)
 	for _, m := range with.Members {
 		if m.Name != "tool" {
@@ -127,7 +121,7 @@ type proposal struct {
 }
 
 // propose reads the arguments of an evolve.
-func (s *Server) propose(ctx context.Context, a *wire.Arguments) (p *proposal, f *fault.Fault) {
+func (s *Engine) propose(ctx context.Context, a *wire.Arguments) (p *proposal, f *fault.Fault) {
 	p = &proposal{}
 	var in wire.EvolveArguments
 	if f = a.Into(&in); f != nil {
@@ -191,14 +185,14 @@ func readAgain(a *wire.Arguments) (name string, f *fault.Fault) {
 }
 
 // refused is the answer where nothing was made of the proposals.
-func (s *Server) refused(all []*proposal, err error) wire.Answer {
+func (s *Engine) refused(all []*proposal, err error) wire.Answer {
 	p := all[0]
 	f := wire.InForm(s.discreet(p.d.Name, wire.AsFault(err)), p.d.Text)
 	steps, notes, names := uint64(0), []string{}, []string{}
 	for _, p := range all {
 		names = append(names, p.d.Name)
 		if p.before != nil {
-			s.tell(p.before) // it may say of an example what it gave
+			s.Tell(p.before) // it may say of an example what it gave
 		}
 		s.broker.Refused(p.d.Name, p.d.Capabilities, f)
 		steps += p.steps
@@ -208,7 +202,7 @@ func (s *Server) refused(all []*proposal, err error) wire.Answer {
 }
 
 // evolveAll makes several tools at once, or none.
-func (s *Server) evolveAll(ctx context.Context, c Call, a *wire.Arguments, raw json.RawMessage) wire.Answer {
+func (s *Engine) evolveAll(ctx context.Context, c Call, a *wire.Arguments, raw json.RawMessage) wire.Answer {
 	if slices.ContainsFunc(a.Members, func(m wire.Member) bool { return m.Name != "tools" && m.Name != "run" }) {
 		return wire.Failed(wire.Invalid(`evolve takes "tools" alone, or with "run": what is said of a tool stands in its entry`, "evolve", []string{"tools", "run"}))
 	}
@@ -264,9 +258,9 @@ func (s *Server) evolveAll(ctx context.Context, c Call, a *wire.Arguments, raw j
 		}
 		o = append(o, s.made(ctx, c, t, all[i]).Structured...)
 	}
-	var next suggestion
+	var next Suggestion
 	if with == nil {
-		next = s.suggest(made[0], s.tools.Snapshot())
+		next = s.Suggest(made[0], s.tools.Snapshot())
 	}
 	notes := []string{"each calls the versions of the others that are made here"}
 	calls := func(u check.Unknown) bool { return u.Reason == check.ReasonCall }
@@ -276,21 +270,21 @@ func (s *Server) evolveAll(ctx context.Context, c Call, a *wire.Arguments, raw j
 	if s.opts.Fleeting != "" {
 		notes = append(notes, s.fleeting("these tools are"))
 	}
-	answer := wire.Succeeded(append(o, ']').Raw("notes", wire.EncodeTexts(brief(notes))).Call("next", next.call))
+	answer := wire.Succeeded(append(o, ']').Raw("notes", wire.EncodeTexts(brief(notes))).Call("next", next.Call))
 	if with == nil {
 		return answer
 	}
-	c.arrival.changed()
+	c.changed()
 	return s.runMade(ctx, c, made[ran], answer, with)
 }
 
 // fleeting is the note about tools that aren't kept.
-func (s *Server) fleeting(which string) string {
+func (s *Engine) fleeting(which string) string {
 	return which + " gone when the server ends: " + s.opts.Fleeting
 }
 
 // made is the answer about a version that was made of a proposal.
-func (s *Server) made(ctx context.Context, c Call, t *registry.Tool, p *proposal) wire.Answer {
+func (s *Engine) made(ctx context.Context, c Call, t *registry.Tool, p *proposal) wire.Answer {
 	if p.before != nil && p.before.Seq == t.Seq {
 		if !p.together {
 			p.notes = append(p.notes, fmt.Sprintf("unchanged: version %d of %q is this already", t.Version, t.Name))
@@ -343,7 +337,7 @@ func carriedWith(t *registry.Tool) (notes []string) {
 
 // after tells of the versions before a new one, of which the last was there (live)
 // or retired. Of several made together the number says it.
-func (s *Server) after(t *registry.Tool, live, together bool) (notes []string) {
+func (s *Engine) after(t *registry.Tool, live, together bool) (notes []string) {
 	switch {
 	case live && together:
 	case live:
@@ -360,14 +354,14 @@ func (s *Server) after(t *registry.Tool, live, together bool) (notes []string) {
 // evolved is the answer about a new version, what matters first, with what became of
 // asking for it. unchanged is set where it was there already. Of one of several it has
 // only what differs between them.
-func (s *Server) evolved(t *registry.Tool, unchanged bool, asked asking, p *proposal) wire.Answer {
+func (s *Engine) evolved(t *registry.Tool, unchanged bool, asked asking, p *proposal) wire.Answer {
 	notes := p.notes
 	if asked.note != "" {
 		notes = append([]string{asked.note}, notes...)
 	}
-	var next suggestion
+	var next Suggestion
 	if !p.together && p.run == nil {
-		next = s.suggest(t, s.tools.Snapshot())
+		next = s.Suggest(t, s.tools.Snapshot())
 	}
 	o := wire.Begin().Text("name", t.Name).Number("version", uint64(t.Version))
 	if unchanged {
@@ -383,13 +377,13 @@ func (s *Server) evolved(t *registry.Tool, unchanged bool, asked asking, p *prop
 	if p.together {
 		o = facts.KnownInGroup(o, t)
 	} else {
-		o = facts.KnownBriefly(o.Call("next", next.call), t)
+		o = facts.KnownBriefly(o.Call("next", next.Call), t)
 	}
 	if n := len(t.Examples); n > 0 {
 		o = o.Number("examples", uint64(n))
 	}
 	if !t.Text {
-		o = o.Text("text", shortText(registry.Printed(t.Program())))
+		o = o.Text("text", wire.Beginning(registry.Printed(t.Program()), mostPrinted))
 	}
 	return wire.Succeeded(o)
 }
@@ -500,40 +494,13 @@ func literal(raw json.RawMessage) (code []byte, isText bool, notes []string) {
 	return code, isText, nil
 }
 
-// spelling says which of the two spellings a string of code is in. Well-formed
-// JSON is JSON. What starts as only a JSON term does, and isn't the text form
-// either, is taken for JSON, so that its fault speaks of JSON.
-func spelling(text string) (code []byte, isText bool) {
-	code = []byte(text)
-	if json.Valid(code) {
-		return code, false
-	}
-	start := strings.TrimLeft(text, " \t\r\n[")
-	if start == "" || strings.HasPrefix(start, `{"`) {
-		_, err := core.CompileText("", code)
-		return code, err == nil
-	}
-	return code, true
-}
-
 // mostPrinted is how much of a tool's printed code an answer holds, in bytes.
 const mostPrinted = 1 << 10
-
-// shortText is the beginning of a printed program.
-func shortText(b []byte) string {
-	if len(b) <= mostPrinted {
-		return string(b)
-	}
-	return strings.ToValidUTF8(string(b[:mostPrinted]), "") + "…"
-}
-
-// afterImport is what is to be done about an example of a document that differs.
-const afterImport = "Correct the document: the tool's code, or the example, or take the example out; nothing was imported."
 
 // Import makes the tools of a document, as [registry.Registry.Import] does, where the
 // examples of each hold: they are run as evolve runs them, without authority, before
 // anything is changed, and the first that differs keeps out the whole document.
-func (s *Server) Import(ctx context.Context, tools []registry.Portable) (added, replaced, same int, err error) {
+func (s *Engine) Import(ctx context.Context, tools []registry.Portable) (added, replaced, same int, err error) {
 	for i := range tools {
 		for k := range tools[i].Examples {
 			at := fault.Pointer("").Key("examples").Index(k)
@@ -549,63 +516,6 @@ func (s *Server) Import(ctx context.Context, tools []registry.Portable) (added, 
 		_, f := t.all(ctx)
 		return f
 	})
-}
-
-// held is what a tool holds that calls others in an example. Of one in a document, for
-// which it may be that nothing is granted, it is the calls that it declared: nothing
-// else of it takes part.
-func (t *trial) held(tool *registry.Tool) []*caps.Held {
-	if !t.imported || tool.State == registry.StateReady {
-		return tool.Held
-	}
-	var calls []*caps.Held
-	for _, text := range tool.Declared {
-		if c, err := caps.Parse(text, t.server.broker.Policy().Kinds()); err == nil && c.Kind == caps.CallKind {
-			calls = append(calls, &caps.Held{Capability: c})
-		}
-	}
-	return calls
-}
-
-// storeFaults is what keeps a change from lasting, as a model may know it.
-var storeFaults = []struct {
-	err   error
-	words string
-}{
-	{journal.ErrFull, "the disk is full"},
-	{journal.ErrReadOnly, "the store can't be written"},
-	{journal.ErrDenied, "the store can't be written"},
-	{journal.ErrLocked, "another process holds the store"},
-	{journal.ErrDamaged, "the store is damaged"},
-	{journal.ErrUnsafe, "its file was removed or replaced"},
-	{journal.ErrClosed, "the server is ending"},
-}
-
-// discreet is the fault of a change as a model sees it. What the store says has
-// paths of the host; that is for the log.
-func (s *Server) discreet(name string, f *fault.Fault) *fault.Fault {
-	if f.Cause == nil {
-		return f
-	}
-	var inner *fault.Fault
-	if errors.As(f.Cause, &inner) {
-		return f
-	}
-	s.log.Error("a change of the tools was not kept", "tool", name, "error", f.Cause)
-	why := "its store gave an error"
-	for _, known := range storeFaults {
-		if errors.Is(f.Cause, known.err) {
-			why = known.words
-			break
-		}
-	}
-	g := *f
-	g.Message = fmt.Sprintf("the change of %q was not kept: %s", wire.Short([]byte(name)), why)
-	g.Hint = "Tell the operator; the tools that exist are unchanged, and work."
-	if errors.Is(f.Cause, journal.ErrLocked) {
-		g.Kind, g.Hint = fault.Conflict, "Nothing was changed: try again in a moment, and tell the operator if it stays so."
-	}
-	return &g
 }
 
 // inputSchema reads the schema that evolve is to declare of the tool's arguments;
@@ -624,12 +534,4 @@ func readInputSchema(a *wire.Arguments) (json.RawMessage, *fault.Fault) {
 		return nil, a.Wrong("input_schema", "a JSON Schema of an object", raw)
 	}
 	return inner, nil
-}
-
-// withInput adds what was declared of a tool's arguments, where something was.
-func withInput(o wire.Object, t *registry.Tool) wire.Object {
-	if t.Input == nil {
-		return o
-	}
-	return o.Raw("input_schema", inputSchemaOf(t))
 }

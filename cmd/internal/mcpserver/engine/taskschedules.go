@@ -1,4 +1,4 @@
-package mcpserver
+package engine
 
 import (
 	"bytes"
@@ -157,7 +157,7 @@ func (x *Schedule) Next(now time.Time) time.Time {
 }
 
 // startScheduled starts what has become due since it was called last.
-func (s *Server) startScheduled(ctx context.Context, due map[string]time.Time, now time.Time) {
+func (s *Engine) startScheduled(ctx context.Context, due map[string]time.Time, now time.Time) {
 	all, err := SchedulesIn(s.tasks.owner.dir).Load()
 	if err != nil {
 		if due[""].IsZero() { // once
@@ -184,7 +184,7 @@ func (s *Server) startScheduled(ctx context.Context, due map[string]time.Time, n
 
 // planWaits reports whether the newest task of a schedule gave a plan, as --confirm has it, that is neither done nor
 // refused and can be done yet.
-func (s *Server) planWaits(schedule string) bool {
+func (s *Engine) planWaits(schedule string) bool {
 	j := s.broker.Journal()
 	all, err := run.Tasks(j, time.Now().Add(-run.PlanLifetime))
 	for _, t := range slices.Backward(all) {
@@ -203,12 +203,12 @@ func (s *Server) planWaits(schedule string) bool {
 }
 
 // startSchedule starts a tool as a task, unless the task before is under way still, or its plan waits.
-func (s *Server) startSchedule(ctx context.Context, x *Schedule) {
+func (s *Engine) startSchedule(ctx context.Context, x *Schedule) {
 	s.tasks.mu.Lock()
 	all := slices.Collect(maps.Values(s.tasks.all))
 	s.tasks.mu.Unlock()
 	for _, t := range all {
-		if t.schedule == x.ID && t.state().answer == nil {
+		if t.schedule == x.ID && t.state().Answer == nil {
 			s.log.Warn("a scheduled tool isn't started: it is under way still", "schedule", x.ID, "tool", x.Tool, "task", t.id)
 			return
 		}
@@ -221,7 +221,7 @@ func (s *Server) startSchedule(ctx context.Context, x *Schedule) {
 	if len(x.Input) > 0 {
 		arguments = arguments.Raw("input", x.Input)
 	}
-	t := s.newTask(s.broker.NewID(), Call{Tool: "run", Arguments: json.RawMessage(arguments.End()), Tools: s.latest()})
+	t := s.newTask(s.broker.NewID(), Call{Tool: "run", Arguments: json.RawMessage(arguments.End()), Tools: s.Latest()})
 	t.schedule = x.ID
 	if f := t.promote(); f != nil {
 		s.log.Error("a scheduled tool isn't started", "schedule", x.ID, "tool", x.Tool, "error", f.Message)

@@ -1,15 +1,11 @@
-package mcpserver
+package engine
 
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
@@ -53,7 +49,7 @@ type product struct {
 }
 
 // execute does a job in slices. The caller holds a slot.
-func (s *Server) execute(ctx context.Context, j job) product {
+func (s *Engine) execute(ctx context.Context, j job) product {
 	m := j.program.Start(j.input, j.budgets, j.tools)
 	acting := ctx                           // ends when the run has to give way, too
 	if j.run == nil || !j.run.Replaying() { // a replay is alone
@@ -96,7 +92,7 @@ func (s *Server) execute(ctx context.Context, j job) product {
 
 // draw has a run draw on the pool as one of this server's, whose principal it is. When it has
 // to give way the context ends that it returns.
-func (s *Server) draw(ctx context.Context, m *core.Machine, j *job) (_ context.Context, end func()) {
+func (s *Engine) draw(ctx context.Context, m *core.Machine, j *job) (_ context.Context, end func()) {
 	acting, cancel := context.WithCancel(ctx)
 	j.over, j.gaveWay = acting.Done(), new(atomic.Pointer[fault.Fault])
 	m.Draw(&core.Stake{
@@ -147,7 +143,7 @@ func (j *job) explain(f *fault.Fault) *fault.Fault {
 }
 
 // stopped says why a run may not go on.
-func (s *Server) stopped(ctx context.Context, until time.Time) *fault.Fault {
+func (s *Engine) stopped(ctx context.Context, until time.Time) *fault.Fault {
 	if ctx.Err() != nil {
 		return queue.Cancelled()
 	}
@@ -167,7 +163,7 @@ func (s *Server) stopped(ctx context.Context, until time.Time) *fault.Fault {
 
 // ends is stopped for a job, at one of the moments when that is asked. A replay
 // ends where the recorded run did, whatever the clock says.
-func (s *Server) ends(ctx context.Context, j *job, steps uint64, at run.Moment) *fault.Fault {
+func (s *Engine) ends(ctx context.Context, j *job, steps uint64, at run.Moment) *fault.Fault {
 	if j.run != nil && j.run.Replaying() {
 		return j.run.Ends(j.used+steps, at, ctx.Err() != nil)
 	}
@@ -189,7 +185,7 @@ func (s *Server) ends(ctx context.Context, j *job, steps uint64, at run.Moment) 
 
 // slice runs a machine for a while on a processor of its own, unless it is to end before
 // there is one, and reports whether there is more to do.
-func (s *Server) slice(ctx context.Context, m *core.Machine, j *job, first bool) (p product, more bool) {
+func (s *Engine) slice(ctx context.Context, m *core.Machine, j *job, first bool) (p product, more bool) {
 	if j.lease = s.cpu.Enter(j.over, s, first); j.lease == nil {
 		return product{}, true
 	}
@@ -221,86 +217,44 @@ func (s *Server) slice(ctx context.Context, m *core.Machine, j *job, first bool)
 }
 
 // queued does a task when its call's turn has come, with a slot held.
-func (s *Server) queued(ctx context.Context, c Call, t *task, do func() wire.Answer) wire.Answer {
+func (s *Engine) queued(ctx context.Context, c Call, t *task, do func() wire.Answer) wire.Answer {
 	if pc := planOf(ctx); pc != nil && pc.held {
 		return do()
 	}
 	bytes := len(c.Arguments) + t.weight()
 	if task := taskOf(ctx); task != nil {
-		if f := task.enter(ctx, c.ticket, bytes); f != nil {
+		if f := task.enter(ctx, c.Ticket, bytes); f != nil {
 			return wire.Failed(f)
 		}
-		defer c.arrival.whenAnswered(task.leave)
+		defer c.whenAnswered(task.leave)
 		return do()
 	}
-	if f := s.slots.Enter(ctx, c.ticket, bytes); f != nil {
+	if f := s.slots.Enter(ctx, c.Ticket, bytes); f != nil {
 		return wire.Failed(f)
 	}
-	defer c.arrival.whenAnswered(func() { s.slots.Leave(bytes) })
+	defer c.whenAnswered(func() { s.slots.Leave(bytes) })
 	return do()
 }
 
 // plainly does what is no run when its turn has come.
-func (s *Server) plainly(ctx context.Context, c Call, do func(*Server, Call) wire.Answer) wire.Answer {
-	if f := s.plain.Enter(ctx, c.ticket, 0); f != nil {
+func (s *Engine) plainly(ctx context.Context, c Call, do func(*Engine, Call) wire.Answer) wire.Answer {
+	if f := s.plain.Enter(ctx, c.Ticket, 0); f != nil {
 		return wire.Failed(f)
 	}
-	defer c.arrival.whenAnswered(func() { s.plain.Leave(0) })
+	defer c.whenAnswered(func() { s.plain.Leave(0) })
 	return do(s, c)
 }
 
 // making waits for the turn of an evolve. Its code takes memory as that of a run does; leave may be
 // called twice.
-func (s *Server) making(ctx context.Context, c Call) (leave func(), f *fault.Fault) {
+func (s *Engine) making(ctx context.Context, c Call) (leave func(), f *fault.Fault) {
 	bytes := textWeight * len(c.Arguments)
-	if f := s.makes.Enter(ctx, c.ticket, bytes); f != nil {
+	if f := s.makes.Enter(ctx, c.Ticket, bytes); f != nil {
 		return nil, f
 	}
 	end := s.cpu.Read(ctx.Done(), s, len(c.Arguments))
 	return sync.OnceFunc(func() { end(); s.makes.Leave(bytes) }), nil
 }
-
-// codeWeight and textWeight are how much more a byte of code counts than one of
-// input: in memory it becomes up to twenty, of the text form eighty, and as many
-// again while it is read.
-const (
-	codeWeight = 16
-	textWeight = 32
-)
-
-// weight is what a task's code counts for.
-func (t *task) weight() int {
-	n, isText := len(t.code), t.isText
-	if t.tool != nil {
-		n, isText = len(t.tool.Source), t.tool.Text
-	}
-	if isText {
-		return textWeight * n
-	}
-	return codeWeight * n
-}
-
-// isList reports whether a method answers what is large whatever was asked, and no run's.
-func isList(method string) bool { return strings.HasSuffix(method, "/list") }
-
-// inTurn has lists wait for their turn.
-func (s *Server) inTurn(list mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		a := arrivalOf(req.GetExtra())
-		ticket := uint64(0)
-		if a != nil {
-			ticket = a.ticket
-		}
-		if f := s.plain.Enter(ctx, ticket, 0); f != nil {
-			return nil, &jsonrpc.Error{Code: codeOverloaded, Message: f.Error()}
-		}
-		defer a.whenAnswered(func() { s.plain.Leave(0) })
-		return list(ctx, method, req)
-	}
-}
-
-// codeOverloaded is what standard input and output answer where there is no room, too.
-const codeOverloaded = -32000
 
 // listen has a call's progress tell what its operations say.
 func (c *Call) listen(acts *run.Run, used *uint64, of uint64, round *int) {

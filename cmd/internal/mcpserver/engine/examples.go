@@ -1,4 +1,4 @@
-package mcpserver
+package engine
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/inputs"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
@@ -31,7 +32,7 @@ const (
 // A trial is the run of a candidate's examples. Nothing in it has authority, and
 // no plugin is asked: what an effect gives is written in the example.
 type trial struct {
-	server    *Server
+	server    *Engine
 	candidate *registry.Tool
 	sees      *registry.Snapshot
 	given     []registry.Example // in this call; the others are kept from before
@@ -48,11 +49,11 @@ type trial struct {
 
 // try runs a candidate's examples, and refuses it at the first that differs.
 // steps is what that one took.
-func (s *Server) try(ctx context.Context, candidate *registry.Tool, sees *registry.Snapshot, given []registry.Example) (steps uint64, f *fault.Fault) {
+func (s *Engine) try(ctx context.Context, candidate *registry.Tool, sees *registry.Snapshot, given []registry.Example) (steps uint64, f *fault.Fault) {
 	return s.newTrial(candidate, sees, given).all(ctx)
 }
 
-func (s *Server) newTrial(candidate *registry.Tool, sees *registry.Snapshot, given []registry.Example) *trial {
+func (s *Engine) newTrial(candidate *registry.Tool, sees *registry.Snapshot, given []registry.Example) *trial {
 	return &trial{
 		server: s, candidate: candidate, sees: sees, given: given,
 		steps: min(wire.ExampleSteps, s.limits.MaxSteps), until: time.Now().Add(min(exampleTime, s.limits.Timeout)),
@@ -340,18 +341,15 @@ func shownResult(p *product) []byte {
 	if p.Type != value.TypeContinuation {
 		return p.JSON
 	}
-	members, _ := wire.Split(p.JSON)
-	for _, m := range members {
-		if m.Name == "next_input" {
-			return wire.Begin().Raw("continue", wire.Begin().Raw("input", m.Value).End()).End()
-		}
+	if input := wire.MemberOf(p.JSON, "next_input"); input != nil {
+		return wire.Begin().Raw("continue", wire.Begin().Raw("input", input).End()).End()
 	}
 	return p.JSON
 }
 
 // TryExample runs one of a version's examples, for somebody who looks at it: without
 // authority, with no plugin and no record. The fault says in what it differs.
-func (s *Server) TryExample(ctx context.Context, t *registry.Tool, i int) (steps uint64, f *fault.Fault) {
+func (s *Engine) TryExample(ctx context.Context, t *registry.Tool, i int) (steps uint64, f *fault.Fault) {
 	trial := s.newTrial(t, s.tools.Snapshot(), t.Examples)
 	trial.steps = min(10*wire.ExampleSteps, s.limits.MaxSteps)
 	return trial.example(ctx, i)
@@ -623,4 +621,23 @@ func (v *trialView) Callee(name string, with [][]string, _ fault.Pointer) (core.
 	tool := t.Program().Tool()
 	tool.Name, tool.Tools = t.Name, &trialView{v.trial, t}
 	return tool, nil
+}
+
+// afterImport is what is to be done about an example of a document that differs.
+const afterImport = "Correct the document: the tool's code, or the example, or take the example out; nothing was imported."
+
+// held is what a tool holds that calls others in an example. Of one in a document, for
+// which it may be that nothing is granted, it is the calls that it declared: nothing
+// else of it takes part.
+func (t *trial) held(tool *registry.Tool) []*caps.Held {
+	if !t.imported || tool.State == registry.StateReady {
+		return tool.Held
+	}
+	var calls []*caps.Held
+	for _, text := range tool.Declared {
+		if c, err := caps.Parse(text, t.server.broker.Policy().Kinds()); err == nil && c.Kind == caps.CallKind {
+			calls = append(calls, &caps.Held{Capability: c})
+		}
+	}
+	return calls
 }

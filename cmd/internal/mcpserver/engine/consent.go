@@ -1,20 +1,17 @@
-package mcpserver
+package engine
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/mcp-pif/mcp-pif/caps"
-	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
-	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
 // A tool that holds something for which a person is asked first is made at once,
@@ -23,7 +20,7 @@ import (
 
 // stateOf is a tool's state now, and why where it isn't ready, with what a person
 // said.
-func (s *Server) stateOf(t *registry.Tool) (state, why string) {
+func (s *Engine) StateOf(t *registry.Tool) (state, why string) {
 	policy := s.broker.Policy()
 	_ = t.Problem() // StateOf knows it from then on
 	if state, why = registry.StateOf(t, policy); state != registry.StateReady {
@@ -63,7 +60,7 @@ type asking struct {
 
 // ask asks a person, where a version needs it and they weren't asked, and says in
 // which state it is.
-func (s *Server) ask(t *registry.Tool) (a asking) {
+func (s *Engine) ask(t *registry.Tool) (a asking) {
 	policy, consents := s.broker.Policy(), s.broker.Consents()
 	if !policy.Asking() {
 		return a
@@ -71,7 +68,7 @@ func (s *Server) ask(t *registry.Tool) (a asking) {
 	if err := s.broker.PollConsents(); err != nil {
 		s.log.Error("what was approved can't be read, so nothing is", "error", err)
 	}
-	state, why := s.stateOf(t)
+	state, why := s.StateOf(t)
 	if s.superseded(t) {
 		// What waits about the name is another version's, which it mustn't replace.
 		if state != registry.StateReady {
@@ -116,13 +113,13 @@ func (s *Server) ask(t *registry.Tool) (a asking) {
 
 // superseded reports whether the name of a version stands for another by now, or for
 // nothing.
-func (s *Server) superseded(t *registry.Tool) bool {
+func (s *Engine) superseded(t *registry.Tool) bool {
 	now, ok := s.tools.Snapshot().Get(t.Name)
 	return !ok || now.Version != t.Version
 }
 
 // waiting is a question as it waits, with who asks and when; nil: it doesn't any more.
-func (s *Server) waiting(id string) *caps.Question {
+func (s *Engine) waiting(id string) *caps.Question {
 	all, _, err := s.broker.Consents().All()
 	if i := slices.IndexFunc(all, func(q caps.Question) bool { return q.ID == id }); err == nil && i >= 0 {
 		return &all[i]
@@ -139,7 +136,7 @@ var consentAnswers = []struct{ text, answer string }{
 
 // askHere is ask, and where the operator allowed it the question is put by the
 // client as well; whichever answer comes first counts.
-func (s *Server) askHere(ctx context.Context, t *registry.Tool) asking {
+func (s *Engine) askHere(ctx context.Context, t *registry.Tool) asking {
 	a := s.ask(t)
 	e := elicit.Of(ctx)
 	if a.question == nil || e == nil || !s.opts.Elicit {
@@ -166,7 +163,7 @@ func (s *Server) askHere(ctx context.Context, t *registry.Tool) asking {
 }
 
 // withdraw takes back what waits about a name.
-func (s *Server) withdraw(name string) {
+func (s *Engine) withdraw(name string) {
 	if !s.broker.Policy().Asking() {
 		return
 	}
@@ -177,7 +174,7 @@ func (s *Server) withdraw(name string) {
 
 // awaits has a person asked before a run of a tool that waits, if they weren't, and
 // takes in what they answered.
-func (s *Server) awaits(ctx context.Context, t *registry.Tool) {
+func (s *Engine) awaits(ctx context.Context, t *registry.Tool) {
 	switch {
 	case t == nil || s.broker.Consents() == nil:
 	case taskOf(ctx) != nil: // it can wait for the answer
@@ -189,7 +186,7 @@ func (s *Server) awaits(ctx context.Context, t *registry.Tool) {
 
 // question is what a person is asked of a version: what the server knows first,
 // the model's words apart from that.
-func (s *Server) question(t *registry.Tool) caps.Question {
+func (s *Engine) question(t *registry.Tool) caps.Question {
 	policy := s.broker.Policy()
 	subject := registry.SubjectOf(t)
 	waits := policy.Asks(t.Held)
@@ -220,7 +217,7 @@ func (s *Server) question(t *registry.Tool) caps.Question {
 	section("What it reads that you have rules about", reads)
 	section("What it does with that", does)
 	section("Secrets that it may name", policy.SecretTexts())
-	for _, b := range boundNames(t) {
+	for _, b := range slices.Sorted(maps.Keys(t.Bound)) {
 		called = append(called, fmt.Sprintf("%s, version %d, which holds %s", wire.Short([]byte(b)), t.Bound[b].Version, orNothing(t.Bound[b].Capabilities)))
 	}
 	if t.Late() {
@@ -237,7 +234,7 @@ func (s *Server) question(t *registry.Tool) caps.Question {
 }
 
 // before is what was said of the name, or of the code, before.
-func (s *Server) before(subject *caps.Subject) (lines []string) {
+func (s *Engine) before(subject *caps.Subject) (lines []string) {
 	approved, refused := s.broker.Consents().Before(subject)
 	d := subject.Since(approved, s.broker.Policy().Kinds())
 	say := func(what string, list []string) {
@@ -261,97 +258,9 @@ func (s *Server) before(subject *caps.Subject) (lines []string) {
 	return lines
 }
 
-func boundNames(t *registry.Tool) []string {
-	names := make([]string, 0, len(t.Bound))
-	for name := range t.Bound {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
 func orNothing(texts []string) string {
 	if len(texts) == 0 {
 		return "nothing"
 	}
 	return strings.Join(texts, ", ")
-}
-
-// asksAnybody reports whether a call of a tool may have a question.
-func (s *Server) asksAnybody(tool string) bool {
-	if s.opts.Elicit && tool != "evolve" && len(s.broker.Policy().Confirms()) > 0 {
-		return true
-	}
-	if tool == "evolve" || tool == "run" && s.opts.Elicit && s.broker.Policy().Asking() {
-		return s.opts.Elicit && s.broker.Policy().Asking()
-	}
-	if p := s.broker.Flow(); s.opts.Elicit && p != nil && slices.ContainsFunc(p.Rules, func(r *flow.Rule) bool { return r.Else == flow.Ask }) {
-		return true
-	}
-	for _, g := range s.broker.Policy().Grants() {
-		if g.Kind == elicit.Kind {
-			return true
-		}
-	}
-	return false
-}
-
-// converse does a call, and puts its questions to the person.
-func (s *Server) converse(ctx context.Context, req *mcp.CallToolRequest, c Call) (*mcp.CallToolResult, error) {
-	if req.Params.RequestState != "" {
-		if !older(req) {
-			if res, err, ok := s.talks.Resume(ctx, req.Params.RequestState, s.who(), elicit.Digest(c.Tool, c.Arguments), req.Params.InputResponses); ok {
-				return res, err
-			}
-		}
-		a := wire.Failed(&fault.Fault{
-			Kind:    fault.InvalidRequest,
-			Message: "the requestState names no call that waits for this answer: it was answered, it is over, or it isn't of this call",
-			Hint:    "Call the tool again without requestState and inputResponses.",
-		})
-		return a.Result(), nil
-	}
-	if s.mayBeTask(req, &c) {
-		return s.asTask(ctx, req, c), nil
-	}
-	able := req.ClientCapabilities()
-	if able == nil || able.Elicitation == nil || able.Elicitation.Form == nil && able.Elicitation.URL != nil || !s.asksAnybody(c.Tool) {
-		a := s.Call(ctx, c)
-		return a.Result(), nil
-	}
-	if older(req) {
-		a := s.Call(elicit.With(ctx, &elicit.Elicitor{Calls: &s.talks, Put: req.Session.Elicit}), c)
-		return a.Result(), nil
-	}
-	return s.talks.Start(ctx, s.who(), elicit.Digest(c.Tool, c.Arguments), func(under context.Context) wire.Answer { return s.Call(under, c) })
-}
-
-// older reports whether a call is of a protocol in which the server asks the client.
-func older(req *mcp.CallToolRequest) bool {
-	p := req.Session.InitializeParams()
-	return p != nil && p.ProtocolVersion < "2026-07-28"
-}
-
-// hangUp ends the calls that wait, when the last session is over.
-func (s *Server) hangUp() {
-	s.sessions.Lock()
-	open := s.open
-	s.sessions.Unlock()
-	if open == 0 {
-		s.EndWaiting()
-	}
-}
-
-// EndWaiting ends the calls that wait for a person, and returns when they have
-// ended.
-func (s *Server) EndWaiting() {
-	s.talks.End()
-}
-
-// who is whose server this is.
-func (s *Server) who() string {
-	if c := s.broker.Consents(); c != nil {
-		return c.Who
-	}
-	return ""
 }

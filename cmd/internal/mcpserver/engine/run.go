@@ -1,4 +1,4 @@
-package mcpserver
+package engine
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/facts"
@@ -23,56 +22,31 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-// runArguments is the names of the arguments of run.
-var runArguments = wire.NamesOf(wire.RunArguments{})
-
-const defaultRounds = 10_000
-
-// A task is what a call wants evaluated.
-type task struct {
-	tool    *registry.Tool  // nil: inline code
-	version int             // of the tool, where the call names one; else 0
-	code    json.RawMessage // of inline code
-	isText  bool            // code is in the text form
-	input   json.RawMessage
-	more    []json.RawMessage // inputs that what comes of the one before is applied to
-	names   []string          // of all inputs, where they came by name
-	as      core.InputAs
-	reread  bool // the input isn't what was sent
-	budgets core.Budgets
-	drive   bool
-	rounds  int // at most, where driven
-	step    int // of a continued tool, from 1
-	direct  bool
-	even    bool                  // its budgets are the server's, whatever the call says
-	sealed  map[string]flow.Label // sealed results in the input, by their places; nil: none
-	plan    bool                  // it is to be planned, and not done yet
-	notes   []string
-}
-
 // run evaluates code, or a tool, on an input.
-func (s *Server) run(ctx context.Context, c Call) wire.Answer {
+func (s *Engine) run(ctx context.Context, c Call) wire.Answer {
+	var in wire.RunArguments
 	a, f := wire.Read("run", c.Arguments, runArguments...)
+	if f == nil {
+		f = a.Into(&in)
+	}
 	if f != nil {
 		return wire.Failed(f)
 	}
 	if _, ok := a.Raw("result"); ok {
-		return s.plainly(ctx, c, func(s *Server, _ Call) wire.Answer { return s.readResult(a) })
+		return s.plainly(ctx, c, func(s *Engine, _ Call) wire.Answer { return s.readResult(a, &in) })
 	}
 	if _, ok := a.Raw("task"); ok {
-		return s.taskCall(ctx, a)
+		return s.taskCall(ctx, a, &in)
 	}
 	plan := false
 	if raw, ok := a.Raw("plan"); ok && raw[0] == '"' && string(raw) != `"true"` && string(raw) != `"false"` {
-		return s.planCalled(ctx, c, a)
+		return s.planCalled(ctx, c, a, &in)
 	} else if ok {
 		if plan, f = a.Flag("plan"); f != nil {
 			return wire.Failed(f)
 		}
 	}
-	if later, f := a.Flag("background"); f != nil {
-		return wire.Failed(f)
-	} else if later && s.results != nil && taskOf(ctx) == nil && planOf(ctx) == nil {
+	if in.Background && s.results != nil && taskOf(ctx) == nil && planOf(ctx) == nil {
 		return s.background(ctx, c)
 	}
 	if raw, ok := a.Raw("from"); ok {
@@ -82,7 +56,7 @@ func (s *Server) run(ctx context.Context, c Call) wire.Answer {
 	if f != nil {
 		return wire.Failed(f)
 	}
-	t, f := s.task(a, c.Tools)
+	t, f := s.task(a, &in, c.Tools)
 	if f != nil {
 		return wire.Failed(f)
 	}
@@ -97,7 +71,7 @@ func (s *Server) run(ctx context.Context, c Call) wire.Answer {
 		end()
 		if f == nil && t.as == core.InputData && t.sealed == nil {
 			if f = s.readInput(&t, program, t.input, c.Tools, false); f != nil && t.tool != nil {
-				s.tell(t.tool)
+				s.Tell(t.tool)
 			}
 		}
 		if f != nil && program != nil {
@@ -106,13 +80,13 @@ func (s *Server) run(ctx context.Context, c Call) wire.Answer {
 		if f != nil {
 			return wire.Failed(f)
 		}
-		return s.performWith(ctx, c, t, program)
+		return s.perform(ctx, c, t, program)
 	})
 }
 
 // versionMeant has a call see the version of the tool that it names, and gives its
 // number; 0: it names none.
-func (s *Server) versionMeant(a *wire.Arguments, c *Call) (version int, f *fault.Fault) {
+func (s *Engine) versionMeant(a *wire.Arguments, c *Call) (version int, f *fault.Fault) {
 	n, given, f := a.Count("version", math.MaxInt32)
 	if f != nil || !given {
 		return 0, f
@@ -137,12 +111,8 @@ func (s *Server) versionMeant(a *wire.Arguments, c *Call) (version int, f *fault
 const dataByDefault = 5
 
 // task reads the arguments of run.
-func (s *Server) task(a *wire.Arguments, tools *registry.Snapshot) (t task, f *fault.Fault) {
-	var in wire.RunArguments
-	if f = a.Into(&in); f == nil {
-		f = readWhat(&in, &t, tools)
-	}
-	if f != nil {
+func (s *Engine) task(a *wire.Arguments, in *wire.RunArguments, tools *registry.Snapshot) (t task, f *fault.Fault) {
+	if f = readWhat(in, &t, tools); f != nil {
 		return t, f
 	}
 	t.input, t.drive = in.Input, in.Drive
@@ -171,15 +141,6 @@ func (s *Server) task(a *wire.Arguments, tools *registry.Snapshot) (t task, f *f
 	return t, nil
 }
 
-// budgets is what a run may take whose call says nothing of that.
-func (s *Server) budgets() core.Budgets {
-	return core.Budgets{Steps: min(core.DefaultSteps, s.limits.MaxSteps), Memory: s.limits.MaxMemory, Depth: s.limits.MaxDepth}
-}
-
-func (t *task) note(format string, args ...any) {
-	t.notes = append(t.notes, fmt.Sprintf(format, args...))
-}
-
 // what reads which code is to be run: an evolved tool's, or inline.
 func readWhat(in *wire.RunArguments, t *task, tools *registry.Snapshot) *fault.Fault {
 	code, given, named := in.Code, in.Code != nil, in.Tool != nil
@@ -192,7 +153,7 @@ func readWhat(in *wire.RunArguments, t *task, tools *registry.Snapshot) *fault.F
 	case named:
 		tool, ok := tools.Get(*in.Tool)
 		if !ok {
-			return noTool(*in.Tool, tools)
+			return NoTool(*in.Tool, tools)
 		}
 		t.tool = tool
 		return nil
@@ -232,47 +193,15 @@ func neither(text string, tools *registry.Snapshot) *fault.Fault {
 		Fragment: wire.Short([]byte(text)),
 		Hint:     `Write a term: n => n * n is the function that squares, "hi" in quotes is a string.`,
 	}
-	if f.Near = wire.Nearest(strings.TrimSpace(text), names(tools)); f.Near != "" {
+	if f.Near = wire.Nearest(strings.TrimSpace(text), Names(tools)); f.Near != "" {
 		f.Hint = fmt.Sprintf("To run the tool %q, call {\"name\":\"run\",\"arguments\":{\"tool\":%[1]q,\"input\":…}}. ", f.Near) + f.Hint
 	}
 	return f
 }
 
-// noTool is the fault of a name that no tool has.
-func noTool(name string, tools *registry.Snapshot) *fault.Fault {
-	f := &fault.Fault{
-		Kind:    fault.NoTool,
-		Message: fmt.Sprintf("there is no tool %q", wire.Short([]byte(name))),
-		Got:     name,
-		Near:    wire.Nearest(name, append(names(tools), wire.ToolNames()...)),
-		Hint:    wire.ToSeeTools,
-	}
-	if f.Near != "" {
-		f.Hint = fmt.Sprintf("Did you mean %q? ", f.Near) + f.Hint
-	}
-	return f
-}
-
-func names(tools *registry.Snapshot) []string {
-	all := tools.All()
-	names := make([]string, len(all))
-	for i, t := range all {
-		names[i] = t.Name
-	}
-	return names
-}
-
-// perform does a task, and has it recorded. The caller holds a slot. Code fails to parse before the input does, and both before anything
-// runs.
-func (s *Server) perform(ctx context.Context, c Call, t task) wire.Answer {
-	program, f := t.compile(s.record)
-	if f != nil {
-		return wire.Failed(f)
-	}
-	return s.performWith(ctx, c, t, program)
-}
-
-func (s *Server) performWith(ctx context.Context, c Call, t task, program *core.Program) wire.Answer {
+// perform does a task whose program is compiled, and has it recorded. The caller holds a slot. Code fails to parse
+// before the input does, and both before anything runs.
+func (s *Engine) perform(ctx context.Context, c Call, t task, program *core.Program) wire.Answer {
 	if t.tool == nil {
 		t.notes = append(t.notes, facts.RunMeant(program.Free(), c.Tools)...)
 	}
@@ -309,36 +238,9 @@ func (s *Server) performWith(ctx context.Context, c Call, t task, program *core.
 	return s.offer(s.show(ctx, r, &t, a))
 }
 
-// inText reports whether the code of a task is in the text form.
-func (t *task) inText() bool { return t.isText || t.tool != nil && t.tool.Text }
-
-// start is what a task begins with, for the record.
-func (t *task) start(c *Call, l Limits) run.Start {
-	rounds := 0
-	if t.drive {
-		rounds = t.rounds
-	}
-	more := make([][]byte, len(t.more))
-	for i, in := range t.more {
-		more[i] = in
-	}
-	var answers registry.Answers
-	if t.tool != nil && (t.direct || c.Tool == promptCall || len(t.tool.Declared) > 0) {
-		answers = t.tool.Answers()
-	}
-	return run.Start{
-		Answers: answers,
-		Call:    run.Call{Tool: c.Tool, Arguments: c.Arguments},
-		Bounds:  run.Bounds{MaxSteps: l.MaxSteps, MaxMemory: l.MaxMemory, MaxDepth: l.MaxDepth, Result: l.Result, Timeout: l.Timeout},
-		Rounds:  rounds,
-		Tool:    t.tool, Code: t.code, Input: t.input, More: more, As: inputNames[t.as], Read: t.recorded(),
-		Steps: t.budgets.Steps, Memory: t.budgets.Memory, Depth: int64(t.budgets.Depth), Even: t.even,
-	}
-}
-
 // rounds does a task, round by round where it is driven, and says how many those
 // were; 0: it wasn't.
-func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, program *core.Program, in core.Input) (a wire.Answer, round int) {
+func (s *Engine) rounds(ctx context.Context, c Call, t task, acts *run.Run, program *core.Program, in core.Input) (a wire.Answer, round int) {
 	var f *fault.Fault
 	total, used, next := t.budgets.Steps, uint64(0), ""
 	if t.drive {
@@ -406,84 +308,30 @@ func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 	}
 }
 
-// parse gives the inputs of a task. A fault among several has its place in all
-// arguments.
-func (t *task) parse() (core.Input, *fault.Fault) {
-	all := make([]core.Input, 0, 4)
-	for i := range 1 + len(t.more) {
-		src := t.input
-		if i > 0 {
-			src = t.more[i-1]
-		}
-		in, err := core.ParseInput(src, t.as)
-		if err != nil {
-			f := wire.AsFault(err)
-			if i < len(t.names) {
-				g := *f
-				g.At = fault.Pointer("").Key(t.names[i]) + f.At
-				f = &g
-			}
-			return core.Input{}, f
-		}
-		all = append(all, in)
-	}
-	return core.Inputs(all...), nil
-}
-
-// compile gives the program of a task; rec is the record of which it is a replay, or nil.
-func (t *task) compile(rec *run.Record) (*core.Program, *fault.Fault) {
-	if t.tool != nil {
-		if f := t.tool.Unusable(); f != nil {
-			return nil, f
-		}
-	}
-	if t.tool != nil {
-		return t.tool.Program(), nil
-	}
-	if rec != nil && rec.Semantics < 6 {
-		for p := range core.Older("", t.code, t.isText) {
-			return p, nil
-		}
-	}
-	compile := core.Compile
-	if t.isText {
-		compile = func(src []byte) (*core.Program, error) { return core.CompileText("", src) }
-	}
-	program, err := compile(t.code)
-	if err != nil {
-		return nil, wire.AsFault(err)
-	}
-	t.notes = append(t.notes, program.Notes()...)
-	return program, nil
-}
-
 // direct runs an evolved tool that was called by its own name.
-func (s *Server) direct(ctx context.Context, c Call) wire.Answer {
+func (s *Engine) direct(ctx context.Context, c Call) wire.Answer {
 	tool, ok := c.Tools.Get(c.Tool)
 	if !ok {
-		return wire.Failed(noTool(c.Tool, c.Tools))
+		return wire.Failed(NoTool(c.Tool, c.Tools))
 	}
 	if !registry.Listed(c.Tool) {
 		f := &fault.Fault{Kind: fault.NoTool, Message: fmt.Sprintf("the tool %q can't be called by its name, which MCP clients don't accept", c.Tool), Hint: "Call it by run."}
-		if call := s.suggest(tool, c.Tools).call; call != nil {
+		if call := s.Suggest(tool, c.Tools).Call; call != nil {
 			f.Hint = "Call " + string(call) + "."
 		}
 		return wire.Failed(f)
 	}
-	t := task{
-		tool: tool, as: core.InputData, step: 1, direct: true,
-		budgets: s.budgets(),
-	}
+	t := task{tool: tool, as: core.InputData, step: 1, direct: true, budgets: s.budgets()}
 	return s.queued(ctx, c, &t, func() wire.Answer {
 		// With a slot held: the types may have to be found first.
 		if f := tool.Unusable(); f != nil {
 			return wire.Failed(f)
 		}
 		if f := s.readInput(&t, tool.Program(), argumentsIn(c.Arguments, tool), c.Tools, true); f != nil {
-			s.tell(tool) // what it takes is its writer's words
+			s.Tell(tool) // what it takes is its writer's words
 			return wire.Failed(f)
 		}
-		return s.perform(ctx, c, t)
+		return s.perform(ctx, c, t, tool.Program())
 	})
 }
 
@@ -511,48 +359,44 @@ func argumentsIn(raw json.RawMessage, tool *registry.Tool) json.RawMessage {
 	return json.RawMessage(text)
 }
 
-// placed completes the document of a fault: code that ran as a tool's is called
-// "tool:NAME@V". Faults are immutable, so it returns a copy.
-func placed(f *fault.Fault, running *registry.Tool, tools *registry.Snapshot) *fault.Fault {
-	in := running
-	if name, ok := strings.CutPrefix(f.In, "tool:"); ok {
-		in = versionOf(name, running, tools)
-	} else if f.In != "code" {
-		return f
-	}
-	if in == nil {
-		return f
-	}
-	g := *f
-	g.In = fmt.Sprintf("tool:%s@%d", in.Name, in.Version)
-	return &g
+// Prompt runs a tool that was published as a prompt.
+func (s *Engine) Prompt(ctx context.Context, tools *registry.Snapshot, name string, args map[string]string) wire.Answer {
+	call := wire.Begin().Text("name", name).Raw("arguments", wire.Encode(args)).End()
+	return s.guarded(promptCall, func() wire.Answer {
+		return s.runPrompt(Reads(ctx, "a prompt"), Call{Tool: promptCall, Arguments: json.RawMessage(call), Tools: tools, Ticket: s.Ticket()})
+	})
 }
 
-// versionOf is the version of a tool that ran by its name in a run of another: a
-// call goes to the version that the caller was bound to, which needn't be the one
-// there is. It is nil where it can be one of several.
-func versionOf(name string, running *registry.Tool, tools *registry.Snapshot) *registry.Tool {
-	var found *registry.Tool
-	seen := map[*registry.Tool]bool{}
-	for todo := []*registry.Tool{running}; len(todo) > 0; {
-		t := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if t == nil || seen[t] {
-			continue
-		}
-		seen[t] = true
-		if t.Name == name {
-			if found != nil && found.Version != t.Version {
-				return nil
-			}
-			found = t
-		}
-		for _, callee := range t.Bound {
-			todo = append(todo, callee)
-		}
+// runPrompt is the run of a prompt, also of one that is replayed.
+func (s *Engine) runPrompt(ctx context.Context, c Call) wire.Answer {
+	a, f := wire.Read(promptCall, c.Arguments, "name", "arguments")
+	if f != nil {
+		return wire.Failed(f)
 	}
-	if found == nil {
-		found, _ = tools.Get(name)
+	name, _, f := a.Text("name")
+	if f != nil {
+		return wire.Failed(f)
 	}
-	return found
+	t, ok := c.Tools.Get(name)
+	if !ok {
+		return wire.Failed(NoTool(name, c.Tools))
+	}
+	args, _ := a.Any("arguments")
+	j := task{tool: t, as: core.InputData, step: 1, rounds: 1, budgets: s.budgets()}
+	return s.queued(ctx, c, &j, func() wire.Answer {
+		if f := t.Unusable(); f != nil {
+			return wire.Failed(f)
+		}
+		r, f := check.ReadPrompt(args, t.Report())
+		if declared, bad := t.Narrowed(); f == nil && declared != nil && bad == nil {
+			f = declared.Check(r.Values, true)
+		}
+		if f != nil {
+			return wire.Failed(f)
+		}
+		if j.take(r); len(r.Values) == len(t.Program().Params()) {
+			j.names = t.Program().Params()
+		}
+		return s.perform(ctx, c, j, t.Program())
+	})
 }

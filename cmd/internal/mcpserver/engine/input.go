@@ -1,10 +1,9 @@
-package mcpserver
+package engine
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
@@ -16,17 +15,9 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
-// reading is what was read of a call's input, for the record: a replay takes it from
-// there and never reads again.
-type reading struct {
-	Inputs []string `json:"inputs"` // as JSON, however deep
-	As     string   `json:"as"`
-	Notes  []string `json:"notes,omitempty"`
-}
-
 // readInput reads the input of a task by its types, or from the record of the run that
 // is replayed. byName is set for the arguments of a call by name.
-func (s *Server) readInput(t *task, p *core.Program, raw json.RawMessage, tools *registry.Snapshot, byName bool) *fault.Fault {
+func (s *Engine) readInput(t *task, p *core.Program, raw json.RawMessage, tools *registry.Snapshot, byName bool) *fault.Fault {
 	if s.record != nil && len(s.record.Read) > 0 {
 		return t.fromRecord(s.record.Read)
 	}
@@ -41,7 +32,7 @@ func (s *Server) readInput(t *task, p *core.Program, raw json.RawMessage, tools 
 	}
 	src.ByName = byName
 	if t.tool != nil {
-		src.Suggested = func() []byte { return s.suggest(t.tool, tools).input }
+		src.Suggested = func() []byte { return s.Suggest(t.tool, tools).Input }
 	}
 	read := check.Read
 	if byName {
@@ -71,45 +62,8 @@ func (s *Server) readInput(t *task, p *core.Program, raw json.RawMessage, tools 
 	return nil
 }
 
-// inputNames is how a way to read an input is called.
-var inputNames = [...]string{core.InputAuto: "auto", core.InputTerm: "term", core.InputData: "data"}
-
-// take gives a task the inputs that were read.
-func (t *task) take(r *check.Reading) {
-	t.input, t.more = r.Values[0], r.Values[1:]
-	if t.as = core.InputData; r.Term {
-		t.as = core.InputTerm
-	}
-	t.notes = append(t.notes, r.Notes...)
-}
-
-// recorded is what was read of the input, nil where it is the input as it was sent.
-func (t *task) recorded() []byte {
-	if !t.reread {
-		return nil
-	}
-	r := reading{[]string{string(t.input)}, inputNames[t.as], t.notes}
-	for _, in := range t.more {
-		r.Inputs = append(r.Inputs, string(in))
-	}
-	return wire.Encode(r)
-}
-
-func (t *task) fromRecord(recorded []byte) *fault.Fault {
-	var r reading
-	if err := json.Unmarshal(recorded, &r); err != nil || len(r.Inputs) == 0 {
-		return &fault.Fault{Kind: fault.Internal, Message: "the input on record can't be read", Cause: err}
-	}
-	t.input, t.more, t.notes = json.RawMessage(r.Inputs[0]), nil, append(t.notes, r.Notes...)
-	for _, in := range r.Inputs[1:] {
-		t.more = append(t.more, json.RawMessage(in))
-	}
-	t.as = core.InputAs(max(0, slices.Index(inputNames[:], r.As)))
-	return nil
-}
-
 // advise reports why a run failed on an input that isn't of the tool's type.
-func (s *Server) advise(a *wire.Answer, t *task, tools *registry.Snapshot) {
+func (s *Engine) advise(a *wire.Answer, t *task, tools *registry.Snapshot) {
 	if a.Fault == nil || a.Fault.Kind != fault.TypeError && a.Fault.Kind != fault.MissingKey || t.as != core.InputData {
 		return
 	}
@@ -124,7 +78,7 @@ func (s *Server) advise(a *wire.Answer, t *task, tools *registry.Snapshot) {
 	src := inputs.Source{Tool: t.tool, Report: t.tool.Report(), ByName: t.direct}
 	// What is asked for isn't tried: a replay has to find the same.
 	if len(t.tool.Reach()) == 0 || len(t.tool.Examples) > 0 {
-		src.Suggested = func() []byte { return s.suggest(t.tool, tools).input }
+		src.Suggested = func() []byte { return s.Suggest(t.tool, tools).Input }
 	}
 	note := fmt.Sprintf("note: %s, and its type must be %s", is, wire.Beginning([]byte(params[0].Type.String()), facts.LongestType))
 	if call := src.Call(src.Sample(params)); call != nil {
@@ -143,16 +97,16 @@ const (
 )
 
 // A suggestion is a call of a tool that shows it at work; call is nil where none is known.
-type suggestion struct {
-	call  []byte
-	input []byte // of the call
+type Suggestion struct {
+	Call  []byte
+	Input []byte // of the call
 }
 
 // suggest finds a call of a tool: on the input of its first example, else on the first
 // sample of its types with which it succeeds without any effect.
-func (s *Server) suggest(t *registry.Tool, sees *registry.Snapshot) suggestion {
+func (s *Engine) Suggest(t *registry.Tool, sees *registry.Snapshot) Suggestion {
 	if t.Unusable() != nil {
-		return suggestion{}
+		return Suggestion{}
 	}
 	params, _ := t.Report().Arguments()
 	for i := range t.Examples {
@@ -163,7 +117,7 @@ func (s *Server) suggest(t *registry.Tool, sees *registry.Snapshot) suggestion {
 		}
 	}
 	if len(t.Program().Canonical()) > maxTryBytes {
-		return suggestion{}
+		return Suggestion{}
 	}
 	view := &trialView{&trial{server: s, candidate: t, sees: sees}, t}
 	pools := inputs.PoolsFor(t.Program())
@@ -176,17 +130,17 @@ func (s *Server) suggest(t *registry.Tool, sees *registry.Snapshot) suggestion {
 			return suggested(t, params, input)
 		}
 	}
-	return suggestion{}
+	return Suggestion{}
 }
 
 // suggested is the call of a tool on an input. It is made by run, which every client can
 // call before it has read the list of tools again.
-func suggested(t *registry.Tool, params []check.Parameter, input []byte) suggestion {
+func suggested(t *registry.Tool, params []check.Parameter, input []byte) Suggestion {
 	o := wire.Begin().Text("tool", t.Name)
 	if len(params) > 0 {
 		o = o.Raw("input", []byte(caps.Visible(input)))
 	}
-	return suggestion{call: wire.Begin().Text("name", "run").Raw("arguments", o.End()).End(), input: input}
+	return Suggestion{Call: wire.Begin().Text("name", "run").Raw("arguments", o.End()).End(), Input: input}
 }
 
 // describing is the call that shows a tool.
@@ -221,7 +175,7 @@ func inputOf(tool *registry.Tool, input []byte) (t task, f *fault.Fault) {
 
 // succeeds reports whether a tool succeeds on an input, within a few steps and without asking
 // for an effect.
-func (s *Server) succeeds(t *registry.Tool, view core.Tools, input []byte) bool {
+func (s *Engine) succeeds(t *registry.Tool, view core.Tools, input []byte) bool {
 	read, f := inputOf(t, input)
 	if f != nil {
 		return false

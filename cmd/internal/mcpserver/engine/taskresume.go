@@ -1,4 +1,4 @@
-package mcpserver
+package engine
 
 import (
 	"context"
@@ -24,8 +24,8 @@ const lookAgain = 30 * time.Second
 // OpenTasks goes on with the tasks of servers on the same journal that ended, and has an eye on
 // what is cancelled and scheduled, until what it gives is called: then the tasks under way are
 // left to the next server. Tasks work without it, and end with the process.
-func (s *Server) OpenTasks(ctx context.Context) (stop func()) {
-	if s.opts.TaskDir != "" && s.lasting() {
+func (s *Engine) OpenTasks(ctx context.Context) (stop func()) {
+	if _, memory := s.broker.Journal().(*journal.Memory); s.opts.TaskDir != "" && !memory {
 		owner, err := ownTasks(s.opts.TaskDir, s.broker.NewID(), s.opts.Node)
 		if err != nil {
 			s.log.Warn("tasks end with this server", "error", err)
@@ -54,7 +54,7 @@ func (s *Server) OpenTasks(ctx context.Context) (stop func()) {
 }
 
 // goOn goes on with the tasks that no server does any more.
-func (s *Server) goOn(ctx context.Context) {
+func (s *Engine) goOn(ctx context.Context) {
 	if s.tasks.owner == nil {
 		return
 	}
@@ -120,12 +120,12 @@ func (ts *taskSet) abandon() {
 }
 
 // orphans is the tasks that no server does any more, taken up by this one.
-func (s *Server) orphans() (found []*taskRun, err error) {
-	all, err := run.Tasks(s.broker.Journal(), time.Now().Add(-taskLifetime))
+func (s *Engine) orphans() (found []*taskRun, err error) {
+	all, err := run.Tasks(s.broker.Journal(), time.Now().Add(-TaskLifetime))
 	if err != nil {
 		return nil, err
 	}
-	s.latest()
+	s.Latest()
 	for _, rec := range all {
 		if rec.Over() || s.tasks.owner.lives(rec.Owner) {
 			continue
@@ -175,7 +175,7 @@ func (s *Server) orphans() (found []*taskRun, err error) {
 }
 
 // takeUp prepares a task to go on; the fault says why it can't.
-func (s *Server) takeUp(t *taskRun, rec *run.Task) *fault.Fault {
+func (s *Engine) takeUp(t *taskRun, rec *run.Task) *fault.Fault {
 	if rec.Resumed >= maxResumed {
 		return cantGoOn(fmt.Sprintf("%d servers ended while they did it", rec.Resumed+1))
 	}
@@ -209,7 +209,7 @@ func (s *Server) takeUp(t *taskRun, rec *run.Task) *fault.Fault {
 	if err != nil {
 		return cantGoOn(wire.AsFault(err).Message)
 	}
-	if state, why := s.stateOf(tool); state != registry.StateReady {
+	if state, why := s.StateOf(tool); state != registry.StateReady {
 		f := cantGoOn(fmt.Sprintf("the tool %q may not act now: %s", name, why))
 		f.Kind = fault.Denied
 		return f
@@ -218,7 +218,7 @@ func (s *Server) takeUp(t *taskRun, rec *run.Task) *fault.Fault {
 }
 
 // newestCancelled is the number of the last event that cancelled a task.
-func (s *Server) newestCancelled() uint64 {
+func (s *Engine) newestCancelled() uint64 {
 	last, _, err := s.broker.Journal().Read(journal.Query{Kind: journal.TaskCancelled, Limit: 1, Last: true})
 	if err != nil || len(last) == 0 {
 		return 0
@@ -227,8 +227,8 @@ func (s *Server) newestCancelled() uint64 {
 }
 
 // watchTasks ends what others cancelled and what took too long, and starts what is scheduled.
-func (s *Server) watchTasks(ctx context.Context, seen uint64) {
-	tick := time.NewTicker(2 * glance)
+func (s *Engine) watchTasks(ctx context.Context, seen uint64) {
+	tick := time.NewTicker(2 * Glance)
 	defer tick.Stop()
 	due := map[string]time.Time{}
 	looked, gone := time.Now(), 0
@@ -242,13 +242,15 @@ func (s *Server) watchTasks(ctx context.Context, seen uint64) {
 		under := s.tasks.under
 		var late []*taskRun
 		for _, t := range s.tasks.all {
-			if time.Since(t.created) > taskLifetime {
+			if time.Since(t.created) > TaskLifetime {
 				late = append(late, t)
 			}
 		}
 		s.tasks.mu.Unlock()
 		for _, t := range late {
-			t.end("its time is over")
+			if err := t.end("its time is over"); err != nil {
+				s.log.Error("that a task is cancelled could not be recorded", "task", t.id, "error", err)
+			}
 		}
 		if under > 0 {
 			events, _, err := s.broker.Journal().Read(journal.Query{Kind: journal.TaskCancelled, After: seen})
@@ -275,16 +277,8 @@ func (s *Server) watchTasks(ctx context.Context, seen uint64) {
 }
 
 // endOwn ends a task of this server's that somebody else cancelled.
-func (s *Server) endOwn(id string) {
-	t := s.tasks.find(id)
-	if t == nil {
-		return
-	}
-	t.mu.Lock()
-	over := t.answer != nil
-	t.cancelled = t.cancelled || !over
-	t.mu.Unlock()
-	if !over {
+func (s *Engine) endOwn(id string) {
+	if t := s.tasks.find(id); t != nil && !t.cancels() {
 		go t.stop()
 	}
 }

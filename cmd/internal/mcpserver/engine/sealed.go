@@ -1,4 +1,4 @@
-package mcpserver
+package engine
 
 import (
 	"bytes"
@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/run"
@@ -23,33 +22,8 @@ import (
 // What the model is shown is a flow like any other: a rule to "model" seals results that come from certain
 // sources, and what is shown in spite of all counts from then on for whatever the model writes.
 
-// mostSealed is how many sealed results a server remembers besides the journal.
-const mostSealed = 200
-
-// sealedResults is those that were sealed last.
-type sealedResults struct {
-	mu   sync.Mutex
-	list []*run.Sealed
-}
-
-func (s *sealedResults) add(one *run.Sealed) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.list) >= mostSealed {
-		s.list = slices.Delete(s.list, 0, 1)
-	}
-	s.list = append(s.list, one)
-}
-
-// sealedOf finds a sealed result of this server's, or on record.
-func (s *Server) sealedOf(id string) (*run.Sealed, *fault.Fault) {
-	s.sealed.mu.Lock()
-	i := slices.IndexFunc(s.sealed.list, func(one *run.Sealed) bool { return one.ID == id })
-	if i >= 0 {
-		defer s.sealed.mu.Unlock()
-		return s.sealed.list[i], nil
-	}
-	s.sealed.mu.Unlock()
+// sealedOf finds a sealed result.
+func (s *Engine) sealedOf(id string) (*run.Sealed, *fault.Fault) {
 	one, err := run.FindSealed(s.broker.Journal(), id)
 	if err != nil {
 		return nil, &fault.Fault{Kind: fault.InvalidRequest, Message: fmt.Sprintf("there is no sealed result %q", wire.Short([]byte(id))), Hint: "Give a name that a call answered as sealed."}
@@ -59,13 +33,13 @@ func (s *Server) sealedOf(id string) (*run.Sealed, *fault.Fault) {
 
 // seals reports whether what a run gives may have to be sealed: then nothing else of it is a sign, neither
 // its steps nor its progress.
-func (s *Server) seals(t *task) bool {
+func (s *Engine) seals(t *task) bool {
 	return len(s.broker.Flow().Shown()) > 0 && (t.sealed != nil || t.tool != nil && !t.tool.Pure())
 }
 
 // evenBudgets has a run whose result may be sealed have the server's budgets, whatever the call says: that
 // they were used up would be a sign.
-func (s *Server) evenBudgets(t *task) {
+func (s *Engine) evenBudgets(t *task) {
 	if s.record == nil && !s.seals(t) || s.record != nil && !s.record.Even {
 		return
 	}
@@ -76,7 +50,7 @@ func (s *Server) evenBudgets(t *task) {
 
 // show gives an answer to the model, as far as the rules about that let it: or seals it. What is shown is
 // on record before.
-func (s *Server) show(ctx context.Context, r *run.Run, t *task, a wire.Answer) wire.Answer {
+func (s *Engine) show(ctx context.Context, r *run.Run, t *task, a wire.Answer) wire.Answer {
 	p := s.broker.Flow()
 	if p == nil || r.Replaying() {
 		return a
@@ -119,7 +93,7 @@ func (s *Server) show(ctx context.Context, r *run.Run, t *task, a wire.Answer) w
 }
 
 // seal keeps an answer and gives its name.
-func (s *Server) seal(r *run.Run, t *task, a wire.Answer, l flow.Label) wire.Answer {
+func (s *Engine) seal(r *run.Run, t *task, a wire.Answer, l flow.Label) wire.Answer {
 	kept := run.Sealed{Text: a.First(), Failed: a.Fault != nil, Run: r.ID(), Type: "unknown"}
 	switch {
 	case a.Fault != nil:
@@ -142,14 +116,13 @@ func (s *Server) seal(r *run.Run, t *task, a wire.Answer, l flow.Label) wire.Ans
 		s.log.Error("a result that may not be shown couldn't be kept", "run", r.ID(), "error", err)
 		return wire.Failed(&fault.Fault{Kind: fault.Internal, Message: "the result may not be shown to you, and couldn't be kept", Hint: "Tell the user."})
 	}
-	s.sealed.add(one)
 	r.Sealed(one.ID)
 	return s.sealedAnswer(one)
 }
 
 // sealedAnswer is what the model is told of a sealed result: nothing that depends on it, also not which of the labels
 // that it may not see it has.
-func (s *Server) sealedAnswer(one *run.Sealed) wire.Answer {
+func (s *Engine) sealedAnswer(one *run.Sealed) wire.Answer {
 	var all flow.Atoms
 	for _, rule := range s.broker.Flow().Shown() {
 		all |= rule.Forbidden()
@@ -165,11 +138,9 @@ func (s *Server) sealedAnswer(one *run.Sealed) wire.Answer {
 	return sealed
 }
 
-func conjoin(words []string) string { return strings.Join(words, " or ") }
-
 // unseal puts sealed results into the input of a task, at their places. Nothing is read by types then: what doesn't
 // fit would be a sign. A failure is given as try gives it.
-func (s *Server) unseal(a *wire.Arguments, t *task) *fault.Fault {
+func (s *Engine) unseal(a *wire.Arguments, t *task) *fault.Fault {
 	raw, given := a.Raw("sealed")
 	if !given || string(raw) == "null" || s.record != nil { // the record has the input
 		return nil

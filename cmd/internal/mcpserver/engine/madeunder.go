@@ -1,8 +1,9 @@
-package mcpserver
+package engine
 
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
@@ -15,15 +16,15 @@ import (
 
 // words is a text of a tool's that lists show, of a version that was made under labels: one that this model
 // wasn't shown anything of is left to describe.
-func (s *Server) words(text string, madeUnder []string) string {
-	if s.unseen(madeUnder) {
+func (s *Engine) Words(text string, madeUnder []string) string {
+	if s.Unseen(madeUnder) {
 		return "Its writer had been shown what came from " + conjoin(madeUnder) + "; describe shows it, and from then on you have been."
 	}
 	return text
 }
 
 // unseen reports whether a version was made under labels that this model wasn't shown anything of.
-func (s *Server) unseen(madeUnder []string) bool {
+func (s *Engine) Unseen(madeUnder []string) bool {
 	if len(madeUnder) == 0 || s.broker.Flow() == nil || s.broker.Flow().IgnoreSession {
 		return false
 	}
@@ -33,9 +34,9 @@ func (s *Server) unseen(madeUnder []string) bool {
 
 // shape is a schema that lists show, of a version that was made under labels: without texts where they are left to
 // describe. Names of members stay, as names of tools do.
-func (s *Server) shape(schema json.RawMessage, madeUnder []string) json.RawMessage {
+func (s *Engine) Shape(schema json.RawMessage, madeUnder []string) json.RawMessage {
 	var v any
-	if !s.unseen(madeUnder) || json.Unmarshal(schema, &v) != nil {
+	if !s.Unseen(madeUnder) || json.Unmarshal(schema, &v) != nil {
 		return schema
 	}
 	var bare func(v any, names bool)
@@ -63,14 +64,14 @@ func (s *Server) shape(schema json.RawMessage, madeUnder []string) json.RawMessa
 var schemaTexts = []string{"title", "description", "$comment", "default", "examples", "enum", "const", "pattern"}
 
 // tell records that the model is shown all of a tool.
-func (s *Server) tell(t *registry.Tool) {
+func (s *Engine) Tell(t *registry.Tool) {
 	if err := s.broker.ShowNames(t.MadeUnder, ""); err != nil {
 		s.log.Error("it couldn't be recorded that the model was shown a tool that was made under labels", "tool", t.Name, "error", err)
 	}
 }
 
 // secretive is why the model isn't shown the record: how much there is of it tells of what may not be shown.
-func (s *Server) secretive() *fault.Fault {
+func (s *Engine) Secretive() *fault.Fault {
 	if len(s.broker.Flow().Shown()) == 0 {
 		return nil
 	}
@@ -83,7 +84,7 @@ var redactedMembers = []string{"args", "args_blob", "args_hash", "args_measured"
 
 // redacted is an event as a model may see it where there are rules about where data may flow: without data,
 // which would come from nowhere.
-func (s *Server) redacted(e *journal.Event) *journal.Event {
+func (s *Engine) redacted(e *journal.Event) *journal.Event {
 	p := s.broker.Flow()
 	if p == nil || p.IgnoreSession && len(p.Shown()) == 0 {
 		return e
@@ -110,3 +111,5 @@ func (s *Server) redacted(e *journal.Event) *journal.Event {
 	r.Data = []byte(o.End())
 	return &r
 }
+
+func conjoin(words []string) string { return strings.Join(words, " or ") }

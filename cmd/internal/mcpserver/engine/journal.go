@@ -1,4 +1,4 @@
-package mcpserver
+package engine
 
 import (
 	"bytes"
@@ -17,14 +17,14 @@ import (
 // The numbers of events in an answer.
 const (
 	defaultEvents = 50
-	mostEvents    = 1000
+	MaxEvents     = 1000
 )
 
 // journal shows recent events.
-func (s *Server) journal(_ Call, in wire.JournalArguments) wire.Answer {
+func (s *Engine) Journal(_ Call, in wire.JournalArguments) wire.Answer {
 	q, f := query(in)
 	if f == nil {
-		f = s.secretive()
+		f = s.Secretive()
 	}
 	if f != nil {
 		return wire.Failed(f)
@@ -82,7 +82,7 @@ func (s *Server) journal(_ Call, in wire.JournalArguments) wire.Answer {
 
 // events is what a query selects. more is set where there may be others: on, where
 // it isn't 0, is the event to go on from.
-func (s *Server) events(q journal.Query) (events []journal.Event, more bool, on uint64, err error) {
+func (s *Engine) events(q journal.Query) (events []journal.Event, more bool, on uint64, err error) {
 	if ofRuns(&q) {
 		events, on, err = s.readRuns(q)
 		return events, on > 0, on, err
@@ -94,7 +94,7 @@ func (s *Server) events(q journal.Query) (events []journal.Event, more bool, on 
 // rows is the events that an answer has room for, the newest or the oldest of
 // those given, without and with the hashes that chain them, and the numbers of the
 // first and the last of them. more is set where some are left out.
-func (s *Server) rows(events []journal.Event, newest bool, more *bool) (list, chained []byte, first, last uint64) {
+func (s *Engine) rows(events []journal.Event, newest bool, more *bool) (list, chained []byte, first, last uint64) {
 	rows, whole, size := make([][]byte, 0, len(events)), make([][]byte, 0, len(events)), 0
 	for i := range events {
 		e := &events[i]
@@ -206,7 +206,7 @@ type runsReader struct {
 
 // readRuns gives the events that a query for a tool's runs selects. on is set where
 // there may be more: the event from which to go on.
-func (s *Server) readRuns(q journal.Query) (events []journal.Event, on uint64, err error) {
+func (s *Engine) readRuns(q journal.Query) (events []journal.Event, on uint64, err error) {
 	r := &runsReader{journal: s.broker.Journal(), tool: q.Tool, runs: map[string]bool{}, asked: map[uint64]bool{}}
 	page := q
 	page.Tool, page.Limit = "", lookedAtOnce
@@ -302,12 +302,6 @@ func (r *runsReader) request(seq uint64) (mine bool, err error) {
 
 // toolIn is the tool that an event of a run names, "" where it names none.
 func toolIn(e *journal.Event) (name string) {
-	members, _ := wire.Split(e.Data)
-	for _, m := range members {
-		if m.Name == "tool" {
-			_ = json.Unmarshal(m.Value, &name)
-			return name
-		}
-	}
-	return ""
+	_ = json.Unmarshal(wire.MemberOf(e.Data, "tool"), &name)
+	return name
 }

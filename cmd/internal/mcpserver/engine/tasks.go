@@ -1,4 +1,4 @@
-package mcpserver
+package engine
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
@@ -33,7 +32,7 @@ const (
 	taskAfter   = 2 * time.Second
 	queuedAfter = 200 * time.Millisecond
 	// taskLifetime is how long a task is known by its name, from its creation.
-	taskLifetime = 24 * time.Hour
+	TaskLifetime = 24 * time.Hour
 	// maxTasks is how many tasks of one server are under way, and maxAllTasks of all that share
 	// a TaskRoom.
 	maxTasks    = 256
@@ -66,7 +65,7 @@ type taskSet struct {
 
 // A taskRun is a call under way that is a task, or may become one.
 type taskRun struct {
-	s        *Server
+	s        *Engine
 	id       string
 	call     Call
 	record   *run.Record // it goes on from there; nil: it begins
@@ -93,7 +92,7 @@ type taskRun struct {
 	abandoned bool
 	answer    *wire.Answer // nil: not yet, or not in memory any more
 	size      int64
-	questions []*taskQuestion
+	questions []*TaskQuestion
 	// The slot that it computes in.
 	held   bool
 	ticket uint64
@@ -101,9 +100,9 @@ type taskRun struct {
 }
 
 // A taskQuestion waits for the person before a client.
-type taskQuestion struct {
-	key    string
-	params *mcp.ElicitParams
+type TaskQuestion struct {
+	Key    string
+	Params *mcp.ElicitParams
 	answer chan *mcp.ElicitResult // has room for one
 	put    bool                   // by a call that waits for the answer
 }
@@ -127,7 +126,7 @@ func waited(ctx context.Context) time.Duration {
 }
 
 // newTask prepares a call as what may become a task.
-func (s *Server) newTask(id string, c Call) *taskRun {
+func (s *Engine) newTask(id string, c Call) *taskRun {
 	gone, cancel := context.WithCancel(context.Background())
 	return &taskRun{
 		s: s, id: id, gone: gone, cancel: cancel, call: c, created: time.Now(), updated: time.Now(),
@@ -140,7 +139,7 @@ func (t *taskRun) start(ctx context.Context, able bool) {
 	ctx = context.WithValue(context.WithoutCancel(ctx), taskKey{}, t)
 	var e *elicit.Elicitor
 	if able {
-		e = &elicit.Elicitor{Put: t.ask, Patience: taskLifetime}
+		e = &elicit.Elicitor{Put: t.ask, Patience: TaskLifetime}
 	}
 	ctx = elicit.With(ctx, e)
 	ctx, cancel := context.WithCancel(ctx)
@@ -297,7 +296,7 @@ func (t *taskRun) create() *fault.Fault {
 }
 
 // begin is [run.Broker.Begin] for a run that may be a task, or that goes on.
-func (s *Server) begin(ctx context.Context, tools *registry.Snapshot, start run.Start) (*run.Run, *fault.Fault) {
+func (s *Engine) begin(ctx context.Context, tools *registry.Snapshot, start run.Start) (*run.Run, *fault.Fault) {
 	t := taskOf(ctx)
 	if t == nil {
 		return s.broker.Begin(tools, start), nil
@@ -383,7 +382,7 @@ func (t *taskRun) ask(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResu
 	if key == "" {
 		key = elicit.QuestionName + "-" + strings.ToLower(rand.Text()[:8])
 	}
-	q := &taskQuestion{key: key, params: p, answer: make(chan *mcp.ElicitResult, 1)}
+	q := &TaskQuestion{Key: key, Params: p, answer: make(chan *mcp.ElicitResult, 1)}
 	t.mu.Lock()
 	t.questions, t.updated = append(t.questions, q), time.Now()
 	t.mu.Unlock()
@@ -398,7 +397,7 @@ func (t *taskRun) ask(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResu
 	case <-ctx.Done():
 	}
 	t.mu.Lock()
-	t.questions = slices.DeleteFunc(t.questions, func(other *taskQuestion) bool { return other == q })
+	t.questions = slices.DeleteFunc(t.questions, func(other *TaskQuestion) bool { return other == q })
 	t.updated = time.Now()
 	last := len(t.questions) == 0
 	t.mu.Unlock()
@@ -411,29 +410,27 @@ func (t *taskRun) ask(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResu
 	return res, nil
 }
 
-// puts reports whether a question waits for its answer.
-func (t *taskRun) puts(key string) bool {
+// asked is the question of a key that waits for its answer; nil: it has one, or was never put.
+func (t *taskRun) asked(key string) *TaskQuestion {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.ContainsFunc(t.questions, func(q *taskQuestion) bool { return q.key == key })
+	i := slices.IndexFunc(t.questions, func(q *TaskQuestion) bool { return q.Key == key })
+	if i < 0 {
+		return nil
+	}
+	return t.questions[i]
 }
 
-// reply gives a question its answer. One that nobody asks, or that has one, is ignored.
-func (t *taskRun) reply(key string, res *mcp.ElicitResult) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, q := range t.questions {
-		if q.key == key {
-			select {
-			case q.answer <- res:
-			default:
-			}
-		}
+// Reply gives a question its answer. Of several the first counts.
+func (q *TaskQuestion) Reply(res *mcp.ElicitResult) {
+	select {
+	case q.answer <- res:
+	default:
 	}
 }
 
 // toPut is a question that no call puts yet; nil: there is none. The caller puts it.
-func (t *taskRun) toPut() *taskQuestion {
+func (t *taskRun) toPut() *TaskQuestion {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, q := range t.questions {
@@ -445,18 +442,23 @@ func (t *taskRun) toPut() *taskQuestion {
 	return nil
 }
 
+// cancels notes that it is cancelled, unless it is over.
+func (t *taskRun) cancels() (over bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	over = t.answer != nil
+	t.cancelled = t.cancelled || !over
+	return over
+}
+
 // end cancels a task and waits for its end, not long. From its return on, it does no further
 // effect.
-func (t *taskRun) end(by string) *fault.Fault {
-	t.mu.Lock()
-	over := t.answer != nil
-	t.cancelled = t.cancelled || !over
-	t.mu.Unlock()
-	if over {
+func (t *taskRun) end(by string) error {
+	if t.cancels() {
 		return nil
 	}
 	if err := run.CancelTask(t.s.broker.Journal(), t.id, by); err != nil {
-		return &fault.Fault{Kind: fault.Overloaded, Message: "that the task is cancelled could not be recorded", Hint: "Tell the operator.", Cause: err}
+		return err
 	}
 	t.stop()
 	return nil
@@ -474,14 +476,78 @@ func (t *taskRun) stop() {
 }
 
 // Busy reports whether a task is under way, which needs the server.
-func (s *Server) Busy() bool {
+func (s *Engine) Busy() bool {
 	s.tasks.mu.Lock()
 	defer s.tasks.mu.Unlock()
 	return s.tasks.under > 0
 }
 
-// lasting reports whether the journal outlives the process.
-func (s *Server) lasting() bool {
-	_, memory := s.broker.Journal().(*journal.Memory)
-	return !memory
+// A taskState is what a client is told of a task.
+type TaskState struct {
+	ID, Status, Message string
+	Created, Updated    time.Time
+	Questions           []*TaskQuestion
+	Answer              *wire.Answer // of one that is completed
+}
+
+// The states, as MCP calls them.
+const (
+	taskWorking   = "working"
+	taskAsking    = "input_required"
+	TaskCompleted = "completed"
+	taskCancelled = "cancelled"
+)
+
+func (t *taskRun) state() TaskState {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	st := TaskState{ID: t.id, Status: taskWorking, Message: t.progress, Created: t.created, Updated: t.updated}
+	switch {
+	case t.answer != nil && t.cancelled && t.answer.Fault != nil && t.answer.Fault.Kind == fault.Cancelled:
+		st.Status, st.Answer = taskCancelled, t.answer
+	case t.answer != nil:
+		st.Status, st.Answer = TaskCompleted, t.answer
+	case len(t.questions) > 0:
+		st.Status, st.Questions, st.Message = taskAsking, slices.Clone(t.questions), "waits for the user's answer"
+	}
+	return st
+}
+
+// background answers a call of run at once with the name of a task, unless it is over soon.
+func (s *Engine) background(ctx context.Context, c Call) wire.Answer {
+	t := s.newTask(s.broker.NewID(), c)
+	t.call.Arrival, t.later = nil, true
+	t.start(ctx, elicit.Of(ctx) != nil)
+	timer := time.NewTimer(queuedAfter)
+	defer timer.Stop()
+	select {
+	case <-t.done:
+		return *t.answer
+	case <-t.begun:
+	case <-timer.C: // it waits for its turn
+	}
+	if f := t.promote(); f != nil {
+		t.stop()
+		return wire.Failed(f)
+	}
+	st := t.state()
+	return st.told()
+}
+
+// told is the answer to who asks for a task by run.
+func (st *TaskState) told() wire.Answer {
+	if st.Answer != nil {
+		return *st.Answer
+	}
+	next := wire.Begin().Text("name", "run").Raw("arguments", wire.Begin().Text("task", st.ID).End()).End()
+	o := wire.Begin().Text("task", st.ID).Text("status", st.Status)
+	text := "The task " + st.ID + " isn't done yet"
+	if st.Message != "" {
+		o = o.Text("message", st.Message)
+		text += " (" + st.Message + ")"
+	}
+	text += ". The next call waits for its result; with \"cancel\": true it ends."
+	a := wire.Answer{Text: text, Structured: []byte(o.Raw("next", next).End())}
+	a.Tell(nil, string(next))
+	return a
 }

@@ -1,14 +1,11 @@
-package mcpserver
+package engine
 
 import (
 	"cmp"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/facts"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
@@ -17,7 +14,7 @@ import (
 const defaultVersions = 20
 
 // history shows what became of a tool, the newest first.
-func (s *Server) history(c Call, in wire.HistoryArguments) wire.Answer {
+func (s *Engine) history(c Call, in wire.HistoryArguments) wire.Answer {
 	name := string(in.Name)
 	if in.Version > 0 {
 		return s.difference(name, int(in.Version), c.Tools)
@@ -30,16 +27,16 @@ func (s *Server) history(c Call, in wire.HistoryArguments) wire.Answer {
 		return wire.Failed(&fault.Fault{Kind: fault.Internal, Message: "the tool's history can't be read", Hint: "Tell the operator.", Cause: err})
 	}
 	if len(changes) == 0 && before == 0 {
-		return wire.Failed(noTool(name, c.Tools))
+		return wire.Failed(NoTool(name, c.Tools))
 	}
-	counted := s.secretive() != nil
+	counted := s.Secretive() != nil
 	rows, n := []byte{'['}, 0
 	for ; n < min(len(changes), int(limit)); n++ {
 		var older *registry.Change
 		if n+1 < len(changes) {
 			older = &changes[n+1]
 		}
-		changes[n].Description = s.words(changes[n].Description, changes[n].MadeUnder)
+		changes[n].Description = s.Words(changes[n].Description, changes[n].MadeUnder)
 		row := versionRow(&changes[n], older, counted)
 		if n > 0 {
 			if len(rows)+len(row) > s.limits.Result {
@@ -62,7 +59,7 @@ func (s *Server) history(c Call, in wire.HistoryArguments) wire.Answer {
 
 // difference is how one version of a tool became the current one; how the one before
 // became it, where it is that. Of a retired tool the newest counts as the current one.
-func (s *Server) difference(name string, version int, tools *registry.Snapshot) wire.Answer {
+func (s *Engine) difference(name string, version int, tools *registry.Snapshot) wire.Answer {
 	newest := 0
 	if t, ok := tools.Get(name); ok {
 		newest = t.Version
@@ -81,16 +78,11 @@ func (s *Server) difference(name string, version int, tools *registry.Snapshot) 
 		}
 	}
 	o := wire.Begin().Text("name", name).Number("from", uint64(from)).Number("to", uint64(to)).
-		Text("diff", wire.Beginning(registry.Diff(both[0], both[1]), mostDescribed))
+		Text("diff", wire.Beginning(registry.Diff(both[0], both[1]), wire.MaxDescribed))
 	if from != to {
 		o = o.Raw("next", bringing(name, from))
 	}
 	return wire.Succeeded(o)
-}
-
-// bringing is the call that makes a version of a tool anew.
-func bringing(name string, version int) wire.Object {
-	return wire.Begin().Text("name", "evolve").Raw("arguments", wire.Begin().Text("name", name).Number("from_version", uint64(version)).End()).End()
 }
 
 // versionRow is a change as a model sees it. What it has in common with the one
@@ -136,7 +128,7 @@ func changeWord(k registry.ChangeKind) string {
 }
 
 // retire takes a tool off the list.
-func (s *Server) retire(c Call, in wire.RetireArguments) wire.Answer {
+func (s *Engine) retire(c Call, in wire.RetireArguments) wire.Answer {
 	name := string(in.Name)
 	t, err := s.tools.Retire(name, registry.Edit{IfVersion: (*int)(in.IfVersion)})
 	if err != nil {
@@ -162,109 +154,11 @@ func (s *Server) retire(c Call, in wire.RetireArguments) wire.Answer {
 
 // callersNamed is the tools that are bound to a version of a tool, also in words;
 // empty: there are none.
-func (s *Server) callersNamed(name string, but *registry.Tool) (callers []string, named string) {
+func (s *Engine) callersNamed(name string, but *registry.Tool) (callers []string, named string) {
 	callers, more := callersOf(name, but, s.tools.Snapshot())
 	named = strings.Join(callers, ", ")
 	if more > 0 {
 		named += fmt.Sprintf(" and %d more", more)
 	}
 	return callers, named
-}
-
-// lastRetired finds the change that took a tool away. It is nil if the tool is there,
-// or never was.
-func (s *Server) lastRetired(name string, tools *registry.Snapshot) *registry.Change {
-	if _, ok := tools.Get(name); ok {
-		return nil
-	}
-	changes, _, err := s.tools.History(name, 0, 1)
-	if err != nil || len(changes) == 0 || changes[0].Kind != registry.Retired {
-		return nil
-	}
-	return &changes[0]
-}
-
-// bringBack says how a tool that was retired comes back.
-func bringBack(c *registry.Change) string {
-	return fmt.Sprintf("To bring it back call %s.", bringing(c.Name, c.Version))
-}
-
-// gone is the fault of a name that no tool has now: it says if one had.
-func (s *Server) gone(name string, tools *registry.Snapshot) *fault.Fault {
-	c := s.lastRetired(name, tools)
-	if c == nil {
-		return noTool(name, tools)
-	}
-	return &fault.Fault{
-		Kind:    fault.NoTool,
-		Message: fmt.Sprintf("there is no tool %q now: its version %d was retired at %s", wire.Short([]byte(name)), c.Version, wire.Instant(c.Time)),
-		Hint:    bringBack(c),
-	}
-}
-
-// orGone adds to the answer of a call that failed for want of a tool that it was retired,
-// and how it comes back. What is on record of a run is without it.
-func (s *Server) orGone(c Call, a wire.Answer) wire.Answer {
-	f := a.Fault
-	switch {
-	case f == nil:
-		return a
-	case f.Kind == fault.NoTool && f.Got != "":
-		if s.lastRetired(f.Got, c.Tools) != nil {
-			a.ReplaceFault(s.gone(f.Got, c.Tools))
-		}
-	default:
-		if g := s.withRetired(f, c.Tools, nil); g != f {
-			a.ReplaceFault(g)
-		}
-	}
-	return a
-}
-
-// namedTool matches the words in which a fault names a tool that isn't there, or a
-// variable or an @ that may mean one.
-var namedTool = regexp.MustCompile(`(?:calls|tool|named|variable|name) "([^"\\]+)"|@([A-Za-z0-9_.-]+) is a tool`)
-
-// wantsTool are the kinds of the faults in which that is so.
-var wantsTool = []fault.Kind{fault.Refused, fault.NoTool, fault.Denied, fault.Unbound, fault.ParseError, fault.RuntimeError}
-
-// withRetired says, of each tool that a fault names, that it was retired. The tools of
-// evolving are being made, and named for that.
-func (s *Server) withRetired(f *fault.Fault, tools *registry.Snapshot, evolving []string) *fault.Fault {
-	seen := slices.Clone(evolving)
-	var add func(f *fault.Fault) *fault.Fault
-	add = func(f *fault.Fault) *fault.Fault {
-		g := *f
-		for _, m := range namedTool.FindAllStringSubmatch(f.Message+"\n"+f.Hint, -1) {
-			name := m[1] + m[2]
-			if !slices.Contains(wantsTool, f.Kind) || len(seen) > facts.MostPlaces+len(evolving) || slices.Contains(seen, name) {
-				continue
-			}
-			seen = append(seen, name)
-			if c := s.lastRetired(name, tools); c != nil {
-				g.Message += fmt.Sprintf("; version %d of the tool %q was retired at %s", c.Version, name, wire.Instant(c.Time))
-				g.Hint = bringBack(c) + " " + g.Hint
-			}
-		}
-		g.More = nil
-		for _, more := range f.More {
-			g.More = append(g.More, add(more))
-		}
-		return &g
-	}
-	if g := add(f); len(seen) > len(evolving) {
-		return g
-	}
-	return f
-}
-
-// retiredNotes says the same of the tools whose code a tool asks for, and that aren't
-// there.
-func (s *Server) retiredNotes(t *registry.Tool, tools *registry.Snapshot) (notes []string) {
-	for _, n := range t.Program().Needs().Codes {
-		if c := s.lastRetired(n.Name, tools); c != nil && t.Bound[n.Name] == nil && n.Name != t.Name && len(notes) < facts.MostPlaces {
-			notes = append(notes, fmt.Sprintf("version %d of the tool %q was retired at %s. %s", c.Version, n.Name, wire.Instant(c.Time), bringBack(c)))
-		}
-	}
-	return notes
 }

@@ -1,4 +1,4 @@
-package mcpserver
+package engine
 
 import (
 	"context"
@@ -73,7 +73,7 @@ func (n *fakeNode) Alive(name string) bool { return name == n.name || n.lost.Loa
 func (n *fakeNode) Lost() int              { return int(n.lost.Load()) }
 
 // serves starts a server; what it gives leaves its tasks to the next.
-func (w *tasked) serves(h run.Handler, grants ...string) (s *Server, stop func()) {
+func (w *tasked) serves(h run.Handler, grants ...string) (s *Engine, stop func()) {
 	w.t.Helper()
 	known, err := caps.NewKinds(toy)
 	if err != nil {
@@ -128,12 +128,12 @@ func (w *tasked) serves(h run.Handler, grants ...string) (s *Server, stop func()
 	return s, stop
 }
 
-func (w *tasked) call(s *Server, tool, arguments string) wire.Answer {
+func (w *tasked) call(s *Engine, tool, arguments string) wire.Answer {
 	return s.Call(w.t.Context(), Call{Tool: tool, Arguments: json.RawMessage(arguments)})
 }
 
 // background starts a task, and gives its name.
-func (w *tasked) background(s *Server, arguments string) string {
+func (w *tasked) background(s *Engine, arguments string) string {
 	w.t.Helper()
 	a := w.call(s, "run", arguments)
 	var started struct{ Task, Status string }
@@ -181,7 +181,7 @@ func TestTaskGoesOnElsewhere(t *testing.T) {
 	wait.For(t, h.begun, "the read at b")
 	close(g.open) // a comes back
 	close(h.open)
-	for name, s := range map[string]*Server{"a": a, "b": b} {
+	for name, s := range map[string]*Engine{"a": a, "b": b} {
 		wait.Until(t, "the answer at "+name, func() bool {
 			return one.call(s, "run", `{"task":"`+id+`"}`).Text == `"readnotes/a"`
 		})
@@ -272,7 +272,7 @@ func TestPlanGoesOnElsewhere(t *testing.T) {
 					t.Errorf("a answers %s", r.Text)
 				}
 			} else {
-				for name, s := range map[string]*Server{"a": a, "b": b} {
+				for name, s := range map[string]*Engine{"a": a, "b": b} {
 					wait.Until(t, "the answer at "+name, func() bool {
 						r := one.call(s, "run", `{"task":"`+p.Task+`"}`)
 						return r.Fault == nil && !strings.Contains(r.Text, "isn't done")
@@ -316,13 +316,13 @@ func TestTaskGoesOn(t *testing.T) {
 func TestTaskEnds(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		change func(s *Server)
+		change func(s *Engine)
 		grants []string
 		kind   fault.Kind
 		words  string
 	}{
-		"retired": {func(s *Server) { _, _ = s.tools.Retire("reads", registry.Edit{}) }, []string{"toy:notes/**"}, fault.NoTool, "retired"},
-		"revoked": {func(*Server) {}, nil, fault.Denied, "may not act now"},
+		"retired": {func(s *Engine) { _, _ = s.tools.Retire("reads", registry.Edit{}) }, []string{"toy:notes/**"}, fault.NoTool, "retired"},
+		"revoked": {func(*Engine) {}, nil, fault.Denied, "may not act now"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -381,7 +381,7 @@ func TestTaskOfAnother(t *testing.T) {
 	w.call(one, "evolve", reads)
 	id, other := w.background(one, read), w.background(one, read)
 	two, _ := w.serves(g, "toy:notes/**")
-	if st, ok := two.taskState(t.Context(), id, true); !ok || st.status != taskWorking || st.message != "" {
+	if st, ok := two.TaskState(t.Context(), id, true); !ok || st.Status != taskWorking || st.Message != "" {
 		t.Errorf("the other server says %+v", st)
 	}
 	if a := w.call(two, "run", `{"task":"`+id+`","cancel":true}`); !strings.Contains(a.Text, taskCancelled) {

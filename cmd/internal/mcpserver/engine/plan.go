@@ -1,4 +1,4 @@
-package mcpserver
+package engine
 
 import (
 	"context"
@@ -21,33 +21,13 @@ import (
 // maxShownSteps is how many steps of a plan a model is shown.
 const maxShownSteps = 20
 
-// A planCall is what is to become of a call that is planned, or done by its plan.
-type planCall struct {
-	made   *run.Plan    // the plan is only made; where it is put
-	only   bool         // see made
-	does   *run.Planned // the plan that is done
-	record *run.Record  // of what was planned and done so far, or of what is compared
-	held   bool         // the call before it holds the slot that it runs in
-}
-
-type planKey struct{}
-
-// readKey is what a client reads by a run that has no other answer: a prompt, or a resource.
-type readKey struct{}
-
-// planOf is what is to become of a call; nil: it is done as ever.
-func planOf(ctx context.Context) *planCall {
-	p, _ := ctx.Value(planKey{}).(*planCall)
-	return p
-}
-
 // mustPlan reports whether a tool may do what is performed only as part of an approved plan.
-func (s *Server) mustPlan(t *task) bool {
+func (s *Engine) mustPlan(t *task) bool {
 	return t.tool != nil && s.record == nil && s.broker.Confirms(t.tool.Reach())
 }
 
 // planned is run with "plan": true, and any call of a tool that has to be planned.
-func (s *Server) planned(ctx context.Context, c Call, t *task, program *core.Program, in core.Input) wire.Answer {
+func (s *Engine) planned(ctx context.Context, c Call, t *task, program *core.Program, in core.Input) wire.Answer {
 	if t.drive && t.plan {
 		return wire.Failed(wire.Invalid(`run takes "plan" without "drive"`, "run", runArguments))
 	} else if t.drive {
@@ -75,7 +55,7 @@ func (s *Server) planned(ctx context.Context, c Call, t *task, program *core.Pro
 }
 
 // planFrom plans a run from where it stands, and answers with the plan, or does it where nobody need be asked.
-func (s *Server) planFrom(ctx context.Context, c Call, t *task, r *run.Run, program *core.Program, in core.Input, section int) wire.Answer {
+func (s *Engine) planFrom(ctx context.Context, c Call, t *task, r *run.Run, program *core.Program, in core.Input, section int) wire.Answer {
 	ctx, ended := s.observed(ctx, r, t)
 	var was *run.Record
 	if pc := planOf(ctx); pc != nil && pc.only {
@@ -106,7 +86,7 @@ func (s *Server) planFrom(ctx context.Context, c Call, t *task, r *run.Run, prog
 }
 
 // offerPlan answers with a plan that was made, or does it where nobody need be asked.
-func (s *Server) offerPlan(ctx context.Context, c Call, t *task, p *run.Plan) wire.Answer {
+func (s *Engine) offerPlan(ctx context.Context, c Call, t *task, p *run.Plan) wire.Answer {
 	state := "ready"
 	if asked, _ := ctx.Value(readKey{}).(string); p.Confirm && asked != "" {
 		s.withdrawPlan(p)
@@ -135,7 +115,7 @@ func (s *Server) offerPlan(ctx context.Context, c Call, t *task, p *run.Plan) wi
 
 // confirmHere has the client put the plan to its user, where the operator allowed that, and reports whether they
 // answered: a yes or a no is on record.
-func (s *Server) confirmHere(ctx context.Context, p *run.Plan) bool {
+func (s *Engine) confirmHere(ctx context.Context, p *run.Plan) bool {
 	e := elicit.Of(ctx)
 	if e == nil || !s.opts.Elicit {
 		s.log.Warn("a plan waits for your approval: run 'mcp-pif approve "+p.ID+"'", "plan", p.ID, "tool", p.Tool, "steps", len(p.Steps))
@@ -190,10 +170,10 @@ func formPages(p *run.Plan) (pages []string) {
 
 // withholds reports whether a model may not be shown what a plan is made of.
 // Under any rule of flow it may not: no label would tell that it was.
-func (s *Server) withholds() bool { return s.broker.Flow() != nil }
+func (s *Engine) withholds() bool { return s.broker.Flow() != nil }
 
 // showPlan is a plan as a model gets it.
-func (s *Server) showPlan(p *run.Plan, state string) wire.Answer {
+func (s *Engine) showPlan(p *run.Plan, state string) wire.Answer {
 	if s.withholds() {
 		a := wire.Succeeded(wire.Begin().Text("plan", p.ID).Text("state", "waiting").Text("expires", p.Expires().Format(time.RFC3339)))
 		a.Tell([]string{"what the plan does is withheld: rules about where data may go are in force. The user can read it with `mcp-pif approve --list --json`"},
@@ -227,7 +207,7 @@ func (s *Server) showPlan(p *run.Plan, state string) wire.Answer {
 }
 
 // planCalled is run with "plan": ID.
-func (s *Server) planCalled(ctx context.Context, c Call, a *wire.Arguments) wire.Answer {
+func (s *Engine) planCalled(ctx context.Context, c Call, a *wire.Arguments, in *wire.RunArguments) wire.Answer {
 	for _, m := range a.Members {
 		if !slices.Contains([]string{"plan", "fresh", "resume", "background"}, m.Name) && string(m.Value) != "null" {
 			return wire.Failed(wire.Invalid(fmt.Sprintf(`run takes the name of a plan with "fresh", "resume" and "background" only, not with %q`, m.Name), "run", runArguments))
@@ -243,23 +223,15 @@ func (s *Server) planCalled(ctx context.Context, c Call, a *wire.Arguments) wire
 			return wire.Failed(f)
 		}
 	}
-	resume, f := a.Flag("resume")
-	if f != nil {
-		return wire.Failed(f)
-	}
-	if later, f := a.Flag("background"); f != nil {
-		return wire.Failed(f)
-	} else if later && s.results != nil && taskOf(ctx) == nil {
+	if in.Background && s.results != nil && taskOf(ctx) == nil {
 		return s.background(ctx, c)
 	}
-	if task := taskOf(ctx); task != nil && task.again {
-		resume = true
-	}
-	return s.doPlan(ctx, c, id, fresh, resume, false)
+	task := taskOf(ctx)
+	return s.doPlan(ctx, c, id, fresh, in.Resume || task != nil && task.again, false)
 }
 
 // doPlan does what was planned. With fresh it is planned again first: what it read may have changed.
-func (s *Server) doPlan(ctx context.Context, c Call, id string, fresh, resume, held bool) wire.Answer {
+func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, held bool) wire.Answer {
 	p, err := run.FindPlan(s.broker.Journal(), id)
 	if err != nil {
 		return wire.Failed(wire.AsFault(err))
@@ -314,7 +286,7 @@ func (s *Server) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 	if p.Started == 0 && p.Section == 1 && fresh {
 		anew := &planCall{only: true, held: held, record: t.record}
 		call := t.call
-		call.arrival = nil // its turn ends with it
+		call.Arrival = nil // its turn ends with it
 		if a := s.Call(context.WithValue(ctx, planKey{}, anew), call); a.Fault != nil {
 			return a
 		}
@@ -336,7 +308,7 @@ func (s *Server) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 }
 
 // planOfTask is the answer of a task that gave a plan, or the next section of one that it did.
-func (s *Server) planOfTask(ctx context.Context, rec *run.Task) (wire.Answer, error) {
+func (s *Engine) planOfTask(ctx context.Context, rec *run.Task) (wire.Answer, error) {
 	p, err := run.PlanOfTask(s.broker.Journal(), rec.ID)
 	switch {
 	case err != nil:
@@ -358,7 +330,7 @@ func (s *Server) planOfTask(ctx context.Context, rec *run.Task) (wire.Answer, er
 }
 
 // planDone is the answer to the call of a task that a server did to the end before its own.
-func (s *Server) planDone(ctx context.Context, p *run.Planned) wire.Answer {
+func (s *Engine) planDone(ctx context.Context, p *run.Planned) wire.Answer {
 	record, err := run.ReadRecord(s.broker.Journal(), p.Run)
 	if err != nil {
 		return wire.Failed(wire.AsFault(err))
@@ -378,14 +350,14 @@ func (s *Server) planDone(ctx context.Context, p *run.Planned) wire.Answer {
 }
 
 // withdrawPlan has a plan never be done.
-func (s *Server) withdrawPlan(p *run.Plan) {
+func (s *Engine) withdrawPlan(p *run.Plan) {
 	if err := run.AnswerPlan(s.broker.Journal(), p, false, run.Withdrawn); err != nil {
 		s.log.Error("the end of a plan could not be recorded", "plan", p.ID, "error", err)
 	}
 }
 
 // firstDifference says in which step two plans differ.
-func (s *Server) firstDifference(was, is *run.Plan) string {
+func (s *Engine) firstDifference(was, is *run.Plan) string {
 	if is == nil || s.withholds() {
 		return ""
 	}
@@ -409,7 +381,7 @@ func (s *Server) firstDifference(was, is *run.Plan) string {
 }
 
 // beginPlanned is [Server.begin] for a run that does a plan.
-func (s *Server) beginPlanned(ctx context.Context, c *Call, t *task, pc *planCall) (*run.Run, *fault.Fault) {
+func (s *Engine) beginPlanned(ctx context.Context, c *Call, t *task, pc *planCall) (*run.Run, *fault.Fault) {
 	start, task := t.start(c, s.limits), taskOf(ctx)
 	if start.Owner = s.tasks.owner.word(); task != nil {
 		start.Task = task.id
@@ -425,7 +397,7 @@ func (s *Server) beginPlanned(ctx context.Context, c *Call, t *task, pc *planCal
 }
 
 // nextSection plans what follows a plan that wasn't all.
-func (s *Server) nextSection(ctx context.Context, c Call, t *task, pc *planCall, program *core.Program, in core.Input) wire.Answer {
+func (s *Engine) nextSection(ctx context.Context, c Call, t *task, pc *planCall, program *core.Program, in core.Input) wire.Answer {
 	record, err := run.ReadRecord(s.broker.Journal(), pc.does.Run)
 	var r *run.Run
 	if err == nil {

@@ -1,17 +1,9 @@
-package mcpserver
+package engine
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"log/slog"
-	"runtime/debug"
 	"time"
 
-	"github.com/mcp-pif/mcp-pif/caps/registry"
-	"github.com/mcp-pif/mcp-pif/caps/run"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/step"
@@ -20,100 +12,11 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-// ReplayOptions is what a recorded run is done again with.
-type ReplayOptions struct {
-	// Replay answers what it asks for.
-	Replay *run.Replay
-	// Tools is the tools as they were; see [registry.Registry.At].
-	Tools *registry.Snapshot
-	// Call is done in place of the recorded one where its Tool isn't empty: for
-	// other code.
-	Call run.Call
-	// Walked, if it isn't nil, is given what the run evaluated, for [step.New]. It may
-	// be walked through when the replay is over.
-	Walked *[]step.Round
-	// Whole keeps all that can be read on of a large result, not only what is shown.
-	Whole bool
-	// Processors is what it computes on; nil: all there are.
-	Processors *queue.Processors
-}
-
-// Replay does a recorded call again, through the very code that did it, with the
-// limits of then. Nothing is done in the world, and nothing is decided; the answer
-// is what the caller got, where the verdict says so.
-func Replay(ctx context.Context, o ReplayOptions) (a wire.Answer, v run.Verdict) {
-	rec := o.Replay.Record()
-	b := rec.Bounds
-	s := &Server{
-		limits: Limits{MaxSteps: b.MaxSteps, MaxMemory: b.MaxMemory, MaxDepth: b.MaxDepth, Result: b.Result, Timeout: b.Timeout}.orDefault(),
-		broker: o.Replay.Broker(), log: slog.New(slog.DiscardHandler), walked: o.Walked,
-	}
-	s.slots = queue.NewSlots(s.limits.Runs, together, s.limits.Waiting)
-	if s.whole, s.cpu = o.Whole, o.Processors; s.cpu == nil {
-		s.cpu = queue.NewProcessors()
-	}
-	call := rec.Call
-	if o.Call.Tool != "" {
-		call = o.Call
-	} else {
-		s.record = rec
-	}
-	a = s.redo(ctx, Call{Tool: call.Tool, Arguments: json.RawMessage(call.Arguments), Tools: o.Tools.Answering(rec.Tool, rec.Answers)})
-	v = o.Replay.Verdict(a.Fault)
-	v.Memory = s.most.Load()
-	return a, v
-}
-
-// redo is Call for what can be recorded as a run.
-func (s *Server) redo(ctx context.Context, c Call) (a wire.Answer) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.log.Error("recovered from a panic", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			a = s.defect(c.Tool, p)
-		}
-	}()
-	c.ticket = s.tickets.Add(1)
-	switch {
-	case c.Tool == "run":
-		return s.run(ctx, c)
-	case c.Tool == promptCall:
-		return s.runPrompt(ctx, c)
-	case wire.ToolNamed(c.Tool) != nil:
-		return wire.Failed(&fault.Fault{Kind: fault.InvalidRequest, Message: fmt.Sprintf("%q runs nothing", c.Tool)})
-	}
-	return s.direct(ctx, c)
-}
-
-// WithCode gives a recorded call of run, which evaluates inline code, with other
-// code in its place: JSON, or the text form.
-func WithCode(c run.Call, code []byte) (run.Call, error) {
-	a, f := wire.Read("run", c.Arguments, runArguments...)
-	if f != nil {
-		return run.Call{}, f
-	}
-	o := wire.Begin()
-	for _, m := range a.Members {
-		switch {
-		case m.Name != "code":
-			o = o.Raw(m.Name, m.Value)
-		case json.Valid(code):
-			o = o.Raw("code", code)
-		default:
-			o = o.Text("code", string(code))
-		}
-	}
-	return run.Call{Tool: "run", Arguments: o.End()}, nil
-}
-
-// traced is how many evaluations of a run are logged at most: whoever reads a
-// trace reads its beginning.
-const traced = 100_000
-
 // trace logs a job's evaluations, on the reference evaluator, before it is done
 // for real: each with the names of the variables in scope, the functions that are made
 // and applied, the code that is looked up, and the values. Where tracing is off it costs
 // the test. Effects are denied: nothing was done yet that could be looked at.
-func (s *Server) trace(j *job) {
+func (s *Engine) trace(j *job) {
 	if s.opts.Trace == nil {
 		return
 	}
@@ -172,6 +75,10 @@ func (s *Server) trace(j *job) {
 	}
 }
 
+// traced is how many evaluations of a run are logged at most: whoever reads a
+// trace reads its beginning.
+const traced = 100_000
+
 // maxTracedTerm is how much of a term a trace shows, in bytes.
 const maxTracedTerm = 200
 
@@ -184,7 +91,7 @@ func beginningOf(t term.Term) string {
 
 // keepRound tells of a job of a replay what package step walks through. What answers it
 // is the replay as it is now, anew each time.
-func (s *Server) keepRound(j *job) {
+func (s *Engine) keepRound(j *job) {
 	twin, tool := j.run.Twin(), j.tool
 	*s.walked = append(*s.walked, step.Round{
 		Program: j.program, Input: j.input, Budgets: j.budgets, Before: j.used,
@@ -199,7 +106,7 @@ func (s *Server) keepRound(j *job) {
 
 // endRound tells how it ended where the reference evaluator doesn't come to that by itself:
 // where the world ended it, or the room that the machine takes.
-func (s *Server) endRound(p *product) {
+func (s *Engine) endRound(p *product) {
 	if p.Fault == nil {
 		return
 	}

@@ -1,0 +1,76 @@
+package mcpserver
+
+import (
+	"context"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/caps/flow"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// converse does a call, and puts its questions to the person.
+func (s *Server) converse(ctx context.Context, req *mcp.CallToolRequest, c Call) (*mcp.CallToolResult, error) {
+	if req.Params.RequestState != "" {
+		if !older(req) {
+			if res, err, ok := s.talks.Resume(ctx, req.Params.RequestState, s.who(), elicit.Digest(c.Tool, c.Arguments), req.Params.InputResponses); ok {
+				return res, err
+			}
+		}
+		a := wire.Failed(&fault.Fault{
+			Kind:    fault.InvalidRequest,
+			Message: "the requestState names no call that waits for this answer: it was answered, it is over, or it isn't of this call",
+			Hint:    "Call the tool again without requestState and inputResponses.",
+		})
+		return a.Result(), nil
+	}
+	if declaresTasks(req.Params.Meta) && !older(req) && s.MayBeTask(&c) {
+		return s.asTask(ctx, req, c), nil
+	}
+	able := req.ClientCapabilities()
+	if able == nil || able.Elicitation == nil || able.Elicitation.Form == nil && able.Elicitation.URL != nil || !s.asksAnybody(c.Tool) {
+		a := s.Call(ctx, c)
+		return a.Result(), nil
+	}
+	if older(req) {
+		a := s.Call(elicit.With(ctx, &elicit.Elicitor{Calls: &s.talks, Put: req.Session.Elicit}), c)
+		return a.Result(), nil
+	}
+	return s.talks.Start(ctx, s.who(), elicit.Digest(c.Tool, c.Arguments), func(under context.Context) wire.Answer { return s.Call(under, c) })
+}
+
+// older reports whether a call is of a protocol in which the server asks the client.
+func older(req *mcp.CallToolRequest) bool {
+	p := req.Session.InitializeParams()
+	return p != nil && p.ProtocolVersion < "2026-07-28"
+}
+
+// who is whose server this is.
+func (s *Server) who() string {
+	if c := s.broker.Consents(); c != nil {
+		return c.Who
+	}
+	return ""
+}
+
+// asksAnybody reports whether a call of a tool may have a question.
+func (s *Server) asksAnybody(tool string) bool {
+	if s.opts.Elicit && tool != "evolve" && len(s.broker.Policy().Confirms()) > 0 {
+		return true
+	}
+	if tool == "evolve" || tool == "run" && s.opts.Elicit && s.broker.Policy().Asking() {
+		return s.opts.Elicit && s.broker.Policy().Asking()
+	}
+	if p := s.broker.Flow(); s.opts.Elicit && p != nil && slices.ContainsFunc(p.Rules, func(r *flow.Rule) bool { return r.Else == flow.Ask }) {
+		return true
+	}
+	for _, g := range s.broker.Policy().Grants() {
+		if g.Kind == elicit.Kind {
+			return true
+		}
+	}
+	return false
+}

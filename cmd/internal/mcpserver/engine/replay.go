@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/step"
+)
+
+// ReplayOptions is what a recorded run is done again with.
+type ReplayOptions struct {
+	// Replay answers what it asks for.
+	Replay *run.Replay
+	// Tools is the tools as they were; see [registry.Registry.At].
+	Tools *registry.Snapshot
+	// Call is done in place of the recorded one where its Tool isn't empty: for
+	// other code.
+	Call run.Call
+	// Walked, if it isn't nil, is given what the run evaluated, for [step.New]. It may
+	// be walked through when the replay is over.
+	Walked *[]step.Round
+	// Whole keeps all that can be read on of a large result, not only what is shown.
+	Whole bool
+	// Processors is what it computes on; nil: all there are.
+	Processors *queue.Processors
+}
+
+// Replay does a recorded call again, through the very code that did it, with the
+// limits of then. Nothing is done in the world, and nothing is decided; the answer
+// is what the caller got, where the verdict says so.
+func Replay(ctx context.Context, o ReplayOptions) (a wire.Answer, v run.Verdict) {
+	rec := o.Replay.Record()
+	b := rec.Bounds
+	s := &Engine{
+		limits: Limits{MaxSteps: b.MaxSteps, MaxMemory: b.MaxMemory, MaxDepth: b.MaxDepth, Result: b.Result, Timeout: b.Timeout}.orDefault(),
+		broker: o.Replay.Broker(), log: slog.New(slog.DiscardHandler), walked: o.Walked,
+	}
+	s.slots = queue.NewSlots(s.limits.Runs, together, s.limits.Waiting)
+	if s.whole, s.cpu = o.Whole, o.Processors; s.cpu == nil {
+		s.cpu = queue.NewProcessors()
+	}
+	call := rec.Call
+	if o.Call.Tool != "" {
+		call = o.Call
+	} else {
+		s.record = rec
+	}
+	a = s.redo(ctx, Call{Tool: call.Tool, Arguments: json.RawMessage(call.Arguments), Tools: o.Tools.Answering(rec.Tool, rec.Answers)})
+	v = o.Replay.Verdict(a.Fault)
+	v.Memory = s.most.Load()
+	return a, v
+}
+
+// redo is Call for what can be recorded as a run.
+func (s *Engine) redo(ctx context.Context, c Call) wire.Answer {
+	c.Ticket = s.Ticket()
+	return s.guarded(c.Tool, func() wire.Answer {
+		switch {
+		case c.Tool == "run":
+			return s.run(ctx, c)
+		case c.Tool == promptCall:
+			return s.runPrompt(ctx, c)
+		case wire.ToolNamed(c.Tool) != nil:
+			return wire.Failed(&fault.Fault{Kind: fault.InvalidRequest, Message: fmt.Sprintf("%q runs nothing", c.Tool)})
+		}
+		return s.direct(ctx, c)
+	})
+}
+
+// WithCode gives a recorded call of run, which evaluates inline code, with other
+// code in its place: JSON, or the text form.
+func WithCode(c run.Call, code []byte) (run.Call, error) {
+	a, f := wire.Read("run", c.Arguments, runArguments...)
+	if f != nil {
+		return run.Call{}, f
+	}
+	o := wire.Begin()
+	for _, m := range a.Members {
+		switch {
+		case m.Name != "code":
+			o = o.Raw(m.Name, m.Value)
+		case json.Valid(code):
+			o = o.Raw("code", code)
+		default:
+			o = o.Text("code", string(code))
+		}
+	}
+	return run.Call{Tool: "run", Arguments: o.End()}, nil
+}
+
+// replayed is the answer of a run that ended, by its record.
+func (s *Engine) replayed(ctx context.Context, id string) (a wire.Answer, err error) {
+	rec, err := run.ReadRecord(s.broker.Journal(), id)
+	if err != nil {
+		return a, err
+	}
+	if e := rec.End; e != nil && e.Sealed != "" && s.broker.Flow() != nil {
+		one, f := s.sealedOf(e.Sealed)
+		if f != nil {
+			return a, f
+		}
+		return s.sealedAnswer(one), nil
+	} else if e != nil {
+		if err := s.broker.ShowNames(e.Entered, rec.ID); err != nil {
+			return a, err
+		}
+	}
+	tools, err := s.tools.At(rec.AsOf)
+	if err != nil {
+		return a, err
+	}
+	if rec.Tool != "" {
+		if then, err := s.tools.WithVersion(tools, registry.Ref{Name: rec.Tool, Version: rec.Version}); err == nil {
+			tools = then
+		}
+	}
+	p := run.NewReplay(rec, false)
+	a, v := Replay(ctx, ReplayOptions{Replay: p, Tools: tools, Whole: true, Processors: s.cpu})
+	if !v.OK() && (v.Verdict != run.Incomplete || rec.End == nil || rec.End.Answer != nil) {
+		return a, fmt.Errorf("%s", v.Text)
+	}
+	return s.offer(s.orGone(Call{Tool: rec.Call.Tool, Tools: tools}, a)), nil
+}
