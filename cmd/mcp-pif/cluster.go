@@ -128,7 +128,7 @@ func (o *serveOptions) openNode(ctx context.Context, auth *app.Authority, log *s
 	}
 	n, err := node.Open(ctx, node.Options{
 		Order: at, Name: o.node, Dir: dir, Log: log, Applied: auth.ApplyDecisions, Own: o.order == devOrder,
-		Config: statefile.Cluster{Order: o.order}, Keep: o.keep, Paths: profilePaths, Path: profilePath,
+		Config: statefile.Cluster{Order: o.order}, Keep: o.keep, Given: auth.Given(), Paths: profilePaths, Path: profilePath,
 	})
 	if err != nil {
 		return nil, errors.Join(err, at.Close())
@@ -338,6 +338,9 @@ func printStatus(cmd *cobra.Command, st *node.Status) {
 	rows = nil
 	for _, p := range st.Nodes {
 		state := "ok"
+		if len(p.Unlike) > 0 {
+			state = "has other " + strings.Join(p.Unlike, ", ")
+		}
 		switch {
 		case p.Differs:
 			state = "differs from this node"

@@ -26,6 +26,9 @@ import (
 func joined(t *testing.T, verb, name, url string) *clusterNode {
 	t.Helper()
 	n := &clusterNode{t: t, name: name, state: t.TempDir(), flags: []string{"--cluster-keep=100ms"}}
+	if name == "n2" {
+		n.flags = append(n.flags, "--deny=kv:notes")
+	}
 	says(t, n.state, [2]string{"cluster " + verb + " --name " + name + " " + url, "this machine is the node " + name})
 	n.start()
 	return n
@@ -84,6 +87,9 @@ func TestClusterRepair(t *testing.T) {
 		})
 	}
 	trimmed("the order begins later", 0)
+	wait.Until(t, "n1 tells that n2 was given something else", func() bool {
+		return strings.Contains(onMachine(t, nodes[0].state, "cluster status"), "has other grants")
+	})
 	n3 := joined(t, "join", "n3", url)
 	nodes = append(nodes, n3)
 	n3.has("first")

@@ -13,6 +13,9 @@
 package app
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -309,6 +312,28 @@ func grantTexts(grants []*caps.Grant) []string {
 		texts[i] = g.Shown().String()
 	}
 	return texts
+}
+
+// Given returns hashes of what the operator gave this machine, which the nodes of a cluster
+// should have alike.
+func (a *Authority) Given() map[string]string {
+	hash := func(v any) string {
+		text, _ := json.Marshal(v) // what was read as JSON
+		sum := sha256.Sum256(text)
+		return hex.EncodeToString(sum[:8])
+	}
+	given := map[string]string{"version": cli.Version(), "grants": hash([][]string{grantTexts(a.Policy.Grants()), a.Policy.ShownDenies()})}
+	var plugins, servers any
+	if a.installed != nil {
+		plugins = a.installed.Lock
+	}
+	if a.upstreams != nil {
+		servers = a.upstreams.Lock
+	}
+	if given["plugins"], given["flow rules"] = hash([]any{plugins, servers}), ""; a.Flow != nil {
+		given["flow rules"] = a.Flow.Hash
+	}
+	return given
 }
 
 // Warnings is the log of a command that a person runs: what they should know.

@@ -43,6 +43,8 @@ type message struct {
 	// Done says that it was the last, or why there are no more.
 	Done  bool   `json:"done,omitempty"`
 	Error string `json:"error,omitempty"`
+	// Session says that the ID is of a session, which has ended.
+	Session bool `json:"session,omitempty"`
 	// Offer is what a node has whose order is lost.
 	Offer *offer `json:"offer,omitempty"`
 }
@@ -214,6 +216,9 @@ func (n *Node) hears(h journal.Heard) {
 		return
 	}
 	m, _, ok := readMessage(h.Message)
+	if ok && m.Session {
+		n.remember(m.ID)
+	}
 	if !ok || m.Of != n.o.Name || !n.holds.Load() {
 		return
 	}

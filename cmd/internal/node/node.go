@@ -79,6 +79,9 @@ type Options struct {
 	// profile is; without them there are those that are open.
 	Paths func() ([]string, error)
 	Path  func(profile string) (string, error)
+	// Given are hashes of what the operator gave this machine, by what it is: that of all
+	// nodes should be the same.
+	Given map[string]string
 	// Keep is how often the order is rid of what all nodes have.
 	Keep time.Duration
 }
@@ -105,12 +108,13 @@ type Node struct {
 	profiles map[string]bool // of which something came in the order
 	origin   journal.Point   // up to which nothing came of a profile that has no file here
 	stopped  error           // of a store that is closed
+	ended    map[string]bool // sessions
 }
 
 // Open makes a node, which beats until it is closed. It returns when it has what the
 // cluster decided until then, or the context ends.
 func Open(ctx context.Context, o Options) (_ *Node, err error) {
-	n := &Node{o: o, stores: map[*journal.Store]bool{}, profiles: map[string]bool{}, projected: map[string]uint64{}}
+	n := &Node{o: o, stores: map[*journal.Store]bool{}, profiles: map[string]bool{}, ended: map[string]bool{}, projected: map[string]uint64{}}
 	if n.o.Applied == nil {
 		n.o.Applied = func() {}
 	}
@@ -122,6 +126,9 @@ func Open(ctx context.Context, o Options) (_ *Node, err error) {
 	}()
 	dir := filepath.Join(o.Dir, "cluster")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := n.readEnded(); err != nil {
 		return nil, err
 	}
 	options := journal.Options{Log: o.Log}
@@ -451,6 +458,8 @@ type Peer struct {
 	Silent  int64  `json:"silent_ms"` // since it last proposed something
 	Place   uint64 `json:"place"`
 	Differs bool   `json:"differs,omitempty"`
+	// Unlike is what its operator gave it otherwise than this one: plugins, grants, flow rules.
+	Unlike []string `json:"unlike,omitempty"`
 }
 
 // Status returns what is so now.
@@ -463,9 +472,10 @@ func (n *Node) Status() Status {
 	for _, c := range n.clusters() {
 		st.Profiles = append(st.Profiles, Profile{c.Profile, c.Place, c.Seq, c.Hash})
 	}
+	all, _ := n.reported() // where they can't be read the node has stopped
 	for _, name := range slices.Sorted(maps.Keys(c.Peers)) {
 		if p := c.Peers[name]; name != n.o.Name && !strings.Contains(name, "/") {
-			st.Nodes = append(st.Nodes, Peer{name, time.Since(p.Seen).Milliseconds(), p.Place, p.Differs})
+			st.Nodes = append(st.Nodes, Peer{name, time.Since(p.Seen).Milliseconds(), p.Place, p.Differs, n.unlike(all[name])})
 		}
 	}
 	return st

@@ -334,3 +334,17 @@ func TestDecidesAfterStart(t *testing.T) {
 		t.Error("a node without it may act when the command is done")
 	}
 }
+
+// TestEnded: a session that was ended at one node is ended at the others, after a restart too.
+func TestEnded(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	a, b := start(t, m, "a"), start(t, m, "b")
+	must.NoError(t, a.End(within(t, time.Minute), "s"))
+	wait.Until(t, "the other node hears of it", func() bool { return b.Ended("s") })
+	must.NoError(t, b.Close())
+	b.open(t, "b")
+	if !a.Ended("s") || !b.Ended("s") || b.Ended("other") {
+		t.Error("it goes on")
+	}
+}

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +32,8 @@ type report struct {
 	Place    uint64    `json:"place"` // up to which all files of the node are on its disk
 	Time     time.Time `json:"time"`
 	Left     bool      `json:"left,omitempty"` // it is no node any more
+	// Given is what its operator gave it; nil: that isn't known.
+	Given map[string]string `json:"given,omitempty"`
 }
 
 // reported returns what the nodes reported, by name.
@@ -56,7 +60,11 @@ func (n *Node) Report(ctx context.Context, left bool) error {
 
 func (n *Node) report(node string, place uint64, left bool) error {
 	c, _ := n.store.Cluster()
-	content, err := json.Marshal(report{c.Identity, place, time.Now().UTC().Truncate(time.Second), left})
+	r := report{Identity: c.Identity, Place: place, Time: time.Now().UTC().Truncate(time.Second), Left: left}
+	if node == n.o.Name {
+		r.Given = n.o.Given
+	}
+	content, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
@@ -66,6 +74,28 @@ func (n *Node) report(node string, place uint64, left bool) error {
 	}
 	name := reports + node
 	return n.write(name, docs[name].Version+1, at[name], content)
+}
+
+// unlike returns what a node was given otherwise than this one.
+func (n *Node) unlike(r report) (list []string) {
+	for _, what := range slices.Sorted(maps.Keys(n.o.Given)) {
+		if r.Given != nil && r.Given[what] != n.o.Given[what] {
+			list = append(list, what)
+		}
+	}
+	return list
+}
+
+// tellUnlike warns of nodes that were given something else, once of each.
+func (n *Node) tellUnlike(told map[string]string) {
+	all, _ := n.reported()
+	for name, r := range all {
+		list := strings.Join(n.unlike(r), ", ")
+		if !r.Left && list != told[name] && list != "" {
+			n.o.Log.Warn("another node of the cluster was given something else than this one", "node", name, "unlike", list)
+		}
+		told[name] = list
+	}
 }
 
 // settle has all files of the cluster that this machine has follow to the end of the order,
@@ -210,10 +240,12 @@ func (n *Node) readOrigin() error {
 
 // trims has the order rid of what all have, again and again.
 func (n *Node) trims() {
+	told := map[string]string{}
 	for {
 		pause := n.o.Keep
 		err := n.Report(n.ctx, false)
 		if err == nil {
+			n.tellUnlike(told)
 			err = n.trim(n.ctx)
 		}
 		if err != nil && n.ctx.Err() == nil && n.Ready() == nil {

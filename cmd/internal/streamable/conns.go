@@ -269,9 +269,17 @@ func (h *Handler) serveSession(w http.ResponseWriter, r *http.Request, server *m
 // client knows each by a name that says, after the session's own, which process began it and
 // by what. What a session was doing stays where it was.
 type roaming struct {
+	ends Endings
 	boot string
 	mu   sync.Mutex
 	here map[roamer]*reopened // sessions of other processes
+}
+
+// Endings is what servers share between which sessions roam.
+type Endings interface {
+	// End has it known to all that a session has ended.
+	End(ctx context.Context, session string) error
+	Ended(session string) bool
 }
 
 // A roamer is a session of another process: whose it is, and its name.
@@ -287,8 +295,8 @@ type reopened struct {
 const maxOpening = 1500
 
 // roam has a request be one of a session of this process, and its answer tell the name that the
-// client knows; nil: it has answered. A DELETE ends what this process has of the session: the name
-// says all that another needs to begin it, so others end theirs when they are idle.
+// client knows; nil: it has answered. A DELETE ends the session everywhere: others end what they
+// have of it when it is idle, and no longer answer for it.
 func (h *Handler) roam(w http.ResponseWriter, one *request, server *mcp.Server, principal string, body []byte) http.ResponseWriter {
 	s := h.roaming
 	name := one.http.Header.Get(sessionHeader)
@@ -302,6 +310,19 @@ func (h *Handler) roam(w http.ResponseWriter, one *request, server *mcp.Server, 
 	}
 	id, more, roams := strings.Cut(name, ".")
 	boot, opening, _ := strings.Cut(more, ".")
+	if roams && opened(opening) != nil {
+		session := principal + "\x00" + name
+		if s.ends.Ended(session) {
+			http.Error(w, "session not found", http.StatusNotFound)
+			return nil
+		}
+		if one.http.Method == http.MethodDelete {
+			if err := s.ends.End(one.http.Context(), session); err != nil {
+				http.Error(w, "the cluster doesn't answer", http.StatusServiceUnavailable)
+				return nil
+			}
+		}
+	}
 	if roams && boot != s.boot {
 		key := roamer{principal, name}
 		s.mu.Lock()

@@ -335,11 +335,25 @@ func TestLongestIdleSessionEnds(t *testing.T) {
 	}
 }
 
+// endings is what servers of a test share.
+type endings struct{ ended sync.Map }
+
+func (e *endings) End(_ context.Context, session string) error {
+	e.ended.Store(session, true)
+	return nil
+}
+
+func (e *endings) Ended(session string) bool {
+	_, ended := e.ended.Load(session)
+	return ended
+}
+
 // TestSessionsRoam: a session goes on at another server, and after a restart, under the name that
 // the client knows; each principal has its own; a name that says nothing is refused.
 func TestSessionsRoam(t *testing.T) {
 	t.Parallel()
-	one, two := start(t, Options{Roams: true})+Path, start(t, Options{Roams: true})+Path
+	shared := &endings{}
+	one, two := start(t, Options{Roams: shared})+Path, start(t, Options{Roams: shared})+Path
 	do := func(url, method, body, session string) *http.Response {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -378,8 +392,9 @@ func TestSessionsRoam(t *testing.T) {
 			return next(ctx, method, r)
 		}
 	})
-	three := start(t, Options{Roams: true, Server: func(context.Context, string) (*mcp.Server, error) { return server, nil }}) + Path
-	if res := do(three, http.MethodDelete, "", session); res.StatusCode != http.StatusNoContent || len(slices.Collect(server.Sessions())) > 0 {
+	three := start(t, Options{Roams: shared, Server: func(context.Context, string) (*mcp.Server, error) { return server, nil }}) + Path
+	other := do(one, http.MethodPost, hello, "").Header.Get(sessionHeader)
+	if res := do(three, http.MethodDelete, "", other); res.StatusCode != http.StatusNoContent || len(slices.Collect(server.Sessions())) > 0 {
 		t.Errorf("its end where it never was: %s, and it is there", res.Status)
 	}
 	answered := make(chan int, 2)
@@ -399,6 +414,13 @@ func TestSessionsRoam(t *testing.T) {
 	}
 	if res := do(two, http.MethodDelete, "", session); res.StatusCode != http.StatusNoContent {
 		t.Errorf("its end: %s", res.Status)
+	}
+	for _, ended := range []string{session, other} {
+		for _, url := range []string{one, two, three} {
+			if res := do(url, http.MethodPost, `{"jsonrpc":"2.0","id":9,"method":"ping"}`, ended); res.StatusCode != http.StatusNotFound {
+				t.Errorf("after its end: %s", res.Status)
+			}
+		}
 	}
 	for _, name := range []string{"x", ".", "..", "...", ".y.z", "x.y", "x.y.", "x.y.z", "x.y.AAAA", strings.Replace(session, ".", ".1", 1)[:len(session)-9]} {
 		for _, body := range []string{`{"jsonrpc":"2.0","id":9,"method":"ping"}`, hello} {

@@ -60,8 +60,8 @@ type Options struct {
 	// Ready is why the server should get no requests, for /readyz; nil: it never is so.
 	Ready func() error
 	// Roams is set where a session that another server began, or this one before it was started
-	// again, goes on here: its name says how it began.
-	Roams bool
+	// again, goes on here, but one that was ended: its name says how it began.
+	Roams Endings
 	// Metrics is served at /metrics; nil: nothing is there. With tokens it
 	// needs one.
 	Metrics http.Handler
@@ -150,8 +150,8 @@ func New(o Options) (*Handler, error) {
 	h.session = mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
 		Logger: log, MaxRequestBodyBytes: -1, SessionTimeout: o.IdleSession, DisableLocalhostProtection: true,
 	})
-	if o.Roams {
-		h.roaming = &roaming{boot: rand.Text()[:8], here: map[roamer]*reopened{}}
+	if o.Roams != nil {
+		h.roaming = &roaming{ends: o.Roams, boot: rand.Text()[:8], here: map[roamer]*reopened{}}
 	}
 	mux := http.NewServeMux()
 	protocol := h.authorize(http.HandlerFunc(h.serve))
