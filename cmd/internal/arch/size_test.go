@@ -49,7 +49,7 @@ var maxLines = map[string]int{
 	"cmd/internal/tour":            565,
 	"cmd/internal/ui":              3033,
 	"cmd/internal/ui/figures":      188,
-	"cmd/mcp-pif":                  9230,
+	"cmd/mcp-pif":                  9235,
 	"core":                         930,
 	"core/check":                   9210,
 	"core/check/cert":              590,
