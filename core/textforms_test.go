@@ -1,0 +1,163 @@
+package core_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/text"
+)
+
+// A textForm is what the text form has beyond one spelling of each operation, and the JSON
+// that it is. #n1 is a hole for an integer, #b for a truth value, #l for a list of integers,
+// #s for a string, #r for a record; with ^ what is put there may name @x. @x and the like
+// are names that nothing else has. The letter of kind is what it gives.
+type textForm struct{ kind, text, json string }
+
+var textForms = []textForm{
+	{"n", `#b1 ? #n1 : #n2`, `{"if":{"cond":#b1,"then":#n1,"else":#n2}}`},
+	{"n", `#n1 if #b1 else #n2`, `{"if":{"cond":#b1,"then":#n1,"else":#n2}}`},
+	{"n", `if #b1 { #n1 } else { #n2 }`, `{"if":{"cond":#b1,"then":#n1,"else":#n2}}`},
+	{"n", `(@x => { if #b1^ { return #n1^ }; return #n2^ })(#n3)`, `{"app":[{"lam":"@x","body":{"if":{"cond":#b1^,"then":#n1^,"else":#n2^}}},#n3]}`},
+	{"n", `#n1 + #n2`, `{"add":[#n1,#n2]}`},
+	{"n", `#n1 ** 2 - #n2`, `{"sub":[{"pow":[#n1,2]},#n2]}`},
+	{"n", `-(@x => #n1^)(#n2)`, `{"sub":[0,{"app":[{"lam":"@x","body":#n1^},#n2]}]}`},
+	{"n", `#l1[#n1]`, `{"at":[#l1,#n1]}`},
+	{"n", `#l1[-1]`, `{"at":[#l1,-1]}`},
+	{"n", `len(#l1[#n1:])`, `{"length":{"at":[#l1,#n1,null]}}`},
+	{"n", `#l1[:2].size()`, `{"length":{"at":[#l1,null,2]}}`},
+	{"n", `max(#n1, #n2, 3)`, `{"max":[#n1,#n2,3]}`},
+	{"n", `Math.min(#n1, #n2)`, `{"min":[#n1,#n2]}`},
+	{"n", `{ let @x = #n1; const @y = #n2^; #n3^ + @y }`, `{"let":[["@x",#n1],["@y",#n2^]],"in":{"add":[#n3^,{"var":"@y"}]}}`},
+	{"n", `let (@y, @x) = (#s1, #n1) in #n2^`, `{"let":[[{"pair":[{"var":"@y"},{"var":"@x"}]},{"pair":[#s1,#n1]}]],"in":#n2^}`},
+	{"n", `let {@x} = {@x: #n1} in #n2^`, `{"let":[[{"record":{"@x":{"var":"@x"}}},{"record":{"@x":#n1}}]],"in":#n2^}`},
+	{"n", `fold((@y, @x) => @y + #n1^, #n2, #l1)`, `{"fold":[{"lam":{"pair":[{"var":"@y"},{"var":"@x"}]},"body":{"add":[{"var":"@y"},#n1^]}},#n2,#l1]}`},
+	{"n", `#l1.reduce((@y, @z, @x) => @y + #n1^, #n2)`, `{"fold":[{"lam":{"pair":[{"var":"@y"},{"pair":[{"var":"@x"},{"var":"@z"}]}]},"body":{"add":[{"var":"@y"},#n1^]}},#n2,{"enumerate":#l1}]}`},
+	{"n", `let @f = (@y, @x) => #n1^ - @y in fold(@f, #n2, #l1)`, `{"let":[["@f",{"lam":["@y","@x"],"body":{"sub":[#n1^,{"var":"@y"}]}}]],"in":{"fold":[{"lam":"pair","body":{"app":[{"var":"@f"},{"fst":{"var":"pair"}},{"snd":{"var":"pair"}}]}},#n2,#l1]}}`},
+	{"n", `fold(add, #n1, #l1)`, `{"fold":[{"lam":{"pair":[{"var":"a"},{"var":"b"}]},"body":{"add":[{"var":"a"},{"var":"b"}]}},#n1,#l1]}`},
+	{"n", `match #l1 { [] | [_] => #n1; [@x, ...@y] if #b1^ => #n2^; _ => 7 }`, `{"match":#l1,"with":[[{"or":[[],["_"]]},#n1],[[{"var":"@x"},{"rest":{"var":"@y"}}],{"if":#b1^},#n2^],["_",7]]}`},
+	{"n", `let @f = @x => if @x <= 0 then #n1^ else @f(@x - 1) in @f(#n2)`, `{"letrec":[["@f",{"lam":"@x","body":{"if":{"cond":{"lte":[{"var":"@x"},0]},"then":#n1^,"else":{"app":[{"var":"@f"},{"sub":[{"var":"@x"},1]}]}}}}]],"in":{"app":[{"var":"@f"},#n2]}}`},
+	{"n", `let @f = @x => if @x <= 0 then 0 else @g(@x - 1) in let @g = @y => if @y <= 0 then #n1 else @f(@y - 1) in @f(#n2)`, mutual},
+	{"n", `let rec @f = @x => if @x <= 0 then 0 else @g(@x - 1) and @g = @y => if @y <= 0 then #n1 else @f(@y - 1) in @f(#n2)`, mutual},
+	{"n", "{ let @f = @x => if @x <= 0 then 0 else @g(@x - 1)\n let @g = @y => if @y <= 0 then #n1 else @f(@y - 1)\n @f(#n2) }", mutual},
+	{"n", `let @r = #r1 in length({...@r, k: #n1}.k) + length(keys(@r))`, `{"let":[["@r",#r1]],"in":{"add":[{"length":{"get":[{"put":[{"var":"@r"},"k",#n1]},"k"]}},{"length":{"keys":{"var":"@r"}}}]}}`},
+	{"n", `get({[#s1]: #n1, ...#r1}, #s1)`, `{"get":[{"merge":[{"put":[{"record":{}},#s1,#n1]},#r1]},#s1]}`},
+	{"n", `ord(#s1) |> to_text |> length`, `{"length":{"to_text":{"at":[{"codepoints":#s1},0]}}}`},
+	{"b", `#b1 && #b2 || !#b3`, `{"or":[{"and":[#b1,#b2]},{"not":#b3}]}`},
+	{"b", `#n1 === #n2`, `{"equal":[#n1,#n2]}`},
+	{"b", `#l1 != #l2`, `{"not":{"equal":[#l1,#l2]}}`},
+	{"b", `#n1 >= #n2`, `{"gte":[#n1,#n2]}`},
+	{"b", `#s1 < "n"`, `{"lt":[{"compare":[#s1,"n"]},0]}`},
+	{"b", `#l1.includes(#n1)`, `{"contains":[#l1,#n1]}`},
+	{"b", `any(@x > #n1^ for @x in #l1)`, `{"any":[{"lam":"@x","body":{"gt":[{"var":"@x"},#n1^]}},#l1]}`},
+	{"l", `[...#l1, #n1]`, `{"push":[#l1,#n1]}`},
+	{"l", `[#n1, ...#l1]`, `{"cons":[#n1,#l1]}`},
+	{"l", `[...#l1, ...#l2]`, `{"append":[#l1,#l2]}`},
+	{"l", `#l1 ++ [#n1]`, `{"push":[#l1,#n1]}`},
+	{"l", `[#n1^ + 1 for @x in #l1 if #b1^]`, `{"map":[{"lam":"@x","body":{"add":[#n1^,1]}},{"filter":[{"lam":"@x","body":#b1^},#l1]}]}`},
+	{"l", `#l1.filter(@x => #b1^).map(@y => @y)`, `{"map":[{"lam":"@y","body":{"var":"@y"}},{"filter":[{"lam":"@x","body":#b1^},#l1]}]}`},
+	{"l", `zip(#l1, #l2) |> map((@y, @x) => #n1^)`, `{"map":[{"lam":{"pair":[{"var":"@y"},{"var":"@x"}]},"body":#n1^},{"zip":[#l1,#l2]}]}`},
+	{"l", `let @p = enumerate(#l1) in map(([@y, @x]) => #n1^, sort_by((@i, @x) => #n2^, @p))`, `{"let":[["@p",{"enumerate":#l1}]],"in":{"map":[{"lam":{"pair":[{"var":"@y"},{"var":"@x"}]},"body":#n1^},{"sort_by":[{"lam":{"pair":[{"var":"@i"},{"var":"@x"}]},"body":#n2^},{"var":"@p"}]}]}}`},
+	{"l", `map(ord, chars(#s1))`, `{"map":[{"lam":"x","body":{"at":[{"codepoints":{"var":"x"}},0]}},{"chars":#s1}]}`},
+	{"l", `range(4)`, `{"range":[0,4]}`},
+	{"s", `$"a{#n1}b{#s1}"`, `{"concat":[{"concat":[{"concat":["a",{"to_text":#n1}]},"b"]},{"to_text":#s1}]}`},
+	{"s", `"n: " + #n1`, `{"concat":["n: ",{"to_text":#n1}]}`},
+	{"s", `#s1.toUpperCase() ++ chr(65)`, `{"concat":[{"upper":#s1},{"from_codepoints":[65]}]}`},
+	{"s", `to_text(sum(#l1) / length(#l2))`, `{"to_text":{"ratio":[{"sum":#l1},{"length":#l2}]}}`},
+	{"s", `let @y = length(#l1) in to_text(sum(#l1) / @y + round(#n1 * 100) / 100)`, `{"let":[["@y",{"length":#l1}]],"in":{"to_text":{"add":[{"ratio":[{"sum":#l1},{"var":"@y"}]},{"div_dec":[{"round":[{"mul":[#n1,100]}]},100,2,"half_up"]}]}}}`},
+	{"r", `{...#r1, a: #n1}`, `{"put":[#r1,"a",#n1]}`},
+	{"r", `{to_text(@x): #n1^ for @x in #l1}`, `{"from_entries":{"map":[{"lam":"@x","body":{"pair":[{"to_text":{"var":"@x"}},#n1^]}},#l1]}}`},
+}
+
+const mutual = `{"letrec":[["@f",{"lam":"@x","body":{"if":{"cond":{"lte":[{"var":"@x"},0]},"then":0,"else":{"app":[{"var":"@g"},{"sub":[{"var":"@x"},1]}]}}}}],["@g",{"lam":"@y","body":{"if":{"cond":{"lte":[{"var":"@y"},0]},"then":#n1,"else":{"app":[{"var":"@f"},{"sub":[{"var":"@y"},1]}]}}}}]],"in":{"app":[{"var":"@f"},#n2]}}`
+
+var textAtoms = map[string][]textForm{
+	"n": {{"n", `3`, `3`}, {"n", `-1`, `-1`}, {"n", `0`, `0`}}, "b": {{"b", `true`, `true`}, {"b", `false`, `false`}},
+	"l": {{"l", `[]`, `[]`}, {"l", `[5, 2, 8]`, `[5,2,8]`}}, "s": {{"s", `"ab"`, `"ab"`}, {"s", `""`, `""`}}, "r": {{"r", `{a: 1}`, `{"record":{"a":1}}`}},
+}
+
+var hole = regexp.MustCompile(`#([nblsr])\d(\^?)|@([a-z])`)
+
+// drawTextForm draws a program of such forms, in text and in JSON; vars is what it may name.
+func drawTextForm(r *rand.Rand, kind string, size int, vars []string, fresh *int) textForm {
+	if size <= 0 || r.IntN(5) == 0 {
+		if kind == "n" && len(vars) > 0 && r.IntN(2) == 0 {
+			v := vars[r.IntN(len(vars))]
+			return textForm{kind, v, `{"var":"` + v + `"}`}
+		}
+		return textAtoms[kind][r.IntN(len(textAtoms[kind]))]
+	}
+	f := textForms[r.IntN(len(textForms))]
+	for f.kind != kind {
+		f = textForms[r.IntN(len(textForms))]
+	}
+	filled := map[string]textForm{}
+	name := func(letter string) string {
+		if _, ok := filled[letter]; !ok {
+			*fresh++
+			filled[letter] = textForm{text: fmt.Sprintf("%s%d", letter, *fresh)}
+		}
+		return filled[letter].text
+	}
+	fill := func(src string, part func(textForm) string) string {
+		return hole.ReplaceAllStringFunc(src, func(h string) string {
+			m := hole.FindStringSubmatch(h)
+			if m[3] != "" {
+				return name(m[3])
+			}
+			if _, ok := filled[h]; !ok {
+				inside := vars
+				if m[2] != "" {
+					inside = append(vars[:len(vars):len(vars)], name("x"))
+				}
+				filled[h] = drawTextForm(r, m[1], size-1-r.IntN(3), inside, fresh)
+			}
+			return part(filled[h])
+		})
+	}
+	in := fill(f.text, func(f textForm) string {
+		if strings.ContainsAny(f.text, " .-") && !strings.HasPrefix(f.text, "{") || strings.ContainsAny(f.text, "*") {
+			return "(" + f.text + ")"
+		}
+		return f.text
+	})
+	return textForm{kind, in, fill(f.json, func(f textForm) string { return f.json })}
+}
+
+// TestTextForms draws programs of what the text form has beyond the operations, which are
+// the term that their JSON is, are printed so that they are read back, and on which the
+// evaluators agree.
+func TestTextForms(t *testing.T) {
+	n, used := trials(600, 100_000), 0
+	for seed := range n {
+		r := rand.New(rand.NewPCG(uint64(seed), 18))
+		f := drawTextForm(r, "nblsr"[seed%5:seed%5+1], 1+r.IntN(6), nil, new(int))
+		p, fault := text.Parse([]byte(f.text), text.Options{})
+		if fault != nil {
+			t.Fatalf("seed %d: %v\n%s", seed, fault, f.text)
+		}
+		q, fault := parse.Code([]byte(f.json), parse.Options{})
+		if fault != nil {
+			t.Fatalf("seed %d: %v\n%s", seed, fault, f.json)
+		}
+		canonical := string(text.Canonical(p.Term))
+		if want := string(text.Canonical(q.Term)); canonical != want {
+			t.Fatalf("seed %d: %s\nis  %s\nnot %s", seed, f.text, canonical, want)
+		}
+		printed := text.Print(p.Term)
+		if again, fault := text.Parse(printed, text.Options{}); fault != nil || string(text.Canonical(again.Term)) != canonical {
+			t.Fatalf("seed %d: %s\nis printed as %s: %v", seed, f.text, printed, fault)
+		}
+		if _, o := (trial{code: canonical, input: "null", budgets: core.Budgets{Steps: 20_000, Memory: 4 << 20, Depth: 200}}).compare(t); o.Kind == "" {
+			used++
+		}
+	}
+	if used < n/4 {
+		t.Errorf("only %d of %d have a result", used, n)
+	}
+	t.Logf("%d of %d have a result", used, n)
+}
