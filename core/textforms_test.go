@@ -66,6 +66,8 @@ var textForms = []textForm{
 	{"l", `range(4)`, `{"range":[0,4]}`},
 	{"s", `$"a{#n1}b{#s1}"`, `{"concat":[{"concat":[{"concat":["a",{"to_text":#n1}]},"b"]},{"to_text":#s1}]}`},
 	{"s", `"n: " + #n1`, `{"concat":["n: ",{"to_text":#n1}]}`},
+	{"s", `fold((@y, @z) => @y < @z ? @y + @z : @z, "", map(to_text, #l1))`, `{"fold":[{"lam":{"pair":[{"var":"@y"},{"var":"@z"}]},"body":{"if":{"cond":{"lt":[{"compare":[{"var":"@y"},{"var":"@z"}]},0]},"then":{"concat":[{"var":"@y"},{"var":"@z"}]},"else":{"var":"@z"}}}},"",{"map":[{"lam":"x","body":{"to_text":{"var":"x"}}},#l1]}]}`},
+	{"l", `#l1.reduce((@y, @z) => @y ++ [@z], [])`, `{"fold":[{"lam":{"pair":[{"var":"@y"},{"var":"@z"}]},"body":{"push":[{"var":"@y"},{"var":"@z"}]}},[],#l1]}`},
 	{"s", `#s1.toUpperCase() ++ chr(65)`, `{"concat":[{"upper":#s1},{"from_codepoints":[65]}]}`},
 	{"s", `to_text(sum(#l1) / length(#l2))`, `{"to_text":{"ratio":[{"sum":#l1},{"length":#l2}]}}`},
 	{"s", `let @y = length(#l1) in to_text(sum(#l1) / @y + round(#n1 * 100) / 100)`, `{"let":[["@y",{"length":#l1}]],"in":{"to_text":{"add":[{"ratio":[{"sum":#l1},{"var":"@y"}]},{"div_dec":[{"round":[{"mul":[#n1,100]}]},100,2,"half_up"]}]}}}`},
@@ -120,7 +122,7 @@ func drawTextForm(r *rand.Rand, kind string, size int, vars []string, fresh *int
 		})
 	}
 	in := fill(f.text, func(f textForm) string {
-		if strings.ContainsAny(f.text, " .-") && !strings.HasPrefix(f.text, "{") || strings.ContainsAny(f.text, "*") {
+		if strings.ContainsAny(f.text, " .*-") {
 			return "(" + f.text + ")"
 		}
 		return f.text

@@ -359,6 +359,12 @@ func (r *reader) passPair(c callee, args []term.Term) {
 		args[2] = operationOf(term.At(c.tok.off), "enumerate", args[2])
 	}
 	if ok && f == args[0] {
+		if so, acc := r.kinds.of(args[1])&prim.KindAny, two.params[0]; row.Passes == prim.PassesPair && acc.Bind && so != 0 && so&^(prim.KindString|prim.KindList) == 0 && r.depth < 200 {
+			r.bind(acc.Name) // what it begins with is what it is
+			r.kinds.is(acc.Name, so)
+			r.reread(two.body)
+			r.unbind(acc.Name)
+		}
 		var pair prim.Pattern
 		pair.At, pair.IsPair = cmp.Or(two.open, l.At), true
 		for _, p := range two.params {

@@ -99,6 +99,12 @@ func (r *reader) early() (term.Term, bool) {
 	if !r.take(tokSemi) && !r.begins(r.i) && r.toks[r.i-1].kind != tokCloseBrace {
 		return nil, r.refuseToken(`"else"`, "Write if a then b else c; both branches are needed.")
 	}
+	if t := r.tok(); t.kind == tokCloseBrace {
+		return nil, r.fail(t, &fault.Fault{
+			Message: "nothing follows in this block for where the condition is false", Expected: "an expression, or another return",
+			Hint: "Make one condition of two, if a and b { return x }, or return in this block in each case.",
+		})
+	}
 	return r.sequence()
 }
 

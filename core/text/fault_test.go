@@ -56,7 +56,7 @@ func TestFaults(t *testing.T) {
 		{"let x = 1\n(x, 2)", "2:1", `begins with "("`, "let x = 1;"},
 		{"let x = 1\n[x, 2]", "2:1", `begins with "["`, "let x = 1;"},
 		{"let x = 1\n-x", "2:1", `begins with "-"`, "let x = 1;"},
-		{"x => { if (x) { return 1 } }", "1:28", "no expression follows", ""},
+		{"x => { if (x) { return 1 } }", "1:28", "nothing follows in this block", "if a and b"},
 		{"c => { if (c) { if (d) { return 1 }; 5 } return 2 }", "1:26", "this return doesn't end the function", "else if"},
 		{"c => { if (c) { if (d) { return 1 } else { 5 } } return 2 }", "1:26", "this return doesn't end the function", ""},
 		{"c => { if (c) { match c { 2 => { return 7 }; _ => 0 } } return 2 }", "1:34", "this return doesn't end the function", ""},

@@ -258,23 +258,66 @@ func (r *reader) operation(op token, a, b term.Term) term.Term {
 	if id == prim.Div && !r.older && r.kinds.isMean(a, b) {
 		return &term.Prim{At: at, ID: prim.Ratio, Args: []term.Term{a, b}}
 	}
-	if !r.older && r.kinds.byOperands(id, a, b) {
-		if id != prim.Concat && id != prim.Add {
-			order := operationOf(at+1, "compare", a, b)
-			return &term.Prim{At: at, ID: id, Args: []term.Term{order, &term.Int{At: at + 1}}}
-		}
-		if id == prim.Add {
-			if t := r.labelled(at, a, b); t != nil {
-				return t
-			}
-		}
-		return r.joined(at, a, b)
+	if t := r.byKinds(at, id, a, b); t != nil {
+		return t
 	}
 	if op.kind == tokNe || op.kind == tokOther {
 		same := &term.Prim{At: at + 1, ID: id, Args: []term.Term{a, b}}
 		return &term.Prim{At: at, ID: prim.Not, Args: []term.Term{same}}
 	}
 	return &term.Prim{At: at, ID: id, Args: []term.Term{a, b}}
+}
+
+// byKinds returns what an operator is read as by what its operands are; nil: by its row.
+func (r *reader) byKinds(at term.At, id term.ID, a, b term.Term) term.Term {
+	if r.older || !r.kinds.byOperands(id, a, b) {
+		return nil
+	}
+	if id != prim.Concat && id != prim.Add {
+		order := operationOf(at+1, "compare", a, b)
+		return &term.Prim{At: at, ID: id, Args: []term.Term{order, &term.Int{At: at + 1}}}
+	}
+	if id == prim.Add {
+		if t := r.labelled(at, a, b); t != nil {
+			return t
+		}
+	}
+	return r.joined(at, a, b)
+}
+
+// reread reads the operators in t anew where more is known of the names in it.
+func (r *reader) reread(t term.Term) {
+	switch u := t.(type) {
+	case *term.Quote:
+		return
+	case *term.Lam:
+		r.kinds.bind(u.Param)
+		defer r.kinds.unbind(u.Param)
+	case *term.LetRec:
+		for _, f := range u.Funcs {
+			r.kinds.bind(f.Name)
+			defer r.kinds.unbind(f.Name)
+		}
+	case *term.App:
+		if l, ok := u.Func.(*term.Lam); ok {
+			r.reread(u.Arg)
+			kinds := r.kinds.ofBound(u.Arg)
+			r.kinds.bind(l.Param)
+			r.kinds.is(l.Param, kinds)
+			r.reread(l.Body)
+			r.kinds.unbind(l.Param)
+			return
+		}
+	}
+	term.Children(t, func(child term.Term) bool {
+		r.reread(child)
+		return true
+	})
+	if p, ok := t.(*term.Prim); ok && len(p.Args) == 2 && strings.ContainsRune("+<>", rune(r.src[p.At])) {
+		if again, ok := r.byKinds(p.At, p.ID, p.Args[0], p.Args[1]).(*term.Prim); ok {
+			*p = *again
+		}
+	}
 }
 
 // operand reads what stands before or after an operator of the level before.
