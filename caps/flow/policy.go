@@ -328,7 +328,7 @@ func (r *Rule) readElse(c RuleConfig) error {
 		return fmt.Errorf(`"except" is of rules to "model"`)
 	}
 	for i, text := range c.Except {
-		n, ok := finite(text)
+		n, ok := Bits(text)
 		if !ok {
 			return fmt.Errorf(`"except"[%d]: %s has no end of values; write a boolean, an integer with minimum and maximum, or an enum`, i, text)
 		}

@@ -108,10 +108,7 @@ func (r *Rule) Excepts(result []byte) (bits int, ok bool) {
 }
 
 // Bits is how many bits the values of a JSON Schema tell; ok is false if it has no end of them.
-func Bits(schema json.RawMessage) (n int, ok bool) { return finite(schema) }
-
-// finite is how many bits the values of a schema tell; ok is false if it has no end of them.
-func finite(schema json.RawMessage) (n int, ok bool) {
+func Bits(schema json.RawMessage) (n int, ok bool) {
 	var s struct {
 		Type             string
 		Enum             []json.RawMessage

@@ -362,7 +362,7 @@ func (t *Tool) depends() []*Tool {
 	var list []*Tool
 	var walk func(t *Tool) bool
 	walk = func(t *Tool) bool {
-		for _, name := range t.boundNames() {
+		for _, name := range slices.Sorted(maps.Keys(t.Bound)) {
 			b := t.Bound[name]
 			if seen[b] {
 				continue

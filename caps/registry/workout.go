@@ -2,7 +2,6 @@ package registry
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -243,9 +242,6 @@ func (t *Tool) certified(found map[*Tool]known) cert.Tools {
 		return need, k.proof.Table[k.proof.Types[0]], true
 	}
 }
-
-// boundNames is the names of the versions it is bound to, sorted.
-func (t *Tool) boundNames() []string { return slices.Sorted(maps.Keys(t.Bound)) }
 
 // measure is about how many bytes what is known takes.
 func (k *known) measure() int {

@@ -104,7 +104,7 @@ type Authority struct {
 	installed   *Installed      // third-party plugins
 	upstreams   *Upstreams
 	Sandboxes   sandboxes
-	mapping     mapping
+	mapping     byGrant[caps.Command] // what the operator maps names to
 	models      Models
 	Node        *node.Node           // nil: the server is in no cluster
 	Flow        *flow.Policy         // where data may flow; nil: no rule says
@@ -223,7 +223,7 @@ func (o *CapOptions) Prepare(log *slog.Logger) (_ *Authority, err error) {
 		log.Warn("'mcp-pif caps revoke' and 'mcp-pif approve' can't reach this server", "error", err)
 	}
 	if some {
-		if a.Host, err = host.New(host.Options{Logger: log, Sandbox: boxes.Mode, State: a.stateOf, Command: a.mapping.command, Secrets: a.Policy.Secrets()}); err != nil {
+		if a.Host, err = host.New(host.Options{Logger: log, Sandbox: boxes.Mode, State: a.stateOf, Command: a.mapping.get, Secrets: a.Policy.Secrets()}); err != nil {
 			return nil, err
 		}
 		if err := AddPlugins(a.Host, a.Kinds, third.Sources(), servers, &a.models); err != nil {
@@ -434,7 +434,7 @@ func (a *Authority) Branch(name string, number uint64) (*Authority, error) {
 	dir := filepath.Join(a.Host.Dir(), fmt.Sprint("branch-", number))
 	var err error
 	if b.Host, err = host.New(host.Options{
-		Logger: a.log, RuntimeDir: dir, Sandbox: a.Sandboxes.Mode, State: b.stateOf, Command: a.mapping.command, Secrets: b.Policy.Secrets(),
+		Logger: a.log, RuntimeDir: dir, Sandbox: a.Sandboxes.Mode, State: b.stateOf, Command: a.mapping.get, Secrets: b.Policy.Secrets(),
 	}); err != nil {
 		return nil, errors.Join(err, b.CloseBranch())
 	}

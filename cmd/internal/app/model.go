@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/spf13/pflag"
 
@@ -81,33 +80,16 @@ func readEndpoint(text string) (e endpoint, err error) {
 	return e, e.Check()
 }
 
-// Models is what the plugin of each grant of a model is told.
-type Models struct {
-	mu sync.Mutex
-	by map[string]model.Settings // by the grants' identity
-}
+// Models is the endpoint of each grant of a model.
+type Models struct{ byGrant[endpoint] }
 
 // settings is what a grant's process is told.
 func (m *Models) settings(g *caps.Grant) ([]byte, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, ok := m.by[g.ID]
-	if !ok {
+	e := m.get(g)
+	if e == nil {
 		return nil, fmt.Errorf("nothing is known of the model of this grant")
 	}
-	return json.Marshal(s)
-}
-
-func (m *Models) keep(g *caps.Grant, e *endpoint) {
-	if e == nil {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.by == nil {
-		m.by = map[string]model.Settings{}
-	}
-	m.by[g.ID] = e.Settings
+	return json.Marshal(e.Settings)
 }
 
 // endpoint finds the model that a capability is for, with its key; nil: it is of another kind.

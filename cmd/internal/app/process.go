@@ -57,32 +57,22 @@ func (a *Authority) grantedPrograms(said []string) (texts []string, err error) {
 	return texts, nil
 }
 
-// A mapping is the commands that the operator maps names to.
-type mapping struct {
-	mu sync.Mutex
-	// by has the commands of grants, by their identity: another command makes
-	// another grant.
-	by map[string]*caps.Command
+// byGrant keeps something of each grant by the grant's identity, of which it is a part:
+// something else makes another grant. It is safe for concurrent use.
+type byGrant[T any] struct{ of sync.Map }
+
+// keep keeps what there is of a grant; nil: there is nothing.
+func (b *byGrant[T]) keep(g *caps.Grant, one *T) {
+	if one != nil {
+		b.of.Store(g.ID, one)
+	}
 }
 
-// command is what the name of a grant is mapped to.
-func (m *mapping) command(g *caps.Grant) *caps.Command {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.by[g.ID]
-}
-
-// keep puts a grant's command in force.
-func (m *mapping) keep(g *caps.Grant, c *caps.Command) {
-	if c == nil {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.by == nil {
-		m.by = map[string]*caps.Command{}
-	}
-	m.by[g.ID] = c
+// get returns what there is of a grant; nil: nothing is known.
+func (b *byGrant[T]) get(g *caps.Grant) *T {
+	one, _ := b.of.Load(g.ID)
+	known, _ := one.(*T)
+	return known
 }
 
 // mapped finds what a capability's name is mapped to now, by the flags or by what the

@@ -48,14 +48,14 @@ type Upstreams struct {
 	// tools is what the policy said of tools when the kinds were made.
 	tools map[string]map[string]*caps.ToolPolicy
 
+	settings byGrant[mcp.Settings]
 	mu       sync.Mutex
 	programs map[string]*lock.Executable // by server
-	settings map[string]mcp.Settings     // by the grants' identity
 }
 
 // OpenUpstreams reads the lock file of servers and makes their kinds. No program is hashed yet.
 func OpenUpstreams(o *CapOptions) (*Upstreams, error) {
-	u := &Upstreams{programs: map[string]*lock.Executable{}, settings: map[string]mcp.Settings{}, tools: map[string]map[string]*caps.ToolPolicy{}}
+	u := &Upstreams{programs: map[string]*lock.Executable{}, tools: map[string]map[string]*caps.ToolPolicy{}}
 	var err error
 	if o.McpLock != "" {
 		u.Lock, err = mcplock.Read(o.McpLock)
@@ -184,10 +184,8 @@ func (u *Upstreams) source(m *caps.Manifest) host.Source {
 
 // settingsOf is what a grant's process is told.
 func (u *Upstreams) settingsOf(g *caps.Grant) ([]byte, error) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	s, ok := u.settings[g.ID]
-	if !ok {
+	s := u.settings.get(g)
+	if s == nil {
 		return nil, fmt.Errorf("nothing is known of the server %s under this grant", g.Kind)
 	}
 	return json.Marshal(s)
@@ -195,25 +193,16 @@ func (u *Upstreams) settingsOf(g *caps.Grant) ([]byte, error) {
 
 // asks reports whether the operator lets the server of a grant ask the user.
 func (u *Upstreams) asks(g *caps.Grant) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.settings[g.ID].Elicit
+	s := u.settings.get(g)
+	return s != nil && s.Elicit
 }
 
 // loginOf is the folder of the login that a grant's process uses and renews.
 func (u *Upstreams) loginOf(g *caps.Grant) []string {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if folder := u.settings[g.ID].Login; folder != "" {
-		return []string{folder}
+	if s := u.settings.get(g); s != nil && s.Login != "" {
+		return []string{s.Login}
 	}
 	return nil
-}
-
-func (u *Upstreams) keep(g *caps.Grant, s mcp.Settings) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.settings[g.ID] = s
 }
 
 func (u *Upstreams) close() {
@@ -245,7 +234,7 @@ func (a *Authority) grantServer(c caps.Capability, m *caps.Manifest, asked bool,
 		a.log.Warn("this grant has no operation: none of the server's was accepted as read-only. Read what it says of them and take its word for that with: mcp-pif mcp accept "+m.Kind, "capability", g.Capability.String())
 	}
 	a.mapping.keep(g, up.command)
-	a.upstreams.keep(g, up.settings)
+	a.upstreams.settings.keep(g, &up.settings)
 	return g, nil
 }
 
