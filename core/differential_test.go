@@ -231,6 +231,11 @@ func draw(d gen.Draw) trial {
 	} else {
 		tr.code, tr.input = gen.Function(d, size, o)
 	}
+	return tr.limited(d)
+}
+
+// limited is the trial with a small budget, or in slices, now and then.
+func (tr trial) limited(d gen.Draw) trial {
 	switch d(8) {
 	case 0:
 		tr.budgets.Steps = uint64(1 + d(300))
@@ -267,16 +272,7 @@ func acting(d gen.Draw) trial {
 	if d(10) == 0 {
 		tr.code, tr.input = gen.Between(d)
 	}
-	switch d(8) {
-	case 0:
-		tr.budgets.Steps = uint64(1 + d(300))
-	case 1:
-		tr.budgets.Depth = 1 + d(12)
-	}
-	if d(3) == 0 {
-		tr.slice = uint64(1 + d(40))
-	}
-	return tr
+	return tr.limited(d)
 }
 
 // TestActing holds the evaluators against each other on what acts: not only

@@ -85,16 +85,7 @@ func curried(d gen.Draw) trial {
 	default:
 		tr.input, tr.more = inputs[0], inputs[1:]
 	}
-	switch d(8) {
-	case 0:
-		tr.budgets.Steps = uint64(1 + d(300))
-	case 1:
-		tr.budgets.Depth = 1 + d(12)
-	}
-	if d(3) == 0 {
-		tr.slice = uint64(1 + d(40))
-	}
-	return tr
+	return tr.limited(d)
 }
 
 // TestSeveralInputs holds the evaluators against each other where what comes of
