@@ -457,7 +457,11 @@ func (c *Change) grouped() error {
 // spoilGroups has no version be made whose group isn't the same to each of its members.
 // bound is what each change is bound to.
 func (l *loader) spoilGroups(bound map[uint64][]*Change) {
+	known := map[uint64][]uint64{} // each is asked by all of its group
 	whole := func(c *Change) (all []uint64, err error) {
+		if all, ok := known[c.Seq]; ok {
+			return all, nil
+		}
 		all = []uint64{c.Seq}
 		for _, b := range bound[c.Seq] {
 			if slices.ContainsFunc(c.Group, func(m Member) bool { return m.Name == b.Name }) {
@@ -468,6 +472,7 @@ func (l *loader) spoilGroups(bound map[uint64][]*Change) {
 			}
 		}
 		slices.Sort(all)
+		known[c.Seq] = all
 		return all, nil
 	}
 	for seq, t := range l.made {
