@@ -74,6 +74,8 @@ func TestMCPCommands(t *testing.T) {
 	w.fails([]string{"mcp", "show", "second", "ecko"}, "has no tool ecko", "echo")
 	w.prints([]string{"mcp", "try", "second"}, "echo")
 	w.prints([]string{"mcp", "try", "second", "--tool", "echo", "--input", `{"in":"x","n":9007199254740993}`}, "9007199254740993")
+	w.prints(append([]string{"mcp", "try", "third", "--read", w.script, "--write", w.log, "--"}, line...), "echo")
+	w.fails([]string{"mcp", "try", "second", "echo"}, "mcp-pif mcp try second --tool echo")
 	w.prints([]string{"mcp", "accept", "second", "echo", "--as", "read-only"}, "reads only", "--cap second,ro now grants echo")
 	w.fails([]string{"mcp", "accept", "second", "--as", "harmless"}, "read-only, idempotent, destructive or open-world")
 

@@ -113,7 +113,7 @@ func newMCPTry() *cobra.Command {
 		tool, input string
 	)
 	cmd := &cobra.Command{
-		Use:   "try NAME | try URL | try -- COMMAND…",
+		Use:   "try NAME | try URL | try [NAME] -- COMMAND…",
 		Short: "List a server's tools or call one from here, without a model",
 		Long: `Start a server, in the sandbox it would have, and list its tools, or with --tool call
 one and print the answer as the server gave it. A server that was added is named by
@@ -128,12 +128,23 @@ written and nothing recorded.`,
 				return cli.Failed(err)
 			}
 			name, s, undo := args[0], l.Servers[args[0]], func() {}
-			if s == nil || len(args) > 1 {
-				if name = "tried"; len(args) == 1 && mcplock.CheckName(args[0]) == nil && cmd.ArgsLenAtDash() < 0 {
-					_, _, err := at.find(args[0])
+			dash := cmd.ArgsLenAtDash()
+			if dash < 0 && s != nil && len(args) > 1 {
+				return cli.UsageError(fmt.Errorf("a tool is called by: mcp-pif mcp try %s --tool %s --input JSON", name, lock.Shown(args[1], 60)))
+			}
+			if s == nil || dash >= 0 {
+				if dash < 0 && len(args) == 1 && mcplock.CheckName(name) == nil {
+					_, _, err := at.find(name)
 					return cli.Failed(err)
 				}
-				if s, undo, err = newServer(cmd, l, args, &o); err != nil {
+				if dash == 1 { // as add takes them
+					if err := mcplock.CheckName(name); err != nil {
+						return cli.UsageError(err)
+					}
+				} else {
+					name, dash = "tried", 0
+				}
+				if s, undo, err = newServer(cmd, l, args[dash:], &o); err != nil {
 					return cli.Failed(err)
 				}
 			}
