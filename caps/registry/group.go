@@ -459,7 +459,7 @@ func (c *Change) grouped() error {
 func (l *loader) spoilGroups(bound map[uint64][]*Change) {
 	known := map[uint64][]uint64{} // each is asked by all of its group
 	whole := func(c *Change) (all []uint64, err error) {
-		if all, ok := known[c.Seq]; ok {
+		if all = known[c.Seq]; all != nil {
 			return all, nil
 		}
 		all = []uint64{c.Seq}
@@ -484,8 +484,7 @@ func (l *loader) spoilGroups(bound map[uint64][]*Change) {
 			if l.found(other) != nil || l.made[other] == nil {
 				continue
 			}
-			theirs, bad := whole(l.changes[other])
-			if bad != nil || !slices.Equal(mine, theirs) {
+			if theirs, bad := whole(l.changes[other]); bad != nil || !slices.Equal(mine, theirs) {
 				err = errors.New("its group is another's")
 			}
 		}

@@ -137,12 +137,10 @@ written and nothing recorded.`,
 					_, _, err := at.find(name)
 					return cli.Failed(err)
 				}
-				if dash == 1 { // as add takes them
-					if err := mcplock.CheckName(name); err != nil {
-						return cli.UsageError(err)
-					}
-				} else {
+				if dash != 1 {
 					name, dash = "tried", 0
+				} else if err := mcplock.CheckName(name); err != nil { // as add takes them
+					return cli.UsageError(err)
 				}
 				if s, undo, err = newServer(cmd, l, args[dash:], &o); err != nil {
 					return cli.Failed(err)
