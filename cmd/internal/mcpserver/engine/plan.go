@@ -380,7 +380,7 @@ func (s *Engine) firstDifference(was, is *run.Plan) string {
 	return ": what it reads has changed"
 }
 
-// beginPlanned is [Server.begin] for a run that does a plan.
+// beginPlanned is [Engine.begin] for a run that does a plan.
 func (s *Engine) beginPlanned(ctx context.Context, c *Call, t *task, pc *planCall) (*run.Run, *fault.Fault) {
 	start, task := t.start(c, s.limits), taskOf(ctx)
 	if start.Owner = s.tasks.owner.word(); task != nil {

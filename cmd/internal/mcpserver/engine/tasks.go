@@ -23,7 +23,7 @@ import (
 // A call that takes long, or asks for it, becomes a task: it is answered with a name, the run
 // goes on, and the client asks for the result. What a task needs to go on in another process is
 // in the journal; see package run. taskresume.go takes up the tasks of a server that ended,
-// taskmethods.go is the tasks extension of MCP, and [Server.taskCall] is run {"task": ID} for
+// package mcpserver has the tasks extension of MCP, and [Engine.taskCall] is run {"task": ID} for
 // clients that know none.
 
 const (
