@@ -88,7 +88,7 @@ func TestClusterRepair(t *testing.T) {
 	}
 	trimmed("the order begins later", 0)
 	wait.Until(t, "n1 tells that n2 was given something else", func() bool {
-		return strings.Contains(onMachine(t, nodes[0].state, "cluster status"), "has other grants")
+		return strings.Contains(onMachine(t, nodes[0].state, "cluster status"), "has other grants\n")
 	})
 	n3 := joined(t, "join", "n3", url)
 	nodes = append(nodes, n3)

@@ -325,10 +325,10 @@ func (a *Authority) Given() map[string]string {
 	given := map[string]string{"version": cli.Version(), "grants": hash([][]string{grantTexts(a.Policy.Grants()), a.Policy.ShownDenies()})}
 	var plugins, servers any
 	if a.installed != nil {
-		plugins = a.installed.Lock
+		plugins = a.installed.Lock.Entries
 	}
 	if a.upstreams != nil {
-		servers = a.upstreams.Lock
+		servers = a.upstreams.Lock.Servers
 	}
 	if given["plugins"], given["flow rules"] = hash([]any{plugins, servers}), ""; a.Flow != nil {
 		given["flow rules"] = a.Flow.Hash
