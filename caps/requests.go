@@ -76,7 +76,14 @@ func (r *Requests) Reaches(g *Grant) bool {
 	if !slices.ContainsFunc(r.verbs(g.Manifest), func(v Verb) bool { return g.permits(v) }) {
 		return false
 	}
+	return r.Overlaps(g)
+}
+
+// Overlaps is [Requests.Reaches] whatever the verb.
+func (r *Requests) Overlaps(g *Grant) bool {
 	switch {
+	case !r.open && r.where.Kind != g.Kind:
+		return false
 	case !r.scoped:
 		return true
 	case g.Manifest.Algebra == Path:

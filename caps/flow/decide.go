@@ -162,21 +162,28 @@ func (p *Policy) Stores(permit *caps.Permit) bool {
 }
 
 // Unkept reports whether whatever depends on sources is denied to an operation that keeps it, also where a rule would
-// ask a person: nothing that such operations read has them as its label.
-func (p *Policy) Unkept(op string, from Atoms) bool {
+// ask a person: no source is about the places of the grants that the rule is about, with those as its label.
+func (p *Policy) Unkept(op string, r *Rule, from Atoms, grants []*caps.Grant) bool {
 	m, o, ok := p.kinds.Operation(op)
 	if !ok || !stores(m, o) || remembers(m) || slices.ContainsFunc(p.Rules, func(r *Rule) bool { return r.Else == Taint }) {
 		return false
 	}
-	kind, _, _ := strings.Cut(op, ".")
-	for of, sources := range p.ofOp {
-		if other, _, _ := strings.Cut(of, "."); other == kind {
-			for _, s := range sources {
-				from &^= s.Atoms
+	reached := false
+	for _, g := range grants {
+		if g == nil || g.Kind != m.Kind || !r.to.Reaches(g) {
+			continue
+		}
+		left := from
+		for _, s := range p.Sources {
+			if s.of.Overlaps(g) {
+				left &^= s.Atoms
 			}
 		}
+		if reached = true; p.About(left) == 0 {
+			return false
+		}
 	}
-	return p.About(from) != 0
+	return reached
 }
 
 // Remembers reports whether a store has the label of whatever was sent to it.

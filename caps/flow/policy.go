@@ -49,6 +49,7 @@ type Policy struct {
 	rules    Atoms               // that some rule is about
 	marks    map[string][2]Atoms // by kinds of servers, what those call untrusted, and private
 	kinds    caps.Kinds
+	granted  Granted
 }
 
 // A Source is requests whose outcomes have a label.
@@ -86,7 +87,7 @@ func Compile(c Config, kinds caps.Kinds, granted Granted) (*Policy, error) {
 		}
 		return nil, nil
 	}
-	p := &Policy{Steps: c.Steps, Report: c.Report, byOp: map[string][]*Rule{}, ofOp: map[string][]*Source{}, kinds: kinds}
+	p := &Policy{Steps: c.Steps, Report: c.Report, byOp: map[string][]*Rule{}, ofOp: map[string][]*Source{}, kinds: kinds, granted: granted}
 	p.Steps = cmp.Or(p.Steps, DefaultSteps)
 	for _, s := range c.Sources {
 		if err := p.addSource(s); err != nil {

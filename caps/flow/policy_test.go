@@ -163,11 +163,12 @@ func TestStores(t *testing.T) {
 			t.Errorf("%s %s: stores %v, label %q, moved %q", test.op, test.args, f.Stores(permit), f.Words(label), f.Words(moved))
 		}
 	}
-	for op, from := range map[string]string{"fs.write": "notes", "kv.put": "private", "fetch.request": "", "fs.read": ""} {
-		for _, name := range []string{"notes", "private"} {
-			if got := f.Unkept(op, f.Known([]string{name})); got != (name == from) {
-				t.Errorf("that %s is denied what is of %s: %v", op, name, got)
-			}
+	// A rule asks nobody about what is denied before, and says so.
+	p = newPlace(t, "fs.read:DIR/private", "fs:DIR/out", "kv:**", "fetch:https://api.example")
+	for to, asked := range map[string]bool{"fs.write:DIR/out": false, "kv.put:notes/**": true, "kv.put": true, "fetch": true} {
+		f := p.mustCompile(`{"sources":[{"of":"fs.read:DIR/private","label":"private"},{"of":"kv:notes/**","label":"private"}],"rules":[{"to":"` + to + `","not_from":["private"],"by":"any","else":"ask"}]}`)
+		if s := f.Sentences()[0]; strings.HasSuffix(s, "Otherwise you are asked.") != asked {
+			t.Errorf("%s: %s", to, s)
 		}
 	}
 }

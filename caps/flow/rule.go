@@ -256,7 +256,23 @@ func (p *Policy) Sentence(r *Rule) string {
 	default:
 		s = fmt.Sprintf("The %s of %s may not be made of what is read of %s.", p.noun(r), r.To, from)
 	}
+	if r.Else == Ask && p.neverAsks(r) {
+		return s + " Otherwise it is denied: you would be asked, were it written where a source's label has that."
+	}
 	return s + " " + r.otherwise()
+}
+
+// neverAsks reports whether all that breaks a rule is denied before anybody is asked; see [Policy.Unkept].
+func (p *Policy) neverAsks(r *Rule) bool {
+	any := false
+	for op, rules := range p.byOp {
+		if slices.Contains(rules, r) {
+			if any = true; !p.Unkept(op, r, r.Forbidden(), p.granted) {
+				return false
+			}
+		}
+	}
+	return any
 }
 
 // nouns is what arguments are called in sentences, where their names say it badly.

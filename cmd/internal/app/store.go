@@ -35,6 +35,10 @@ func (a *Authority) KeepFor(client string) (keeping, error) {
 	if err == nil {
 		if err = a.keep(path); err == nil {
 			if path == "" {
+				asks := a.Flow != nil && slices.ContainsFunc(a.Flow.Rules, func(r *flow.Rule) bool { return r.Else == flow.Ask })
+				if a.options.AskVia != "elicitation" && (asks || len(a.Policy.Confirms()) > 0) {
+					a.log.Warn("what waits for your yes can't be approved: 'mcp-pif approve' reads a store, and this one is in memory. Give --store FILE, or --ask-via elicitation")
+				}
 				return keeping{Where: InMemory}, nil
 			}
 			if err := a.options.remember(path); err != nil {
@@ -128,10 +132,6 @@ func (a *Authority) record(lasts bool) error {
 	}
 	if a.Host != nil {
 		options.Handler, options.Asker = a.Telemetry.Handler(elicit.Handler(a.Host)), elicit.Asker
-	}
-	asks := options.Flow != nil && slices.ContainsFunc(options.Flow.Rules, func(r *flow.Rule) bool { return r.Else == flow.Ask })
-	if _, memory := a.Journal.(*journal.Memory); memory && a.options.AskVia != "elicitation" && (asks || len(a.Policy.Confirms()) > 0) {
-		a.log.Warn("what waits for your yes can't be approved: 'mcp-pif approve' reads a store, and this one is in memory. Give --store FILE, or --ask-via elicitation")
 	}
 	a.Broker = run.New(options)
 	a.brokers.add(a.Broker)

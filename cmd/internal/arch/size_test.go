@@ -19,8 +19,8 @@ import (
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
 	"(tests)":                      5760,
-	"caps":                         7590,
-	"caps/flow":                    1334,
+	"caps":                         7594,
+	"caps/flow":                    1357,
 	"caps/journal":                 5530,
 	"caps/journal/order":           400,
 	"caps/lease":                   20,
@@ -32,7 +32,7 @@ var maxLines = map[string]int{
 	"cmd/internal/clientconfig":    970,
 	"cmd/internal/loadbench":       1060,
 	"cmd/internal/mcpcmd":          2060,
-	"cmd/internal/mcpserver":       12386,
+	"cmd/internal/mcpserver":       12391,
 	"cmd/internal/node":            1350,
 	"cmd/internal/orders/postgres": 392,
 	"cmd/internal/orders/remote":   490,

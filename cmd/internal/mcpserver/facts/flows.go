@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/core/check"
@@ -150,7 +151,11 @@ func (s Lookup) FlowNotes(t *registry.Tool, tools *registry.Snapshot) (notes []s
 			continue
 		}
 		becomes := map[flow.Else]string{flow.Deny: "may be denied", flow.Ask: "may need the user's yes", flow.Taint: "may label the store"}[found.of.Else]
-		if policy := s.Broker.Flow(); found.of.Else == flow.Ask && policy.Unkept(found.To, policy.Known(found.From)) {
+		var grants []*caps.Grant
+		for _, h := range t.Held {
+			grants = append(grants, h.Grant)
+		}
+		if policy := s.Broker.Flow(); found.of.Else == flow.Ask && policy.Unkept(found.To, found.of, policy.Known(found.From), grants) {
 			becomes = "may be denied, since what it writes to hasn't the label"
 		}
 		if found.Verdict == flows.Must {
