@@ -133,13 +133,13 @@ var Topics = []Topic{
 	},
 	{
 		Names: []string{"decimals", "decimal", "float", "floats", "double", "money", "currency", "rounding", "toFixed", "fractions", "real"},
-		Doc:   "A number with a point is an exact decimal: 0.1 + 0.2 is 0.3. + - * / and the comparisons take decimals and integers together; / of two integers rounds down, and of a decimal it fails where the digits have no end. div_dec(a, b, 2, \"half_even\") says how many digits a quotient has and how it is rounded; round_dec rounds what there is.",
+		Doc:   "A number with a point is an exact decimal: 0.1 + 0.2 is 0.3. + - * / and the comparisons take decimals and integers together; / of two integers rounds down, and of a decimal it fails where the digits have no end. ratio(a, b) gives a quotient with its digits, and so do mean(xs) and sum(xs) / length(xs); div_dec(a, b, 2, \"half_even\") says how many it has and how it is rounded; round_dec rounds what there is.",
 		Examples: []Written{
 			{Code: `r => round_dec(r.net * 1.19, 2, "half_up")`, Input: `{"net":19.99}`, Want: `23.79`},
 			{Code: `(a, b) => div_dec(a, b, 3, "half_even")`, Input: `{"a":2,"b":3}`, Want: `0.667`},
 			{Code: `x => to_int(x, "floor")`, Input: `2.7`, Want: `2`},
 		},
-		See: []string{"div_dec", "round_dec", "to_dec", "to_int"},
+		See: []string{"ratio", "mean", "div_dec", "round_dec", "to_dec", "to_int"},
 	},
 	{
 		Names: []string{"match", "patterns", "pattern matching", "pattern", "switch", "case", "when", "_", "destructuring", "guards", "guard", "|", "default"},
