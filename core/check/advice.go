@@ -174,9 +174,9 @@ func (a *advice) hint(x *failure) string {
 	case bad == prim.KindFunction && a.pairs[operand] != "":
 		return a.pairs[operand]
 	case t == nil:
-	case strings.Contains(x.f.Hint, "[A,B]") && len(t.Args) == 2:
+	case bad == prim.KindString && (t.ID == prim.Lt || t.ID == prim.Lte || t.ID == prim.Gt || t.ID == prim.Gte):
 		if l, r := own(t.Args[0], "A"), own(t.Args[1], "B"); len(l)+len(r) < longestOwn {
-			return strings.ReplaceAll(x.f.Hint, "[A,B]", "["+l+","+r+"]")
+			return strings.Replace(x.f.Hint, "[A,B]", "["+l+","+r+"]", 1)
 		}
 	case bad == prim.KindBool && a.matches && (prim.Get(t.ID).Name == "get" || t.ID == prim.At):
 		return `re_match gives true or false; re_find gives a record with the named groups, or null: {"re_find":[S,"(?P<name>\\w+)"]}.`
