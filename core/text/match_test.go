@@ -32,6 +32,7 @@ func TestMatch(t *testing.T) {
 		{`xs |> fold(((a, x) => a), 0)`, `{"fold":[{"lam":{"pair":[{"var":"a"},{"var":"x"}]},"body":{"var":"a"}},0,{"var":"xs"}]}`},
 		{`fold(a => x => a, 0, xs)`, `{"fold":[{"lam":["a","x"],"body":{"var":"a"}},0,{"var":"xs"}]}`},
 		{`fold((a, x, y) => a, 0, xs)`, `{"fold":[{"lam":{"pair":[{"var":"a"},{"pair":[{"var":"y"},{"var":"x"}]}]},"body":{"var":"a"}},0,{"enumerate":{"var":"xs"}}]}`},
+		{"let s = a => 1 in let `s` = b => 2 in let `f` = p => g(p), g = p => f(p) in f(s)", `{"let":[["s",{"lam":"a","body":1}],["s",{"lam":"b","body":2}]],"in":{"letrec":[["f",{"lam":"p","body":{"app":[{"var":"g"},{"var":"p"}]}}],["g",{"lam":"p","body":{"app":[{"var":"f"},{"var":"p"}]}}]],"in":{"app":[{"var":"f"},{"var":"s"}]}}}`},
 		{`fold(a => (x, y) => a, 0, xs)`, `{"fold":[{"lam":["a","x","y"],"body":{"var":"a"}},0,{"var":"xs"}]}`},
 		{`find(a => (x, y) => a, xs, 0)`, `{"find":[{"lam":["a","x","y"],"body":{"var":"a"}},{"var":"xs"},0]}`},
 		{`let es = entries(r) in sort_by((k, v) => v, es)`, `{"let":[["es",{"entries":{"var":"r"}}]],"in":{"sort_by":[{"lam":{"pair":[{"var":"k"},{"var":"v"}]},"body":{"var":"v"}},{"var":"es"}]}}`},

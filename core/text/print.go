@@ -305,11 +305,12 @@ func (w *speller) let(t term.Term) (*doc, int) {
 	var parts []letPart
 	var run []prim.Binding // the functions that the last part ends with
 	cyclic := false        // of which some see one another
+	twice := false         // of which two have one name
 	for i, g := range groups {
 		apart := i == 0
 		for _, b := range g.bindings {
 			dup := slices.ContainsFunc(run, func(r prim.Binding) bool { return r.Name == b.Name })
-			if isLam(b.Value) && len(run) > 0 && (dup && (cyclic || g.rec) || w.names.Uses(b.Name, run[0].From, w.names.Mark())) {
+			if isLam(b.Value) && len(run) > 0 && (dup && cyclic || (dup || twice) && g.rec || w.names.Uses(b.Name, run[0].From, w.names.Mark())) {
 				apart = true // those before it would see it
 			}
 		}
@@ -346,7 +347,7 @@ func (w *speller) let(t term.Term) (*doc, int) {
 			// The functions before it would see it, too, if its name were written bare.
 			unseen = len(run) > 0 && isLam(g.bindings[0].Value) && head == "let " && parts[last].head == head
 			parts = append(parts, letPart{head: head, name: g.bindings[0].Name})
-			run, cyclic, last = nil, false, last+1
+			run, cyclic, twice, last = nil, false, false, last+1
 		}
 		p := &parts[last]
 		for k, b := range g.bindings {
@@ -365,8 +366,9 @@ func (w *speller) let(t term.Term) (*doc, int) {
 			default:
 				p.kids = append(p.kids, group(name, nest(indent, line, values[k])))
 			}
+			twice = twice || slices.ContainsFunc(run, func(r prim.Binding) bool { return r.Name == b.Name })
 			if run = append(run, b); !isLam(b.Value) {
-				run, cyclic = nil, false
+				run, cyclic, twice = nil, false, false
 			}
 		}
 		cyclic = cyclic || g.rec
