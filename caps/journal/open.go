@@ -193,9 +193,9 @@ func (s *Store) open() error {
 		return err
 	}
 	s.readers.SetMaxOpenConns(8) // one is the look's
-	s.readers.SetMaxIdleConns(4)
+	s.readers.SetMaxIdleConns(1)
 	if !s.o.ReadOnly {
-		db, err := s.connect("wal_autocheckpoint(2000)", "journal_size_limit(67108864)", "fullfsync(1)", "checkpoint_fullfsync(1)")
+		db, err := s.connect("cache_size(-128)", "wal_autocheckpoint(2000)", "journal_size_limit(67108864)", "fullfsync(1)", "checkpoint_fullfsync(1)")
 		if err != nil {
 			return err
 		}
@@ -254,6 +254,10 @@ func (s *Store) open() error {
 	return nil
 }
 
+// pageCache is what a connection that reads keeps of the file, in KiB: a server of many principals has several
+// for each, and what one reads again is in the system's cache.
+const pageCache = "cache_size(-64)"
+
 // connect gives connections to the file, with some more pragmas.
 func (s *Store) connect(pragmas ...string) (*sql.DB, error) {
 	q := url.Values{"_defensive": {"1"}, "_error_rc": {"1"}, "mode": {"rw"}}
@@ -264,7 +268,7 @@ func (s *Store) connect(pragmas ...string) (*sql.DB, error) {
 		}
 	}
 	q.Add("_pragma", fmt.Sprintf("busy_timeout(%d)", s.o.Busy.Milliseconds()))
-	for _, p := range append([]string{"synchronous(normal)", "trusted_schema(0)", "cell_size_check(1)"}, pragmas...) {
+	for _, p := range append([]string{"synchronous(normal)", "trusted_schema(0)", "cell_size_check(1)", pageCache}, pragmas...) {
 		q.Add("_pragma", p)
 	}
 	path := filepath.ToSlash(s.path)

@@ -333,7 +333,7 @@ func (r *Registry) commitByName(s *Snapshot, old, next *Tool, c *Change) (*Tool,
 			live++
 		}
 		r.mu.Lock()
-		err := r.held.replace(old, next, live)
+		err := r.held.admit(old, next, live)
 		if err == nil { // there is room; what is made is taken in with what others made
 			if old != nil {
 				r.held.enter(old)
@@ -386,7 +386,7 @@ func (r *Registry) keep(s *Snapshot, old, next *Tool, c *Change) (*Tool, error) 
 	if old == nil {
 		live++
 	}
-	if err := r.held.replace(old, next, live); err != nil {
+	if err := r.held.admit(old, next, live); err != nil {
 		return nil, err
 	}
 	seq, err := r.log.Append(s.seq, c)

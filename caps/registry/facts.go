@@ -275,6 +275,7 @@ type known struct {
 	normal   string // the hash of the normal form; "": there is none to compare
 	proof    *cert.Certificate
 	answers  Answers // that its types rely on
+	source   int     // bytes of the code, of which a name in the report keeps all
 	size     int     // about the bytes that it takes
 }
 

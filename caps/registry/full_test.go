@@ -124,3 +124,62 @@ func TestKeep(t *testing.T) {
 		t.Errorf("%+v", made)
 	}
 }
+
+// TestRoom: what several registries hold is bounded together; each has its part whatever the others
+// took, and what one gives up is there for another.
+func TestRoom(t *testing.T) {
+	t.Parallel()
+	told := int64(-1)
+	room := NewRoom(4<<20, 8, func(held int64) { told = held })
+	all := make([]*Registry, 8)
+	fill := func(r *Registry) (n int) {
+		for ; n < 100; n++ {
+			if _, err := r.Evolve(def(fmt.Sprint("t", n), fmt.Sprintf(`"%s%03d"`, strings.Repeat("x", 100_000), n)), Edit{}); err != nil {
+				if is(err, fault.Refused, "of what is for all no more is left") != nil {
+					t.Error(err)
+				}
+				return n
+			}
+		}
+		return n
+	}
+	sum := 0
+	for i := range all {
+		all[i] = New(nil)
+		all[i].Enter(room, 1)
+		n := fill(all[i])
+		if sum += n; n == 0 || i > 0 && n > 2 {
+			t.Errorf("the %dth has %d tools", i, n)
+		}
+	}
+	if room.held > 4<<20 || told != room.held || sum < 30 {
+		t.Errorf("%d bytes in %d tools are held, it was told %d", room.held, sum, told)
+	}
+	group := []Definition{def("a", `"`+strings.Repeat("y", 100_000)+`"`), def("b", `"`+strings.Repeat("z", 100_000)+`"`)}
+	if _, err := all[7].EvolveAll(group, make([]Edit, 2)); is(err, fault.Refused, "of what is for all") != nil {
+		t.Errorf("a group: %v", err)
+	}
+	if beyond, tooMuch := all[0].Beyond(); !beyond || tooMuch {
+		t.Error(beyond, tooMuch)
+	}
+	evolve(t, all[7], def("t0", "1")) // what takes less always may
+	if _, err := all[0].Retire("t0", Edit{}); err != nil {
+		t.Fatal(err)
+	}
+	// What is on record is there all the same, and seen to be too much.
+	late := open(t, fullLog(t, 5, []Example{{Input: []byte(`"` + strings.Repeat("x", 250<<10) + `"`), Expect: []byte("1")}}), nil)
+	late.Enter(room, 1)
+	if _, tooMuch := late.Beyond(); !tooMuch || late.Snapshot().Len() != 5 {
+		t.Error("it fits")
+	}
+	all[0].Leave()
+	if _, tooMuch := late.Beyond(); tooMuch {
+		t.Error("it doesn't fit, though one left")
+	}
+	for _, r := range append(all[1:], late) {
+		r.Leave()
+	}
+	if room.held != 0 || room.beyond != 0 || told != 0 {
+		t.Errorf("%d bytes are held", room.held)
+	}
+}

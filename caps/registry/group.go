@@ -264,7 +264,7 @@ func (r *Registry) tryAll(parts []part, members []Member) ([]*Tool, error) {
 		if !ok {
 			live++
 		}
-		if err := copied.held.replace(old, t, live); err != nil {
+		if err := copied.held.admit(old, t, live); err != nil {
 			return nil, err
 		}
 		c := t.change(Evolved)

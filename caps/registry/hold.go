@@ -2,7 +2,94 @@ package registry
 
 import (
 	"fmt"
+	"sync"
+
+	"github.com/mcp-pif/mcp-pif/core"
 )
+
+// perVersion is about how many bytes a version takes besides what it was made from.
+const perVersion = 1 << 10
+
+// A Room bounds what the tools of several registries take in memory together. A quarter of
+// it is for each of them in equal parts, the rest for who comes first.
+type Room struct {
+	bytes, own int64
+	changed    func(held int64)
+	keeper     core.Keeper
+
+	mu     sync.Mutex
+	held   int64
+	beyond int64 // of held, what registries hold beside their own parts
+}
+
+// NewRoom makes room of so many bytes for so many registries. changed, if it isn't nil, is told what
+// they hold whenever that is another.
+func NewRoom(bytes int64, registries int, changed func(held int64)) *Room {
+	return &Room{bytes: bytes, own: bytes / 4 / int64(registries), changed: changed}
+}
+
+// A place is a registry's in a room.
+type place struct {
+	room   *Room
+	copies int // how often what tools are made from is in memory
+	held   int64
+}
+
+func (p *place) beyond(bytes int64) int64 { return max(0, bytes-p.room.own) }
+
+// note counts that the registry holds so many bytes now.
+func (p *place) note(bytes int64) {
+	r := p.room
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.keeper.Note(bytes - p.held)
+	r.held += bytes - p.held
+	r.beyond += p.beyond(bytes) - p.beyond(p.held)
+	if p.held = bytes; r.changed != nil {
+		r.changed(r.held)
+	}
+}
+
+// admits reports whether the registry may come to hold so many bytes.
+func (p *place) admits(bytes int64) bool {
+	p.room.mu.Lock()
+	defer p.room.mu.Unlock()
+	return bytes <= p.room.own || p.room.beyond-p.beyond(p.held)+p.beyond(bytes) <= p.room.bytes/4*3
+}
+
+// Enter has the registry take its place in a room, until it leaves. What its tools are made from is so many
+// times in memory.
+func (r *Registry) Enter(room *Room, copies int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held.place = &place{room: room, copies: copies}
+	r.held.note()
+}
+
+// Leave gives up the registry's place.
+func (r *Registry) Leave() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p := r.held.place; p != nil {
+		r.held.place = nil
+		p.note(0)
+	}
+}
+
+// Beyond reports whether the registry takes more than its own part of the room, and whether others have to
+// leave for it.
+func (r *Registry) Beyond() (beyond, tooMuch bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.held.place
+	if p == nil {
+		return false, false
+	}
+	p.room.mu.Lock()
+	defer p.room.mu.Unlock()
+	mine := p.beyond(p.held)
+	return mine > 0, mine > 0 && p.room.beyond > max(mine, p.room.bytes/4*3)
+}
 
 // holdings is the versions of which something is left, each with how many hold
 // it: its name, where it is current, and every version that is bound to it. They
@@ -13,6 +100,20 @@ type holdings struct {
 	code  int // bytes, of all together
 	told  int // bytes of descriptions and examples, and of schemas
 	same  *index
+
+	place    *place // nil: it has none in a room
+	rehearse bool   // what is held isn't counted there
+}
+
+// weight is about how many bytes of the room it takes.
+func (h *holdings) weight() int64 {
+	return int64(h.place.copies*(h.code+h.told) + perVersion*len(h.count))
+}
+
+func (h *holdings) note() {
+	if h.place != nil && !h.rehearse {
+		h.place.note(h.weight())
+	}
 }
 
 func newHoldings(same *index) holdings {
@@ -50,6 +151,7 @@ func unit(t *Tool) (members, bound []*Tool) {
 
 // enter has one more hold a tool.
 func (h *holdings) enter(t *Tool) {
+	defer h.note()
 	for todo := []*Tool{t}; len(todo) > 0; {
 		t := lead(todo[len(todo)-1])
 		todo = todo[:len(todo)-1]
@@ -75,6 +177,7 @@ func (h *holdings) leave(t *Tool) {
 	if t == nil {
 		return
 	}
+	defer h.note()
 	for todo := []*Tool{t}; len(todo) > 0; {
 		t := lead(todo[len(todo)-1])
 		todo = todo[:len(todo)-1]
@@ -120,6 +223,27 @@ func (h *holdings) replace(old, next *Tool, live int) error {
 		h.leave(next)
 	}
 	return err
+}
+
+// admit is replace, where the tools of all registries of the room have to fit, too. What is on record
+// already is there whatever others hold.
+func (h *holdings) admit(old, next *Tool, live int) error {
+	if h.place == nil {
+		return h.replace(old, next, live)
+	}
+	before := h.weight()
+	if err := h.replace(old, next, live); err != nil {
+		return err
+	}
+	after := h.weight()
+	if after <= before || h.place.admits(after) {
+		return nil
+	}
+	if old != nil {
+		h.enter(old)
+	}
+	h.leave(next)
+	return full(fmt.Sprintf("the tools would take %d bytes of memory, %d are for each who uses this server, and of what is for all no more is left", after, h.place.room.own))
 }
 
 // take brings the tools in line with changes, which are in the order of their
@@ -175,7 +299,12 @@ func (r *Registry) take(e *editing, changes []Change) {
 func (r *Registry) redecide(e *editing) {
 	again := r.again()
 	r.same.clear()
+	at := r.held.place
 	r.held = newHoldings(r.same)
+	defer func() { // others must not take the room meanwhile
+		r.held.place = at
+		r.held.note()
+	}()
 	for _, old := range e.next.All() {
 		t := again(old)
 		r.held.enter(t)

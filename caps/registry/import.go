@@ -80,6 +80,7 @@ func (r *Registry) rehearsal() (*overlay, *Registry) {
 		same:   newIndex(), // so that it finds out what is to be recorded
 		held: holdings{
 			count: maps.Clone(r.held.count), bySeq: maps.Clone(r.held.bySeq), code: r.held.code, told: r.held.told,
+			place: r.held.place, rehearse: true,
 		},
 	}
 	copied.current.Store(s)
@@ -607,7 +608,7 @@ func (r *Registry) keepAll(s *Snapshot, g *group) ([]*Tool, error) {
 			return nil, unkept(t.Name, err)
 		}
 		t.Seq = s.seq + 1 + uint64(i)
-		if err := r.held.replace(old, t, live); err != nil {
+		if err := r.held.admit(old, t, live); err != nil {
 			return nil, err
 		}
 	}

@@ -45,6 +45,7 @@ const (
 func (t *Tool) workOut(k *known, missing parts, found map[*Tool]known) {
 	found = t.withGroup(found)
 	p := t.Program()
+	k.source = len(t.Source)
 	env := t.env(found)
 	if missing&ofTypes != 0 {
 		k.answers = t.relied(found)
@@ -245,7 +246,7 @@ func (t *Tool) certified(found map[*Tool]known) cert.Tools {
 
 // measure is about how many bytes what is known takes.
 func (k *known) measure() int {
-	n := 500 + len(k.input) + len(k.output) + len(k.normal)
+	n := 500 + k.source + len(k.input) + len(k.output) + len(k.normal)
 	for op, typ := range k.answers {
 		n += 100 + len(op) + len(typ)
 	}

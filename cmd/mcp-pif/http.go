@@ -12,10 +12,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
@@ -139,6 +141,10 @@ type web struct {
 	results *results.Store
 	// tasks bounds the tasks of all of them together.
 	tasks engine.TaskRoom
+	// grow is told what the tools of all take in memory; makeRoom closes a server for others' tools.
+	grow     func(tools int64)
+	makeRoom func() bool
+	opening  sync.Mutex // large stores
 	// processors is what the runs of all of them compute on.
 	processors *queue.Processors
 	idle       time.Duration // after which a session ends; 0: as usual
@@ -178,6 +184,8 @@ func (w *web) serve(ctx context.Context) error {
 	if acting {
 		all.most = mostActing // each may have processes
 	}
+	w.auth.Room = registry.NewRoom(toolRoom, all.most, w.grow)
+	w.makeRoom = all.makeRoom
 	defer all.close()
 	options := streamable.Options{
 		Server: all.server, Hosts: o.names(), Origins: o.origins, Verify: access.verifier(), TLS: access.tls(), Log: w.log,

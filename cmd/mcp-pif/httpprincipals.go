@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
@@ -167,7 +169,7 @@ func (ps *principals) enter(ctx context.Context, name string) (*principal, error
 			}
 			return p, nil
 		case len(ps.all) >= ps.most:
-			oldest := ps.oldest()
+			oldest := ps.oldest(func(*principal) bool { return true })
 			if oldest != "" {
 				ps.mu.Unlock()
 				ps.end(oldest)
@@ -254,11 +256,29 @@ func (ps *principals) exit(ctx context.Context, p *principal) {
 	}
 }
 
-// oldest is who was longest idle, of those whom it costs least; "" where nobody is. The caller
+// makeRoom closes the server of who was longest idle, of those whose tools take more than their part of the
+// memory; false: nobody is.
+func (ps *principals) makeRoom() bool {
+	ps.mu.Lock()
+	name := ps.oldest(func(p *principal) bool {
+		beyond, _ := p.server.Registry().Beyond()
+		return beyond
+	})
+	ps.mu.Unlock()
+	if name != "" {
+		ps.end(name)
+	}
+	return name != ""
+}
+
+// oldest is who was longest idle, of those whom it costs least and who may go; "" where nobody is. The caller
 // holds the lock.
-func (ps *principals) oldest() string {
+func (ps *principals) oldest(may func(*principal) bool) string {
 	name, least, now := "", inUse, time.Now()
 	for n, p := range ps.all {
+		if p.server == nil || !may(p) {
+			continue
+		}
 		if k := p.loss(now); k < least || k == least && k != inUse && p.last.Before(ps.all[name].last) {
 			name, least = n, k
 		}
@@ -336,6 +356,27 @@ func waitFor(ctx context.Context, done <-chan struct{}) error {
 	}
 }
 
+// tools opens a principal's tools, and closes servers of others for them where they don't fit. One large store at a time
+// is opened, since how much memory they take is known when they are there.
+func (w *web) tools(auth *app.Authority, store string) (*registry.Registry, error) {
+	if info, err := os.Stat(store); err == nil && info.Size() > 1<<20 {
+		w.opening.Lock()
+		defer w.opening.Unlock()
+	}
+	tools, err := auth.Tools(true)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		if _, tooMuch := tools.Beyond(); !tooMuch {
+			return tools, nil
+		}
+		if !w.makeRoom() {
+			return nil, fmt.Errorf("the tools of those who use the server take all memory that is for tools: %w", streamable.ErrFull)
+		}
+	}
+}
+
 // principal opens what a principal has.
 func (w *web) principal(ctx context.Context, name string, number uint64) (*principal, error) {
 	profile := app.HTTPProfile
@@ -358,7 +399,7 @@ func (w *web) principal(ctx context.Context, name string, number uint64) (*princ
 		end()
 		return nil, err
 	}
-	tools, err := auth.Tools(true)
+	tools, err := w.tools(auth, kept.Where)
 	if err != nil {
 		end()
 		return nil, err

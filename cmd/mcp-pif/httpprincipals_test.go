@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,11 +19,50 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/streamable"
 	"github.com/mcp-pif/mcp-pif/core/must"
 )
+
+// TestToolsMakeRoom: for the tools of one who comes those are closed that take more than their part of
+// the memory and that nobody uses, and no others.
+func TestToolsMakeRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		room := registry.NewRoom(1<<20, 4, nil)
+		var closed []string
+		ps := newPrincipals(slog.New(slog.DiscardHandler), func(name string, _ uint64) (*principal, error) {
+			tools := registry.New(nil)
+			tools.Enter(room, 1)
+			return &principal{server: mcpserver.New(engine.Options{Registry: tools}), lasting: true, close: func() {
+				tools.Leave()
+				closed = append(closed, name)
+			}}, nil
+		})
+		use := func(name string, bytes int) (end func()) {
+			ctx, end := context.WithCancel(t.Context())
+			_, err := ps.server(ctx, name)
+			must.NoError(t, err)
+			code := fmt.Sprintf(`{"name":"f","code":"n => \"%s\""}`, strings.Repeat("x", bytes))
+			ps.all[name].server.Call(t.Context(), engine.Call{Tool: "evolve", Arguments: []byte(code)})
+			return end
+		}
+		use("small", 10)()
+		use("large", 200_000)()
+		endUsed := use("used", 200_000)
+		synctest.Wait()
+		if !ps.makeRoom() || ps.makeRoom() || !slices.Equal(closed, []string{"large"}) {
+			t.Errorf("%q were closed", closed)
+		}
+		endUsed()
+		synctest.Wait()
+		if !ps.makeRoom() || !slices.Equal(closed, []string{"large", "used"}) {
+			t.Errorf("%q were closed", closed)
+		}
+		ps.close()
+	})
+}
 
 // TestPrincipalsAreBounded: the one that was longest idle makes room, first one that only said
 // hello, and never one that is in use; who finds no room waits for a moment, and the log says so once.

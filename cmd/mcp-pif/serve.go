@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
@@ -113,7 +114,7 @@ func serve(cmd *cobra.Command, o *serveOptions) error {
 	if err != nil {
 		return err
 	}
-	tuneMemory(int64(o.Pool))
+	grow := tuneMemory(int64(o.Pool))
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(cli.Context(cmd)), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
@@ -139,7 +140,7 @@ func serve(cmd *cobra.Command, o *serveOptions) error {
 	defer endNode()
 	if o.address != "" {
 		context.AfterFunc(ctx, stop) // a second signal doesn't wait
-		return (&web{o: o, auth: auth, limits: limits, log: log, errs: cmd.ErrOrStderr()}).serve(ctx)
+		return (&web{o: o, grow: grow, auth: auth, limits: limits, log: log, errs: cmd.ErrOrStderr()}).serve(ctx)
 	}
 	if cli.IsTerminal(cmd.InOrStdin()) {
 		fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimSpace(`
@@ -165,6 +166,7 @@ server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
 	if err != nil {
 		return cli.Failed(err)
 	}
+	auth.Room = registry.NewRoom(toolRoom, 1, grow)
 	tools, err := auth.Tools(true)
 	if err != nil {
 		return cli.Failed(err)
@@ -216,15 +218,28 @@ func closeTelemetry(t *telemetry.Telemetry) {
 // tuneMemory sets Go's collector for a server: rarely while little is in use,
 // since every call leaves a few hundred kilobytes of garbage, and in time when
 // runs hold much. Beside the limit the process has the program itself resident,
-// some thirty megabytes. What the environment says goes before.
-func tuneMemory(pool int64) {
+// some thirty megabytes. What the environment says goes before. grow has the limit
+// follow what tools hold, by half, since runs don't all need the pool then.
+func tuneMemory(pool int64) (grow func(tools int64)) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
 	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(pool + 16<<20)
+	if os.Getenv("GOMEMLIMIT") != "" {
+		return nil
+	}
+	debug.SetMemoryLimit(pool + 16<<20)
+	said := int64(0)
+	return func(tools int64) {
+		const step = 4 << 20 // each time stops the world
+		if rounded := (tools/2 + step - 1) / step * step; rounded != said {
+			said = rounded
+			debug.SetMemoryLimit(pool + 16<<20 + rounded)
+		}
 	}
 }
+
+// toolRoom is what the tools of all principals take in memory, in bytes.
+const toolRoom = 48 << 20
 
 // Which client it is decides whose tools a server has, and on standard input and
 // output only its first message says so. That is read before anything is opened,

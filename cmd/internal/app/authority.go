@@ -29,6 +29,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/node"
@@ -109,6 +110,8 @@ type Authority struct {
 	Node        *node.Node           // nil: the server is in no cluster
 	Flow        *flow.Policy         // where data may flow; nil: no rule says
 	brokers     *brokers             // those under the policy
+	Room        *registry.Room       // of the tools of all principals; nil: they are one's
+	tools       *registry.Registry   // nil: they weren't asked for
 	Telemetry   *telemetry.Telemetry // nil: nothing is measured
 	// announcement is where running says what is applied; nil: nowhere. Whoever
 	// watches has it.
@@ -425,7 +428,7 @@ func (b *brokers) each(do func(*run.Broker)) {
 func (a *Authority) Branch(name string, number uint64) (*Authority, error) {
 	b := &Authority{
 		options: a.options, Kinds: a.Kinds, Principals: a.Principals, Policy: a.Principals.Open(name), Revocations: a.Revocations,
-		protected: a.protected, installed: a.installed, upstreams: a.upstreams, Sandboxes: a.Sandboxes, brokers: a.brokers, Telemetry: a.Telemetry, Flow: a.Flow, Node: a.Node, log: a.log,
+		Room: a.Room, protected: a.protected, installed: a.installed, upstreams: a.upstreams, Sandboxes: a.Sandboxes, brokers: a.brokers, Telemetry: a.Telemetry, Flow: a.Flow, Node: a.Node, log: a.log,
 	}
 	if a.Host == nil {
 		return b, nil
@@ -454,6 +457,9 @@ func (a *Authority) CloseBranch() error {
 		err = errors.Join(a.Host.Close(), os.RemoveAll(a.Host.Dir()))
 	}
 	a.Principals.Forget(a.Policy)
+	if a.tools != nil {
+		a.tools.Leave()
+	}
 	if a.Journal != nil {
 		err = errors.Join(err, a.Journal.Close())
 	}

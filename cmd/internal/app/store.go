@@ -151,6 +151,13 @@ func (a *Authority) Tools(tell bool) (*registry.Registry, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.tools = tools; a.Room != nil {
+		copies := 1
+		if a.keptAt == "" {
+			copies = 2 // the journal has one
+		}
+		tools.Enter(a.Room, copies)
+	}
 	for _, problem := range problems {
 		a.log.Error("a tool on record can't be made", "error", problem)
 	}

@@ -62,6 +62,7 @@ var attacks = []attack{
 	{name: "answers", doc: "490 slow readers of results of 256 KiB", lasts: 12 * time.Second, do: results},
 	{name: "hello", doc: "64 principals that said `initialize`, where something is granted", flags: []string{"--cap=kv:notes/**"}, lasts: 4 * time.Second, before: hello, do: wait},
 	{name: "evolves", doc: "64 principals that evolve and run 256 KiB of text, two at once each", flags: []string{"--store=memory"}, lasts: 12 * time.Second, before: greet, do: evolves},
+	{name: "stock", doc: "64 principals that make as many tools as they may, of 256 KiB of code or examples", lasts: 30 * time.Second, before: greet, do: stocks},
 	{name: "files", doc: "a plugin that makes 400,000 empty files where it can", flags: []string{"--plugin-lock=lock.json", "--cap=litter:all"}, alone: true, lasts: 30 * time.Second, do: litters},
 	{name: "kill", doc: "kill -9 while a tool writes, and one more start", flags: []string{"--cap=fs:./data"}, alone: true, lasts: 20 * time.Second, before: data, do: killed},
 }
@@ -603,6 +604,28 @@ func evolves(ctx context.Context, s *server) error {
 				}
 			})
 		}
+	}
+	all.Wait()
+	return nil
+}
+
+// stocks has every principal make tools, and try again where no more fit.
+func stocks(ctx context.Context, s *server) error {
+	long := strings.Repeat("x", 250_000)
+	var all sync.WaitGroup
+	for i := range principals {
+		all.Go(func() {
+			for j := 0; ctx.Err() == nil; j++ {
+				tool := object{"name": fmt.Sprint("t", j), "code": fmt.Sprintf("x => [%q, %d]", long[j:], j)}
+				if j >= 32 {
+					tool = object{"name": fmt.Sprint("t", j), "code": "x => 1", "examples": []object{{"input": long, "expect": 1}}}
+				}
+				answer, err := s.call(ctx, fmt.Sprint("p", i), "evolve", tool)
+				if err != nil || strings.Contains(answer, `"isError":true`) {
+					time.Sleep(20 * time.Millisecond) // there is no room for more
+				}
+			}
+		})
 	}
 	all.Wait()
 	return nil
