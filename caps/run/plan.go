@@ -146,6 +146,8 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 	g := &planning{plan: p, sum: sha256.New(), origins: []string{"input"}, was: was}
 	r.planning = g
 	r.Evaluates(e)
+	ctx, end := context.WithDeadline(ctx, until)
+	defer end()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	config := labelled.Config{Tools: r.Tools(e.Tool), Lend: e.lender(cancel)}

@@ -44,7 +44,8 @@ func (r *run) effect(n *term.Effect, e *env, ctx *scope, around limits, depth in
 	if r.holes {
 		measured = Fill(arg, func(h *Hole) value.Value { return value.Str(h.String()) })
 	}
-	size, steps := text.MeasureRecorded(measured, r.Budgets.Memory, r.left(), nil)
+	size, steps := text.MeasureRecorded(measured, r.Budgets.Memory, r.left(), func() bool { return r.context.Err() != nil })
+	r.look()
 	if f := r.charge(steps, n, ctx); f != nil {
 		return nil, nil, f
 	}

@@ -400,10 +400,17 @@ func (r *run) charge(n uint64, t term.Term, ctx *scope) *fault.Fault {
 	if r.steps += n; r.steps > r.Bounds.Steps {
 		panic(stop{&Exceeded{"steps", int64(r.Bounds.Steps)}})
 	}
-	if before/lookEvery != r.steps/lookEvery && r.context.Err() != nil {
-		panic(stop{context.Cause(r.context)})
+	if before/lookEvery != r.steps/lookEvery {
+		r.look()
 	}
 	return nil
+}
+
+// look ends the run where its context has ended.
+func (r *run) look() {
+	if r.context.Err() != nil {
+		panic(stop{context.Cause(r.context)})
+	}
 }
 
 // left returns how many steps there are for work on one row.

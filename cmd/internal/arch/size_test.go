@@ -62,7 +62,7 @@ var maxLines = map[string]int{
 	"core/eval":                    7680,
 	"core/examples":                10,
 	"core/fault":                   150,
-	"core/flow":                    1810,
+	"core/flow":                    1812,
 	"core/internal/long":           160,
 	"core/json":                    330,
 	"core/naive":                   930,
