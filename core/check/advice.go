@@ -24,7 +24,8 @@ type advice struct {
 	walked map[*term.Lam]bool
 	// matches is set where re_match is used.
 	matches bool
-	notes   []Note // their places aren't known yet
+	tries   []string // what is bound to what try gives
+	notes   []Note   // their places aren't known yet
 	pos     []int
 }
 
@@ -50,6 +51,7 @@ func (a *advice) walk(t term.Term, in string, around *function) {
 		return
 	case *term.App:
 		if l, ok := t.Func.(*term.Lam); ok {
+			a.caught(l, t.Arg)
 			if value, ok := t.Arg.(*term.Lam); ok {
 				a.walk(value, l.Param, around)
 				a.walk(l.Body, in, &function{l.Param, value, around})
@@ -107,6 +109,47 @@ func (a *advice) called(t *term.App, in string, around *function) {
 	for _, pos := range places {
 		a.selves[pos] = said + "."
 	}
+}
+
+// caught notes where the error that try gives, which l binds, is put in a text or record whole.
+func (a *advice) caught(l *term.Lam, arg term.Term) {
+	p, ok := arg.(*term.Prim)
+	if ok && p.ID == prim.Try {
+		a.tries = append(a.tries, l.Param)
+	}
+	if !ok || prim.Get(p.ID).Name != "get" || len(p.Args) != 2 {
+		return
+	}
+	of, ok := p.Args[0].(*term.Var)
+	key, is := p.Args[1].(*term.Str)
+	if !ok || !is || key.Value != "error" || !slices.Contains(a.tries, of.Name) {
+		return
+	}
+	var look func(t term.Term) bool
+	found := func(t term.Term) bool {
+		v, ok := t.(*term.Var)
+		if ok = ok && v.Name == l.Param; ok {
+			a.pos = append(a.pos, v.Pos())
+			a.notes = append(a.notes, Note{Message: fmt.Sprintf("%s is the record of an error; its text is %[1]s.message", l.Param)})
+		}
+		return ok
+	}
+	look = func(t term.Term) bool {
+		switch t := t.(type) {
+		case *term.Record:
+			for _, f := range t.Fields {
+				if found(f.Value) {
+					return false
+				}
+			}
+		case *term.Prim:
+			if prim.Get(t.ID).Name == "to_text" && found(t.Args[0]) {
+				return false
+			}
+		}
+		return term.Children(t, look)
+	}
+	look(l.Body)
 }
 
 func isLam(t term.Term) bool {
@@ -182,6 +225,8 @@ func (a *advice) hint(x *failure) string {
 		return `re_match gives true or false; re_find gives a record with the named groups, or null: {"re_find":[S,"(?P<name>\\w+)"]}.`
 	case bad == prim.KindString && prim.Get(t.ID).Name == "reverse":
 		return fmt.Sprintf(`reverse takes a list: write {"join":[{"reverse":{"chars":%s}},""]} for a string.`, own(t.Args[0], "S"))
+	case t.ID == compare && slices.ContainsFunc(t.Args, func(arg term.Term) bool { p, ok := arg.(*term.Prim); return ok && prim.Get(p.ID).Name == "weekday" }):
+		return prim.Weekends
 	case a.swapped(t, x) != "":
 		return a.swapped(t, x)
 	case bad == prim.KindRecord && x.test.want&prim.KindList != 0:
@@ -274,66 +319,6 @@ func (c *checker) apart(t term.Term, a, b *shape, same bool) {
 	if !same && !asked {
 		x.left, x.right = x.left|a.kind, x.right|b.kind
 		x.message = fmt.Sprintf("this is never true: %s and %s are never equal", describe(x.left), describe(x.right))
-	}
-}
-
-// divided notes that the integer that a division gives is used as a number with
-// digits after the point; through the branches of a conditional and the body of a let.
-func (c *checker) divided(t term.Term) {
-	switch t := t.(type) {
-	case *term.If:
-		c.divided(t.Then)
-		c.divided(t.Else)
-	case *term.App:
-		if l, ok := t.Func.(*term.Lam); ok {
-			c.divided(l.Body)
-		}
-	case *term.Prim:
-		if t.ID != prim.Div {
-			return
-		}
-		if x := c.remark(t); x != nil {
-			x.message = `/ of two integers is rounded down, and this is used as a number with digits after the point: ratio(a, b) has them, round(a / b, 2) two of them`
-		}
-	}
-}
-
-// named notes so where what a name is given is said to be no whole number by it.
-func (c *checker) named(name string, t term.Term) {
-	name = strings.ToLower(name)
-	for _, word := range []string{"avg", "average", "mean", "pct", "percent", "ratio", "fraction", "rate", "share"} {
-		if strings.Contains(name, word) {
-			c.divided(t)
-			return
-		}
-	}
-}
-
-// fraction notes so where a quotient is one of a hundred times something, or a mean.
-func (c *checker) fraction(t *term.Prim) {
-	a, _ := t.Args[0].(*term.Prim)
-	b, _ := t.Args[1].(*term.Prim)
-	is := func(t *term.Prim, name string) bool { return t != nil && prim.Get(t.ID).Name == name }
-	hundred := func(t term.Term) bool {
-		n, ok := t.(*term.Int)
-		return ok && n.Value == 100
-	}
-	switch {
-	case t.ID == prim.Mul && is(a, "div") && hundred(t.Args[1]):
-		c.divided(a)
-	case t.ID == prim.Mul && is(b, "div") && hundred(t.Args[0]):
-		c.divided(b)
-	case t.ID == prim.Div && (is(a, "mul") && (hundred(a.Args[0]) || hundred(a.Args[1])) || is(a, "sum") && is(b, "length")):
-		c.divided(t)
-	}
-}
-
-// digits notes a division beside a decimal.
-func (u *use) digits() {
-	for i := range 2 {
-		if _, ok := u.t.Args[1-i].(*term.Dec); ok {
-			u.c.divided(u.t.Args[i])
-		}
 	}
 }
 

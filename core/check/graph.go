@@ -300,6 +300,7 @@ type checker struct {
 
 	remarks  map[term.Term]*remark
 	remarked []*remark
+	decimals map[*term.Prim]bool // divisions of what is a decimal
 
 	branches []tested
 	called   []*called
@@ -329,7 +330,7 @@ func newChecker(t term.Term, src *term.Source, env Env, b Budget) *checker {
 	c := &checker{
 		env: env, src: src, limit: b.Steps, places: b.Places, code: t, root: t,
 		basic: map[prim.Kinds]*variable{}, interned: map[string]*shape{}, atoms: map[string]*shape{},
-		remarks: map[term.Term]*remark{},
+		remarks: map[term.Term]*remark{}, decimals: map[*term.Prim]bool{},
 		filters: map[filterKey][2]*variable{}, compared: map[compareKey]bool{}, deeps: map[deepKey]bool{},
 		tests: map[testKey]*test{}, failures: map[failureKey]*failure{}, unknowns: map[unknownKey]*unknown{},
 		expanded: map[*term.Prim]term.Term{},

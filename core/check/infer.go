@@ -117,9 +117,6 @@ func (c *checker) term(t term.Term, e env, ctx context) *variable {
 	case *term.LetRec:
 		return c.letrec(t, e, ctx)
 	case *term.App:
-		if l, ok := t.Func.(*term.Lam); ok {
-			c.named(l.Param, t.Arg)
-		}
 		return c.apply(t, e, ctx)
 	case *term.If:
 		return c.conditional(t, e, ctx)
@@ -128,7 +125,6 @@ func (c *checker) term(t term.Term, e env, ctx context) *variable {
 	case *term.Record:
 		r := &record{}
 		for _, f := range t.Fields {
-			c.named(f.Key, f.Value)
 			r.fields = append(r.fields, field{f.Key, c.infer(f.Value, e, ctx), required})
 		}
 		return c.fixed(c.intern(r))

@@ -26,6 +26,11 @@ func (c *checker) report() *Report {
 	if !c.over && (len(c.failed) > 0 || c.env.Tool != "") {
 		told = c.newAdvice()
 	}
+	if !c.over {
+		if at, said := c.rounded(); said != "" {
+			told.pos, told.notes = append(told.pos, at), append(told.notes, Note{Message: said})
+		}
+	}
 	places := newPlaces(c, told.pos)
 	guarded := c.guarded()
 	var applied map[int]bool
@@ -40,6 +45,9 @@ func (c *checker) report() *Report {
 			}
 		}
 		c.blame(&f, x, told.at[x.pos])
+		if told.isText {
+			prim.NamePattern(&f, c.src.Text, x.pos)
+		}
 		if hint := told.hint(x); hint != "" {
 			f.Hint = hint
 		}

@@ -29,22 +29,6 @@ func (c *checker) prim(t *term.Prim, e env, ctx context) *variable {
 		c.take(c.infer(t.Args[0], e, ctx), t, t.ID, 0, prim.KindString, nil)
 		return c.fixed(c.shape(prim.KindQuoted))
 	}
-	switch row.Name {
-	case "round_dec", "div_dec", "to_dec", "ceil", "sqrt":
-		c.divided(t.Args[0])
-	case "round", "format":
-		if len(t.Args) > 1 {
-			c.divided(t.Args[0])
-		}
-	case "floor":
-		if x := c.remark(t.Args[0]); x != nil {
-			x.dropped = true
-		}
-	case "to_text":
-		c.divided(t.Args[0])
-	case "mul", "div":
-		c.fraction(t)
-	}
 	if row.Body != "" {
 		if t.ID == pipeline && !c.single {
 			if l, ok := t.Args[0].(*term.List); ok {

@@ -38,7 +38,6 @@ func init() {
 // numeric gives an integer of two integers, and a decimal where one is one.
 func numeric(u *use) *variable {
 	c, res := u.c, u.c.variable()
-	u.digits()
 	var has [2]prim.Kinds
 	var decs [2][]*shape
 	for i := range 2 {
@@ -68,14 +67,12 @@ func numeric(u *use) *variable {
 	return res
 }
 
-// dividing notes that no integer is rounded down where one operand is a decimal.
+// dividing marks a division where one operand is a decimal: it rounds nothing down.
 func dividing(u *use) *variable {
 	for _, v := range u.args {
 		u.c.watches(v, prim.KindNumber, func(s *shape) {
 			if s.kind == prim.KindDec && s.seed == nil && !s.dynamic {
-				if x := u.c.remark(u.t); x != nil {
-					x.dropped = true
-				}
+				u.c.decimals[u.t] = true
 			}
 		})
 	}

@@ -15,7 +15,7 @@ var decimals = []Row{
 		Name: "dec", Group: "decimals", Form: true, Shape: Named, Result: KindDec,
 		Params: []Param{{"digits", KindName}},
 		Doc:    "is an exact decimal; add, sub, mul div and the comparisons take decimals and integers together; div_dec divides with rounding.",
-		Also:   []string{"decimal", "float"},
+		Also:   []string{"decimal"},
 		Examples: []Example{
 			{Code: `{"dec":"1.50"}`, Want: `1.50`, Steps: 1},
 			{Code: `{"add":[{"dec":"0.1"},{"dec":"0.2"}]}`, Want: `0.3`, Steps: 3},
@@ -142,7 +142,7 @@ var decimals = []Row{
 		Name: "to_dec", Group: "decimals", Shape: Unary, Result: KindDec,
 		Params: []Param{{"a", KindNumber | KindString}},
 		Doc:    "gives the decimal of an integer, or of a string with a number as JSON writes it; any other string is a parse_error.",
-		Also:   []string{"number", "parsefloat"},
+		Also:   []string{"number", "parsefloat", "parse_float", "float", "parse_dec", "parsedec", "parse_decimal", "to_float", "tofloat"},
 		Examples: []Example{
 			{Code: `{"to_dec":"12.30"}`, Want: `12.30`, Steps: 2},
 			{Code: `{"to_dec":7}`, Want: `7.0`, Steps: 2},

@@ -98,10 +98,18 @@ func (r *Row) which(i int) string {
 func (r *Row) hint(want Kinds, got string) string {
 	correct := r.Correct()
 	// Of a value that isn't known yet there is only the kind.
-	is := func(kind string) bool { return got == "a "+kind || strings.HasPrefix(got, "the "+kind) }
+	is := func(kind string) bool {
+		return got == "a "+kind || got == "an "+kind || strings.HasPrefix(got, "the "+kind)
+	}
 	switch {
 	case r.Shape == Unary && (got == "a list") && want&KindList == 0:
 		return fmt.Sprintf("%s takes its operand without brackets: write %s.", r.Name, correct)
+	case r.Name == "re_replace" && got == "a function":
+		return "What is put in is a string, in which $1 or ${name} is a group; for a function, map over {\"re_find_all\":[S,PATTERN]}. Correct: " + correct + "."
+	case r.Name == "repeat" && is("string"):
+		return "repeat gives a list, the number first: {\"repeat\":[3,\"a\"]}; a string over and over is {\"repeat_text\":[S,N]}."
+	case r.Name == "get" && is("integer"):
+		return "A key is a string: {\"get\":[R,{\"to_text\":K},DEFAULT]}; a list's item is {\"nth\":[LIST,INDEX]}."
 	case got == "a function" && want&KindList != 0 && len(r.Params) > 0 && r.Params[0].Kinds == KindFunction:
 		return fmt.Sprintf("The function is the first operand, the list the last: {\"map\":[F,LIST]}, {\"fold\":[F,INIT,LIST]}; a function given to fold takes one pair (accumulator, item). Correct: %s.", correct)
 	case got == "a function":
@@ -112,6 +120,8 @@ func (r *Row) hint(want Kinds, got string) string {
 		return "append joins two lists; an item is added by {\"push\":[LIST,ITEM]}."
 	case r.Name == "concat" && got == "a list":
 		return fmt.Sprintf("Join lists with {\"append\":[A,B]}, and the strings of one with {\"join\":[LIST,\",\"]}. Correct: %s.", correct)
+	case r.Name == "concat" && got == "a record":
+		return fmt.Sprintf("Make a string of the value: {\"to_text\":V}; a caught error has its text as {\"get\":[E,\"message\"]}. Correct: %s.", correct)
 	case r.Name == "concat":
 		return fmt.Sprintf("Make a string of the value: {\"to_text\":V}. Correct: %s.", correct)
 	case r.Name == "add" && is("string"):
@@ -291,19 +301,19 @@ var cardLines = []struct {
 	}, ""},
 	{Written{Code: `n => if n <= 1 then 1 else n * self(n - 1)`, Input: `5`, Want: `120`}, ""},
 	{Written{Code: `v => match v { [] => "none"; (a, b) => a; [x, ...rest] => x; {k} if k > 0 => k; _ => null }`, Input: `{"k":1,"l":2}`, Want: `1`}, ""},
-	{Written{Code: `s => match try(parse_int(s)) { {ok: n} => n; _ => raise("no number: " ++ s) }`, Input: `"x"`, Fault: fault.Raised}, ""},
+	{Written{Code: `s => match try(parse_int(s)) { {ok: n} => n; {error: e} => raise(e.message) }`, Input: `"x"`, Fault: fault.Raised}, ""},
 	{Written{Code: `p => !fs.read({path: p}) |> split("\n") |> filter(l => contains(l, "ERROR"))`, Input: `"a.log"`, Gives: `"ERROR a\nok"`, Want: `["ERROR a"]`}, " (declare fs.read:DIR, relative; fs.list gives [{path, kind, size}])"},
 	{Written{Code: `key => !kv.put({key, value: !kv.get({key, default: 0}) + 1})`, Input: `"a"`, Gives: `1`, Want: `1`}, " (kv:notes/**; kv:notes is one key)"},
 	{Written{
 		Code:  `s => map((k, ws) => $"{k}: {length(ws)}", entries(group_by(w => w[0], split(s, " "))))`,
 		Input: `"b ab a"`, Want: `["a: 2","b: 1"]`,
-	}, " (f or n, then the list, or xs.map(f); entries, zip, enumerate give pairs: fst, snd; keys are sorted)"},
+	}, " (f or n, then the list, or xs.map(f); entries, zip, enumerate (i, x) give pairs, from_entries takes (k, v); keys sorted as text)"},
 	{Written{
-		Code:  `s => map(t => format_time(add_time(t, {days: 1}), "DD.MM.YYYY"), re_find_all(s, "\\d+-\\d+-\\d+"))`,
+		Code:  `s => map(t => format_time(add_time(t, {days: 1}), "DD.MM.YYYY"), re_find_all(s, "\\d+(?:-\\d+)+"))`,
 		Input: `"from 2026-01-31 on"`, Want: `["01.02.2026"]`,
-	}, `; diff_time(a, b, "days") is a - b`},
-	{say: "+ - * / % (/ floors, mean(xs), ratio(a, b) and round(a / b, 2) don't; 1.50 is exact) < <= > >= == != and or not ++ (strings) xs[0] s[1:-1] r[k], (1, true) a pair, @tool(e), code '{e}, // comment"},
-	{Written{Code: `xs => fold((acc, x) => acc + x, 0, xs)`, Input: `[1,2]`, Want: `3`}, " (push(acc, x) adds an item, append joins lists)"},
+	}, `; diff_time(a, b, "days") is a - b, weekday(t) "Monday"`},
+	{say: "+ - * / % (/ floors, mean(xs), ratio(a, b) and round(a / b, 2) don't; 1.50 is exact) < <= > >= == != and or not ++ (strings) xs[0] s[1:-1] r[k], (1, true) a pair, @tool(e), code '{e}"},
+	{Written{Code: `xs => fold((acc, x) => acc + x, 0, xs)`, Input: `[1,2]`, Want: `3`}, " (push adds an item, append joins lists)"},
 }
 
 // unlisted is the categories of which the card has only the name, and some of the
@@ -362,7 +372,7 @@ func operations() string {
 			more[len(more)-1] += " (" + u.some + ", …)"
 		}
 	}
-	return fmt.Sprintf("Of one operand: %s\nof two, text, list or record first: %s\nof three: %s\n%s\nMore, by the usual names, which help lists: %s.\n",
+	return fmt.Sprintf("Of one operand: %s\nof two, text, list or record first: %s\nof three: %s\n%s\nMore, in help: %s.\n",
 		strings.Join(byCount[1], " "), strings.Join(byCount[2], " "), strings.Join(byCount[3], " "), strings.Join(order, " "), strings.Join(more, ", "))
 }
 

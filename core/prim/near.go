@@ -55,6 +55,8 @@ var instead = map[string]string{
 	"percentile":    ranked,
 	"quantile":      ranked,
 	"iso_week":      week,
+	"isoweek":       week,
+	"week_of_year":  week,
 	"week":          week,
 	"number":        `write parse_int(s) for an integer, to_dec(s) for a decimal`,
 	"boolean":       truth,
@@ -74,11 +76,14 @@ var instead = map[string]string{
 
 const (
 	ranked   = `write sort(xs)[(length(xs) * 95 + 99) / 100 - 1] for the value that 95 % of xs don't exceed`
-	week     = `a date has no week; write (parse_time(t).day + 6) / 7, or count from the first Monday by weekday(t) and diff_time`
+	week     = `write let thu = add_time(t, {days: 3 - index_of(["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"], weekday(t))}) in floor(diff_time(thu, $"{parse_time(thu).year}-01-01", "days") / 7) + 1 for the ISO week of t`
 	truth    = "write a comparison, x != null or length(s) > 0: nothing but true is true"
 	asTexts  = `dates are text: write parse_time(t).year, format_time(t, "YYYY-MM-DD"), add_time(t, {days: 1}), diff_time(a, b, "days") or weekday(t)`
 	asEffect = "write !clock.now({}), an effect that a tool declares as clock.now"
 )
+
+// Weekends is how a weekday is asked for, which is no number.
+const Weekends = `weekday gives a name: write contains(["Saturday", "Sunday"], weekday(t)).`
 
 // Unequal is what [Instead] says of a name for !=.
 const Unequal = "write a != b, which is not(equal(a, b))"

@@ -276,12 +276,18 @@ func fromEntries(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 		item = value.Force(item)
 		p, ok := item.(*value.Pair)
 		if !ok {
-			return nil, badItem("from_entries", i, "a pair (key, value)", item)
+			f := badItem("from_entries", i, "a pair (key, value)", item)
+			if strings.HasPrefix(f.Got, "a list") {
+				f.Hint = `Write each as a pair: {"pair":[K,V]}.`
+			}
+			return nil, f
 		}
 		first := value.Force(p.First)
 		key, ok := first.(value.Str)
 		if !ok {
-			return nil, badItem("from_entries", i, "a pair whose first part is a string", first)
+			f := badItem("from_entries", i, "a pair whose first part is a string", first)
+			f.Hint = `Make a string of the key: {"to_text":K}.`
+			return nil, f
 		}
 		fields = append(fields, value.Field{Key: string(key), Value: p.Second})
 		i++

@@ -260,6 +260,11 @@ func (c *comparer) refuse(a, b value.Value) {
 	if c.ordered {
 		name, hint = "compare", `Give compare two numbers, strings, truth values, lists, pairs or records: {"compare":["a","b"]}.`
 		expected = "two values of one type, neither a function nor code"
+		for _, v := range []value.Value{a, b} {
+			if s, ok := v.(value.Str); ok && slices.Contains(weekdayNames[:], string(s)) {
+				hint = Weekends
+			}
+		}
 	}
 	c.fault = &fault.Fault{
 		Kind:     fault.TypeError,

@@ -317,7 +317,6 @@ func (r *reader) let() (term.Term, bool) {
 			}
 			if b.Pattern == nil {
 				r.kinds.is(b.Name, kinds)
-				r.isQuotient(b.Name, b.Value)
 			} else {
 				r.restsAreLists(*b.Pattern)
 			}

@@ -301,6 +301,7 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 	args = r.exactly(c, args)
 	r.passPair(c, args)
 	r.noteOrder(c, args)
+	r.noteGroup(c, args)
 	return &term.Prim{At: at, ID: c.id, Args: args}, true
 }
 

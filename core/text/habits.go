@@ -2,6 +2,7 @@ package text
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -233,15 +234,6 @@ func (r *reader) exactly(c callee, args []term.Term) []term.Term {
 	if by != nil {
 		args[0] = r.exact(args[0], digits, by)
 	}
-	if t, is := by.(*term.Str); is && t.Value == "floor" && r.dividesOnce(args[0]) {
-		return args
-	}
-	left := 1000
-	if at, name := r.roundsDown(args[0], &left); name != "" {
-		r.note(at, `%s is a quotient by /, which of two integers rounds down; write div_dec(a, b, 4, "half_up") where it is bound, or the quotient in %s(…) itself`, name, c.row.Name)
-	} else if at >= 0 {
-		r.note(at, `/ of two integers rounds down before %s does; write div_dec(a, b, 4, "half_up")`, c.row.Name)
-	}
 	return args
 }
 
@@ -331,60 +323,6 @@ func (r *reader) divides(t term.Term) bool {
 func (r *reader) dividesOnce(t term.Term) bool {
 	p := r.arithmetic(t)
 	return p != nil && p.ID == prim.Div && !r.divides(p.Args[0]) && !r.divides(p.Args[1])
-}
-
-// roundsDown returns where a / in t stands of which both operands may be integers, or the
-// use of a name that such a quotient is bound to; -1: there is none. left bounds the work.
-func (r *reader) roundsDown(t term.Term, left *int) (at int, name string) {
-	if *left--; *left < 0 {
-		return -1, ""
-	}
-	switch t := t.(type) {
-	case *term.Quote:
-		return -1, ""
-	case *term.Var:
-		if n := r.quotients[t.Name]; n > 0 && n == len(r.kinds[t.Name]) {
-			return t.Pos(), t.Name
-		}
-	case *term.Prim:
-		switch name := prim.Get(t.ID).Name; {
-		case rounds[name], slices.Contains([]string{"at", "take", "drop", "slice", "range"}, name):
-			return -1, ""
-		}
-		if t.ID == prim.Div && r.src[t.At] == '/' && !isDec(t.Args[0]) && !isDec(t.Args[1]) {
-			return t.Pos(), ""
-		}
-	}
-	at = -1
-	term.Children(t, func(c term.Term) bool {
-		at, name = r.roundsDown(c, left)
-		return at < 0
-	})
-	return at, name
-}
-
-func isDec(t term.Term) bool {
-	_, ok := t.(*term.Dec)
-	return ok
-}
-
-// isQuotient notes that a name is bound to a quotient, if it is.
-func (r *reader) isQuotient(name string, value term.Term) {
-	for c, ok := value.(*term.If); ok; c, ok = value.(*term.If) {
-		if value = c.Else; r.divides(c.Then) {
-			value = c.Then
-		}
-	}
-	delete(r.quotients, name)
-	if left := 1000; r.divides(value) {
-		if at, _ := r.roundsDown(value, &left); at < 0 {
-			return
-		}
-		if r.quotients == nil {
-			r.quotients = map[string]int{}
-		}
-		r.quotients[name] = len(r.kinds[name])
-	}
 }
 
 // maxFraction bounds how many terms a fraction is written with.
@@ -594,5 +532,19 @@ func (r *reader) bindWords() {
 		} else if next.kind == tokName && r.toks[i+2].kind == tokBind {
 			r.toks[i].kind = tokLet
 		}
+	}
+}
+
+// grouped is a group without a name that is repeated or holds a choice, as those do that
+// aren't meant to be what is found.
+var grouped = regexp.MustCompile(`(?:^|[^\\])\((?:[^?()|][^()|]*\)(?:[*+]|\{)|[^?()|][^()|]*\|[^()]*\))`)
+
+// noteGroup notes that what is found is what such a group fits, not the whole.
+func (r *reader) noteGroup(c callee, args []term.Term) {
+	if c.row == nil || c.row.Name != "re_find_all" && c.row.Name != "re_find" || len(args) != 2 {
+		return
+	}
+	if s, ok := args[1].(*term.Str); ok && grouped.MatchString(s.Value) {
+		r.note(int(c.tok.off), "%s gives what the group (…) in the pattern fits, not the whole; write (?:…) for the whole", c.row.Name)
 	}
 }

@@ -23,9 +23,6 @@ import (
 // have different places, and [Locate] finds each again.
 type reader struct {
 	older bool // see [Options]
-	// quotients is how many bind a name, where the last binds it to sums or products with
-	// a division in them.
-	quotients map[string]int
 
 	src   string
 	toks  []token

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/inputs"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
@@ -123,6 +124,9 @@ func (t *task) compile(rec *run.Record) (*core.Program, *fault.Fault) {
 		return nil, wire.AsFault(err)
 	}
 	t.notes = append(t.notes, program.Notes()...)
+	if t.isText {
+		t.notes = append(t.notes, inputs.Rounded(program)...)
+	}
 	return program, nil
 }
 

@@ -1,0 +1,298 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/text"
+)
+
+// quotients finds the divisions of a program whose quotients may be meant with digits
+// after the point: not those that count or index, and not those whose rest is used.
+type quotients struct {
+	isText bool
+	src    string
+	found  []*term.Prim
+	whole  map[string]bool // names that stand where an integer has to
+	exact  map[string]bool // names of what divides without a rest, or is a rest
+	rest   map[string]bool // what mod and the like divide, and by what a quotient is multiplied again
+	loops  map[string]bool // functions that call themselves
+}
+
+// divides returns those divisions of a program, by their places.
+func divides(root term.Term, src *term.Source) []*term.Prim {
+	q := quotients{whole: map[string]bool{}, exact: map[string]bool{}, rest: map[string]bool{}, loops: map[string]bool{}}
+	if src != nil && src.Form == term.PIF {
+		q.isText, q.src = true, string(src.Text)
+	}
+	q.note(root)
+	q.walk(root, true)
+	slices.SortFunc(q.found, func(a, b *term.Prim) int { return a.Pos() - b.Pos() })
+	return q.found
+}
+
+func canonical(t term.Term) string { return string(text.Canonical(t)) }
+
+// note notes what the program says about its integers.
+func (q *quotients) note(t term.Term) {
+	switch t := t.(type) {
+	case *term.Quote:
+		return
+	case *term.LetRec:
+		for _, f := range t.Funcs {
+			q.loops[f.Name] = true
+		}
+	case *term.App:
+		if l, ok := t.Func.(*term.Lam); ok && q.divided(t.Arg) {
+			q.exact[l.Param] = true
+		} else if q.again(t) {
+			q.integer(t.Arg)
+		}
+	case *term.Prim:
+		row := prim.Get(t.ID)
+		for i, arg := range t.Args {
+			if len(row.Params) > 0 && row.Params[min(i, len(row.Params)-1)].Kinds&prim.KindAny == prim.KindInt || t.ID == prim.At && i > 0 {
+				q.integer(arg)
+			}
+		}
+		switch name := row.Name; {
+		case name == "mod" || name == "divmod":
+			q.rest[canonical(t.Args[0])] = true
+		case t.ID == prim.Sub: // a - q * b
+			if p, ok := t.Args[1].(*term.Prim); ok && p.ID == prim.Mul {
+				q.rest[canonical(t.Args[0])] = true
+			}
+		}
+	}
+	term.Children(t, func(child term.Term) bool {
+		q.note(child)
+		return true
+	})
+}
+
+// again reports whether t applies a function in itself.
+func (q *quotients) again(t *term.App) bool {
+	f := t.Func
+	for app, ok := f.(*term.App); ok; app, ok = f.(*term.App) {
+		f = app.Func
+	}
+	v, ok := f.(*term.Var)
+	_, self := f.(*term.Self)
+	return self || ok && q.loops[v.Name]
+}
+
+// integer notes the names in what has to be an integer.
+func (q *quotients) integer(t term.Term) {
+	if v, ok := t.(*term.Var); ok {
+		q.whole[v.Name] = true
+		return
+	}
+	p, ok := t.(*term.Prim)
+	if _, branches := t.(*term.If); branches || ok && p.ID != prim.At && prim.Get(p.ID).Group == "arithmetic" {
+		term.Children(t, func(child term.Term) bool {
+			q.integer(child)
+			return true
+		})
+	}
+}
+
+// divided reports whether by its form t divides something without a rest, or is one.
+func (q *quotients) divided(t term.Term) bool {
+	switch t := t.(type) {
+	case *term.Var:
+		return q.exact[t.Name]
+	case *term.App:
+		f := t.Func
+		for app, ok := f.(*term.App); ok; app, ok = f.(*term.App) {
+			f = app.Func
+		}
+		v, ok := f.(*term.Var)
+		return ok && (strings.Contains(strings.ToLower(v.Name), "gcd") || strings.HasPrefix(strings.ToLower(v.Name), "fact"))
+	case *term.Prim:
+		switch row := prim.Get(t.ID); {
+		case row.Name == "gcd", row.Name == "mod":
+			return true
+		case row.Name == "get":
+			key, ok := t.Args[1].(*term.Str)
+			return ok && slices.Contains([]string{"year", "month", "day", "hour", "minute"}, key.Value)
+		case t.ID == prim.Add, t.ID == prim.Sub, t.ID == prim.Mul:
+			return q.divided(t.Args[0]) || q.divided(t.Args[1]) || t.ID == prim.Mul && next(t)
+		}
+	}
+	return false
+}
+
+// next reports whether n * (n + 1), or the like, is among the factors of t.
+func next(t *term.Prim) bool {
+	var factors []term.Term
+	var take func(term.Term)
+	take = func(f term.Term) {
+		if p, ok := f.(*term.Prim); ok && p.ID == prim.Mul {
+			take(p.Args[0])
+			take(p.Args[1])
+			return
+		}
+		factors = append(factors, f)
+	}
+	take(t)
+	for _, f := range factors {
+		if p, ok := f.(*term.Prim); ok && (p.ID == prim.Add || p.ID == prim.Sub) {
+			of := canonical(p.Args[0])
+			if slices.ContainsFunc(factors, func(g term.Term) bool { return canonical(g) == of }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// upward reports whether a / b is rounded up: a is n + b - 1, with numbers too.
+func upward(a, b term.Term) bool {
+	p, ok := a.(*term.Prim)
+	if !ok || p.ID != prim.Add && p.ID != prim.Sub {
+		return false
+	}
+	by, _ := b.(*term.Int)
+	more, n := p.Args[1].(*term.Int)
+	if p.ID == prim.Add {
+		return n && by != nil && more.Value == by.Value-1 && more.Value > 0
+	}
+	sum, ok := p.Args[0].(*term.Prim)
+	return ok && n && more.Value == 1 && sum.ID == prim.Add && (canonical(sum.Args[0]) == canonical(b) || canonical(sum.Args[1]) == canonical(b))
+}
+
+// counts are words for what is an integer, as keys and names.
+var counts = []string{"quarter", "page", "pages", "week", "weeks", "decade", "century", "bucket", "bin", "row", "col", "index", "idx", "i", "mid", "quotient", "quot", "div", "floor"}
+
+// walk finds the divisions in t, whose value is used as a number, or isn't.
+func (q *quotients) walk(t term.Term, used bool) {
+	switch t := t.(type) {
+	case *term.Quote:
+		return
+	case *term.If:
+		q.walk(t.Cond, false)
+		q.walk(t.Then, used)
+		q.walk(t.Else, used)
+		return
+	case *term.Lam:
+		q.walk(t.Body, true)
+		return
+	case *term.App:
+		if l, ok := t.Func.(*term.Lam); ok {
+			q.walk(t.Arg, !q.whole[l.Param] && !slices.Contains(counts, strings.ToLower(l.Param)))
+			q.walk(l.Body, used)
+			return
+		}
+		q.walk(t.Func, true)
+		q.walk(t.Arg, !q.again(t))
+		return
+	case *term.Record:
+		for _, f := range t.Fields {
+			q.walk(f.Value, !slices.Contains(counts, strings.ToLower(f.Key)))
+		}
+		return
+	case *term.Prim:
+		q.operation(t, used)
+		return
+	}
+	term.Children(t, func(child term.Term) bool {
+		q.walk(child, true)
+		return true
+	})
+}
+
+func (q *quotients) operation(t *term.Prim, used bool) {
+	row := prim.Get(t.ID)
+	switch {
+	case t.ID == prim.Div && used && q.meant(t):
+		q.found = append(q.found, t)
+		return
+	case t.ID == prim.Mul:
+		for i := range 2 { // a / b * b
+			if p, ok := t.Args[i].(*term.Prim); ok && p.ID == prim.Div && canonical(p.Args[1]) == canonical(t.Args[1-i]) {
+				used = false
+			}
+		}
+	}
+	for i, arg := range t.Args {
+		of := true
+		switch {
+		case t.ID == prim.Add, t.ID == prim.Sub, t.ID == prim.Mul, t.ID == prim.Div:
+			_, dec := t.Args[1-min(i, 1)].(*term.Dec)
+			of = used || dec
+		case row.Group == "comparison":
+			_, of = t.Args[1-min(i, 1)].(*term.Dec)
+		case row.Name == "floor", t.ID == prim.At && i > 0:
+			of = false
+		case len(row.Params) > 0:
+			of = row.Params[min(i, len(row.Params)-1)].Kinds&prim.KindAny != prim.KindInt
+		}
+		q.walk(arg, of)
+	}
+}
+
+// meant reports whether digits may be meant of a division. What is written div, and so in
+// JSON, says that it rounds down, but for a mean or percents.
+func (q *quotients) meant(t *term.Prim) bool {
+	a, b := t.Args[0], t.Args[1]
+	if _, dec := a.(*term.Dec); dec {
+		return false
+	}
+	if _, dec := b.(*term.Dec); dec || q.rest[canonical(a)] || q.divided(a) || q.divided(b) || upward(a, b) {
+		return false
+	}
+	if q.isText && t.Pos() >= 0 && t.Pos() < len(q.src) && q.src[t.Pos()] == '/' {
+		return true
+	}
+	p, ok := a.(*term.Prim)
+	if !ok {
+		return false
+	}
+	hundred := func(t term.Term) bool { n, ok := t.(*term.Int); return ok && n.Value == 100 }
+	by, _ := b.(*term.Prim)
+	return p.ID == prim.Mul && (hundred(p.Args[0]) || hundred(p.Args[1])) || prim.Get(p.ID).Name == "sum" && by != nil && by.ID == prim.Length
+}
+
+// Rounded is what is noted, with its place in a source in the text form, where integers may
+// be rounded down that are meant with digits; types are found only then.
+func Rounded(t term.Term, src *term.Source, b Budget) (notes []string) {
+	if len(divides(t, src)) == 0 {
+		return nil
+	}
+	for _, n := range Infer(t, src, Env{}, b).Notes {
+		notes = append(notes, fmt.Sprintf("line %d, column %d: %s", n.Line, n.Col, n.Message))
+	}
+	return notes
+}
+
+// rounded returns the note on the first division of integers whose digits may be missed.
+func (c *checker) rounded() (at int, said string) {
+	all := slices.DeleteFunc(divides(c.root, c.src), func(t *term.Prim) bool { return c.decimals[t] })
+	if len(all) == 0 {
+		return 0, ""
+	}
+	a, b := written(all[0].Args[0], "a"), written(all[0].Args[1], "b")
+	if len(a)+len(b) > longestOwn {
+		a, b = "a", "b"
+	}
+	whole := a + " / " + b
+	if a != "a" {
+		whole = string(text.Print(&term.Prim{ID: prim.Div, Args: all[0].Args}))
+	}
+	said = fmt.Sprintf("/ of two integers is rounded down: ratio(%s, %s) has the digits after the point, round(%s, 2) two of them", a, b, whole)
+	if n := len(all) - 1; n > 0 {
+		said += fmt.Sprintf("; and %d more", n)
+	}
+	return all[0].Pos(), said
+}
+
+// written is an operand in the text form, if that is short.
+func written(t term.Term, long string) string {
+	if s := string(text.Print(t)); len(s) <= longestOwn && !strings.Contains(s, "\n") {
+		return s
+	}
+	return long
+}
