@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,7 +71,10 @@ func (h *Host) Perform(ctx context.Context, a run.Act) (value.Value, int64, *fau
 
 // flagsOf is what an act can do at worst, by the manifest that the host was given.
 func flagsOf(m *caps.Manifest, a run.Act) caps.Flags {
-	name := cmp.Or(a.Verb, a.Operation.Verb)
+	name := a.Verb
+	if name == "" {
+		name = a.Operation.Verb
+	}
 	v, _ := m.Verb(name) // none: changes things, and not twice the same
 	return v.Flags
 }

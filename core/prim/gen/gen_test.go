@@ -20,7 +20,7 @@ func TestPrograms(t *testing.T) {
 	draw := r.IntN
 	var all strings.Builder
 	free := 0
-	for i := range 4000 {
+	for i := range 6000 {
 		o := gen.Options{Wrong: i % 3 * 30, Effects: i%2 == 0, Records: i%4 < 2}
 		code, input := gen.Term(draw, 1+i%60, o), ""
 		options := parse.Options{}

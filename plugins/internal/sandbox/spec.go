@@ -27,7 +27,6 @@
 package sandbox
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -323,7 +322,10 @@ func (s *Spec) check() error {
 		}
 	}
 	if len(s.Args) == 0 {
-		name := cmp.Or(s.Path, s.Executable.Name())
+		name := s.Path
+		if name == "" {
+			name = s.Executable.Name()
+		}
 		s.Args = []string{name}
 	}
 	return nil
