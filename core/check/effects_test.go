@@ -295,6 +295,8 @@ func TestNotes(t *testing.T) {
 		{`xs => floor(sum(xs) / length(xs))`, ""},
 		{`n => n / 2.0 * 1.5`, ""},
 		{`n => n / 2 + 1`, "line 1, column 8: /"},
+		{`s => match try(parse_int(s)) { {ok: n} => to_text(n), {error: e} => $"bad: {e}" }`, "column 77: e is the record of an error; its text is e.message"},
+		{`s => match try(parse_int(s)) { {ok: n} => to_text(n), {error: e} => $"bad: {e.message}" }`, ""},
 	} {
 		var got []string
 		for _, n := range reportOf(t, c.code).Notes {

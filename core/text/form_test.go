@@ -197,6 +197,8 @@ func TestNotes(t *testing.T) {
 		{`[1, // 2` + "\n" + ` 3] // n times`, ``},
 		{`fold(p => fst(p), 0, [1])`, ``},
 		{`n => {add: n, "b": 1}`, ``},
+		{`s => re_find_all(s, "[a-z]+(\\.com|\\.uk)")`, `line 1, column 6: re_find_all gives what the group (…) in the pattern fits, not the whole; write (?:…)`},
+		{`s => re_find_all(s, "id=(\\d+)") ++ re_find_all(s, "[a-z]+(?:\\.com|\\.uk)")`, ``},
 	} {
 		notes := mustRead(t, c.src).Notes
 		if c.note == "" && len(notes) > 0 || c.note != "" && (len(notes) != 1 || !strings.HasPrefix(notes[0], c.note)) {
