@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -281,7 +282,7 @@ var never = []string{"clock", "random", "ask"}
 // again is the recorded answer of a request that isn't answered the same twice; nil: it is to be asked.
 func (g *planning) again(n int, q *core.Request) *core.Answer {
 	kind, _, _ := strings.Cut(q.Op, ".")
-	if g.was == nil || !slices.Contains(never, kind) || len(unknownHoles(q.Arg)) > 0 {
+	if g.was == nil || !slices.Contains(never, kind) || hasHoles(q.Arg) {
 		return nil
 	}
 	d := g.was.byNumber[n]
@@ -304,7 +305,7 @@ func (g *planning) read(q *core.Request, a *core.Answer) {
 	switch {
 	case a.Fault != nil:
 		text = []byte(a.Fault.Error())
-	case len(unknownHoles(a.Value)) > 0:
+	case hasHoles(a.Value):
 		return
 	default:
 		text, _ = journal.AppendValue(nil, a.Value, journal.MaxBlob)
@@ -340,20 +341,17 @@ func (g *planning) names(l labelled.Label) (list []string) {
 	return list
 }
 
-// unknownHoles is the holes in a value.
-func unknownHoles(v value.Value) (list []*labelled.Hole) {
-	labelled.Fill(v, func(h *labelled.Hole) value.Value {
-		list = append(list, h)
-		return value.Unit{}
-	})
-	return list
+// hasHoles reports whether a part of a value isn't known.
+func hasHoles(v value.Value) (has bool) {
+	labelled.Holes(v, func(*labelled.Hole) { has = true })
+	return has
 }
 
 // classify reports whether a request can be performed while planning: it only reads, and no step
 // changes what it reads. Where it is to be a step, permit is what permits it; nil: that can't be known.
 func (r *Run) classify(q *core.Request, l *labelled.Request) (read bool, permit *caps.Permit) {
 	request, held := r.permitRequest(q, 1)
-	if q.TooLarge() || len(unknownHoles(q.Arg)) == 0 {
+	if q.TooLarge() || !hasHoles(q.Arg) {
 		request.Again = true
 		permit, f := r.b.policy.Permit(caps.NewLedger(), held, request)
 		if f != nil {
@@ -361,6 +359,9 @@ func (r *Run) classify(q *core.Request, l *labelled.Request) (read bool, permit 
 		}
 		permit.Settle(0)
 		return permit.Flags.ReadOnly && !r.planning.changes(permit), permit
+	}
+	if q.TooLarge() {
+		return false, nil
 	}
 	request.Again = true
 	request.Arg = labelled.Fill(q.Arg, func(*labelled.Hole) value.Value { return value.Str("") })
@@ -393,7 +394,7 @@ func designated(p *caps.Policy, q *core.Request) bool {
 			return true
 		}
 		for _, f := range args.Fields {
-			if f.Key == param.Name && len(unknownHoles(f.Value)) > 0 {
+			if f.Key == param.Name && hasHoles(f.Value) {
 				return true
 			}
 		}
@@ -437,16 +438,21 @@ func (r *Run) planStep(ctx context.Context, q *core.Request, l *labelled.Request
 		return nil, nil, errPlanFull
 	}
 	s := &PlanStep{N: r.effects + 1, Op: q.Op, In: q.In, Where: q.Where, At: string(q.At), Branch: q.Branch, From: map[string][]string{}}
+	if q.TooLarge() {
+		_, f := r.decide(ctx, q, index, among)
+		return nil, f, nil
+	}
 	marked := labelled.Fill(q.Arg, func(h *labelled.Hole) value.Value {
 		text, _ := json.Marshal(PlanHole{h.Steps, h.Path, h.Made})
 		return record(holeKey, value.Str(text))
 	})
 	text, err := journal.AppendValue(nil, marked, mostRecorded(q))
-	if err != nil || q.TooLarge() {
+	if err != nil {
 		_, f := r.decide(ctx, q, index, among)
 		return nil, f, nil
 	}
-	if strings.Count(string(text), holeMark) != len(unknownHoles(q.Arg)) {
+	unmarked, _ := journal.AppendValue(nil, labelled.Fill(q.Arg, func(*labelled.Hole) value.Value { return value.Unit{} }), mostRecorded(q))
+	if bytes.Contains(unmarked, []byte(holeMark)) {
 		r.halted.CompareAndSwap(nil, &fault.Fault{Kind: fault.Refused, Message: "the argument of " + q.Op + " has what stands for unknown values in plans", Hint: "Give it another key."})
 		return nil, nil, errPlanFull
 	}
@@ -472,7 +478,7 @@ func (r *Run) planStep(ctx context.Context, q *core.Request, l *labelled.Request
 		if f := r.count(); f != nil {
 			return nil, f, nil
 		}
-		if r.flows != nil && len(unknownHoles(q.Arg)) == 0 {
+		if r.flows != nil && !hasHoles(q.Arg) {
 			a := &act{run: r, request: q, permit: permit, index: index, n: r.effects, planned: true}
 			if v, ok := q.Tools.(*view); ok {
 				a.tool = v.tool
@@ -498,7 +504,9 @@ func (r *Run) planStep(ctx context.Context, q *core.Request, l *labelled.Request
 			s.Designating = append(s.Designating, param.Name)
 		}
 	}
-	if s.Confirm && slices.ContainsFunc(unknownHoles(q.Arg), func(h *labelled.Hole) bool { return h.Made }) {
+	isMade := false
+	labelled.Holes(q.Arg, func(h *labelled.Hole) { isMade = isMade || h.Made })
+	if s.Confirm && isMade {
 		return nil, nil, errPlanMade
 	}
 	if !s.Read {

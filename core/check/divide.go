@@ -241,6 +241,11 @@ func (q *quotients) meant(t *term.Prim) bool {
 	if _, dec := a.(*term.Dec); dec {
 		return false
 	}
+	if y, ok := b.(*term.Int); ok {
+		if x, ok := a.(*term.Int); y.Value == 0 || ok && x.Value%y.Value == 0 {
+			return false // it fails, or has no digits
+		}
+	}
 	if _, dec := b.(*term.Dec); dec || q.rest[canonical(a)] || q.divided(a) || q.divided(b) || upward(a, b) {
 		return false
 	}

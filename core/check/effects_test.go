@@ -294,6 +294,7 @@ func TestNotes(t *testing.T) {
 		{`(a, b) => let rate = a / b in rate`, "line 1, column 24: / of two integers is rounded down"},
 		{`xs => floor(sum(xs) / length(xs))`, ""},
 		{`n => n / 2.0 * 1.5`, ""},
+		{`[1 / 0, 6 / 3]`, ""},
 		{`n => n / 2 + 1`, "line 1, column 8: /"},
 		{`s => match try(parse_int(s)) { {ok: n} => to_text(n), {error: e} => $"bad: {e}" }`, "column 77: e is the record of an error; its text is e.message"},
 		{`s => match try(parse_int(s)) { {ok: n} => to_text(n), {error: e} => $"bad: {e.message}" }`, ""},

@@ -40,11 +40,20 @@ func (r *run) effect(n *term.Effect, e *env, ctx *scope, around limits, depth in
 	if f != nil {
 		return nil, nil, f
 	}
-	measured := arg
+	measured, isDeep := arg, false
 	if r.holes {
-		measured = Fill(arg, func(h *Hole) value.Value { return value.Str(h.String()) })
+		any := false
+		isDeep = Holes(arg, func(*Hole) { any = true }) > MaxNested && any
+		if any && !isDeep {
+			measured = Fill(arg, func(h *Hole) value.Value { return value.Str(h.String()) })
+		} else if any {
+			measured = value.Unit{}
+		}
 	}
 	size, steps := text.MeasureRecorded(measured, r.Budgets.Memory, r.left(), func() bool { return r.context.Err() != nil })
+	if isDeep {
+		size = r.Budgets.Memory + 1
+	}
 	r.look()
 	if f := r.charge(steps, n, ctx); f != nil {
 		return nil, nil, f

@@ -68,47 +68,103 @@ func (h *Hole) part(key string) value.Value {
 // needed is the panic of what depends on a hole.
 type needed struct{ hole *Hole }
 
-// Fill returns a value with something else in the place of each hole.
-func Fill(v value.Value, with func(*Hole) value.Value) value.Value {
-	if h := HoleOf(v); h != nil {
-		return with(h)
+// Holes calls found with the holes in a value, and returns how deep the value is nested. Of
+// a large value, a part that it has several times is looked at once or twice.
+func Holes(v value.Value, found func(*Hole)) (depth int) {
+	type part struct {
+		v     value.Value
+		depth int
 	}
-	switch x := value.Force(v).(type) {
-	case *value.Pair:
-		return &value.Pair{First: Fill(x.First, with), Second: Fill(x.Second, with)}
-	case *value.Cons:
-		items, _ := list(x)
-		for i := range items {
-			items[i] = Fill(items[i], with)
+	left := []part{{v, 0}}
+	seen := map[value.Value]bool{}
+	for looked := 0; len(left) > 0; looked++ {
+		p := left[len(left)-1]
+		left = left[:len(left)-1]
+		if h := HoleOf(p.v); h != nil {
+			found(h)
+			continue
 		}
-		return value.FromSlice(items)
-	case *value.Record:
-		fields := slices.Clone(x.Fields)
-		for i := range fields {
-			fields[i].Value = Fill(fields[i].Value, with)
+		x := value.Force(p.v)
+		switch x.(type) {
+		case *value.Pair, *value.Cons, *value.Record, *value.Continuation:
+			if looked > unseen {
+				if seen[x] {
+					continue
+				}
+				seen[x] = true
+			}
 		}
-		return &value.Record{Fields: fields}
-	case *value.Continuation:
-		return &value.Continuation{Tool: x.Tool, Input: Fill(x.Input, with)}
-	default:
-		return x
+		depth = max(depth, p.depth)
+		switch x := x.(type) {
+		case *value.Pair:
+			left = append(left, part{x.First, p.depth + 1}, part{x.Second, p.depth + 1})
+		case *value.Cons:
+			left = append(left, part{x.Head, p.depth + 1}, part{x.Tail, p.depth})
+		case *value.Record:
+			for _, f := range x.Fields {
+				left = append(left, part{f.Value, p.depth + 1})
+			}
+		case *value.Continuation:
+			left = append(left, part{x.Input, p.depth + 1})
+		}
 	}
+	return depth
 }
 
-// holes adds the steps that a value's holes are made of.
-func holes(v value.Value, steps []int) []int {
-	Fill(v, func(h *Hole) value.Value {
-		steps = append(steps, h.Steps...)
-		return value.Unit{}
-	})
-	return steps
+// unseen is how many parts of a value are looked at before it is noted which ones were.
+const unseen = 10_000
+
+// MaxNested is how deep a value may be nested that [Fill] is given: it goes down the Go stack.
+const MaxNested = 10_000
+
+// Fill returns a value with something else in the place of each hole. A part that the value
+// has several times is one part of the result, too, for which with is called once.
+func Fill(v value.Value, with func(*Hole) value.Value) value.Value {
+	filled := map[value.Value]value.Value{}
+	var fill func(v value.Value) value.Value
+	fill = func(v value.Value) value.Value {
+		if h := HoleOf(v); h != nil {
+			return with(h)
+		}
+		forced := value.Force(v)
+		switch forced.(type) {
+		case *value.Pair, *value.Cons, *value.Record, *value.Continuation:
+			if u, ok := filled[forced]; ok {
+				return u
+			}
+		default:
+			return forced
+		}
+		var u value.Value
+		switch x := forced.(type) {
+		case *value.Pair:
+			u = &value.Pair{First: fill(x.First), Second: fill(x.Second)}
+		case *value.Cons:
+			items, _ := list(x)
+			for i := range items {
+				items[i] = fill(items[i])
+			}
+			u = value.FromSlice(items)
+		case *value.Record:
+			fields := slices.Clone(x.Fields)
+			for i := range fields {
+				fields[i].Value = fill(fields[i].Value)
+			}
+			u = &value.Record{Fields: fields}
+		case *value.Continuation:
+			u = &value.Continuation{Tool: x.Tool, Input: fill(x.Input)}
+		}
+		filled[forced] = u
+		return u
+	}
+	return fill(v)
 }
 
 // madeOf returns the hole of what is made of values, of which one is or has a hole.
 func madeOf(args []value.Value) value.Value {
 	var steps []int
 	for _, a := range args {
-		steps = holes(a, steps)
+		Holes(a, func(h *Hole) { steps = append(steps, h.Steps...) })
 	}
 	slices.Sort(steps)
 	return hole(&Hole{Steps: slices.Compact(steps), Made: true})

@@ -389,6 +389,27 @@ func TestSharedValuesAreBoundedWhereverTheyLeave(t *testing.T) {
 			return was.Text + string(was.Structured)
 		}, c.want)
 	}
+	w.evolve("unknown", `k => let a = !toy.put({key: "notes/a", value: 1}) in let v = `+strings.Replace(shared, ", 1,", ", [a],", 1)+` in !toy.put({key: "notes/b", value: if k == 1 then v else to_text(v)})`, toyPut)
+	w.evolve("deep", `k => let a = !toy.put({key: "notes/a", value: 1}) in !toy.put({key: "notes/b", value: fold((p, i) => (p, i), a, range(0, 10003))})`, toyPut)
+	for place, c := range map[string]struct{ arguments, want string }{
+		"a plan's unknowns":   {`{"tool":"unknown","input":1,"plan":true}`, "_"},
+		"what is made of one": {`{"tool":"unknown","input":2,"plan":true}`, "notes/b"},
+		"a deep unknown":      {`{"tool":"deep","input":2,"plan":true}`, "_"},
+		"a task's result":     {`{"code":"` + shared + `","background":true}`, "result_too_large"},
+		"a task's fault":      {`{"code":"raise(` + shared + `)","background":true}`, "raised"},
+		"a plan's step":       {`{"tool":"permitted","input":1,"plan":true}`, "out_of_memory"},
+		"a plan's result":     {`{"tool":"gives","input":1,"plan":true}`, "result_too_large"},
+		"a plan's denied act": {`{"tool":"denied","input":1,"plan":true}`, "denied"},
+	} {
+		bounded(place, func() string {
+			a := do(t, w.server, "run", c.arguments)
+			var later struct{ Task string }
+			if json.Unmarshal(a.Structured, &later) == nil && later.Task != "" {
+				a = do(t, w.server, "run", `{"task":"`+later.Task+`"}`)
+			}
+			return a.Text + string(a.Structured)
+		}, c.want)
+	}
 	bounded("an example", func() string {
 		a := do(t, plain, "evolve", `{"name":"shown","code":"k => `+shared+`","examples":[{"input":1,"expect":2}]}`)
 		return a.Text + string(a.Structured)
