@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 
@@ -123,9 +122,6 @@ func (s *Session) change(do func(*SessionState) bool) (changed bool, err error) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.path != "" {
-		if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
-			return false, err
-		}
 		release, err := statefile.Lock(s.path + ".lock")
 		if err != nil {
 			return false, err

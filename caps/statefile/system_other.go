@@ -6,11 +6,14 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 )
 
-// Lock does nothing: this system has no lock that ends with the process. Two changes at
-// once can lose one of them.
-func Lock(string) (release func(), err error) { return func() {}, nil }
+// Lock makes the folder of the name and nothing more: this system has no lock that ends with
+// the process. Two changes at once can lose one of them.
+func Lock(path string) (release func(), err error) {
+	return func() {}, os.MkdirAll(filepath.Dir(path), 0o700)
+}
 
 // TryLock does nothing and reports that another process has the lock.
 func TryLock(*os.File) (locked bool, err error) { return false, nil }

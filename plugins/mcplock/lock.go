@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -195,9 +194,6 @@ func (l *Lock) Write() error {
 	}
 	text, err := encode(l.Servers)
 	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(l.Path), 0o700); err != nil {
 		return err
 	}
 	unlock, err := statefile.Lock(l.Path + ".lock")

@@ -93,9 +93,6 @@ func (l *Login) write(folder string) error {
 
 // lock waits until this process alone changes the login.
 func lock(folder string) (release func(), err error) {
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return nil, err
-	}
 	return statefile.Lock(filepath.Join(folder, FileName+".lock"))
 }
 

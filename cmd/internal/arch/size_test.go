@@ -26,7 +26,7 @@ var maxLines = map[string]int{
 	"caps/lease":                   20,
 	"caps/registry":                4654,
 	"caps/run":                     5460,
-	"caps/statefile":               488,
+	"caps/statefile":               493,
 	"cmd/internal/app":             3081,
 	"cmd/internal/cli":             630,
 	"cmd/internal/clientconfig":    970,

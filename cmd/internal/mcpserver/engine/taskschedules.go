@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -129,9 +128,6 @@ func (s Schedules) Remove(id string) error {
 }
 
 func (s Schedules) change(do func([]Schedule) ([]Schedule, error)) error {
-	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
-		return err
-	}
 	unlock, err := statefile.Lock(s.path + ".lock")
 	if err != nil {
 		return err
