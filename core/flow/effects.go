@@ -42,12 +42,12 @@ func (r *run) effect(n *term.Effect, e *env, ctx *scope, around limits, depth in
 	}
 	measured, isDeep := arg, false
 	if r.holes {
-		any := false
-		isDeep = Holes(arg, func(*Hole) { any = true }) > MaxNested && any
-		if any && !isDeep {
-			measured = Fill(arg, func(h *Hole) value.Value { return value.Str(h.String()) })
-		} else if any {
+		has := false
+		depth := Holes(arg, func(*Hole) { has = true })
+		if isDeep = has && depth > MaxNested; isDeep {
 			measured = value.Unit{}
+		} else if has {
+			measured = Fill(arg, func(h *Hole) value.Value { return value.Str(h.String()) })
 		}
 	}
 	size, steps := text.MeasureRecorded(measured, r.Budgets.Memory, r.left(), func() bool { return r.context.Err() != nil })

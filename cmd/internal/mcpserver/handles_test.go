@@ -392,9 +392,9 @@ func TestSharedValuesAreBoundedWhereverTheyLeave(t *testing.T) {
 	w.evolve("unknown", `k => let a = !toy.put({key: "notes/a", value: 1}) in let v = `+strings.Replace(shared, ", 1,", ", [a],", 1)+` in !toy.put({key: "notes/b", value: if k == 1 then v else to_text(v)})`, toyPut)
 	w.evolve("deep", `k => let a = !toy.put({key: "notes/a", value: 1}) in !toy.put({key: "notes/b", value: fold((p, i) => (p, i), a, range(0, 10003))})`, toyPut)
 	for place, c := range map[string]struct{ arguments, want string }{
-		"a plan's unknowns":   {`{"tool":"unknown","input":1,"plan":true}`, "_"},
+		"a plan's unknowns":   {`{"tool":"unknown","input":1,"plan":true}`, "depends on what step 1 answers"},
 		"what is made of one": {`{"tool":"unknown","input":2,"plan":true}`, "notes/b"},
-		"a deep unknown":      {`{"tool":"deep","input":2,"plan":true}`, "_"},
+		"a deep unknown":      {`{"tool":"deep","input":2,"plan":true}`, "takes too long to plan now"},
 		"a task's result":     {`{"code":"` + shared + `","background":true}`, "result_too_large"},
 		"a task's fault":      {`{"code":"raise(` + shared + `)","background":true}`, "raised"},
 		"a plan's step":       {`{"tool":"permitted","input":1,"plan":true}`, "out_of_memory"},
