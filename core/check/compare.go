@@ -101,7 +101,13 @@ func (c *checker) compareTwo(a, b *shape, ordered bool, x *test, t term.Term) {
 	inner := c.testOf(t, x.id, x.operand, "every part of them", x.want)
 	switch a.kind {
 	case prim.KindList:
-		c.compares(a.item, b.item, ordered, inner, t)
+		if a.items == nil || b.items == nil {
+			c.compares(a.item, b.item, ordered, inner, t)
+			return
+		}
+		for i := range min(len(a.items), len(b.items)) {
+			c.compares(a.items[i], b.items[i], ordered, inner, t)
+		}
 	case prim.KindPair:
 		c.compares(a.first, b.first, ordered, inner, t)
 		c.compares(a.second, b.second, ordered, inner, t)

@@ -222,7 +222,11 @@ func (c *checker) result(x *test) {
 	}
 	f := mismatch(x)
 	if x.ok || x.inner != "" || x.perhaps {
-		c.unknownAt(x.pos, ReasonTested, fmt.Sprint(x.id, x.operand, x.inner, x.part), "whether it succeeds is tested when it runs: "+f.Message)
+		reason := ReasonTested
+		if x.bad == prim.KindDec {
+			reason = ReasonWhole
+		}
+		c.unknownAt(x.pos, reason, fmt.Sprint(x.id, x.operand, x.inner, x.part), "whether it succeeds is tested when it runs: "+f.Message)
 		return
 	}
 	c.failsAt(x.pos, f).test = x
@@ -238,6 +242,13 @@ func mismatch(x *test) *fault.Fault {
 	got, row := describe(x.bad), prim.Get(x.id)
 	if p := row.Params[min(x.operand, len(row.Params)-1)]; x.inner == "" && p.Kinds&x.want == p.Kinds {
 		return prim.Mismatch(x.id, x.operand, got)
+	}
+	if rest := x.bad &^ (x.bad & -x.bad); x.id == compare && x.inner == "" && rest != 0 && x.bad&notEqual == 0 {
+		// Two kinds that are each compared with values of their own.
+		return &fault.Fault{
+			Kind: fault.TypeError, Message: fmt.Sprintf("compare can't compare %s with %s", describe(x.bad&-x.bad), describe(rest)),
+			Expected: "two numbers, or two strings", Got: got, Hint: `Make both numbers, {"to_dec":S}, or both strings, {"to_text":N}.`,
+		}
 	}
 	where, want := x.inner, wanted(x.want)
 	where = cmp.Or(where, "its operands")

@@ -228,8 +228,9 @@ type shape struct {
 	// is what it became.
 	unknown, seed *seed
 
-	item, first, second *variable // of a list, a pair
-	length              length    // of a list
+	item, first, second *variable   // of a list, a pair
+	length              length      // of a list
+	items               []*variable // of a list that is written out, each by itself
 	record              *record
 	param, result       *variable // of a function
 	effects, raised     *variable

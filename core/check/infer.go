@@ -157,15 +157,22 @@ func (c *checker) term(t term.Term, e env, ctx context) *variable {
 	return c.fixed(c.dynamic)
 }
 
+// maxItems is up to how many items of a list that is written out are told apart.
+const maxItems = 8
+
 func (c *checker) list(items []term.Term, e env, ctx context) *variable {
 	if len(items) == 0 {
 		return c.fixed(c.empty)
 	}
-	item := c.variable()
+	s := c.listOf(c.variable())
 	for _, i := range items {
-		c.flow(c.infer(i, e, ctx), item)
+		v := c.infer(i, e, ctx)
+		c.flow(v, s.item)
+		if !c.single && len(items) <= maxItems {
+			s.items = append(s.items, v)
+		}
 	}
-	return c.fixed(c.listOf(item))
+	return c.fixed(s)
 }
 
 // use is a variable's type: that of what is known of it here, or of its

@@ -205,9 +205,13 @@ func (c *checker) narrowEqual(t *term.Prim, is bool, e env, ctx context) env {
 				}
 			}
 		}
-		if k := literalKind(b); k != 0 && is {
+		if k := literalKind(b); k != 0 && (is || k == prim.KindUnit && !c.single) {
 			if path := e.path(a); path != "" {
-				return e.knows(path, c.equalTo(c.infer(a, e, ctx), k))
+				v := c.infer(a, e, ctx)
+				if !is {
+					return e.knows(path, c.notNull(v))
+				}
+				return e.knows(path, c.equalTo(v, k))
 			}
 		}
 		a, b = b, a
@@ -293,6 +297,22 @@ func (c *checker) equalTo(v *variable, kinds prim.Kinds) *variable {
 		}
 	})
 	return in
+}
+
+// notNull is what of v isn't null. What is unknown stays so, as in equalTo.
+func (c *checker) notNull(v *variable) *variable {
+	k := filterKey{v: v, key: "not null"}
+	if both, ok := c.filters[k]; ok {
+		return both[0]
+	}
+	out := c.variable()
+	c.filters[k] = [2]*variable{out}
+	c.watches(v, prim.KindAny, func(s *shape) {
+		if s.kind != prim.KindUnit {
+			c.add(out, s)
+		}
+	})
+	return out
 }
 
 // filter is what of v is of the kinds, and what isn't.
@@ -422,7 +442,7 @@ func (c *checker) ofLength(s *shape, n length) *shape {
 	m, ok := c.interned[key]
 	if !ok {
 		m = c.shape(prim.KindList)
-		m.seed, m.item, m.length = s.seed, s.item, n
+		m.seed, m.item, m.length, m.items = s.seed, s.item, n, s.items
 		c.interned[key] = m
 	}
 	return m

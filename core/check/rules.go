@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -21,7 +22,7 @@ func init() {
 		"add": numeric, "sub": numeric, "mul": numeric, "div": dividing,
 		"equal": comparing, "compare": comparing,
 		"nil":  func(u *use) *variable { return u.c.fixed(u.c.empty) },
-		"cons": cons, "head": itemOf, "nth": itemOf, "tail": sameAs, "slice": sameAs,
+		"cons": cons, "head": itemOf, "nth": itemOf, "tail": partOfList, "slice": partOfList,
 		"at": indexing, "push": adding, "set_nth": adding, "contains": contains, "index_of": contains, "last_index_of": contains,
 		"pair": func(u *use) *variable { return u.c.fixed(u.c.pairOf(u.args[0], u.args[1])) },
 		"fst":  partOfPair(func(s *shape) *variable { return s.first }),
@@ -122,9 +123,28 @@ func (u *use) items(s *shape, v *variable) {
 
 func itemOf(u *use) *variable {
 	res := u.c.variable()
-	u.take(0, func(s *shape) { u.items(s, res) })
+	u.take(0, func(s *shape) { u.item(s, res) })
 	u.rest(1)
 	return res
+}
+
+// item lets the item at the place that is written in the code, or that may be any, flow into v.
+func (u *use) item(s *shape, v *variable) {
+	i := 0 // head
+	if len(u.t.Args) > 1 {
+		n, ok := u.t.Args[1].(*term.Int)
+		if i = -1; ok && -n.Value <= int64(len(s.items)) && n.Value < int64(len(s.items)) {
+			i = int(n.Value)
+			if i < 0 && u.t.ID == prim.At {
+				i += len(s.items)
+			}
+		}
+	}
+	if i >= 0 && i < len(s.items) {
+		u.c.flow(s.items[i], v)
+		return
+	}
+	u.items(s, v)
 }
 
 // rest tests the operands from the i-th on, of which only the kind counts.
@@ -134,11 +154,27 @@ func (u *use) rest(i int) {
 	}
 }
 
-func sameAs(u *use) *variable {
+func partOfList(u *use) *variable {
 	res := u.c.variable()
-	u.take(0, func(s *shape) { u.c.add(res, s) })
+	u.take(0, func(s *shape) { u.c.add(res, u.c.some(s, u.t.ID == prim.Tail)) })
 	u.rest(1)
 	return res
+}
+
+// some is a list with some of the items of s, in their order; of a tail, with all but the first.
+func (c *checker) some(s *shape, tail bool) *shape {
+	if s.items == nil {
+		return s
+	}
+	key := fmt.Sprint("some ", tail, " ", s.id)
+	m, ok := c.interned[key]
+	if !ok {
+		m = c.listOf(s.item)
+		if c.interned[key] = m; tail && len(s.items) > 1 {
+			m.items = s.items[1:]
+		}
+	}
+	return m
 }
 
 func adding(u *use) *variable {
@@ -394,9 +430,9 @@ func indexing(u *use) *variable {
 		}
 		switch {
 		case s.dynamic || sliced || s.kind == prim.KindString:
-			c.add(res, s)
+			c.add(res, c.some(s, false))
 		case s.kind == prim.KindList:
-			c.flow(s.item, res)
+			u.item(s, res)
 		case record:
 			c.fieldsOf(s, func(_ string, v *variable) { c.flow(v, res) })
 		}

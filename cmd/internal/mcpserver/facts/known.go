@@ -337,12 +337,7 @@ func Strictly(t *registry.Tool) *fault.Fault {
 // Notes is the notes about what is known of a new version.
 func (s Lookup) Notes(t *registry.Tool, same *registry.Tool, together bool) (notes []string) {
 	r := t.Report()
-	switch {
-	case slices.ContainsFunc(r.Dynamic, func(u check.Unknown) bool { return u.Reason == check.ReasonComplex }):
-		notes = append(notes, "the code is too large or too involved for its types to be worked out; all of it is tested when it runs")
-	default:
-		notes = append(notes, mayFail(t, together)...)
-	}
+	notes = append(notes, mayFail(t, together)...)
 	notes = append(notes, s.overDeclared(t, r)...)
 	if same != nil {
 		note := fmt.Sprintf("this does the same as %s, up to equality of the code: use that, unless this is to be changed", version(same))
@@ -357,9 +352,10 @@ func (s Lookup) Notes(t *registry.Tool, same *registry.Tool, together bool) (not
 	return notes
 }
 
-// mayFail is the note about the places that may fail, as is known only when it runs.
+// mayFail is the note about the places that may fail, as is known only when it runs. Of
+// what too little is known to say more, nothing is said: that is no fault of the code.
 func mayFail(t *registry.Tool, together bool) []string {
-	reasons := []string{check.ReasonTested, check.ReasonConflict, check.ReasonCompare}
+	reasons := []string{check.ReasonTested, check.ReasonConflict}
 	if !together { // of several it is said once
 		reasons = append(reasons, check.ReasonCall)
 	}
