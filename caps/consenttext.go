@@ -229,6 +229,8 @@ func (h *Held) Facts() []string {
 	lines := []string{h.String()}
 	add := func(format string, a ...any) { lines = append(lines, "  "+fmt.Sprintf(format, a...)) }
 	switch {
+	case g.Manifest.Server != "":
+		add("of the MCP server %s", quoted(g.Manifest.Server))
 	case g.Manifest.Algebra != Path:
 		add("within %s", h.Scope)
 	case g.File != "":

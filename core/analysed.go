@@ -40,6 +40,16 @@ func look(c *value.Code, m *prim.Meter) (*analysed, *fault.Fault, bool) {
 	return a, nil, true
 }
 
+// closed returns the code as a function of the names that nothing in it binds, sorted; that
+// of a tool is one as it is.
+func (a *analysed) closed() (t term.Term, expects []string) {
+	if a.tool {
+		return a.term, nil
+	}
+	expects = expected(a.term)
+	return prim.Function(term.At(a.term.Pos()), expects, a.term), expects
+}
+
 // libraryNodes is how many nodes the functions have that rows of the library stand
 // for.
 var libraryNodes = func() []uint64 {
@@ -162,13 +172,13 @@ func (w *expecting) walk(t term.Term) bool {
 	return term.Children(t, w.walk)
 }
 
-// work is what an analysis tells of its steps.
-func work(m *prim.Meter, failed **fault.Fault) func(steps int) bool {
+// work is what an analysis tells of its steps, of which each holds so many bytes.
+func work(m *prim.Meter, bytes int64, failed **fault.Fault) func(steps int) bool {
 	return func(steps int) bool {
 		if !m.Spend(uint64(steps) * stepsPerWork) {
 			return false
 		}
-		*failed = m.Hold(int64(steps) * bytesPerWork)
+		*failed = m.Hold(int64(steps) * bytes)
 		return *failed == nil
 	}
 }

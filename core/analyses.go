@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/check/cost"
 	"github.com/mcp-pif/mcp-pif/core/check/normal"
 	"github.com/mcp-pif/mcp-pif/core/code"
 	"github.com/mcp-pif/mcp-pif/core/eval"
@@ -16,7 +17,7 @@ import (
 )
 
 func init() {
-	prim.Analyses.Infer, prim.Analyses.Normalize, prim.Analyses.Equivalent = infer, normalize, equivalent
+	prim.Analyses.Infer, prim.Analyses.Cost, prim.Analyses.Normalize, prim.Analyses.Equivalent = infer, costs, normalize, equivalent
 }
 
 // What analyses cost: steps, and bytes of memory that they may have in use at
@@ -27,12 +28,14 @@ const (
 	stepsPerNode, bytesPerNode = 100, 1_024
 	stepsPerText, bytesPerText = 1, 16 // steps for each 8 bytes
 	stepsPerWork, bytesPerWork = 20, 320
+	bytesPerCost               = 800 // in place of bytesPerWork: a step of its sums makes more
 )
 
 // The bounds of analyses, beyond which they say that they don't know: how much
 // work they may make, whatever budget the program has.
 const (
 	mostInfer     = 100_000
+	mostCost      = 50_000
 	mostNormalize = 20_000
 	// Runs to show a difference, what each may take, and what is in use at once
 	// for them besides: two machines' values outside of their memory.
@@ -52,15 +55,12 @@ func infer(code []*value.Code, m *prim.Meter) (value.Value, *fault.Fault) {
 	if !ok {
 		return nil, f
 	}
-	t, env := a.term, check.Env{}
-	var expects []string
+	t, expects := a.closed()
+	env := check.Env{}
 	if a.tool {
 		env.Tool = "tool"
-	} else {
-		expects = expected(t)
-		t = prim.Function(term.At(t.Pos()), expects, t)
 	}
-	r := check.Infer(t, a.source, env, check.Budget{Steps: mostInfer, Spend: work(m, &f)})
+	r := check.Infer(t, a.source, env, check.Budget{Steps: mostInfer, Spend: work(m, bytesPerWork, &f)})
 	if f != nil {
 		return nil, f
 	}
@@ -116,13 +116,43 @@ func reported(r *check.Report, expects []string) value.Value {
 	)
 }
 
+// costs says what a run of code takes at most, with free variables as infer has them.
+func costs(code []*value.Code, m *prim.Meter) (value.Value, *fault.Fault) {
+	a, f, ok := look(code[0], m)
+	if !ok {
+		return nil, f
+	}
+	t, _ := a.closed()
+	r := cost.Of(t, cost.Options{Tool: a.tool, Source: a.source, Steps: mostCost, Spend: work(m, bytesPerCost, &f)})
+	if f != nil {
+		return nil, f
+	}
+	formula := func(b cost.Bound) value.Value {
+		if !b.Finite() {
+			return value.Str("")
+		}
+		return value.Str(b.Explain())
+	}
+	why := make([]value.Value, len(r.Why))
+	for i, p := range r.Why {
+		why[i] = record(field("at", value.Str(p.At)), field("message", value.Str(p.Message)))
+	}
+	return record(
+		field("class", value.Str(r.Class)),
+		field("exact", value.Bool(r.Exact)),
+		field("memory", formula(r.Memory)),
+		field("steps", formula(r.Steps)),
+		field("why", value.FromSlice(why)),
+	), nil
+}
+
 // normalize gives code's normal form, or the code itself with the reason.
 func normalize(code []*value.Code, m *prim.Meter) (value.Value, *fault.Fault) {
 	a, f, ok := look(code[0], m)
 	if !ok {
 		return nil, f
 	}
-	form, err := normal.Of(a.term, normal.Options{Tool: a.tool, Steps: mostNormalize, Spend: work(m, &f)})
+	form, err := normal.Of(a.term, normal.Options{Tool: a.tool, Steps: mostNormalize, Spend: work(m, bytesPerWork, &f)})
 	if f != nil {
 		return nil, f
 	}
@@ -180,7 +210,7 @@ func equivalent(code []*value.Code, m *prim.Meter) (value.Value, *fault.Fault) {
 	}
 	v := normal.Equal(x, y, tool, normal.Limits{
 		Steps: mostNormalize, Runs: max(4, min(mostRuns, runsNodes/int(size))), RunSteps: runSteps, RunMemory: runMemory,
-		Spend: work(m, &f),
+		Spend: work(m, bytesPerWork, &f),
 		Ran: func(steps uint64) bool {
 			return m.Spend(steps + runCost + stepsPerRunNode*size)
 		},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/check/cost"
 	"github.com/mcp-pif/mcp-pif/core/check/normal"
 	"github.com/mcp-pif/mcp-pif/core/eval"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -36,7 +37,9 @@ func asking(d gen.Draw) trial {
 	}
 	quote := func(code string) string { return `{"quote":` + code + `}` }
 	tr := trial{input: "null", budgets: core.Budgets{Steps: 2_000_000, Memory: 32 << 20, Depth: 200}}
-	switch d(4) {
+	switch d(5) {
+	case 4:
+		tr.code = `{"cost":` + quote(a) + `}`
 	case 0:
 		tr.code = `{"infer":` + quote(a) + `}`
 	case 1:
@@ -81,6 +84,7 @@ func TestAnalysesAgree(t *testing.T) {
 // analysing is programs that say something of code, of all sorts.
 var analysing = map[string]string{
 	"infer":      `infer('{(f, xs) => map(f, xs)})`,
+	"cost":       `cost('{xs => map(x => x * 2, sort(xs))})`,
 	"normalize":  `normalize('{x => let y = x + 1 in map(z => z * y, [y, y])})`,
 	"different":  `equivalent('{x => x * x}, '{x => x + x})`,
 	"unknown":    `equivalent('{x => x + x + x}, '{x => x * 3})`,
@@ -213,7 +217,7 @@ func TestAnalysesPay(t *testing.T) {
 			t.Fatal(name, f)
 		}
 		code := &value.Code{Term: p.Term, Source: p.Source}
-		for _, row := range []string{"infer", "normalize"} {
+		for _, row := range []string{"infer", "cost", "normalize"} {
 			_, r, _ := prim.Lookup(row)
 			held := int64(0)
 			m := &prim.Meter{Left: core.DefaultSteps, Hold: func(bytes int64) *fault.Fault {
@@ -285,6 +289,10 @@ func TestSpend(t *testing.T) {
 			"infer": func(spend func(int) bool) string {
 				r := check.Infer(p.Term, nil, check.Env{Tool: "t"}, check.Budget{Steps: 20_000, Spend: spend})
 				return fmt.Sprint(r.Type, len(r.Dynamic), r.Steps)
+			},
+			"cost": func(spend func(int) bool) string {
+				r := cost.Of(p.Term, cost.Options{Tool: true, Steps: 20_000, Spend: spend})
+				return fmt.Sprint(r.Steps, r.Memory, r.Why)
 			},
 			"normalize": func(spend func(int) bool) string {
 				form, err := normal.Of(p.Term, normal.Options{Tool: true, Steps: 20_000, Spend: spend})

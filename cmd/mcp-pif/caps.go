@@ -344,7 +344,11 @@ func revoke(cmd *cobra.Command, text string, o *revokeOptions) error {
 	if alone == nil {
 		fmt.Fprint(out, "no node of the cluster acts under it any more; on this machine: ")
 	}
-	fmt.Fprintln(out, cli.Printable(hit.Words()))
+	fmt.Fprint(out, cli.Printable(hit.Words()))
+	if len(hit.Servers) == 0 {
+		fmt.Fprintf(out, "; those that start later don't get it until 'mcp-pif caps restore %s'", cli.Printable(e.Text))
+	}
+	fmt.Fprintln(out)
 	if len(got.Silent) > 0 {
 		return fmt.Errorf("not confirmed by %s: end it", strings.Join(got.Silent, ", "))
 	}

@@ -255,7 +255,7 @@ func (f *findings) print(out io.Writer) {
 		fmt.Fprintf(out, "  %-8s %-8s %s%s\n", p.Kind, p.Version, p.Doc, mode)
 	}
 	if len(f.Grants) == 0 {
-		fmt.Fprintln(out, "no capabilities granted: tools can only compute")
+		fmt.Fprintln(out, "the flags given here grant nothing: with them tools can only compute")
 	} else {
 		fmt.Fprintf(out, "would grant:\n  %s\n", strings.Join(f.Grants, "\n  "))
 	}
@@ -337,6 +337,8 @@ type foundServer struct {
 	// State is "answers", "not tried" or "fails", and Detail says why.
 	State  string `json:"state"`
 	Detail string `json:"detail,omitempty"`
+	// Grants is its flags that grant something.
+	Grants []string `json:"grants,omitempty"`
 }
 
 // findClients looks where the clients have their configuration, of this user and of
@@ -385,6 +387,11 @@ func lookAtClient(ctx context.Context, c *clientconfig.Client, path string, past
 			continue
 		}
 		s := foundServer{Name: cli.Printable(name)}
+		for _, flag := range command[1:] {
+			if name, _, ok := strings.Cut(flag, "="); ok && slices.Contains([]string{"--cap", "--ask", "--folder", "--proc", "--with"}, name) {
+				s.Grants = append(s.Grants, cli.Printable(flag))
+			}
+		}
 		same, err := isThisProgram(command[0])
 		started := time.Now()
 		switch {
@@ -480,6 +487,9 @@ func printClients(print func(format string, a ...any), clients []foundClient) {
 		}
 		for _, s := range c.Servers {
 			print("  %-15s %s %s (%s) in %s\n", c.Name, s.Name, s.State, s.Detail, c.Path)
+			for _, flag := range s.Grants {
+				print("  %-15s   %s\n", "", flag)
+			}
 		}
 	}
 	if len(absent) > 0 {

@@ -32,7 +32,7 @@ func init() {
 		"raise": raising, "no_match": func(u *use) *variable { return u.c.variable() },
 		"to_json": toJSON, "to_json_indent": toJSON, "parse_json": parseJSON,
 		"to_data": toData, "to_code": toCode, "analyze": analyze,
-		"infer": inferring, "normalize": normalizing, "equivalent": judging,
+		"infer": inferring, "cost": costing, "normalize": normalizing, "equivalent": judging,
 	}
 }
 
@@ -575,7 +575,7 @@ func analyze(u *use) *variable {
 	}}))
 }
 
-// inferring, normalizing and judging give records of which all is known but the
+// inferring, costing, normalizing and judging give records of which all is known but the
 // inputs that show a difference, which are some data.
 func inferring(u *use) *variable {
 	u.take(0, nil)
@@ -592,6 +592,17 @@ func inferring(u *use) *variable {
 		{"effects", strs, required}, {"expects", c.fixed(c.intern(&record{rest: str})), required}, {"params", list("name", "type"), required},
 		{"problems", list("at", "kind", "message"), required}, {"result", str, required}, {"sound", c.basic[prim.KindBool], required},
 		{"type", str, required}, {"unknown", list("at", "message", "reason"), required},
+	}}))
+}
+
+func costing(u *use) *variable {
+	u.take(0, nil)
+	c := u.c
+	str := c.basic[prim.KindString]
+	place := c.fixed(c.intern(&record{fields: []field{{"at", str, required}, {"message", str, required}}}))
+	return c.fixed(c.intern(&record{fields: []field{
+		{"class", str, required}, {"exact", c.basic[prim.KindBool], required}, {"memory", str, required}, {"steps", str, required},
+		{"why", c.fixed(c.listOf(place)), required},
 	}}))
 }
 

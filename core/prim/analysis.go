@@ -100,11 +100,11 @@ func (m *Meter) Used() uint64 { return m.used }
 // gives the same value, or has no budget for it.
 type Analysis func(code []*value.Code, m *Meter) (value.Value, *fault.Fault)
 
-// Analyses is what the rows infer, normalize and equivalent do. They need all of
+// Analyses is what the rows infer, cost, normalize and equivalent do. They need all of
 // the language, which is built on this package, so package core sets them when it
 // is initialised; in a program without it the rows fail.
 var Analyses struct {
-	Infer, Normalize, Equivalent Analysis
+	Infer, Cost, Normalize, Equivalent Analysis
 }
 
 // analysis returns a row's Analysis, by what Analyses has when it is run.
@@ -142,6 +142,20 @@ var analyses = []Row{
 			{Code: `{"infer":5}`, Fault: fault.TypeError},
 		},
 		Analysis: analysis("infer", func() Analysis { return Analyses.Infer }),
+	},
+	{
+		Name: "cost", Group: "code", Shape: UnaryOrArray, Params: oneCode, Result: KindRecord,
+		Doc: "says of quoted code what a run takes at most: class (constant, linear, polynomial, exponential, or budget where only the budget ends it), steps and memory as formulas of the sizes of the inputs (\"\" where there is none), exact if every run that succeeds takes just those steps, and why with the places that make it grow.",
+		Examples: []Example{
+			{
+				Code: `{"cost":{"quote":{"lam":"xs","body":{"length":{"var":"xs"}}}}}`,
+				Want: `{"class":"linear","exact":false,"memory":"267520 + 16·n + 64·m, n = bytes of xs, m = length of xs","steps":"5 + 1/64·n + m, n = length of xs, m = terms of xs","why":[]}`,
+			},
+			{Code: `{"get":[{"cost":{"quote":{"lam":"n","body":{"mul":[{"var":"n"},2]}}}},"class"]}`, Want: `"constant"`},
+			{Code: `{"get":[{"cost":{"quote":{"lam":"n","body":{"app":[{"self":true},{"var":"n"}]}}}},"class"]}`, Want: `"budget"`},
+			{Code: `{"cost":5}`, Fault: fault.TypeError},
+		},
+		Analysis: analysis("cost", func() Analysis { return Analyses.Cost }),
 	},
 	{
 		Name: "normalize", Group: "code", Shape: UnaryOrArray, Params: oneCode, Result: KindRecord,

@@ -244,13 +244,13 @@ var Topics = []Topic{
 		See: []string{"evolve", "errors", "run"},
 	},
 	{
-		Names: []string{"budgets", "budget", "fuel", "limits", "steps", "memory", "depth", "stack overflow", "performance", "speed", "cost", "complexity"},
+		Names: []string{"budgets", "budget", "fuel", "limits", "steps", "memory", "depth", "stack overflow", "performance", "speed", "complexity"},
 		Doc:   "Every run has budgets of steps, memory and depth, so that it ends; run takes steps and memory. evolve tells how a tool's steps grow. A call that isn't the last thing a function does takes depth: use fold, or hand on what has accumulated. What takes longer than one run goes on with continue.",
 		Examples: []Written{
 			{Code: `n => self(n + 1)`, Input: `0`, Fault: fault.OutOfFuel},
 			{Code: `n => sum(range(0, n))`, Input: `1000`, Want: `499500`},
 		},
-		See: []string{"recursion", "continue", "run", "out_of_fuel"},
+		See: []string{"cost", "recursion", "continue", "run", "out_of_fuel"},
 	},
 	{
 		Names: []string{"types", "type", "typeof", "instanceof", "isinstance", "cast", "casts", "conversion", "generics", "type hints", "annotations", "strict"},

@@ -1,6 +1,7 @@
 package mcpcmd
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -353,7 +354,7 @@ func fill(s *mcplock.Server, listed *mcp.Listing, rename map[string]string) erro
 func printAdded(out io.Writer, name string, s *mcplock.Server, isAccepted bool) {
 	fmt.Fprintf(out, "%s %s, protocol %s, %d tools, pinned to %s\n", lock.Shown(s.Info.Name, 60), lock.Shown(s.Info.Version, 40), lock.Shown(s.Protocol, 20), len(s.Tools), lock.Shown(pinnedBy(s), 200))
 	printClaims(out, s)
-	fmt.Fprintf(out, "  %-12s %s\n", "has", cli.OrNone(given(s)))
+	fmt.Fprintf(out, "  %-12s %s\n", "gets", cmp.Or(strings.Join(given(s), ", "), "no file, no network"))
 	if !isAccepted {
 		fmt.Fprintf(out, "Nothing is granted yet. Take its word for what only reads:   mcp-pif mcp accept %s\n", name)
 	}

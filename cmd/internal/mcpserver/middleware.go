@@ -166,6 +166,7 @@ func (q quieter) Handle(ctx context.Context, r slog.Record) error {
 // slips is what the SDK logs of requests that it refuses with an answer that says the
 // same: a client that sends ping in the newer protocol would write a line each time.
 var slips = map[string]bool{
+	"server run cancelled":               true, // as who ended it knows
 	"method removed in the new protocol": true, "method invalid during initialization": true,
 	"duplicate initialize request": true, "initialized before initialize": true, "duplicate initialized notification": true,
 }

@@ -51,6 +51,9 @@ type Options struct {
 	Callee func(name string) (Report, bool)
 	// Steps is the budget of the analysis; 0: [Steps].
 	Steps int
+	// Spend, where it isn't nil, is told of steps as they are taken, 64 at a time. false
+	// ends the analysis; its report says nothing then.
+	Spend func(steps int) bool
 
 	self *aval
 }
@@ -101,6 +104,7 @@ func Of(t term.Term, o Options) Report {
 		o: o, vars: table{vars: map[Var]*variable{}, left: min(o.Steps, math.MaxInt/grain) * grain}, solved: map[string]*loop{}, counts: map[term.Term]uint64{},
 		expand: map[*term.Prim]term.Term{}, at: -1, last: -1,
 	}
+	a.vars.told, a.vars.spend = a.vars.left, o.Spend
 	defer a.vars.borrow()()
 	if _, ok := t.(*term.Lam); ok && o.Tool {
 		a.o.self = &aval{kind: isFunction, funcs: []*closure{{lam: t.(*term.Lam), tool: true}}}

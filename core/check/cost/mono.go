@@ -30,12 +30,18 @@ type variable struct {
 type table struct {
 	vars map[Var]*variable
 	left int
-	room []mono // for sums that are made
+	told int // what was left when spend was told of it
+	// See Options.
+	spend func(steps int) bool
+	room  []mono // for sums that are made
 }
 
 // grain is how many parts a step has: one for a product of a formula that is
 // looked at.
 const grain = 32
+
+// portion is how many steps are told of at once.
+const portion = 64
 
 // charge takes work off what is left, and reports whether there was enough.
 func (t *table) charge(n int) bool {
@@ -43,6 +49,11 @@ func (t *table) charge(n int) bool {
 		return true
 	}
 	t.left = max(t.left-n, -1)
+	for ; t.spend != nil && t.left < t.told; t.told -= portion * grain {
+		if !t.spend(portion) {
+			t.left, t.spend = -1, nil
+		}
+	}
 	return t.left >= 0
 }
 
