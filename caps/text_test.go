@@ -419,3 +419,20 @@ func TestReadme(t *testing.T) {
 		}
 	}
 }
+
+// TestScopeHints: where a scope is missing, the error names one that the kind has.
+func TestScopeHints(t *testing.T) {
+	kinds := testKinds(t)
+	for _, text := range []string{"fs", "fs:", "fetch", "kv", "kv:", "fetch.get", "fs:/.."} {
+		_, err := caps.Parse(text, kinds)
+		var bad *caps.TextError
+		if !errors.As(err, &bad) {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		_, scope, ok := strings.Cut(strings.TrimSuffix(bad.Hint, "."), "such as ")
+		if _, err := caps.Parse(scope, kinds); !ok || err != nil {
+			t.Errorf("%s: %q: %v", text, bad.Hint, err)
+		}
+	}
+}

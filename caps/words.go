@@ -82,25 +82,48 @@ func placeholder(m *Manifest) string {
 	return "NAME/**"
 }
 
+// scopeWords says what a scope is, with one; "": any name does.
+func (m *Manifest) scopeWords() (what, scope string) {
+	switch {
+	case m.Only != "":
+		return "always " + m.Only, m.Only
+	case m.Algebra == Path:
+		return "a directory or a file, never an absolute path", placeholder(m)
+	case m.Algebra == URL:
+		return "an origin with a path, * for one segment and ** for all below", "https://api.example.com/v1/**"
+	case m.Algebra == Segments:
+		return "a key with slashes, * for one segment and ** for all below", "notes/**"
+	case slices.Contains(m.Privileges, "variable"):
+		return "the name of one variable", "LANG"
+	case slices.Contains(m.Privileges, "command"):
+		return "the name that the operator gave to a program", "python3"
+	}
+	return "", ""
+}
+
+// scopeHint is what an operator may write where a scope is missing or refused.
+func (m *Manifest) scopeHint() string {
+	if m == nil {
+		return "Write KIND:SCOPE, such as fs:./sandbox."
+	}
+	if _, scope := m.scopeWords(); scope != "" {
+		return "Write " + m.Kind + ":SCOPE, such as " + m.Kind + ":" + scope + "."
+	}
+	if len(m.Privileges) > 0 {
+		return "Write " + m.Kind + ":NAME, with the name that the operator gave it."
+	}
+	return "Write " + m.Kind + ":NAME; any name does, such as " + m.Kind + ":main."
+}
+
 // ScopeDoc says in a sentence what a scope is of this kind, with a capability as a tool
 // declares one.
 func (m *Manifest) ScopeDoc() string {
-	what, scope := "one name, as list shows it", placeholder(m)
-	switch {
-	case m.Server != "":
+	if m.Server != "" {
 		return fmt.Sprintf("It has no scope: %s is all of its operations, %s.NAME one of them, and %s.NAME* those that begin so.", m.Kind, m.Kind, m.Kind)
-	case m.Only != "":
-		what, scope = "always "+m.Only, m.Only
-	case m.Algebra == Path:
-		what = "a directory or a file, never an absolute path"
-	case m.Algebra == URL:
-		what, scope = "an origin with a path, * for one segment and ** for all below", "https://api.example.com/v1/**"
-	case m.Algebra == Segments:
-		what, scope = "a key with slashes, * for one segment and ** for all below", "notes/**"
-	case slices.Contains(m.Privileges, "variable"):
-		what, scope = "the name of one variable", "LANG"
-	case slices.Contains(m.Privileges, "command"):
-		what, scope = "the name that the operator gave to a program", "python3"
+	}
+	what, scope := m.scopeWords()
+	if scope == "" {
+		what, scope = "one name, as list shows it", placeholder(m)
 	}
 	s := fmt.Sprintf("Its scope is %s, as in %s", what, Capability{Kind: m.Kind, Scope: scope})
 	if len(m.Verbs) > 1 {
