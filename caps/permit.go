@@ -25,9 +25,6 @@ type Request struct {
 	// Declared is what the tool declares, for what a denial says; nothing is
 	// decided by it.
 	Declared []string
-	// Where is the document that asks, "code" or "tool:NAME"; nothing is decided
-	// by it.
-	Where string
 	// Input is set for code in an input, which never has authority.
 	Input bool
 	// Consent is what a person said to the version that asks: where a grant asks,

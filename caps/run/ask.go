@@ -77,7 +77,7 @@ func (a *act) ask(ctx context.Context, by Act, q Question) Reply {
 	consent := r.consent(a.tool)
 	r.mu.Unlock()
 	permit, f := r.b.policy.Permit(r.ledger, a.tool.Held, caps.Request{
-		Operation: asker.AskOperation(), Arg: value.Str(q.Message), With: a.request.With, Tool: a.request.Tool, Where: a.request.Where,
+		Operation: asker.AskOperation(), Arg: value.Str(q.Message), With: a.request.With, Tool: a.request.Tool,
 		Declared: a.tool.Declared, Consent: consent,
 	})
 	data := strconv.AppendUint([]byte(`{"request":`), a.seq, 10)

@@ -519,7 +519,7 @@ func (r *Run) planStep(ctx context.Context, q *core.Request, l *labelled.Request
 
 // permitRequest is a request as the policy decides it, with what its asker holds.
 func (r *Run) permitRequest(q *core.Request, among int) (caps.Request, []*caps.Held) {
-	request := caps.Request{Operation: q.Op, In: q.In, Arg: q.Arg, With: q.With, Tool: q.Tool, Where: q.Where, Among: among}
+	request := caps.Request{Operation: q.Op, In: q.In, Arg: q.Arg, With: q.With, Tool: q.Tool, Among: among}
 	var tool *registry.Tool
 	var held []*caps.Held
 	if v, ok := q.Tools.(*view); ok && v.tool != nil {

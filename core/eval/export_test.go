@@ -1,7 +1,5 @@
 package eval
 
-import "unsafe"
-
 // poison is a word for an object far outside every heap: whoever takes it for
 // a value gets a memory fault.
 const poison word = 0x3000_0000_0000 | tagBox
@@ -49,22 +47,3 @@ func SetStress(tight bool) {
 		spoil(m.stack[m.dirty:cap(m.stack)])
 	}
 }
-
-// Collections counts the collections of f's machines.
-func Collections(f func()) (n int) {
-	was := stress
-	defer func() { stress = was }()
-	stress = func(m *Machine, from []word, need uintptr) {
-		if from != nil {
-			n++
-		}
-		if was != nil {
-			was(m, from, need)
-		}
-	}
-	f()
-	return n
-}
-
-// StackBytes is the size of a machine's stack.
-func StackBytes(m *Machine) int { return cap(m.stack) * int(unsafe.Sizeof(word(0))) }

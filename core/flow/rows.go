@@ -50,9 +50,6 @@ func id(name string) term.ID {
 // one is.
 func Counts(of term.ID) bool { return counts[of] }
 
-// Precise reports whether a row keeps the labels of its operands' parts apart.
-func Precise(of term.ID) bool { return rules[of] != nil }
-
 func parts(_ []value.Value, s []*Shadow, _ value.Value) *Shadow { return two(0, s[0], s[1]) }
 
 func part(i int) func([]value.Value, []*Shadow, value.Value) *Shadow {
