@@ -9,6 +9,7 @@ import (
 	"errors"
 	iofs "io/fs"
 	"os"
+	"path"
 	"strings"
 	"time"
 
@@ -51,9 +52,11 @@ func receipt(content []byte) written {
 }
 
 // change has do change a file's content, and gives the receipt.
-func (s *scope) change(ctx context.Context, verb, path, text, encoding string, do func(c *call, p *place, content []byte) error) (written, error) {
-	return at(ctx, s, verb, path, false, func(c *call, p *place) (written, error) {
-		content, err := c.content(path, text, encoding)
+func (s *scope) change(ctx context.Context, verb, file, text, encoding string, do func(c *call, p *place, content []byte) error) (written, error) {
+	reached := false
+	w, err := at(ctx, s, verb, file, false, func(c *call, p *place) (written, error) {
+		reached = true
+		content, err := c.content(file, text, encoding)
 		if err == nil {
 			err = do(c, p, content)
 		}
@@ -62,6 +65,10 @@ func (s *scope) change(ctx context.Context, verb, path, text, encoding string, d
 		}
 		return receipt(content), nil
 	})
+	if f, ok := errors.AsType[sdk.Failure](err); ok && !reached && f.Code == "not_found" && path.Dir(file) != "." {
+		err = f.WithHint("Make its directory first: !fs.mkdir({path: " + quote(path.Dir(file)) + ", recursive: true}).")
+	}
+	return w, err
 }
 
 func write(ctx context.Context, s *scope, a writeArgs) (written, error) {

@@ -55,7 +55,9 @@ func TestWrite(t *testing.T) {
 		h.ok("fs.write", "path", "b", "content", "x", "create", "never")
 		h.ok("fs.write", "path", "new", "content", "y", "create", "only")
 		h.reads("new", "y")
-		h.refused("not_found", "fs.write", "path", "no/where", "content", "x")
+		if f := h.refused("not_found", "fs.write", "path", "no/where", "content", "x"); f.Hint != `Make its directory first: !fs.mkdir({path: "no", recursive: true}).` {
+			t.Error(f.Hint)
+		}
 		h.refused("not_a_directory", "fs.write", "path", "new/x", "content", "x")
 		w.makeDir(w.at("d"))
 		h.refused("not_a_file", "fs.write", "path", "d", "content", "x")
@@ -84,7 +86,9 @@ func (w *world) noTemporaries(dir string) {
 func TestAppend(t *testing.T) {
 	worlds(t, func(t *testing.T, w *world) {
 		h := w.hold(nil)
-		h.refused("not_found", "fs.append", "path", "log", "content", "x", "create", "never")
+		if f := h.refused("not_found", "fs.append", "path", "log", "content", "x", "create", "never"); f.Hint != "" {
+			t.Error(f.Hint)
+		}
 		got := h.ok("fs.append", "path", "log", "content", "one\n")
 		if field(got, "bytes") != "4" || field(got, "hash") != hashOf("one\n") {
 			t.Errorf("receipt: %v", got)

@@ -75,7 +75,7 @@ var maxLines = map[string]int{
 	"plugins/clock":                60,
 	"plugins/env":                  50,
 	"plugins/fetch":                1410,
-	"plugins/fs":                   2430,
+	"plugins/fs":                   2435,
 	"plugins/host":                 2790,
 	"plugins/internal/address":     30,
 	"plugins/internal/dice":        40,
