@@ -110,12 +110,13 @@ func (f *follower) applyBatch(batch []placed) error {
 					if err := a.proposal(&decoded[i]); err != nil {
 						return err
 					}
-					a.at = point{batch[i].place, digestOf(a.at.digest, batch[i].payload), a.is.seq, a.is.hash}
+					a.at = point{batch[i].place, digestOf(a.at.digest, batch[i].payload), a.is.seq, a.is.hash, Hash{}}
 					a.points = append(a.points, a.at)
 				}
 				if err := w.insert.events(conn, a.list...); err != nil {
 					return err
 				}
+				a.at.sum = hashOf(batch[len(batch)-1].payload)
 				changed := maps.Clone(f.unsaved)
 				all := maps.Clone(f.proposers)
 				for b, p := range a.proposers {
@@ -158,9 +159,10 @@ func (f *follower) empty(batch []placed, decoded []proposal) *round {
 		if p.profile == f.s.o.Profile && p.n == 1 || a.proposal(p) != nil {
 			return nil // it is of a new boot
 		}
-		a.at = point{batch[i].place, digestOf(a.at.digest, batch[i].payload), a.is.seq, a.is.hash}
+		a.at = point{batch[i].place, digestOf(a.at.digest, batch[i].payload), a.is.seq, a.is.hash, Hash{}}
 		a.points = append(a.points, a.at)
 	}
+	a.at.sum = hashOf(batch[len(batch)-1].payload)
 	return a
 }
 
@@ -330,7 +332,7 @@ func (f *follower) save(conn *sql.Conn, at point, changed uint64, which map[boot
 			return err
 		}
 	}
-	return setCluster(conn, map[string]any{"place": int64(at.place), "digest": at.digest[:], "changed": int64(changed)})
+	return setCluster(conn, map[string]any{"place": int64(at.place), "digest": at.digest[:], "last": at.sum[:], "changed": int64(changed)})
 }
 
 // compare holds what a proposer had at a place against what was here.

@@ -255,6 +255,31 @@ func TestClusterStops(t *testing.T) {
 	}
 }
 
+// TestClusterPlaceGivenAgain: a node that was down while the order lost its end, and gave
+// the places to something else, stops when it is up again, though the order is longer now.
+func TestClusterPlaceGivenAgain(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	path := filepath.Join(t.TempDir(), "j.db")
+	for _, lost := range []bool{false, true} {
+		s := clustered(t, path, "a", m.Open())
+		if _, err := s.Append(journal.Written, journal.RunStarted, "r", "", []byte(`{}`)); err != nil {
+			t.Fatal(err)
+		}
+		c, _ := s.Cluster()
+		must.NoError(t, s.Close())
+		if lost {
+			m.Truncate(c.Place - 1)
+		}
+		for range 3 {
+			must.NoError(t, m.Open().Propose(t.Context(), journal.Message("b", nil)))
+		}
+	}
+	if err := stopped(t, clustered(t, path, "a", m.Open())); !strings.Contains(err.Error(), "isn't what it was") {
+		t.Error(err)
+	}
+}
+
 // meddle writes an event into a file beside the cluster.
 func meddle(t *testing.T, path string) {
 	db, err := sql.Open("sqlite", path)

@@ -102,8 +102,8 @@ type Membership struct {
 	// Nodes are those that ever proposed something for it.
 	Nodes []string
 
-	base    Hash
-	changed uint64
+	base, last Hash
+	changed    uint64
 }
 
 func readMembership(db querier) (m Membership, err error) {
@@ -122,6 +122,8 @@ func readMembership(db querier) (m Membership, err error) {
 			copy(m.base[:], value)
 		case "digest":
 			copy(m.Digest[:], value)
+		case "last":
+			copy(m.last[:], value)
 		case "place":
 			_, err = fmt.Sscan(text, &m.Place)
 		case "changed":
@@ -244,7 +246,7 @@ func Adopt(path string, begins *Beginning) error {
 	err = s.writer.use(bg, func(conn *sql.Conn) error {
 		return transaction(conn, func() error {
 			if begins != nil {
-				values := map[string]any{"identity": begins.Identity, "place": int64(begins.Place), "digest": make([]byte, len(Hash{}))}
+				values := map[string]any{"identity": begins.Identity, "place": int64(begins.Place), "digest": make([]byte, len(Hash{})), "last": ""}
 				if err := setCluster(conn, values); err != nil {
 					return err
 				}

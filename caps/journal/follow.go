@@ -188,7 +188,7 @@ func newFollower(s *Store, conn *sql.Conn) (*follower, error) {
 	rand.Read(f.boot[:]) // never fails
 	f.ctx, f.end = context.WithCancel(bg)
 	file, err := readMembership(conn)
-	f.identity, f.base, f.changed, f.at.place, f.at.digest = file.Identity, file.base, file.changed, file.Place, file.Digest
+	f.identity, f.base, f.changed, f.at = file.Identity, file.base, file.changed, point{place: file.Place, digest: file.Digest, sum: file.last}
 	if err == nil && file.Profile != s.o.Profile {
 		err = &problem{s.path, ErrCluster, fmt.Sprintf("it has the profile %q of its cluster, not %q", file.Profile, s.o.Profile), nil}
 	}
@@ -247,12 +247,19 @@ func (f *follower) halt(class error, format string, args ...any) error {
 
 // follow takes what is in the order, and puts it where it is applied.
 func (f *follower) follow() {
-	last := f.point().place
+	at := f.point()
+	last, seen := at.place, order.Seen{}
+	if at.sum != (Hash{}) {
+		seen = order.Seen{Place: last, Sum: at.sum}
+	}
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		err := f.identify()
 		if err == nil {
-			err = f.order.Follow(f.ctx, last+1, func(place uint64, p []byte) error {
+			err = f.order.Follow(f.ctx, seen.From(last+1), func(place uint64, p []byte) error {
 				pause = 50 * time.Millisecond
+				if isNew, err := seen.Check(place, p); err != nil || !isNew {
+					return err
+				}
 				select {
 				case f.in <- placed{place, p}:
 					last = place
@@ -269,7 +276,7 @@ func (f *follower) follow() {
 			f.halt(ErrCluster, "its file is at place %d, and the order no longer has what comes next"+byRepair, last)
 			return
 		case errors.Is(err, order.ErrEnds):
-			f.halt(ErrCluster, "its file is at place %d, and the order ends before: it has lost proposals"+byRepair, last)
+			f.halt(ErrCluster, "its file is at place %d, and %v"+byRepair, last, err)
 			return
 		case errors.Is(err, order.ErrOther):
 			f.halt(ErrCluster, "the order is another than the one that its file followed"+byRepair)

@@ -27,6 +27,7 @@ type point struct {
 	digest Hash
 	seq    uint64
 	hash   Hash
+	sum    Hash // of the proposal at the place, where a batch ended; what others had has none
 }
 
 // A proposal is what a node puts into the order. Its content may be in several, since

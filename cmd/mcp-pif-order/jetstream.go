@@ -47,20 +47,22 @@ type stream struct {
 	identity string
 	life     context.Context
 	end      context.CancelCauseFunc
+	record   *record
 
 	mu     sync.Mutex
+	lost   error         // why it isn't to be used any more
 	grown  chan struct{} // closed by a hint
 	behind time.Time     // since when it is behind the leader; zero if it isn't
 }
 
 // openStream opens the stream of a name, and makes it where there is none, once its servers
 // can: until ctx ends.
-func openStream(ctx context.Context, conn *nats.Conn, name string, replicas int, log *slog.Logger) (*stream, error) {
+func openStream(ctx context.Context, conn *nats.Conn, name string, replicas int, r *record, log *slog.Logger) (*stream, error) {
 	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(requestTimeout))
 	if err != nil {
 		return nil, err
 	}
-	s := &stream{conn: conn, js: js, name: name, replicas: replicas, log: log, grown: make(chan struct{})}
+	s := &stream{conn: conn, js: js, name: name, replicas: replicas, log: log, record: r, grown: make(chan struct{})}
 	s.life, s.end = context.WithCancelCause(context.Background())
 	for said := ""; ; {
 		info, err := s.find(ctx)
@@ -79,6 +81,9 @@ func openStream(ctx context.Context, conn *nats.Conn, name string, replicas int,
 		case <-ctx.Done():
 		case <-time.After(200 * time.Millisecond):
 		}
+	}
+	if err := s.whole(ctx); err != nil {
+		return nil, fmt.Errorf("the stream %s: %w", name, err)
 	}
 	_, err = conn.Subscribe(s.hints(), func(*nats.Msg) { s.wake() })
 	return s, err
@@ -160,9 +165,21 @@ func (s *stream) Propose(ctx context.Context, p []byte) error {
 	if err := s.why(ctx, nil); err != nil {
 		return err
 	}
+	if err := s.isLost(); err != nil {
+		return err
+	}
 	inner, done := s.joined(ctx, ackTimeout)
 	defer done()
-	if _, err := s.publish(inner, s.proposals(), p); err != nil {
+	before := s.record.highest()
+	place, err := s.publish(inner, s.proposals(), p)
+	if err == nil && before.Order == s.identity && place <= before.Place {
+		err = fmt.Errorf("%w: place %d was acknowledged twice", order.ErrEnds, place)
+		s.lose(err)
+	}
+	if err == nil {
+		err = s.record.keep(noted{s.identity, place, sumOf(p)})
+	}
+	if err != nil {
 		return s.why(ctx, err)
 	}
 	s.conn.Publish(s.hints(), nil) // a lost hint is made up for by polling
@@ -212,7 +229,7 @@ func (s *stream) Follow(ctx context.Context, from uint64, fn func(uint64, []byte
 		} else {
 			err = failed
 		}
-		if ended := s.why(outer, nil); ended != nil {
+		if ended := cmp.Or(s.why(outer, nil), s.isLost()); ended != nil {
 			return ended
 		}
 		for _, x := range some {
@@ -220,8 +237,13 @@ func (s *stream) Follow(ctx context.Context, from uint64, fn func(uint64, []byte
 				if err := fn(x.place, x.p); err != nil {
 					return err
 				}
+			} else if string(x.p) == lostMark {
+				return fmt.Errorf("%w: one of its processes found that", order.ErrEnds)
 			}
-			r.from, fresh = x.place+1, false
+			r.from, r.before, fresh = x.place+1, x.p, false
+		}
+		if isFinal(err) {
+			return err
 		}
 		if len(some) > 0 && err == nil {
 			checked = time.Time{}
@@ -270,6 +292,7 @@ func isFinal(err error) bool {
 type reader struct {
 	*stream
 	from    uint64
+	before  []byte // what was read at the place before; nil: nothing
 	hinted  time.Time
 	missing time.Time // since when the place isn't there though later ones are
 	inbox   *nats.Subscription
@@ -304,7 +327,8 @@ func (r *reader) pause(err error) time.Duration {
 	return pollInterval
 }
 
-// read returns some messages from the reader's place on, without gaps.
+// read returns some messages from the reader's place on, without gaps. It reads what
+// is before them, too: an engine that lost its end may have given the place again.
 func (r *reader) read(ctx context.Context) (some []message, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -316,7 +340,11 @@ func (r *reader) read(ctx context.Context) (some []message, err error) {
 	}
 	r.turn++
 	reply := r.prefix + "." + strconv.Itoa(r.turn)
-	request, _ := json.Marshal(map[string]uint64{"seq": r.from, "batch": 256, "max_bytes": 4 << 20})
+	next := r.from
+	if r.before != nil {
+		next--
+	}
+	request, _ := json.Marshal(map[string]uint64{"seq": next, "batch": 256, "max_bytes": 4 << 20})
 	if err := r.conn.PublishRequest("$JS.API.DIRECT.GET."+r.name, reply, request); err != nil {
 		return nil, err
 	}
@@ -345,17 +373,25 @@ func (r *reader) read(ctx context.Context) (some []message, err error) {
 		if err != nil {
 			return some, err
 		}
-		if place != r.from+uint64(len(some)) {
+		if place != next {
+			if place == r.from && next < r.from {
+				if info, err := r.info(ctx); err == nil && info.State.FirstSeq == place {
+					r.before = nil // it was trimmed
+				}
+			}
 			if r.missing.IsZero() {
 				r.missing = time.Now()
 			}
 			return some, nil // what follows belongs to this turn, and is passed over
 		}
-		r.missing = time.Time{}
-		some = append(some, message{place, bytes.Clone(m.Data), m.Header.Get("Nats-Subject") == r.proposals()})
-		if some[len(some)-1].p == nil {
-			some[len(some)-1].p = []byte{}
+		if next++; place < r.from {
+			if !bytes.Equal(m.Data, r.before) {
+				return nil, fmt.Errorf("%w: place %d isn't what it was", order.ErrEnds, place)
+			}
+			continue
 		}
+		r.missing = time.Time{}
+		some = append(some, message{place, append([]byte{}, m.Data...), m.Header.Get("Nats-Subject") == r.proposals()})
 	}
 }
 
@@ -436,5 +472,5 @@ func (s *stream) Trim(ctx context.Context, before uint64) error {
 func (s *stream) Close() error {
 	s.end(order.ErrClosed)
 	s.conn.Close()
-	return nil
+	return s.record.close()
 }

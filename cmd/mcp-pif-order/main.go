@@ -132,8 +132,12 @@ func run(ctx context.Context, args []string, stderr *os.File) error {
 		return err
 	}
 	defer l.Close()
+	r, err := openRecord(*dir)
+	if err != nil {
+		return err
+	}
 	starting, done := context.WithTimeout(ctx, *wait)
-	s, err := openStream(starting, conn, *stream, *copies, log)
+	s, err := openStream(starting, conn, *stream, *copies, r, log)
 	done()
 	if err != nil {
 		if ctx.Err() != nil {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -55,7 +56,9 @@ func stream1(t *testing.T, e *engine) *stream {
 	must.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), wait.Limit(t))
 	defer cancel()
-	s, err := openStream(ctx, conn, "pif", 1, quiet)
+	r, err := openRecord("")
+	must.NoError(t, err)
+	s, err := openStream(ctx, conn, "pif", 1, r, quiet)
 	must.NoError(t, err)
 	return s
 }
@@ -79,6 +82,9 @@ func TestLoss(t *testing.T) {
 	js, err := s.js.Stream(t.Context(), "pif")
 	must.NoError(t, err)
 	// A place in the middle is gone.
+	if _, err := (&reader{stream: s, from: 3, before: []byte("else")}).read(t.Context()); !errors.Is(err, order.ErrEnds) {
+		t.Errorf("where the place before has something else: %v", err)
+	}
 	must.NoError(t, js.DeleteMsg(t.Context(), 3))
 	if err := s.Follow(t.Context(), 1, func(uint64, []byte) error { return nil }); !errors.Is(err, order.ErrEnds) {
 		t.Errorf("without place 3: %v", err)
@@ -123,6 +129,20 @@ func (p *process) start() {
 	if err := p.cmd.Start(); err != nil {
 		p.t.Fatal(err)
 	}
+}
+
+// alone is a process that keeps an order in a folder of its own.
+func alone(t *testing.T) (p *process, dir string) {
+	folder, err := os.MkdirTemp("", "o") // short enough for a socket's path
+	must.NoError(t, err)
+	p = &process{t: t, address: "unix:" + filepath.Join(folder, "s")}
+	dir = filepath.Join(folder, "d")
+	p.args = []string{"--name", "o1", "--dir", dir, "--listen", p.address}
+	t.Cleanup(func() {
+		p.kill()
+		os.RemoveAll(folder)
+	})
+	return p, dir
 }
 
 func (p *process) signal(s syscall.Signal) {
@@ -317,8 +337,8 @@ func (l *load) check(t *testing.T) {
 	t.Logf("%d acknowledged, %d places, the longest took %v", l.total(), len(first), l.longest.Round(time.Millisecond))
 }
 
-// Under kill -9 and pauses of one process at a time, and of all at once, nothing that was
-// acknowledged is lost and all nodes see one order. PIF_FULL has many rounds.
+// Under kill -9 and pauses of one process at a time, with damage to its files, and of all at
+// once, nothing that was acknowledged is lost and all nodes see one order. PIF_FULL has many rounds.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	all := three(t)
@@ -338,6 +358,7 @@ func TestFaults(t *testing.T) {
 		p := all[r.IntN(3)]
 		p.kill()
 		l.all(t, "goes on without one of three")
+		cut(t, p.args[3], half) // it takes what it lacks from the others
 		p.start()
 		l.all(t, "goes on with it again")
 		p = all[r.IntN(3)]
@@ -353,6 +374,116 @@ func TestFaults(t *testing.T) {
 		l.all(t, "goes on after all were killed")
 	}
 	l.check(t)
+}
+
+// cut cuts what is at the end of the engine's newest block of messages.
+func cut(t *testing.T, dir string, left func(size int64) int64) {
+	t.Helper()
+	blocks, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "*", "streams", "*", "msgs", "*.blk"))
+	must.NoError(t, err)
+	if len(blocks) == 0 {
+		t.Fatal("no blocks of messages")
+	}
+	number := func(path string) (n int) {
+		fmt.Sscan(strings.TrimSuffix(filepath.Base(path), ".blk"), &n)
+		return n
+	}
+	newest := slices.MaxFunc(blocks, func(a, b string) int { return number(a) - number(b) })
+	info, err := os.Stat(newest)
+	must.NoError(t, err)
+	must.NoError(t, os.Truncate(newest, left(info.Size())))
+}
+
+func half(size int64) int64 { return size / 2 }
+
+// followed follows to the end of an order, and gives why that ends.
+func followed(t *testing.T, o order.Order, from uint64) (seen *atomic.Uint64, ended chan error) {
+	seen, ended = new(atomic.Uint64), make(chan error, 1)
+	go func() {
+		ended <- o.Follow(t.Context(), from, func(place uint64, _ []byte) error {
+			seen.Store(place)
+			return nil
+		})
+	}()
+	return seen, ended
+}
+
+// TestDamage: whatever is cut from the newest block of a process's files while it is down,
+// all who follow are told when it is there again, and nothing is acknowledged, though
+// proposals come at once that would fill what is lost. Without the record of what was
+// acknowledged those notice who had more.
+func TestDamage(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		left   func(size int64) int64
+		record bool
+	}{
+		{"half", half, true},
+		{"a byte", func(size int64) int64 { return size - 1 }, true},
+		{"a tenth", func(size int64) int64 { return size * 9 / 10 }, true},
+		{"all", func(int64) int64 { return 0 }, true},
+		{"half, without the record", half, false},
+		{"a byte, without the record", func(size int64) int64 { return size - 1 }, false},
+		{"nothing", nil, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p, dir := alone(t)
+			p.start()
+			one, two := open(t, []*process{p}, 0), open(t, []*process{p}, 0)
+			defer one.Close()
+			defer two.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), wait.Limit(t))
+			defer cancel()
+			for n := range 30 {
+				if _, err := ordertest.Propose(ctx, one, fmt.Appendf(nil, "%d %s", n, strings.Repeat("x", n*20))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			seen, ended := followed(t, one, 1)
+			last := []byte("last")
+			if _, err := ordertest.Propose(ctx, two, last); err != nil {
+				t.Fatal(err)
+			}
+			places, err := ordertest.Until(ctx, two, 1, last)
+			must.NoError(t, err)
+			end := places[len(places)-1].Place
+			wait.Until(t, "the end is followed", func() bool { return seen.Load() >= end })
+			p.kill()
+			if c.left != nil {
+				cut(t, dir, c.left)
+			}
+			if !c.record {
+				must.NoError(t, os.Remove(filepath.Join(dir, "acknowledged")))
+			}
+			p.start()
+			told := func(err error, who string) {
+				t.Helper()
+				if !errors.Is(err, order.ErrEnds) {
+					t.Errorf("%s: %v", who, err)
+				}
+			}
+			if c.record && c.left != nil {
+				told(two.Follow(ctx, 1, func(uint64, []byte) error { return nil }), "who is behind")
+			}
+			// What fills the places that were lost.
+			for n := 0; n < 100 && err == nil; n++ {
+				if _, err = ordertest.Propose(ctx, two, fmt.Appendf(nil, "again %d", n)); errors.Is(err, order.ErrEnds) {
+					break
+				}
+			}
+			if c.left == nil {
+				must.NoError(t, err)
+				wait.Until(t, "it goes on", func() bool { return seen.Load() > end })
+				return
+			}
+			if c.record {
+				told(err, "who proposes")
+			}
+			told(wait.For(t, ended, "the end of Follow"), "who has followed")
+		})
+	}
 }
 
 // The command refuses what would lose something or let others in, and says why.

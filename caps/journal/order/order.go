@@ -14,6 +14,7 @@ package order
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 )
@@ -36,6 +37,34 @@ var (
 	ErrClosed = errors.New("the order is closed")
 )
 
+// A Seen is the last place that a follower saw. One that follows anew begins with that place
+// and not with the next one, and holds what is there now against what was there: an order
+// that lost its end may have given the place to something else meanwhile.
+type Seen struct {
+	Place uint64 // 0: none
+	Sum   [sha256.Size]byte
+	again bool // Sum is yet to be compared
+}
+
+// From returns where to follow, that of next unless a place was seen, and expects that place.
+func (s *Seen) From(next uint64) uint64 {
+	if s.again = s.Place > 0; s.again {
+		return s.Place
+	}
+	return next
+}
+
+// Check takes what comes, and reports whether it is new.
+func (s *Seen) Check(place uint64, p []byte) (isNew bool, err error) {
+	sum := sha256.Sum256(p)
+	if s.again && (place != s.Place || sum != s.Sum) {
+		return false, fmt.Errorf("%w: place %d isn't what it was", ErrEnds, s.Place)
+	}
+	isNew = !s.again
+	s.Place, s.Sum, s.again = place, sum, false
+	return isNew, nil
+}
+
 // An Order puts what several nodes propose into one order and keeps it. It is believed in
 // this only: what Propose acknowledged is in the order, once or more often, and Follow gives
 // everybody the same sequence. All else (whether it was there before, whether its condition
@@ -46,9 +75,9 @@ type Order interface {
 	// seen. Propose tries for some seconds at most, and doesn't keep p.
 	Propose(ctx context.Context, p []byte) error
 	// Follow calls fn for each from a place on, in order, without gaps, one at a time, and
-	// waits for further ones; from 0: from the first that is kept. Places ascend from 1, but not every number is a place. The
-	// bytes belong to fn. Follow goes on by itself when the engine is out of reach for a
-	// while; it returns the error of ctx or of fn, ErrTrimmed, ErrEnds, ErrOther or
+	// waits for further ones; from 0: from the first that is kept. Places ascend from 1, but
+	// not every number is a place. The bytes belong to fn. Follow goes on by itself when the engine is out of reach for a
+	// while, and makes sure then that it still has what was seen last; it returns the error of ctx or of fn, ErrTrimmed, ErrEnds, ErrOther or
 	// ErrClosed.
 	Follow(ctx context.Context, from uint64, fn func(place uint64, p []byte) error) error
 	// Identity names the order itself: another one under the old name is another identity.

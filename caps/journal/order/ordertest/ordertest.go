@@ -62,14 +62,14 @@ type Place struct {
 	P     []byte
 }
 
-// Propose repeats p until it is acknowledged, as a node does, and returns how often it
-// proposed it.
+// Propose repeats p until it is acknowledged, as a node does, or the order says that it lost
+// something, and returns how often it proposed it.
 func Propose(ctx context.Context, o order.Order, p []byte) (times int, err error) {
 	for times = 1; ; times++ {
 		if err = o.Propose(ctx, p); err == nil {
 			return times, nil
 		}
-		if ctx.Err() != nil || errors.Is(err, order.ErrClosed) || errors.Is(err, order.ErrTooLarge) {
+		if ctx.Err() != nil || errors.Is(err, order.ErrClosed) || errors.Is(err, order.ErrTooLarge) || errors.Is(err, order.ErrEnds) {
 			return times, err
 		}
 		select {

@@ -318,6 +318,7 @@ func (d *database) Follow(ctx context.Context, from uint64, fn func(uint64, []by
 type follower struct {
 	*database
 	from  uint64
+	seen  order.Seen
 	fn    func(uint64, []byte) error
 	final error // ends it
 }
@@ -332,6 +333,7 @@ func (f *follower) run(ctx context.Context) (progress bool, err error) {
 	if _, err := conn.Exec(ctx, "LISTEN mcp_pif_order"); err != nil {
 		return false, err
 	}
+	f.from = f.seen.From(f.from)
 	for {
 		some, err := f.read(ctx, conn)
 		if err != nil || f.final != nil {
@@ -339,7 +341,11 @@ func (f *follower) run(ctx context.Context) (progress bool, err error) {
 		}
 		progress = true
 		for _, p := range some {
-			if f.final = f.fn(f.from, p); f.final != nil || ctx.Err() != nil {
+			isNew, err := f.seen.Check(f.from, p)
+			if f.final = err; err == nil && isNew {
+				f.final = f.fn(f.from, p)
+			}
+			if f.final != nil || ctx.Err() != nil {
 				return true, ctx.Err()
 			}
 			f.from++

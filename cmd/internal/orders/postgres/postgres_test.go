@@ -196,6 +196,20 @@ func TestLoss(t *testing.T) {
 		t.Errorf("without the last places, from 9: %v", err)
 	}
 	s.Exec("UPDATE mcp_pif_order SET last = 8")
+	// A standby that lacked the end took over, and the place was given again.
+	at, ended := make(chan bool, 1), make(chan error, 1)
+	go func() {
+		ended <- o.Follow(t.Context(), 8, func(uint64, []byte) error {
+			at <- true
+			return nil
+		})
+	}()
+	wait.For(t, at, "the last place")
+	s.Exec("UPDATE mcp_pif_proposals SET p = 'other' WHERE place = 8")
+	s.Exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'mcp-pif' AND query NOT LIKE '%UPDATE%'")
+	if err := wait.For(t, ended, "the end of Follow"); !errors.Is(err, order.ErrEnds) {
+		t.Errorf("with something else at the last place: %v", err)
+	}
 	if err := follow(10); !errors.Is(err, order.ErrEnds) {
 		t.Errorf("with an earlier end, from 10: %v", err)
 	}

@@ -234,9 +234,9 @@ func (c *client) Trim(ctx context.Context, before uint64) error {
 
 // Follow follows at one target after the other.
 func (c *client) Follow(ctx context.Context, from uint64, fn func(uint64, []byte) error) error {
-	for {
+	for seen := (order.Seen{}); ; {
 		at, service, moved := c.now()
-		progress, stop, err := c.follow(ctx, service, moved, &from, fn)
+		progress, stop, err := c.follow(ctx, service, moved, seen.From(from), &seen, fn)
 		switch {
 		case c.life.Err() != nil:
 			return order.ErrClosed
@@ -257,7 +257,7 @@ func (c *client) Follow(ctx context.Context, from uint64, fn func(uint64, []byte
 }
 
 // follow follows at one target until it fails, says nothing, or another one is in use.
-func (c *client) follow(ctx context.Context, service orderv1.OrderClient, moved <-chan struct{}, from *uint64, fn func(uint64, []byte) error) (progress, stop bool, err error) {
+func (c *client) follow(ctx context.Context, service orderv1.OrderClient, moved <-chan struct{}, from uint64, seen *order.Seen, fn func(uint64, []byte) error) (progress, stop bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.life, cancel)()
@@ -276,7 +276,7 @@ func (c *client) follow(ctx context.Context, service orderv1.OrderClient, moved 
 		case <-over:
 		}
 	}()
-	stream, err := service.Follow(ctx, &orderv1.FollowRequest{From: *from, Identity: identity})
+	stream, err := service.Follow(ctx, &orderv1.FollowRequest{From: from, Identity: identity})
 	for err == nil {
 		var answer *orderv1.FollowResponse
 		if answer, err = stream.Recv(); err != nil {
@@ -285,17 +285,21 @@ func (c *client) follow(ctx context.Context, service orderv1.OrderClient, moved 
 		progress = true
 		quiet.Stop()
 		for _, x := range answer.GetPlaces() {
-			if x.GetPlace() < *from {
-				return progress, true, fmt.Errorf("%w: place %d comes after place %d", order.ErrEnds, x.GetPlace(), *from-1)
+			if x.GetPlace() < from {
+				return progress, true, fmt.Errorf("%w: place %d comes after place %d", order.ErrEnds, x.GetPlace(), from-1)
 			}
+			from = x.GetPlace() + 1
 			p := x.GetProposal()
 			if p == nil {
 				p = []byte{}
 			}
-			if err := fn(x.GetPlace(), p); err != nil {
+			isNew, err := seen.Check(x.GetPlace(), p)
+			if err == nil && isNew {
+				err = fn(x.GetPlace(), p)
+			}
+			if err != nil {
 				return progress, true, err
 			}
-			*from = x.GetPlace() + 1
 		}
 		quiet.Reset(silence)
 	}

@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"errors"
+	"fmt"
 	"math/big"
 	"net"
 	"os"
@@ -180,6 +181,29 @@ func TestFailover(t *testing.T) {
 	}
 	if p := wait.For(t, seen, "one's own"); p != "mine" {
 		t.Fatal(p)
+	}
+}
+
+// Who goes on at a process that has something else at the last place seen is told, though it
+// is the same order and longer.
+func TestPlaceGivenAgain(t *testing.T) {
+	t.Parallel()
+	one, two := order.NewMemory(order.MemoryOptions{Identity: "same"}), order.NewMemory(order.MemoryOptions{Identity: "same"})
+	first := &stuck{Order: one.Open()}
+	o := open(t, nil, serve(t, "unix:"+filepath.Join(folder(t), "s"), first, nil), serve(t, "unix:"+filepath.Join(folder(t), "s"), two.Open(), nil))
+	defer o.Close()
+	for i, m := range []*order.Memory{one, two, two} {
+		must.NoError(t, m.Open().Propose(t.Context(), fmt.Append(nil, i)))
+	}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- o.Follow(t.Context(), 1, func(uint64, []byte) error {
+			first.is.Store(true)
+			return nil
+		})
+	}()
+	if err := wait.For(t, ended, "the end of Follow"); !errors.Is(err, order.ErrEnds) {
+		t.Error(err)
 	}
 }
 

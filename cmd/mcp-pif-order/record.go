@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal/order"
+)
+
+// A record has the last place that this process acknowledged, and what is there, in a file
+// beside the engine's, which is on the disk before the answer is given. An engine whose
+// files were cut goes on from where they end without a word; the record tells.
+type record struct {
+	file *os.File // nil: it lasts as long as the process
+
+	mu        sync.Mutex
+	told      *sync.Cond
+	last      noted // of all
+	saved     noted
+	saving    bool
+	alternate int64 // which half of the file is written next
+}
+
+// A noted is a place of the order with that identity.
+type noted struct {
+	Order string `json:"order"`
+	Place uint64 `json:"place"`
+	Sum   string `json:"sum"`
+}
+
+// slot is how long each half of the file is: a write that is torn leaves the other one.
+const slot = 512
+
+// openRecord opens that of a folder; "": it is in memory.
+func openRecord(dir string) (*record, error) {
+	r := &record{}
+	r.told = sync.NewCond(&r.mu)
+	if dir == "" {
+		return r, nil
+	}
+	var err error
+	if r.file, err = os.OpenFile(filepath.Join(dir, "acknowledged"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return nil, err
+	}
+	for half := range int64(2) {
+		b := make([]byte, slot)
+		if _, err := r.file.ReadAt(b, half*slot); err != nil && err != io.EOF {
+			return nil, errors.Join(err, r.file.Close())
+		}
+		var x noted
+		text, sum, ok := strings.Cut(strings.TrimRight(string(b), "\x00\n"), "\n")
+		if ok && sum == sumOf([]byte(text)) && json.Unmarshal([]byte(text), &x) == nil && x.Place >= r.saved.Place {
+			r.saved, r.last, r.alternate = x, x, 1-half
+		}
+	}
+	return r, nil
+}
+
+func sumOf(p []byte) string {
+	sum := sha256.Sum256(p)
+	return hex.EncodeToString(sum[:])
+}
+
+// highest is the last place that was acknowledged.
+func (r *record) highest() noted {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.last
+}
+
+// keep has a place survive. What several wait for is written once.
+func (r *record) keep(x noted) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if x.Place > r.last.Place || x.Order != r.last.Order {
+		r.last = x
+	}
+	for r.saved.Order != x.Order || r.saved.Place < x.Place {
+		if r.saving {
+			r.told.Wait()
+			continue
+		}
+		next := r.last
+		r.saving = true
+		r.mu.Unlock()
+		err := r.write(next)
+		r.mu.Lock()
+		if r.saving = false; err == nil {
+			r.saved = next
+		}
+		r.told.Broadcast()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *record) write(x noted) error {
+	if r.file == nil {
+		return nil
+	}
+	text, err := json.Marshal(x)
+	if err != nil {
+		return err
+	}
+	b := make([]byte, slot)
+	copy(b, fmt.Appendf(nil, "%s\n%s\n", text, sumOf(text)))
+	if _, err := r.file.WriteAt(b, r.alternate*slot); err != nil {
+		return err
+	}
+	r.alternate = 1 - r.alternate
+	return r.file.Sync()
+}
+
+func (r *record) close() error {
+	if r.file == nil {
+		return nil
+	}
+	return r.file.Close()
+}
+
+// whole makes sure that the stream has what this process acknowledged, and no gaps; until ctx
+// ends. Where it hasn't, all who follow are told.
+func (s *stream) whole(ctx context.Context) error {
+	for {
+		err := s.holds(ctx, s.record.highest())
+		if errors.Is(err, order.ErrEnds) {
+			s.lose(err)
+			return nil
+		}
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		s.log.Info("what the order has isn't known yet", "reason", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// holds compares the stream with what was acknowledged.
+func (s *stream) holds(ctx context.Context, last noted) error {
+	ctx, cancel := context.WithTimeout(ctx, ackTimeout)
+	defer cancel()
+	// A leader may be one no longer. What it acknowledges is certain.
+	mark, err := s.publish(ctx, s.marks(), nil)
+	if err != nil {
+		return err
+	}
+	info, err := s.info(ctx)
+	if err != nil {
+		return err
+	}
+	if state := info.State; state.LastSeq >= mark && state.Msgs > 0 && state.Msgs != state.LastSeq-state.FirstSeq+1 {
+		return fmt.Errorf("%w: %d of the places %d to %d aren't there", order.ErrEnds, state.LastSeq-state.FirstSeq+1-state.Msgs, state.FirstSeq, state.LastSeq)
+	}
+	switch {
+	case last.Order != s.identity || last.Place < info.State.FirstSeq:
+		return nil
+	case mark <= last.Place:
+		return fmt.Errorf("%w: its last place was %d, and place %d was acknowledged", order.ErrEnds, mark-1, last.Place)
+	}
+	var answer struct {
+		Message *struct {
+			Data []byte `json:"data"`
+		} `json:"message"`
+		Error *jetstream.APIError `json:"error"`
+	}
+	m, err := s.conn.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+s.name, fmt.Appendf(nil, `{"seq":%d}`, last.Place))
+	if err == nil {
+		err = json.Unmarshal(m.Data, &answer)
+	}
+	switch {
+	case err != nil:
+		return err
+	case answer.Error != nil && answer.Error.ErrorCode != jetstream.JSErrCodeMessageNotFound:
+		return answer.Error
+	case answer.Message == nil || sumOf(answer.Message.Data) != last.Sum:
+		return fmt.Errorf("%w: place %d, which was acknowledged, isn't what it was", order.ErrEnds, last.Place)
+	}
+	return nil
+}
+
+// lostMark is what a mark says in an order that lost something.
+const lostMark = "lost"
+
+// lose has all who follow told, here and by the order at the other processes, that
+// something is lost.
+func (s *stream) lose(err error) {
+	s.mu.Lock()
+	known := s.lost
+	if known == nil {
+		s.lost = err
+	}
+	s.mu.Unlock()
+	if known != nil {
+		return
+	}
+	s.log.Error("the order lost what it had acknowledged: nothing is added to it any more, and its nodes stop; 'mcp-pif cluster repair' on each begins anew in an empty order", "error", err)
+	s.wake()
+	go func() {
+		for s.life.Err() == nil {
+			ctx, done := s.joined(s.life, ackTimeout)
+			_, err := s.publish(ctx, s.marks(), []byte(lostMark))
+			done()
+			if err == nil {
+				return
+			}
+			time.Sleep(200 * time.Millisecond)
+		}
+	}()
+}
+
+// isLost is why the order isn't to be used.
+func (s *stream) isLost() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lost
+}
