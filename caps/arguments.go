@@ -2,6 +2,7 @@ package caps
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -9,13 +10,15 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // arguments checks an effect's argument against the manifest and gives the
 // record that the plugin gets. A lone argument becomes the main one, and whole numbers
 // are integers where the parameter's type wants those, in values of at most so many bytes.
-func arguments(o *Operation, arg value.Value, most int64) (*value.Record, *fault.Fault) {
+// fits is set where all of them together are known to have no more.
+func arguments(o *Operation, arg value.Value, most int64, fits bool) (*value.Record, *fault.Fault) {
 	wrong := func(message string) *fault.Fault {
 		return &fault.Fault{Kind: fault.EffectFailed, Message: o.Name + ": " + message, Hint: example(o)}
 	}
@@ -42,7 +45,7 @@ func arguments(o *Operation, arg value.Value, most int64) (*value.Record, *fault
 		}
 		v := value.Force(f.Value)
 		if p.Of != nil {
-			if size(v, most) > most {
+			if !fits && size(v, most) > most {
 				return nil, denied(fmt.Sprintf("%s: %s has more than %s", o.Name, p.Name, formatSize(most)), "Send less at once.")
 			}
 			v = p.Of.Integers(v)
@@ -199,41 +202,12 @@ func sampleOf(t *types.Type) string {
 	return "null"
 }
 
-// size is how many bytes of text a value has, counting no further than limit.
+// size is how many bytes a content has: a text its own, anything else as it is recorded, counting no
+// further than limit.
 func size(v value.Value, limit int64) int64 {
-	switch v := value.Force(v).(type) {
-	case value.Str:
-		return int64(len(v))
-	case *value.Record:
-		var n int64
-		for _, f := range v.Fields {
-			if n += int64(len(f.Key)) + size(f.Value, limit-n); n > limit {
-				return n
-			}
-		}
-		return max(n, 1) // what is nothing would let shared pairs of it be gone through for ever
-	case *value.Pair:
-		n := size(v.First, limit)
-		if n > limit {
-			return n
-		}
-		return n + size(v.Second, limit-n)
-	case *value.Cons:
-		n := int64(0)
-		var rest value.Value = v
-		for n <= limit {
-			c, ok := value.Force(rest).(*value.Cons)
-			if !ok {
-				break
-			}
-			n += 1 + size(c.Head, limit-n)
-			rest = c.Tail
-		}
-		return n
-	case value.Int:
-		return int64(8 * v.Words())
-	case value.Dec:
-		return int64(8 * v.Words())
+	if s, ok := v.(value.Str); ok {
+		return int64(len(s))
 	}
-	return 1
+	n, _ := text.MeasureRecorded(v, limit, math.MaxUint64, nil)
+	return n
 }

@@ -172,6 +172,10 @@ func TestContent(t *testing.T) {
 	w.grant("fs:./a,max=100B", "fetch:https://h,max=100B")
 	held := w.hold("fs.write:./a", "fetch:https://h")
 	long := strings.Repeat("x", 101)
+	var nothing value.Value = str("")
+	for range 26 {
+		nothing = &value.Pair{First: nothing, Second: nothing}
+	}
 	for _, c := range []struct {
 		op   string
 		arg  value.Value
@@ -184,6 +188,7 @@ func TestContent(t *testing.T) {
 		{"fetch.request", rec("url", "https://h", "json", rec("a", value.FromSlice([]value.Value{str(long)}))), false},
 		{"fetch.request", rec("url", "https://h", "json", &value.Pair{First: str(long[50:]), Second: str(long[50:])}), false},
 		{"fetch.request", rec("url", "https://h", "headers", rec(long, "")), false},
+		{"fetch.request", rec("url", "https://h", "json", nothing), false},
 	} {
 		if got := w.allowed(held, c.op, c.arg); got != c.want {
 			t.Errorf("%s: permitted: %v", c.op, got)

@@ -37,9 +37,9 @@ type Request struct {
 	// Again is set where the same was permitted before, in a run that goes on after its
 	// server ended: it counts for the run, and takes no token of a rate.
 	Again bool
-	// MaxBytes, where not 0, is up to how many bytes the argument is gone through
-	// for its size: what is larger is not performed, whatever is decided.
-	MaxBytes int64
+	// Size and Most are those of [value.Request], so that no argument is gone through again for its
+	// size; 0: nobody measured it.
+	Size, Most int64
 }
 
 // A Permit is the leave to act once. It is settled when the outcome is there.
@@ -100,10 +100,10 @@ func (p *Policy) Permit(l *Ledger, holder []*Held, r Request) (*Permit, *fault.F
 		return nil, f
 	}
 	most := h.Limit().Max
-	if r.MaxBytes > 0 {
-		most = min(most, r.MaxBytes)
+	if r.Most > 0 {
+		most = min(most, r.Most)
 	}
-	args, f := arguments(o, r.Arg, most)
+	args, f := arguments(o, r.Arg, most, r.fits(most))
 	if f == nil {
 		f = o.meets(args, h.Grant.Narrow[o.Name])
 	}
@@ -464,7 +464,7 @@ func (c *check) debit(l *Ledger, r Request, args *value.Record, accounts []accou
 	for _, a := range accounts {
 		limit.Max, limit.Timeout = narrower(limit.Max, a.limit.Max), narrower(limit.Timeout, a.limit.Timeout)
 	}
-	if f := c.content(args, limit.Max, r.MaxBytes); f != nil {
+	if f := c.content(args, limit.Max, r); f != nil {
 		return nil, f
 	}
 	g := c.h.Grant
@@ -493,22 +493,28 @@ func (c *check) debit(l *Ledger, r Request, args *value.Record, accounts []accou
 	}, nil
 }
 
-// content holds what the arguments bring along against the limit of one content,
-// as far as it goes through them: see [Request.MaxBytes].
-func (c *check) content(args *value.Record, most, maxBytes int64) *fault.Fault {
+// fits reports whether the argument is known to have no more than so many bytes.
+func (r *Request) fits(most int64) bool { return r.Size > 0 && r.Size <= most }
+
+// content holds what the arguments bring along against the limit of one content, as far as they are no
+// larger than the run's memory: what is, is not performed, whatever is decided.
+func (c *check) content(args *value.Record, most int64, r Request) *fault.Fault {
+	if r.fits(most) {
+		return nil
+	}
 	end := most
-	if maxBytes > 0 {
-		end = min(most, maxBytes)
+	if r.Most > 0 {
+		end = min(most, r.Most)
 	}
 	var n int64
 	for _, f := range args.Fields {
 		if p := c.o.param(f.Key); p != nil && !p.Designates && p.Enum == nil && n <= end {
-			n += size(f.Value, end-n)
+			n += size(value.Force(f.Value), end-n)
 		}
-		if n > most {
-			return denied(fmt.Sprintf("%s: the content has more than the %s that %s allows at once", c.o.Name, formatSize(most), c.h),
-				"Send it in parts.")
-		}
+	}
+	if n > most {
+		return denied(fmt.Sprintf("%s: the content has more than the %s that %s allows at once", c.o.Name, formatSize(most), c.h),
+			"Send it in parts.")
 	}
 	return nil
 }

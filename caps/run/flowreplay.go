@@ -61,7 +61,7 @@ func (p *Replay) judgeFlow(r *Run, i int) *act {
 		held = d.Held
 	}
 	permit, f := p.permits.Permit(r.ledger, held, caps.Request{
-		Operation: q.Op, In: q.In, Arg: q.Arg, With: q.With, Tool: q.Tool, Consent: caps.Approved, Again: true,
+		Operation: q.Op, In: q.In, Arg: q.Arg, With: q.With, Tool: q.Tool, Consent: caps.Approved, Again: true, Size: q.Size, Most: q.Most,
 	})
 	if f != nil {
 		j.Why = "it isn't permitted now: " + firstLine(f.Message)

@@ -350,8 +350,11 @@ func hasHoles(v value.Value) (has bool) {
 // classify reports whether a request can be performed while planning: it only reads, and no step
 // changes what it reads. Where it is to be a step, permit is what permits it; nil: that can't be known.
 func (r *Run) classify(q *core.Request, l *labelled.Request) (read bool, permit *caps.Permit) {
+	if q.TooLarge() { // with what isn't known written as it is shown: whether it is, depends on that
+		labelled.Holes(q.Arg, func(h *labelled.Hole) { h.Force(0) })
+	}
 	request, held := r.permitRequest(q, 1)
-	if q.TooLarge() || !hasHoles(q.Arg) {
+	if !hasHoles(q.Arg) {
 		request.Again = true
 		permit, f := r.b.policy.Permit(caps.NewLedger(), held, request)
 		if f != nil {
@@ -359,9 +362,6 @@ func (r *Run) classify(q *core.Request, l *labelled.Request) (read bool, permit 
 		}
 		permit.Settle(0)
 		return permit.Flags.ReadOnly && !r.planning.changes(permit), permit
-	}
-	if q.TooLarge() {
-		return false, nil
 	}
 	request.Again = true
 	request.Arg = labelled.Fill(q.Arg, func(*labelled.Hole) value.Value { return value.Str("") })
@@ -519,16 +519,13 @@ func (r *Run) planStep(ctx context.Context, q *core.Request, l *labelled.Request
 
 // permitRequest is a request as the policy decides it, with what its asker holds.
 func (r *Run) permitRequest(q *core.Request, among int) (caps.Request, []*caps.Held) {
-	request := caps.Request{Operation: q.Op, In: q.In, Arg: q.Arg, With: q.With, Tool: q.Tool, Among: among}
+	request := caps.Request{Operation: q.Op, In: q.In, Arg: q.Arg, With: q.With, Tool: q.Tool, Among: among, Size: q.Size, Most: q.Most}
 	var tool *registry.Tool
 	var held []*caps.Held
 	if v, ok := q.Tools.(*view); ok && v.tool != nil {
 		tool, held, request.Declared = v.tool, v.tool.Held, v.tool.Declared
 	}
 	request.Consent = r.consent(tool)
-	if q.TooLarge() {
-		request.MaxBytes = q.Most
-	}
 	return request, held
 }
 

@@ -230,28 +230,38 @@ func (c *foreignReader) keyword(r *rule, o map[string]any, key string) bool {
 // Integers gives a value with integers in place of the decimals that are whole
 // numbers, 10 for 10.0 and 1000 for 1e3, where the type has integers and no decimals:
 // in JSON a number has many spellings, and an integer of JSON Schema may have any.
+// A part where there are none is not copied, and nothing is done beyond what [Type.Misfit] looks at.
 func (t *Type) Integers(v value.Value) value.Value {
-	if t == nil || t.Any || t.Deep {
-		return v
+	left := mostHeld
+	v, _ = t.integers(v, &left)
+	return v
+}
+
+func (t *Type) integers(v value.Value, left *int) (_ value.Value, changed bool) {
+	if *left--; t == nil || t.Any || t.Deep || *left < 0 {
+		return v, false
 	}
 	v = value.Force(v)
 	switch v := v.(type) {
 	case value.Dec:
 		if t.Kinds&prim.KindNumber != prim.KindInt {
-			return v
+			return v, false
 		}
 		if n, rest := new(big.Int).QuoRem(v.Unscaled(), value.Power10(v.Scale()), new(big.Int)); rest.Sign() == 0 {
-			return value.NewBig(n)
+			return value.NewBig(n), true
 		}
 	case *value.Cons:
 		if t.Item == nil || t.Item.Deep {
-			return v
+			return v, false
 		}
 		var items []value.Value
-		for at, ok := v, true; ok; at, ok = value.Force(at.Tail).(*value.Cons) {
-			items = append(items, t.Item.Integers(at.Head))
+		for at, ok := v, true; ok && *left >= 0; at, ok = value.Force(at.Tail).(*value.Cons) {
+			item, other := t.Item.integers(at.Head, left)
+			items, changed = append(items, item), changed || other
 		}
-		return value.FromSlice(items)
+		if changed && *left >= 0 {
+			return value.FromSlice(items), true
+		}
 	case *value.Record:
 		fields := slices.Clone(v.Fields)
 		for i, f := range fields {
@@ -259,11 +269,14 @@ func (t *Type) Integers(v value.Value) value.Value {
 			if at, ok := slices.BinarySearchFunc(t.Fields, f.Key, func(f Field, key string) int { return strings.Compare(f.Key, key) }); ok {
 				of = t.Fields[at].Type
 			}
-			fields[i].Value = of.Integers(f.Value)
+			item, other := of.integers(f.Value, left)
+			fields[i].Value, changed = item, changed || other
 		}
-		return &value.Record{Fields: fields}
+		if changed {
+			return &value.Record{Fields: fields}, true
+		}
 	}
-	return v
+	return v, false
 }
 
 // Restrict reads a schema that is to be held to as a whole: a keyword that isn't

@@ -250,6 +250,19 @@ func TestIntegers(t *testing.T) {
 			t.Errorf("%s is read as %v, not %v", in, got, want)
 		}
 	}
+	// A part where nothing changes stays the same, and one that is shared over and over is not gone through.
+	of := check.Int
+	list := valueOf(t, decoded([]byte(`[1,1]`)))
+	if of = check.List(of); of.Integers(list) != list {
+		t.Error("a list of integers is copied")
+	}
+	list = valueOf(t, decoded([]byte(`[1.0,1.0]`)))
+	for range 24 {
+		of, list = check.List(of), value.FromSlice([]value.Value{list, list})
+	}
+	if of.Integers(list) != list {
+		t.Error("a list shared 2^24 times is copied")
+	}
 }
 
 // A value is held to the schema as it is sent: a record isn't what the language

@@ -359,6 +359,9 @@ func TestSharedValuesAreBoundedWhereverTheyLeave(t *testing.T) {
 	}
 	w.evolve("denied", `k => !toy.put({key: "elsewhere", value: `+shared+`})`, toyPut)
 	w.evolve("permitted", `k => !toy.put({key: "notes/a", value: [k, `+shared+`]})`, toyPut)
+	empty := strings.NewReplacer(", 1,", `, "",`, "60", "26").Replace(shared) // as a text it is nothing at all
+	w.evolve("empty", `k => !toy.put({key: "notes/a", value: `+empty+`})`, toyPut)
+	w.evolve("unrecordable", `k => !toy.put({key: "notes/a", value: (x => x, `+empty+`)})`, toyPut)
 	w.evolve("branches", `k => par(!toy.put({key: "notes/a", value: `+shared+`}), !toy.put({key: "notes/b", value: `+shared+`}))`, toyPut)
 	w.evolve("next", `k => continue(`+shared+`)`)
 	w.evolve("gives", `k => `+shared)
@@ -375,6 +378,8 @@ func TestSharedValuesAreBoundedWhereverTheyLeave(t *testing.T) {
 		"a wrong argument":         {`{"code":"try(!toy.get(` + shared + `))"}`, "denied"},
 		"a denied argument":        {`{"tool":"denied","input":1}`, "denied"},
 		"a permitted argument":     {`{"tool":"permitted","input":1}`, "out_of_memory"},
+		"an argument of nothing":   {`{"tool":"empty","input":1}`, "out_of_memory"},
+		"after a function":         {`{"tool":"unrecordable","input":1}`, "a function can't be recorded"},
 		"arguments of branches":    {`{"tool":"branches","input":1}`, "out_of_memory"},
 		"a continuation":           {`{"tool":"next","input":1}`, "result_too_large"},
 		"a continuation, driven":   {`{"tool":"next","input":1,"drive":true,"rounds":3}`, "result_too_large"},
