@@ -1,6 +1,7 @@
 package caps
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -180,24 +181,24 @@ func Seen(r rune) bool {
 // them would leave the margin out.
 func wrapped(first, rest, text string) []string {
 	var lines []string
-	line, columns, margin := first, len(first), len(first)
+	line, columns, margin := []byte(first), len(first), len(first)
 	for _, r := range text {
 		wide := width(r)
 		if columns+wide > questionWidth {
 			left := ""
-			if at := strings.LastIndexByte(line, ' '); at > margin {
-				line, left = line[:at], line[at+1:]
+			if at := bytes.LastIndexByte(line, ' '); at > margin {
+				line, left = line[:at], string(line[at+1:])
 			}
-			lines = append(lines, strings.TrimRight(line, " "))
-			line, columns, margin = rest+left, len(rest), len(rest)
+			lines = append(lines, string(bytes.TrimRight(line, " ")))
+			line, columns, margin = append(append(line[:0], rest...), left...), len(rest), len(rest)
 			for _, r := range left {
 				columns += width(r)
 			}
 		}
-		line += string(r)
+		line = utf8.AppendRune(line, r)
 		columns += wide
 	}
-	return append(lines, strings.TrimRight(line, " "))
+	return append(lines, string(bytes.TrimRight(line, " ")))
 }
 
 // width is how many columns a character takes at most.

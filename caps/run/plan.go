@@ -167,6 +167,9 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 	case errors.Is(err, errPlanFull):
 		p.Ends = fmt.Sprintf("More than fits one plan follows; after these %d steps the rest is planned.", len(p.Steps))
 	case errors.As(err, &exceeded) && len(p.Steps) == 0, ctx.Err() != nil:
+		if err == nil {
+			err = ctx.Err() // the last thing it did took too long
+		}
 		return nil, &fault.Fault{Kind: fault.Timeout, Message: fmt.Sprintf("the run is too long to be planned: %v", err), Hint: "Give it less to do: a smaller input, or the work in several calls."}
 	case errors.As(err, &exceeded):
 		p.Ends = "What follows takes too long to plan now; it is planned after these steps."

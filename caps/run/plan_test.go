@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -318,7 +319,7 @@ func TestPlanScreens(t *testing.T) {
 		p, f := w.broker.Begin(w.tools.Snapshot(), bounds(made, "", c.input)).Plan(t.Context(), time.Now().Add(time.Hour),
 			run.Evaluation{Tool: made, Program: made.Program(), Input: in}, 1, nil)
 		must.NoFault(t, f)
-		lines, fits := p.Lines()
+		lines, _, fits := p.Lines()
 		if !fits {
 			lines = append(append(lines[:4:4], "…"), "(too long to be approved: the call is refused)")
 		}
@@ -360,12 +361,26 @@ func TestPlanScreenGroups(t *testing.T) {
 		p, f := w.broker.Begin(w.tools.Snapshot(), bounds(made, "", "null")).Plan(t.Context(), time.Now().Add(time.Hour),
 			run.Evaluation{Tool: made, Program: made.Program(), Input: in}, 1, nil)
 		must.NoFault(t, f)
-		lines, _ := p.Lines()
+		lines, _, _ := p.Lines()
 		text := strings.Join(strings.Fields(strings.Join(lines, "\n")), " ")
 		for _, want := range c.want {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s lacks %q:\n%s", name, want, strings.Join(lines, "\n"))
 			}
 		}
+	}
+}
+
+// The screen of a plan has no more than what is in it, however deep that is nested, and no more lines than are wanted.
+func TestPlanScreenBounds(t *testing.T) {
+	t.Parallel()
+	args := `{"key":"a","value":` + strings.Repeat("[", 900) + strings.Repeat("1,", 5000) + "1" + strings.Repeat("]", 900) + "}"
+	p := &run.Plan{Steps: []*run.PlanStep{{Op: "led.put", Capability: "led:**", Designating: []string{"key"}, Args: []byte(args)}}}
+	lines := p.Full(1, 1, math.MaxInt)
+	if got := strings.Join(lines, ""); len(got) > 2*len(args) || strings.Count(got, "1,") != 5000 {
+		t.Errorf("%d bytes of an argument make a screen of %d in %d lines", len(args), len(got), len(lines))
+	}
+	if some := p.Full(1, 1, 20); !slices.Equal(some, lines[:20]) {
+		t.Errorf("20 lines of it are\n%s", strings.Join(some, "\n"))
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -49,7 +48,12 @@ func marked(h *labelled.Hole) string {
 var quotedHole = regexp.MustCompile(`"\\u0000hole:((?:[^"\\]|\\.)*)"`)
 
 // unquote has holes stand without quotes, so that no text of a program looks like one.
-func unquote(text []byte) []byte { return quotedHole.ReplaceAll(text, []byte("$1")) }
+func unquote(text []byte) []byte {
+	if !bytes.Contains(text, []byte(holeMark)) {
+		return text
+	}
+	return quotedHole.ReplaceAll(text, []byte("$1"))
+}
 
 func nameHoles(v value.Value, name func(*labelled.Hole) string) value.Value {
 	switch x := value.Force(v).(type) {
@@ -94,8 +98,9 @@ func (s *PlanStep) ShownArgs() json.RawMessage {
 // Expires is until when the plan can be done.
 func (p *Plan) Expires() time.Time { return p.Made.Add(PlanLifetime) }
 
-// Lines is the plan as a person reads it; false: it is too long to be approved.
-func (p *Plan) Lines() ([]string, bool) {
+// Lines is the plan as a person reads it. inPart is set where some contents are shown in part, or
+// together; fits where it isn't too long to be approved.
+func (p *Plan) Lines() (lines []string, inPart, fits bool) {
 	who := "An inline program"
 	if p.Tool != "" {
 		who = fmt.Sprintf("%s (version %d)", caps.Quote(p.Tool), p.Version)
@@ -104,7 +109,12 @@ func (p *Plan) Lines() ([]string, bool) {
 	if len(p.Steps) == 1 {
 		things = "1 thing"
 	}
-	lines := []string{fmt.Sprintf("%s wants to do %s:", who, things)}
+	lines = []string{fmt.Sprintf("%s wants to do %s:", who, things)}
+	args := make([][]shownArg, len(p.Steps))
+	for i, s := range p.Steps {
+		args[i] = s.shown()
+		inPart = inPart || slices.ContainsFunc(args[i], func(a shownArg) bool { return a.cut })
+	}
 	for i := 0; i < len(p.Steps); {
 		n := 1
 		for i+n < len(p.Steps) && p.Steps[i+n].Op == p.Steps[i].Op && p.Steps[i+n].Capability == p.Steps[i].Capability {
@@ -113,15 +123,16 @@ func (p *Plan) Lines() ([]string, bool) {
 		if n < minGroup {
 			n = 1
 		}
-		lines = append(lines, groupLines(i, p.Steps[i:i+n])...)
+		inPart = inPart || n > 1
+		lines = append(lines, groupLines(i, p.Steps[i:i+n], args[i:i+n])...)
 		i += n
 	}
 	lines = append(lines, p.ReadsText()+" "+p.Ends)
-	if p.InPart() {
+	if inPart {
 		lines = append(lines, "Contents ending in ... and groups of steps are shown in part here; they can be read in full before the answer.")
 	}
-	all := folded(lines)
-	return all, len(all) <= maxPlanLines
+	lines = folded(lines)
+	return lines, inPart, len(lines) <= maxPlanLines
 }
 
 func folded(lines []string) (all []string) {
@@ -132,63 +143,80 @@ func folded(lines []string) (all []string) {
 	return all
 }
 
-// InPart reports whether [Plan.Lines] show some contents in part, or together.
-func (p *Plan) InPart() bool {
-	for i, s := range p.Steps {
-		if same := i >= minGroup-1; same {
-			for _, before := range p.Steps[i-minGroup+1 : i] {
-				same = same && before.Op == s.Op && before.Capability == s.Capability
-			}
-			if same {
-				return true
-			}
-		}
-		for _, f := range s.fields() {
-			if _, _, cut := shownArgument(s, f.Key, f.Value); cut {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// Full is the steps from a number to another, from 1, with all of each argument. What says not what is acted on stands
-// within a margin, line by line.
-func (p *Plan) Full(from, to int) (lines []string) {
+// Full is the steps from a number to another, from 1, with all of each argument, as far as that is so many lines. What
+// says not what is acted on stands within a margin, line by line.
+func (p *Plan) Full(from, to, most int) (lines []string) {
 	for i := max(from, 1) - 1; i < min(to, len(p.Steps)); i++ {
 		s := p.Steps[i]
 		lines = append(lines, folded([]string{s.head(fmt.Sprintf("%3d", i+1), "")})...)
-		for _, f := range s.fields() {
-			name := "       " + f.Key
-			text, designates, _ := shownArgument(s, f.Key, f.Value)
-			if str, ok := value.Force(f.Value).(value.Str); ok && !designates && !quotedHole.Match(encoded(f.Value)) && (strings.Contains(string(str), "\n") || utf8.RuneCountInString(text) > shownText) {
-				head := fmt.Sprintf("%s%s: a text of %d characters", name, s.sources(f.Key), utf8.RuneCountInString(string(str)))
-				lines = append(append(lines, folded([]string{head})...), caps.Margined(string(str), math.MaxInt)...)
+		for _, a := range s.shown() {
+			if len(lines) > most {
+				return lines[:most]
+			}
+			name, text := "       "+a.key, string(a.text)
+			switch {
+			case a.isText && !a.designates && (a.cut || strings.Contains(a.whole, "\n")):
+				name, text = fmt.Sprintf("%s%s: a text of %d characters", name, s.sources(a.key), a.length), a.whole
+			case a.designates || utf8.RuneCount(a.json) <= shownText:
+				lines = append(lines, folded([]string{name + " " + text + s.sources(a.key)})...)
 				continue
+			default:
+				name += s.sources(a.key) + ":"
+				var indented bytes.Buffer
+				if a.nested <= maxIndented && json.Indent(&indented, a.json, "", "  ") == nil {
+					text = string(unquote(indented.Bytes()))
+				}
 			}
-			raw := encoded(f.Value)
-			if designates || utf8.RuneCount(raw) <= shownText {
-				lines = append(lines, folded([]string{name + " " + string(unquote(raw)) + s.sources(f.Key)})...)
-				continue
-			}
-			var pretty bytes.Buffer
-			if json.Indent(&pretty, raw, "", "  ") != nil {
-				pretty.Write(raw)
-			}
-			lines = append(append(lines, folded([]string{name + s.sources(f.Key) + ":"})...), caps.Margined(string(unquote(pretty.Bytes())), math.MaxInt)...)
+			lines = append(append(lines, folded([]string{name})...), caps.Margined(text, most-len(lines))...)
 		}
 	}
-	return lines
+	return lines[:min(len(lines), most)]
 }
 
-// fields is a step's arguments by name, first those that say what is acted on; one that isn't a record has the name "".
-func (s *PlanStep) fields() []value.Field {
+// maxIndented is how deep an argument may be nested that is shown line by line: the lines of one that is nested deeper
+// are mostly indentation, a thousand times its size.
+const maxIndented = 12
+
+// A shownArg is one argument of a step as it is shown.
+type shownArg struct {
+	key    string // "" where the argument isn't a record
+	json   []byte
+	text   []byte // the same with words in the place of what isn't known
+	whole  string // of a text that is known, what it is
+	isText bool
+	length int // characters of the text, or of JSON of anything else
+	nested int
+	// designates is set where it may say what is acted on; of anything else, beginning may be in part: cut.
+	designates, cut bool
+	beginning       string
+}
+
+// shown is a step's arguments by name, first those that say what is acted on.
+func (s *PlanStep) shown() (all []shownArg) {
 	v := s.shownArgs(marked)
+	fields := []value.Field{{Key: "", Value: v}}
 	if r, ok := v.(*value.Record); ok {
 		first := func(f value.Field) int { return slices.Index(append(s.Designating, f.Key), f.Key) }
-		return slices.SortedStableFunc(slices.Values(r.Fields), func(a, b value.Field) int { return first(a) - first(b) })
+		fields = slices.SortedStableFunc(slices.Values(r.Fields), func(a, b value.Field) int { return first(a) - first(b) })
 	}
-	return []value.Field{{Key: "", Value: v}}
+	for _, f := range fields {
+		a := shownArg{key: f.Key, json: encoded(f.Value), nested: labelled.Holes(f.Value, func(*labelled.Hole) {})}
+		a.text = bytes.TrimSpace(unquote(a.json))
+		a.length = utf8.RuneCount(a.text)
+		if str, ok := value.Force(f.Value).(value.Str); ok && !quotedHole.Match(a.json) {
+			a.isText, a.whole, a.length = true, string(str), utf8.RuneCountInString(string(str))
+		}
+		switch long := utf8.RuneCount(a.text); {
+		case s.Capability == "", f.Key == "", slices.Contains(s.Designating, f.Key), len(s.Designating) == 0 && long <= 2*shownText:
+			a.designates, a.beginning = true, string(a.text)
+		case long <= shownText:
+			a.beginning = string(a.text)
+		default:
+			a.cut, a.beginning = true, fmt.Sprintf("%.*s... (%d characters)", shownText, a.text, a.length)
+		}
+		all = append(all, a)
+	}
+	return all
 }
 
 // sources is what an argument is made of, in words.
@@ -241,20 +269,18 @@ func ascii(s string) string {
 	return b.String()
 }
 
-// groupLines is steps of one operation, the first of which has the index i.
-func groupLines(i int, steps []*PlanStep) (lines []string) {
+// groupLines is steps of one operation with their arguments, the first of which has the index i.
+func groupLines(i int, steps []*PlanStep, args [][]shownArg) (lines []string) {
 	number, times := fmt.Sprintf("%3d", i+1), ""
 	if len(steps) > 1 {
 		number, times = fmt.Sprintf("%3d-%d", i+1, i+len(steps)), fmt.Sprintf(", %d times", len(steps))
 	}
 	lines = append(lines, steps[0].head(number, times))
-	args := make([][]value.Field, len(steps))
 	names := []string{}
-	for k, s := range steps {
-		args[k] = s.fields()
-		for _, f := range args[k] {
-			if !slices.Contains(names, f.Key) {
-				names = append(names, f.Key)
+	for _, list := range args {
+		for _, a := range list {
+			if !slices.Contains(names, a.key) {
+				names = append(names, a.key)
 			}
 		}
 	}
@@ -265,18 +291,17 @@ func groupLines(i int, steps []*PlanStep) (lines []string) {
 		designates, longest := false, 0
 		var in []string // the numbers of the steps that have it
 		for k, s := range steps {
-			at := slices.IndexFunc(args[k], func(f value.Field) bool { return f.Key == name })
+			at := slices.IndexFunc(args[k], func(a shownArg) bool { return a.key == name })
 			if at < 0 {
 				continue
 			}
-			v := args[k][at].Value
+			a := args[k][at]
 			in = append(in, strconv.Itoa(i+k+1))
-			text, designating, _ := shownArgument(s, name, v)
-			designates = designates || designating
-			longest = max(longest, characters(v))
-			whole[string(encoded(v))] = true
-			if !slices.Contains(texts, text) {
-				texts = append(texts, text)
+			designates = designates || a.designates
+			longest = max(longest, a.length)
+			whole[string(a.json)] = true
+			if !slices.Contains(texts, a.beginning) {
+				texts = append(texts, a.beginning)
 			}
 			for _, o := range s.From[name] {
 				from[o] = true
@@ -306,28 +331,4 @@ func groupLines(i int, steps []*PlanStep) (lines []string) {
 		lines = append(lines, line)
 	}
 	return lines
-}
-
-// shownArgument is one argument in JSON: whole where it may say what is acted on, else its beginning.
-func shownArgument(s *PlanStep, name string, v value.Value) (text string, designates, cut bool) {
-	raw := unquote(encoded(v))
-	switch {
-	case s.Capability == "", name == "", slices.Contains(s.Designating, name):
-		designates = true
-	case len(s.Designating) == 0:
-		designates = utf8.RuneCount(raw) <= 2*shownText
-	}
-	text = string(bytes.TrimSpace(raw))
-	if designates || utf8.RuneCountInString(text) <= shownText {
-		return text, designates, false
-	}
-	return fmt.Sprintf("%s... (%d characters)", string([]rune(text)[:shownText]), characters(v)), false, true
-}
-
-// characters is how many a text has, or JSON of anything else.
-func characters(v value.Value) int {
-	if s, ok := value.Force(v).(value.Str); ok && !quotedHole.Match(encoded(v)) {
-		return utf8.RuneCountInString(string(s))
-	}
-	return utf8.RuneCount(unquote(encoded(v)))
 }

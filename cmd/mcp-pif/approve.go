@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/big"
 	"os"
 	"runtime"
@@ -121,8 +122,8 @@ func (o *approveOptions) plan(cmd *cobra.Command, stores *journalOptions, id str
 	if o.asJSON {
 		return cli.PrintJSON(cmd, p)
 	}
-	lines, _ := p.Lines()
-	lines = append(append(lines, "", "In full:"), p.Full(1, len(p.Steps))...)
+	lines, _, _ := p.Lines()
+	lines = append(append(lines, "", "In full:"), p.Full(1, len(p.Steps), math.MaxInt)...)
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), strings.Join(lines, "\n"))
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -139,7 +140,7 @@ func approvePlan(tty *controlling, in *bufio.Reader, o *journalOptions, id strin
 	case !p.Confirm:
 		return fmt.Errorf("the plan %s needs no approval", id)
 	}
-	lines, _ := p.Lines()
+	lines, _, _ := p.Lines()
 	show(tty, lines)
 	yes := false
 	if !no {
@@ -193,7 +194,7 @@ func askPlan(tty *controlling, in *bufio.Reader, p *run.Plan) (yes bool, err err
 				fmt.Fprintf(tty, "The steps are 1 to %d: show 1, or show 1-%[1]d.\n", len(p.Steps))
 				continue
 			}
-			if err := page(tty, in, p.Full(from, to)); err != nil {
+			if err := page(tty, in, p.Full(from, to, math.MaxInt)); err != nil {
 				return false, errLeftOpen
 			}
 			fmt.Fprintf(tty, "\nyes %s, no, show or return?\n", number)

@@ -361,6 +361,7 @@ func TestSharedValuesAreBoundedWhereverTheyLeave(t *testing.T) {
 	w.evolve("permitted", `k => !toy.put({key: "notes/a", value: [k, `+shared+`]})`, toyPut)
 	empty := strings.NewReplacer(", 1,", `, "",`, "60", "26").Replace(shared) // as a text it is nothing at all
 	w.evolve("empty", `k => !toy.put({key: "notes/a", value: `+empty+`})`, toyPut)
+	w.evolve("some", `k => !toy.put({key: "notes/a", value: `+strings.Replace(shared, "60", "14", 1)+`})`, toyPut)
 	w.evolve("unrecordable", `k => !toy.put({key: "notes/a", value: (x => x, `+empty+`)})`, toyPut)
 	w.evolve("branches", `k => par(!toy.put({key: "notes/a", value: `+shared+`}), !toy.put({key: "notes/b", value: `+shared+`}))`, toyPut)
 	w.evolve("next", `k => continue(`+shared+`)`)
@@ -405,6 +406,7 @@ func TestSharedValuesAreBoundedWhereverTheyLeave(t *testing.T) {
 		"a plan's step":       {`{"tool":"permitted","input":1,"plan":true}`, "out_of_memory"},
 		"a plan's result":     {`{"tool":"gives","input":1,"plan":true}`, "result_too_large"},
 		"a plan's denied act": {`{"tool":"denied","input":1,"plan":true}`, "denied"},
+		"a plan's answer":     {`{"tool":"some","input":1,"plan":true}`, `"args_bytes":`},
 	} {
 		bounded(place, func() string {
 			a := do(t, w.server, "run", c.arguments)

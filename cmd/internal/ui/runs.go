@@ -246,7 +246,7 @@ func showRun(q *request) (view, error) {
 	if p, err := run.FindPlan(q.store.Journal, r.Plan); err != nil {
 		return view{}, err
 	} else if p != nil {
-		d.Planned, _ = p.Lines()
+		d.Planned, _, _ = p.Lines()
 	}
 	d.Bars, d.Height = waterfall(&r)
 	d.Waited = waited(r.Effects)

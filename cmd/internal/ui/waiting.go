@@ -38,7 +38,7 @@ func showQuestions(q *request) (view, error) {
 			return view{}, err
 		}
 		for _, p := range waiting {
-			lines, _ := p.Lines()
+			lines, _, _ := p.Lines()
 			d.Plans = append(d.Plans, plan{p, lines})
 		}
 		if d.Requests, err = run.WaitingFlows(q.store.Journal, time.Now()); err != nil {

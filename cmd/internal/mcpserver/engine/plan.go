@@ -21,6 +21,9 @@ import (
 // maxShownSteps is how many steps of a plan a model is shown.
 const maxShownSteps = 20
 
+// maxShownArgs is how many bytes of a step's arguments a model is shown.
+const maxShownArgs = 4 << 10
+
 // mustPlan reports whether a tool may do what is performed only as part of an approved plan.
 func (s *Engine) mustPlan(t *task) bool {
 	return t.tool != nil && s.record == nil && s.broker.Confirms(t.tool.Reach())
@@ -75,12 +78,14 @@ func (s *Engine) planFrom(ctx context.Context, c Call, t *task, r *run.Run, prog
 		pc.made = p
 		return wire.Answer{}
 	}
-	if _, fits := p.Lines(); p.Confirm && !fits {
-		s.withdrawPlan(p)
-		return wire.Failed(&fault.Fault{
-			Kind: fault.Refused, Message: fmt.Sprintf("a plan of %d steps is too long for a person to read", len(p.Steps)),
-			Hint: "Let the tool do fewer at once, such as with take, and call it several times.",
-		})
+	if p.Confirm {
+		if _, _, fits := p.Lines(); !fits {
+			s.withdrawPlan(p)
+			return wire.Failed(&fault.Fault{
+				Kind: fault.Refused, Message: fmt.Sprintf("a plan of %d steps is too long for a person to read", len(p.Steps)),
+				Hint: "Let the tool do fewer at once, such as with take, and call it several times.",
+			})
+		}
 	}
 	return s.offerPlan(ctx, c, t, p)
 }
@@ -121,9 +126,9 @@ func (s *Engine) confirmHere(ctx context.Context, p *run.Plan) bool {
 		s.log.Warn("a plan waits for your approval: run 'mcp-pif approve "+p.ID+"'", "plan", p.ID, "tool", p.Tool, "steps", len(p.Steps))
 		return false
 	}
-	lines, _ := p.Lines()
+	lines, inPart, _ := p.Lines()
 	pages := []string{strings.Join(lines, "\n")}
-	if p.InPart() {
+	if inPart {
 		pages = append(pages, formPages(p)...)
 	}
 	answers := []string{"yes, do exactly this", "no", ""}
@@ -159,7 +164,7 @@ const (
 
 // formPages is a plan in full, in parts that a form can have.
 func formPages(p *run.Plan) (pages []string) {
-	for part := range slices.Chunk(p.Full(1, len(p.Steps)), formLines) {
+	for part := range slices.Chunk(p.Full(1, len(p.Steps), formPagesMost*formLines+1), formLines) {
 		if len(pages) == formPagesMost {
 			return append(pages, fmt.Sprintf("There is more than fits here: mcp-pif approve --list %s, in a terminal, shows all.", p.ID))
 		}
@@ -181,15 +186,21 @@ func (s *Engine) showPlan(p *run.Plan, state string) wire.Answer {
 		return a
 	}
 	type step struct {
-		Op   string              `json:"op"`
-		Args json.RawMessage     `json:"args,omitempty"`
-		From map[string][]string `json:"from,omitempty"`
-		Read bool                `json:"read,omitempty"`
+		Op    string              `json:"op"`
+		Args  json.RawMessage     `json:"args,omitempty"`
+		Begin string              `json:"args_begin,omitempty"`
+		Bytes int                 `json:"args_bytes,omitempty"`
+		From  map[string][]string `json:"from,omitempty"`
+		Read  bool                `json:"read,omitempty"`
 	}
-	steps := make([]step, min(len(p.Steps), maxShownSteps))
+	steps, cut := make([]step, min(len(p.Steps), maxShownSteps)), false
 	for i, x := range p.Steps[:len(steps)] {
 		steps[i] = step{Op: x.Op, From: x.From, Read: x.Read}
-		steps[i].Args = x.ShownArgs()
+		if args := x.ShownArgs(); len(args) <= maxShownArgs {
+			steps[i].Args = args
+		} else {
+			cut, steps[i].Begin, steps[i].Bytes = true, wire.Excerpt(args, maxShownArgs), len(args)
+		}
 	}
 	next := wire.Begin().Text("name", "run").Raw("arguments", wire.Begin().Text("plan", p.ID).End()).End()
 	o := wire.Begin().Text("plan", p.ID).Text("state", state).Raw("steps", wire.Encode(steps)).Raw("reads", wire.Encode(p.Reads)).
@@ -198,6 +209,9 @@ func (s *Engine) showPlan(p *run.Plan, state string) wire.Answer {
 	var notes []string
 	if len(steps) < len(p.Steps) {
 		notes = append(notes, fmt.Sprintf("the first %d of %d steps are shown", len(steps), len(p.Steps)))
+	}
+	if cut {
+		notes = append(notes, "of long arguments the beginning is shown: args_begin, of args_bytes")
 	}
 	if state == "waiting" {
 		notes = append(notes, "the user has to approve the plan: `mcp-pif approve "+p.ID+"` in a terminal shows it (with the server's --store, if it has one); then the next call does it")

@@ -209,6 +209,21 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// A plan ends with its time also while it looks at what a step is given: this has 2^60 parts, and nothing else ends it.
+func TestPlanEndsWithItsTime(t *testing.T) {
+	t.Parallel()
+	s, world := newNoteWorld(t, false)
+	s.limits.MaxMemory, s.limits.MaxSteps, s.limits.Timeout = 1<<62, 1<<62, 100*time.Millisecond
+	a, _ := callPlan(t.Context(), t, s, "evolve", `{"name":"long","code":"k => !toy.put({key: k, value: fold(p => (fst(p), fst(p)), 1, range(0, 60))})","capabilities":["toy:**"]}`)
+	if a.Fault != nil {
+		t.Fatal(a.Text)
+	}
+	a, _ = callPlan(t.Context(), t, s, "run", `{"tool":"long","input":"a","plan":true,"steps":1000000000000000000}`)
+	if a.Fault == nil || a.Fault.Kind != fault.Timeout || world.done() != "" {
+		t.Errorf("%s %q", a.Text, world.done())
+	}
+}
+
 var moreToRead = regexp.MustCompile(`show it in full first|go on reading \(page [0-9]+ of [0-9]+\)`)
 
 func TestConfirm(t *testing.T) {
@@ -230,7 +245,7 @@ func TestConfirm(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines, fits := kept.Lines()
+		lines, _, fits := kept.Lines()
 		if text := strings.Join(lines, "\n"); !fits || !strings.Contains(text, "toy.put") || !strings.Contains(text, `"hello" (from: input, toy.get)`) {
 			t.Errorf("the screen is %s", text)
 		}
