@@ -2,9 +2,11 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -143,9 +145,10 @@ func folded(lines []string) (all []string) {
 	return all
 }
 
-// Full is the steps from a number to another, from 1, with all of each argument, as far as that is so many lines. What
-// says not what is acted on stands within a margin, line by line.
+// Full is the steps from a number to another, from 1, with all of each argument, as far as that is so many lines; 0: all of
+// it. What says not what is acted on stands within a margin, line by line.
 func (p *Plan) Full(from, to, most int) (lines []string) {
+	most = cmp.Or(most, math.MaxInt)
 	for i := max(from, 1) - 1; i < min(to, len(p.Steps)); i++ {
 		s := p.Steps[i]
 		lines = append(lines, folded([]string{s.head(fmt.Sprintf("%3d", i+1), "")})...)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"math/big"
 	"os"
 	"runtime"
@@ -123,7 +122,7 @@ func (o *approveOptions) plan(cmd *cobra.Command, stores *journalOptions, id str
 		return cli.PrintJSON(cmd, p)
 	}
 	lines, _, _ := p.Lines()
-	lines = append(append(lines, "", "In full:"), p.Full(1, len(p.Steps), math.MaxInt)...)
+	lines = append(append(lines, "", "In full:"), p.Full(1, len(p.Steps), 0)...)
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), strings.Join(lines, "\n"))
 	return err
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -194,7 +193,7 @@ func askPlan(tty *controlling, in *bufio.Reader, p *run.Plan) (yes bool, err err
 				fmt.Fprintf(tty, "The steps are 1 to %d: show 1, or show 1-%[1]d.\n", len(p.Steps))
 				continue
 			}
-			if err := page(tty, in, p.Full(from, to, math.MaxInt)); err != nil {
+			if err := page(tty, in, p.Full(from, to, 0)); err != nil {
 				return false, errLeftOpen
 			}
 			fmt.Fprintf(tty, "\nyes %s, no, show or return?\n", number)

@@ -19,7 +19,7 @@ import (
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
 	"(tests)":                      5760,
-	"caps":                         7606,
+	"caps":                         7582,
 	"caps/flow":                    1357,
 	"caps/journal":                 5530,
 	"caps/journal/order":           420,

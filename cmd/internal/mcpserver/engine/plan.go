@@ -195,11 +195,9 @@ func (s *Engine) showPlan(p *run.Plan, state string) wire.Answer {
 	}
 	steps, cut := make([]step, min(len(p.Steps), maxShownSteps)), false
 	for i, x := range p.Steps[:len(steps)] {
-		steps[i] = step{Op: x.Op, From: x.From, Read: x.Read}
-		if args := x.ShownArgs(); len(args) <= maxShownArgs {
-			steps[i].Args = args
-		} else {
-			cut, steps[i].Begin, steps[i].Bytes = true, wire.Excerpt(args, maxShownArgs), len(args)
+		steps[i] = step{Op: x.Op, From: x.From, Read: x.Read, Args: x.ShownArgs()}
+		if s := &steps[i]; len(s.Args) > maxShownArgs {
+			cut, s.Begin, s.Bytes, s.Args = true, wire.Excerpt(s.Args, maxShownArgs), len(s.Args), nil
 		}
 	}
 	next := wire.Begin().Text("name", "run").Raw("arguments", wire.Begin().Text("plan", p.ID).End()).End()
