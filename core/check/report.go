@@ -126,6 +126,7 @@ type Unknown struct {
 const (
 	ReasonTested   = "tested"      // a value may be of a kind that the operation doesn't take
 	ReasonWhole    = "whole"       // a number may have digits after the point where an integer is taken
+	ReasonIndex    = "index"       // a caller's list or record is indexed by a caller's value
 	ReasonConflict = "conflict"    // a parameter is used in ways that no one value permits
 	ReasonEffect   = "effect"      // an operation whose answer isn't declared
 	ReasonCall     = "call"        // a call of a tool that isn't known

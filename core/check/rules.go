@@ -418,11 +418,14 @@ func indexing(u *use) *variable {
 		switch {
 		case s.dynamic || i.dynamic || fits:
 			x.ok = true
-		case s.seed != nil && (i.seed == nil || record):
-			s.seed.dead |= s.kind
+		case s.seed != nil && i.seed != nil && (sliced || i.kind != prim.KindUnit):
+			c.doubts = append(c.doubts, doubt{s, i, u.t, ReasonIndex, "a list is indexed by an integer, and a record by a string: which it is is known only when it runs"})
 			return
-		case i.seed != nil:
+		case i.seed != nil && (s.seed == nil || i.kind == prim.KindUnit):
 			i.seed.dead |= i.kind
+			return
+		case s.seed != nil:
+			s.seed.dead |= s.kind
 			return
 		default:
 			x.bad |= i.kind

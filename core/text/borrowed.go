@@ -16,7 +16,8 @@ var methods = map[string]string{
 	"toUpperCase": "upper", "toLowerCase": "lower", "strip": "trim", "replaceAll": "replace", "toString": "to_text",
 	"padStart": "pad_left", "rjust": "pad_left", "padEnd": "pad_right", "ljust": "pad_right",
 	"append": "push", "reduce": "fold", "flat": "flatten", "flatMap": "flat_map", "some": "any", "every": "all",
-	"items": "entries", "hasOwnProperty": "has", "size": "length",
+	"items": "entries", "hasOwnProperty": "has", "size": "length", "set": "put", "localeCompare": "compare",
+	"toSorted": "sort", "toReversed": "reverse", "charAt": "at", "substring": "slice",
 }
 
 // functions is what other languages call operations before their operands.
@@ -25,6 +26,9 @@ var functions = map[string]string{
 	"Math.floor": "floor", "Math.ceil": "ceil", "Math.abs": "abs", "Math.max": "max", "Math.min": "min", "Math.pow": "pow",
 	"year": "parse_time", "month": "parse_time", "day": "parse_time", "hour": "parse_time", "minute": "parse_time",
 	"ord": "codepoints", "chr": "from_codepoints", "String.fromCharCode": "from_codepoints", "String.fromCodePoint": "from_codepoints",
+	"re_test": "re_match", "parse_dec": "to_dec", "parse_float": "to_dec", "parseFloat": "to_dec", "float": "to_dec", "parseInt": "parse_int",
+	"format_number": "format", "reduce": "fold", "localeCompare": "compare", "is_empty": "isEmpty", "has_key": "has", "average": "mean", "avg": "mean",
+	"to_lower": "lower", "to_upper": "upper", "distinct": "unique", "uniq": "unique", "toString": "to_text", "to_string": "to_text",
 	"JSON.parse": "parse_json", "JSON.stringify": "to_json", "json.loads": "parse_json", "json.dumps": "to_json",
 	"Object.keys": "keys", "Object.values": "values", "Object.entries": "entries", "Object.fromEntries": "from_entries",
 }
@@ -70,6 +74,10 @@ func (r *reader) part(c callee, args []term.Term) term.Term {
 		return operationOf(at, "get", operationOf(at+1, "parse_time", args[0]), &term.Str{At: at, Value: name})
 	case "ord":
 		return &term.Prim{At: at, ID: prim.At, Args: []term.Term{operationOf(at+1, "codepoints", args[0]), &term.Int{At: at}}}
+	case "reduce": // the list may stand before what it begins with
+		if c.tok.off > 0 && r.src[c.tok.off-1] != '.' && len(args) == 3 && literally(args[2]) && !literally(args[1]) {
+			args[1], args[2] = args[2], args[1]
+		}
 	case "chr", "fromCharCode", "fromCodePoint":
 		return operationOf(at, "from_codepoints", &term.List{At: at, Items: args})
 	}

@@ -201,6 +201,20 @@ func (r *reader) call(c callee, piped term.Term) (t term.Term, done, ok bool) {
 			args = slices.Insert(args, 0, piped)
 		}
 	}
+	if c.row != nil && c.row.Name == "sort" {
+		if piped != nil && !done && len(args) == 1 {
+			args, done = append(args, piped), true
+		}
+		if len(args) == 2 {
+			f, list := args[0], args[1]
+			if _, last := list.(*term.Lam); last {
+				f, list = list, f
+			}
+			if t = r.compared(c.tok, f, list); t != nil {
+				return t, done, true
+			}
+		}
+	}
 	if len(args) == 1 && c.row != nil && !r.older {
 		args = r.lone(c, args)
 	}
@@ -295,10 +309,13 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 			Hint:     "Write map((i, x) => …, enumerate(xs)) for items with their places, and map((a, b) => …, xs) for the parts of pairs.",
 		})
 	}
-	if t := r.part(c, args); t != nil {
+	if t := cmp.Or(r.part(c, args), r.meant(c, args)); t != nil {
 		return t, true
 	}
 	args = r.exactly(c, args)
+	if t := r.indexed(c, args); t != nil {
+		return t, true
+	}
 	r.passPair(c, args)
 	r.noteOrder(c, args)
 	r.noteGroup(c, args)

@@ -147,7 +147,13 @@ func (r *reader) power(a term.Term) (term.Term, bool) {
 	}
 	b, ok := r.operand(levelMinus)
 	r.depth--
-	return operationOf(term.At(at), "pow", a, b), ok
+	if !ok {
+		return nil, false
+	}
+	pow := callee{tok: r.toks[0], name: "pow"}
+	pow.tok.off, pow.tok.end = at, at+2
+	pow.id, pow.row, _ = prim.Lookup("pow")
+	return r.apply(pow, []term.Term{a, b})
 }
 
 // member reads x.f(y), where f is an operation, as x |> f(y); done is false where the
@@ -171,6 +177,19 @@ func (r *reader) member(x term.Term, key token, args []term.Term) (t term.Term, 
 	c.tok = key
 	if t, done = sliced(c, x, args); done {
 		return t, true, true
+	}
+	if len(args) == 1 && c.row.Name == "sort" {
+		if t = r.compared(key, args[0], x); t != nil {
+			return t, true, true
+		}
+	}
+	if len(args) == 1 && c.row.Name == "fold" { // from the first item on
+		t = bound(term.At(key.off), prim.Fresh("whole", args[0]), x, func(v term.Term) term.Term {
+			u, _ := r.apply(c, []term.Term{args[0], operationOf(term.At(key.off), "head", v), operationOf(term.At(key.off), "tail", again(v))})
+			ok = u != nil
+			return u
+		})
+		return t, true, ok
 	}
 	least, most := arity(c.row)
 	if c.row.Name == "find" && len(args) == 1 {

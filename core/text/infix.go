@@ -228,6 +228,8 @@ func (k kinder) byOperands(id term.ID, a, b term.Term) bool {
 		kinds = prim.KindString | prim.KindList | prim.KindPair
 	case prim.Add:
 		kinds = prim.KindString | prim.KindList
+	case prim.Mul: // a text over and over
+		kinds = prim.KindString
 	case prim.Concat:
 	default:
 		return false

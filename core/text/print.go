@@ -541,7 +541,11 @@ func (w *speller) prim(t *term.Prim) (*doc, int) {
 			w.apart = v
 		}
 	}
-	return w.call(w.operation(row.Name), t.Args), levelPostfix
+	name := w.operation(row.Name)
+	if w.kinds.otherwise(row, t.Args) {
+		name = "::" + row.Name
+	}
+	return w.call(name, t.Args), levelPostfix
 }
 
 func isLam(t term.Term) bool {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -269,6 +270,12 @@ func (r *reader) operation(op token, a, b term.Term) term.Term {
 func (r *reader) byKinds(at term.At, id term.ID, a, b term.Term) term.Term {
 	if r.older || !r.kinds.byOperands(id, a, b) {
 		return nil
+	}
+	if id == prim.Mul {
+		if !r.kinds.always(a, prim.KindString) {
+			a, b = b, a
+		}
+		return operationOf(at, "repeat_text", a, b)
 	}
 	if id != prim.Concat && id != prim.Add {
 		order := operationOf(at+1, "compare", a, b)
@@ -572,13 +579,37 @@ func (r *reader) args() (args []term.Term, places []term.At, ok bool) {
 		out()
 		return []term.Term{a}, []term.At{term.At(open.off)}, r.close(open, tokClose, ok)
 	}
+	var rest []item // from the first that is spread, where an operation takes a list as well
 	ok = r.list(open, tokClose, func() bool {
 		at := term.At(r.toks[r.i-1].off)
+		spread := r.tok().kind == tokRest && r.spreads(open) && r.take(tokRest)
 		a, ok := r.expr()
-		args, places = append(args, a), append(places, at)
+		if spread || rest != nil {
+			rest = append(rest, item{a, spread})
+		} else {
+			args, places = append(args, a), append(places, at)
+		}
 		return ok
 	})
+	switch {
+	case !ok || rest == nil:
+	case len(args)+len(rest) == 1:
+		return []term.Term{rest[0].value}, []term.At{term.At(open.off)}, true
+	default:
+		return []term.Term{r.spread(term.At(open.off), args, rest)}, []term.At{term.At(open.off)}, true
+	}
 	return args, places, ok
+}
+
+// spreads reports whether what stands before an opening parenthesis takes its operands one
+// beside the other, or as a list: max(...xs).
+func (r *reader) spreads(open token) bool {
+	i, _ := slices.BinarySearchFunc(r.toks, open, func(a, b token) int { return int(a.off) - int(b.off) })
+	if i == 0 || r.older {
+		return false
+	}
+	row, ok := byName(r.src[r.toks[i-1].off:r.toks[i-1].end])
+	return ok && row.Beside
 }
 
 func init() {

@@ -1,0 +1,384 @@
+package text
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// What other languages write and these operations never take is read as what is meant:
+// a comparator given to sort, lists of two where pairs are, an index beside each item.
+
+// otherwise reports whether operands, by their form, are none that the row takes, so that
+// the call is read by [reader.meant]; after :: it isn't.
+func (k kinder) otherwise(row *prim.Row, args []term.Term) bool {
+	switch row.Name {
+	case "repeat":
+		return k.always(args[0], prim.KindString) && !k.always(args[1], prim.KindString)
+	case "pow":
+		n, ok := args[1].(*term.Int)
+		return ok && n.Value < 0 || negates(args[1]) != nil
+	case "from_entries":
+		return k.listsOfTwo(args[0])
+	}
+	return false
+}
+
+// negates returns the name that t negates; nil: none.
+func negates(t term.Term) term.Term {
+	if p, ok := t.(*term.Prim); ok && p.ID == prim.Sub && isNegated(p) {
+		if v, ok := p.Args[1].(*term.Var); ok {
+			return v
+		}
+	}
+	return nil
+}
+
+// meant returns what a call is read as whose operands its operation never takes; nil: none.
+func (r *reader) meant(c callee, args []term.Term) term.Term {
+	if r.older || !r.kinds.otherwise(c.row, args) || strings.HasPrefix(r.src[c.tok.off:], "::") {
+		return nil
+	}
+	at := term.At(c.tok.off)
+	switch c.row.Name {
+	case "repeat":
+		return operationOf(at, "repeat_text", args...)
+	case "pow": // with an exponent below 0
+		over := func(base, n term.Term) term.Term {
+			return operationOf(at, "div_dec", &term.Int{At: at, Value: 1}, operationOf(at, "pow", base, n), &term.Int{At: at, Value: 20}, &term.Str{At: at, Value: "half_even"})
+		}
+		if n, ok := args[1].(*term.Int); ok {
+			return over(args[0], &term.Int{At: n.At, Value: -n.Value})
+		}
+		n := negates(args[1])
+		more := &term.Prim{At: at, ID: prim.Gt, Args: []term.Term{again(n), &term.Int{At: at}}}
+		return bound(at, prim.Fresh("base", n), args[0], func(base term.Term) term.Term {
+			return &term.If{At: at, Cond: more, Then: over(base, n), Else: operationOf(at, "pow", again(base), args[1])}
+		})
+	}
+	if m, ok := args[0].(*term.Prim); ok {
+		f := m.Args[0].(*term.Lam)
+		f.Body = pairsOf(f.Body)
+		return operationOf(at, "from_entries", m)
+	}
+	l := args[0].(*term.List)
+	for i, x := range l.Items {
+		l.Items[i] = pairsOf(x)
+	}
+	return operationOf(at, "from_entries", l)
+}
+
+// listsOfTwo reports whether a term gives a list of lists, which are written with two items
+// or given by an operation.
+func (k kinder) listsOfTwo(t term.Term) bool {
+	switch t := t.(type) {
+	case *term.Prim:
+		f, ok := operand(t).(*term.Lam)
+		return ok && prim.Get(t.ID).Name == "map" && k.listOfTwo(f.Body)
+	case *term.List:
+		return len(t.Items) > 0 && !slices.ContainsFunc(t.Items, func(x term.Term) bool { return !k.listOfTwo(x) })
+	}
+	return false
+}
+
+func (k kinder) listOfTwo(t term.Term) bool {
+	two := true
+	results(t, nil, func(t term.Term) {
+		l, ok := t.(*term.List)
+		p, is := t.(*term.Prim)
+		two = two && (ok && len(l.Items) == 2 || is && prim.Get(p.ID).Name == "split")
+	})
+	return two
+}
+
+// pairsOf makes pairs of the lists of two that a term gives.
+func pairsOf(t term.Term) term.Term {
+	switch u := t.(type) {
+	case *term.If:
+		u.Then, u.Else = pairsOf(u.Then), pairsOf(u.Else)
+	case *term.LetRec:
+		u.Body = pairsOf(u.Body)
+	case *term.App:
+		u.Func.(*term.Lam).Body = pairsOf(u.Func.(*term.Lam).Body)
+	case *term.List:
+		return &term.Prim{At: u.At, ID: prim.Pair, Args: u.Items}
+	case *term.Prim:
+		key, value := prim.Pattern{At: u.At, Name: "key", Bind: true}, prim.Pattern{At: u.At, Name: "value", Bind: true}
+		pair := &term.Prim{At: u.At, ID: prim.Pair, Args: []term.Term{&term.Var{At: u.At, Name: "key"}, &term.Var{At: u.At, Name: "value"}}}
+		of := prim.Parameter{At: u.At, Pattern: prim.Pattern{At: u.At, IsList: true, Items: []prim.Pattern{key, value}}}
+		return &term.App{At: u.At, Func: prim.FunctionOf([]prim.Parameter{of}, pair), Arg: u}
+	}
+	return t
+}
+
+// indexNames is what the place of an item in its list is called.
+var indexNames = map[string]bool{"i": true, "j": true, "idx": true, "index": true, "ix": true, "pos": true, "_i": true}
+
+// indexed reads a function of an item and its place, which other languages pass to these.
+// Where the items may be pairs, their parts stay what it takes.
+func (r *reader) indexed(c callee, args []term.Term) term.Term {
+	if c.row == nil || r.older || len(args) != 2 || c.row.Passes != prim.PassesItem {
+		return nil
+	}
+	switch c.row.Name {
+	case "map", "flat_map", "filter", "any", "all", "count":
+	default:
+		return nil
+	}
+	l, _ := args[0].(*term.Lam)
+	two, ok := r.two[l]
+	if !ok || r.kinds.ofPairs(args[1]) || two.params[0].At == two.params[1].At {
+		return nil
+	}
+	at, item, place := l.At, prim.Fresh("item", two.body), prim.Fresh("place", two.body)
+	never := neverPairs(args[1])
+	if !never && !indexNames[two.params[1].Name] {
+		return nil
+	}
+	name := func(s string) term.Term { return &term.Var{At: at, Name: s} }
+	part := func(of string, other term.Term) term.Term {
+		if never {
+			return other
+		}
+		pair := operationOf(at, "equal", operationOf(at, "type_of", name(item)), &term.Str{At: at, Value: "pair"})
+		return &term.If{At: at, Cond: pair, Then: operationOf(at, of, name(item)), Else: other}
+	}
+	body := &term.App{At: at, Func: &term.App{At: at, Func: prim.FunctionOf(two.params, two.body), Arg: part("fst", name(item))}, Arg: part("snd", name(place))}
+	both := prim.Pattern{At: at, IsPair: true, Items: []prim.Pattern{{At: at, Name: place, Bind: true}, {At: at, Name: item, Bind: true}}}
+	f := prim.FunctionOf([]prim.Parameter{{At: at, Pattern: both}}, body)
+	t := &term.Prim{At: term.At(c.tok.off), ID: c.id, Args: []term.Term{f, operationOf(at, "enumerate", args[1])}}
+	if c.row.Name != "filter" {
+		return t
+	}
+	return operationOf(at, "map", &term.Lam{At: at, Param: item, Body: operationOf(at, "snd", name(item))}, t)
+}
+
+// neverPairs reports whether no item of a list is a pair, by its form.
+func neverPairs(t term.Term) bool {
+	p, ok := t.(*term.Prim)
+	if !ok {
+		return false
+	}
+	of, _ := prim.Get(p.ID).Facts(p.Args)
+	return of != nil && of.Kinds == prim.KindList && of.Item != nil && of.Item.Kinds&prim.KindPair == 0
+}
+
+// A key is what a comparator orders by: a term in the names of its first parameter, or its
+// second. text is set where it may be anything that has an order.
+type key struct {
+	of           term.Term
+	second, text bool
+	falling      bool
+}
+
+// comparator finds what a function of two parameters orders by.
+type comparator struct {
+	names [2]map[string]string // of the parameters, each with that of the other
+	lets  map[string]term.Term
+}
+
+// compared reads a list sorted by a function of two items; nil: it is none that is
+// understood.
+func (r *reader) compared(tok token, f, list term.Term) term.Term {
+	l, _ := f.(*term.Lam)
+	two, ok := r.two[l]
+	if !ok || r.older {
+		return nil
+	}
+	var names [2][]string
+	for i, p := range two.params {
+		names[i] = namesOf(p.Pattern, nil)
+	}
+	cmp := comparator{[2]map[string]string{{}, {}}, map[string]term.Term{}}
+	if len(names[0]) != len(names[1]) {
+		return nil
+	}
+	for i := range names[0] {
+		cmp.names[0][names[0][i]], cmp.names[1][names[1][i]] = names[1][i], names[0][i]
+	}
+	keys, ok := cmp.orders(two.body)
+	if !ok || len(keys) == 0 {
+		return nil
+	}
+	at := term.At(tok.off)
+	for _, k := range slices.Backward(keys) {
+		by := callee{tok: tok, name: "sort_by"}
+		by.id, by.row, _ = prim.Lookup("sort_by")
+		p := two.params[0]
+		if k.second {
+			p = two.params[1]
+		}
+		if k.falling && !k.text {
+			k.of, k.falling = &term.Prim{At: at, ID: prim.Sub, Args: []term.Term{&term.Int{At: at}, k.of}}, false
+		}
+		if k.falling { // so that equals stay in their order
+			list = operationOf(at, "reverse", list)
+		}
+		if list, ok = r.apply(by, []term.Term{r.ofParams([]prim.Parameter{p}, k.of), list}); !ok {
+			return nil
+		}
+		if k.falling {
+			list = operationOf(at, "reverse", list)
+		}
+	}
+	return list
+}
+
+func namesOf(p prim.Pattern, names []string) []string {
+	if p.Bind {
+		names = append(names, p.Name)
+	}
+	for _, item := range p.Items {
+		names = namesOf(item, names)
+	}
+	return names
+}
+
+// orders returns the keys that the number which a comparator gives stands for.
+func (c *comparator) orders(t term.Term) ([]key, bool) {
+	switch t := t.(type) {
+	case *term.Var:
+		if value := c.lets[t.Name]; value != nil {
+			delete(c.lets, t.Name)
+			return c.orders(value)
+		}
+	case *term.App:
+		if l, ok := t.Func.(*term.Lam); ok {
+			c.lets[l.Param] = t.Arg
+			return c.orders(l.Body)
+		}
+	case *term.Prim:
+		switch {
+		case t.ID == prim.Sub && isZero(t.Args[0]):
+			keys, ok := c.orders(t.Args[1])
+			for i := range keys {
+				keys[i].falling = !keys[i].falling
+			}
+			return keys, ok
+		case t.ID == prim.Sub, t.ID == prim.Compare, c.less(t.ID):
+			k, ok := c.key(t)
+			return []key{k}, ok
+		case t.ID == prim.Or:
+			return c.both(t.Args[0], t.Args[1])
+		}
+	case *term.If:
+		first, second := t.Then, t.Else
+		cond, ok := t.Cond.(*term.Prim)
+		if !ok {
+			return nil, false
+		}
+		if same, not := cond.Args[0].(*term.Prim); not && cond.ID == prim.Not {
+			cond = same
+		} else {
+			first, second = second, first
+		}
+		switch {
+		case cond.ID == prim.Equal:
+			if _, is := c.key(cond); !is && !isZero(cond.Args[1]) {
+				return nil, false
+			}
+			return c.both(first, second)
+		case cond != t.Cond:
+			return nil, false
+		case c.less(cond.ID):
+			k, ok := c.key(cond)
+			n, is := sign(t.Then)
+			if !ok || !is || n == 0 {
+				return nil, false
+			}
+			k.falling = k.falling != (n > 0)
+			second = t.Else
+			if rest, more := second.(*term.If); more {
+				if _, is := sign(rest.Then); is {
+					second = rest.Else
+				}
+			}
+			if _, is := sign(second); is {
+				return []key{k}, true
+			}
+			keys, ok := c.orders(second)
+			return append([]key{k}, keys...), ok
+		}
+	}
+	return nil, false
+}
+
+func (c *comparator) less(id term.ID) bool {
+	return id == prim.Lt || id == prim.Lte || id == prim.Gt || id == prim.Gte
+}
+
+func (c *comparator) both(a, b term.Term) ([]key, bool) {
+	first, ok := c.orders(a)
+	if !ok {
+		return nil, false
+	}
+	rest, ok := c.orders(b)
+	return append(first, rest...), ok
+}
+
+// sign returns an integer that is written out, negative ones too.
+func sign(t term.Term) (int64, bool) {
+	if p, ok := t.(*term.Prim); ok && p.ID == prim.Sub && isZero(p.Args[0]) {
+		n, ok := sign(p.Args[1])
+		return -n, ok
+	}
+	n, ok := t.(*term.Int)
+	if !ok {
+		return 0, false
+	}
+	return n.Value, true
+}
+
+func isZero(t term.Term) bool {
+	n, ok := t.(*term.Int)
+	return ok && n.Value == 0
+}
+
+// key returns what a comparison of the two items orders by: the same of both.
+func (c *comparator) key(t *term.Prim) (k key, ok bool) {
+	of := t
+	if p, ok := t.Args[0].(*term.Prim); ok && c.less(t.ID) && p.ID == prim.Compare && isZero(t.Args[1]) {
+		of = p
+	}
+	k = key{of: of.Args[0], text: t.ID != prim.Sub, falling: t.ID == prim.Gt || t.ID == prim.Gte}
+	for i := range 2 {
+		if same, ok := renamed(of.Args[1], c.names[1-i], c.names[i]); ok && bytes.Equal(Canonical(same), Canonical(k.of)) {
+			k.second, k.falling = i == 1, k.falling != (i == 1)
+			return k, true
+		}
+	}
+	return k, false
+}
+
+// renamed returns a copy of t with other names for those of from; ok is false where it has
+// none of them, or one of those in without, or binds one.
+func renamed(t term.Term, from, without map[string]string) (u term.Term, ok bool) {
+	free := term.Free(t)
+	used := func(m map[string]string) bool {
+		return slices.ContainsFunc(slices.Collect(maps.Keys(m)), func(name string) bool { return slices.Contains(free, name) })
+	}
+	if !used(from) || used(without) {
+		return nil, false
+	}
+	u, ok = term.Relocate(t, func(at term.At) term.At { return at }), true
+	var walk func(t term.Term) bool
+	walk = func(t term.Term) bool {
+		switch t := t.(type) {
+		case *term.Var:
+			if to := from[t.Name]; to != "" {
+				t.Name = to
+			}
+		case *term.Lam:
+			ok = ok && from[t.Param] == "" && without[t.Param] == ""
+		case *term.LetRec, *term.Quote:
+			ok = false
+		}
+		return ok && term.Children(t, walk)
+	}
+	walk(u)
+	return u, ok
+}
