@@ -152,6 +152,14 @@ func printedOrder(target string) string {
 	return target
 }
 
+// note is what /readyz says besides.
+func (w *web) note() string {
+	if w.auth.Node != nil && w.auth.Node.Unlike() != nil {
+		return "ok, but performs no effects: it has other " + strings.Join(w.auth.Node.Unlike(), " and ") + " than the cluster"
+	}
+	return ""
+}
+
 // ready is why the server should get no requests; nil: it always may.
 func (w *web) ready() func() error {
 	if w.auth.Node == nil {
@@ -323,6 +331,8 @@ func printStatus(cmd *cobra.Command, st *node.Status) {
 	switch {
 	case st.Stopped != "":
 		says = "not ready"
+	case st.Unlike != nil:
+		says = "performs no effects, since it has other " + strings.Join(st.Unlike, " and ") + " than the cluster"
 	case !st.CanAct:
 		says = "can't act now"
 	}

@@ -189,7 +189,7 @@ func (w *web) serve(ctx context.Context) error {
 	defer all.close()
 	options := streamable.Options{
 		Server: all.server, Hosts: o.names(), Origins: o.origins, Verify: access.verifier(), TLS: access.tls(), Log: w.log,
-		Ready: w.ready(), Metrics: w.auth.Telemetry.Metrics(), Measure: w.auth.Telemetry.Requests, IdleSession: w.idle,
+		Ready: w.ready(), Note: w.note, Metrics: w.auth.Telemetry.Metrics(), Measure: w.auth.Telemetry.Requests, IdleSession: w.idle,
 	}
 	if w.auth.Node != nil {
 		options.Roams = w.auth.Node

@@ -94,9 +94,10 @@ type Node struct {
 	end     context.CancelFunc
 	tasks   sync.WaitGroup
 	server  http.Server
-	sockets string      // the folder of the socket
-	begun   time.Time   // when it had what the cluster decided until then
-	holds   atomic.Bool // what comes is put in force
+	sockets string                 // the folder of the socket
+	begun   time.Time              // when it had what the cluster decided until then
+	holds   atomic.Bool            // what comes is put in force
+	rules   atomic.Pointer[[]byte] // what the cluster was given
 
 	projecting sync.Mutex        // held until what is projected holds, which may take as long as a write
 	projected  map[string]uint64 // event of the authority's journal that each file is
@@ -144,6 +145,7 @@ func Open(ctx context.Context, o Options) (_ *Node, err error) {
 				return err
 			}
 		}
+		n.ruledBy(docs)
 		return n.project(docs, at)
 	}
 	if n.store, err = journal.Open(filepath.Join(dir, "authority.db"), options); err != nil {
@@ -157,7 +159,7 @@ func Open(ctx context.Context, o Options) (_ *Node, err error) {
 		return nil, err
 	}
 	n.begun = time.Now()
-	if err := n.begin(); err != nil {
+	if err := errors.Join(n.begin(), n.agree()); err != nil {
 		return nil, err
 	}
 	if err := n.listen(); err != nil {
@@ -203,7 +205,10 @@ func (n *Node) Fail(err error) {
 func (n *Node) beats() {
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
-	for {
+	for told := ""; ; {
+		if told = n.tellRules(told); told != "" {
+			_ = n.agree() // tried again
+		}
 		select {
 		case <-n.ctx.Done():
 			return
@@ -268,6 +273,7 @@ func (n *Node) begin() error {
 	}
 	n.holds.Store(true)
 	if docs, at, err = n.documents(); err == nil {
+		n.ruledBy(docs)
 		err = n.project(docs, at)
 	}
 	if err != nil {
@@ -294,6 +300,13 @@ func within(file, cluster []byte) bool {
 
 // mark says that the files of this machine are the cluster's.
 func (n *Node) mark() string { return filepath.Join(n.o.Dir, "cluster", "begun") }
+
+// ruledBy has hold what the cluster was given.
+func (n *Node) ruledBy(docs map[string]document) {
+	if d, ok := docs[ruled]; ok {
+		n.rules.Store(&d.Content)
+	}
+}
 
 func (n *Node) write(name string, version int, after uint64, content []byte) error {
 	data, err := json.Marshal(document{name, version, content})
@@ -386,6 +399,9 @@ func (n *Node) Act(ctx context.Context) (until lease.Time, err error) {
 		if c.Stopped != nil {
 			return 0, errStopped
 		}
+		if unlike := n.Unlike(); unlike != nil {
+			return 0, errUnlike(unlike)
+		}
 		if until = c.Fresh.Add(Lease); c.Fresh != 0 && !until.Over() {
 			return until, nil
 		}
@@ -400,7 +416,7 @@ func (n *Node) Act(ctx context.Context) (until lease.Time, err error) {
 // CanAct reports whether it may act now.
 func (n *Node) CanAct() bool {
 	c, _ := n.store.Cluster()
-	return c.Stopped == nil && c.Fresh != 0 && !c.Fresh.Add(Lease).Over()
+	return c.Stopped == nil && n.Unlike() == nil && c.Fresh != 0 && !c.Fresh.Add(Lease).Over()
 }
 
 // Ready returns why the node should get no requests: it has stopped, or has had no majority
@@ -440,6 +456,7 @@ type Status struct {
 	Identity string    `json:"identity"`
 	CanAct   bool      `json:"can_act"`
 	Stopped  string    `json:"stopped,omitempty"`
+	Unlike   []string  `json:"unlike,omitempty"` // what it was given otherwise than the cluster
 	Profiles []Profile `json:"profiles"`
 	Nodes    []Peer    `json:"nodes"`
 }
@@ -465,7 +482,7 @@ type Peer struct {
 // Status returns what is so now.
 func (n *Node) Status() Status {
 	c, _ := n.store.Cluster()
-	st := Status{Node: n.o.Name, Order: n.o.Config.Order, Identity: c.Identity, CanAct: n.CanAct()}
+	st := Status{Node: n.o.Name, Order: n.o.Config.Order, Identity: c.Identity, CanAct: n.CanAct(), Unlike: n.Unlike()}
 	if err := n.Ready(); err != nil {
 		st.Stopped = err.Error()
 	}

@@ -58,6 +58,7 @@ type machine struct {
 	dir     string
 	applied atomic.Int64
 	link    *link
+	given   map[string]string
 }
 
 func (m *machine) revocations() caps.Revocations {
@@ -75,6 +76,7 @@ func (m *machine) open(t *testing.T, name string) {
 	t.Helper()
 	n, err := node.Open(t.Context(), node.Options{
 		Order: m.link, Name: name, Dir: m.dir, Log: slog.New(slog.DiscardHandler), Applied: func() { m.applied.Add(1) },
+		Given: m.given,
 	})
 	must.NoError(t, err)
 	m.Node = n
@@ -346,5 +348,46 @@ func TestEnded(t *testing.T) {
 	b.open(t, "b")
 	if !a.Ended("s") || !b.Ended("s") || b.Ended("other") {
 		t.Error("it goes on")
+	}
+}
+
+// TestUnlike: a node with other flow rules or plugins than the cluster doesn't act, and says
+// so without a path; where no other node has the cluster's any more, its own are the
+// cluster's. Other grants keep nobody from acting.
+func TestUnlike(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	with := func(name, rules, grants string, before *machine) *machine {
+		one := &machine{dir: t.TempDir(), link: &link{Order: m.Open()}, given: map[string]string{"flow rules": rules, "plugins": "p", "grants": grants}}
+		if before != nil {
+			one.dir = before.dir
+		}
+		one.open(t, name)
+		must.NoError(t, one.Report(t.Context(), false))
+		return one
+	}
+	acts := func(one *machine) error {
+		_, err := one.Act(within(t, wait.Limit(t)))
+		return err
+	}
+	a, b, c := with("a", "1", "x", nil), with("b", "1", "y", nil), with("c", "2", "x", nil)
+	must.NoError(t, errors.Join(acts(a), acts(b)))
+	if err := acts(c); err == nil || !strings.Contains(err.Error(), "has other flow rules than the cluster") || strings.Contains(err.Error(), "/") {
+		t.Errorf("with other rules: %v", err)
+	}
+	if st := c.Status(); c.CanAct() || c.Ready() != nil || fmt.Sprint(st.Unlike) != "[flow rules]" {
+		t.Errorf("%+v", st)
+	}
+	must.NoError(t, b.Close())
+	b = with("b", "2", "x", b)
+	if acts(b) == nil {
+		t.Error("a node acts by other rules than one that lives and was first")
+	}
+	must.NoError(t, a.Close())
+	for _, one := range []*machine{b, c} {
+		wait.Until(t, "the others have the cluster's", func() bool { return acts(one) == nil })
+	}
+	if a = with("a", "1", "x", a); acts(a) == nil {
+		t.Error("who comes back with what was before acts")
 	}
 }

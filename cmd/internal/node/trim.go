@@ -39,6 +39,10 @@ type report struct {
 // reported returns what the nodes reported, by name.
 func (n *Node) reported() (map[string]report, error) {
 	docs, _, err := n.documents()
+	return reportedIn(docs), err
+}
+
+func reportedIn(docs map[string]document) map[string]report {
 	all := map[string]report{}
 	for name, d := range docs {
 		var r report
@@ -46,7 +50,7 @@ func (n *Node) reported() (map[string]report, error) {
 			all[name] = r
 		}
 	}
-	return all, err
+	return all
 }
 
 // Report tells the others how far the files of this node are, or that it leaves.

@@ -59,6 +59,8 @@ type Options struct {
 	Hosts, Origins []string
 	// Ready is why the server should get no requests, for /readyz; nil: it never is so.
 	Ready func() error
+	// Note is what /readyz says in place of "ok"; nil or "": nothing.
+	Note func() string
 	// Roams is set where a session that another server began, or this one before it was started
 	// again, goes on here, but one that was ended: its name says how it began.
 	Roams Endings
@@ -162,6 +164,12 @@ func New(o Options) (*Handler, error) {
 		if o.Ready != nil && o.Ready() != nil {
 			http.Error(w, "not ready", http.StatusServiceUnavailable)
 			return
+		}
+		if o.Note != nil {
+			if note := o.Note(); note != "" && r.Method == http.MethodGet {
+				fmt.Fprintln(w, note)
+				return
+			}
 		}
 		health(w, r)
 	})

@@ -96,6 +96,8 @@ type Node interface {
 	// Alive reports whether a node of a name may still act, and Lost how many may not any more.
 	Alive(name string) bool
 	Lost() int
+	// Unlike is what keeps this one from acting though it is alive.
+	Unlike() []string
 }
 
 // Engine is a set of tools and the runs on them. It is safe for concurrent use.

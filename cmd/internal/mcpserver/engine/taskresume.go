@@ -121,6 +121,9 @@ func (ts *taskSet) abandon() {
 
 // orphans is the tasks that no server does any more, taken up by this one.
 func (s *Engine) orphans() (found []*taskRun, err error) {
+	if s.idle() {
+		return nil, nil
+	}
 	all, err := run.Tasks(s.broker.Journal(), time.Now().Add(-TaskLifetime))
 	if err != nil {
 		return nil, err
@@ -231,7 +234,7 @@ func (s *Engine) watchTasks(ctx context.Context, seen uint64) {
 	tick := time.NewTicker(2 * Glance)
 	defer tick.Stop()
 	due := map[string]time.Time{}
-	looked, gone := time.Now(), 0
+	looked, gone, idle := time.Now(), 0, s.idle()
 	for {
 		select {
 		case <-ctx.Done():
@@ -263,18 +266,21 @@ func (s *Engine) watchTasks(ctx context.Context, seen uint64) {
 			}
 		}
 		if s.opts.Node != nil {
-			lost := s.opts.Node.Lost()
-			if lost > 0 && (lost != gone || time.Since(looked) > lookAgain) {
+			lost, was := s.opts.Node.Lost(), idle
+			if idle = s.idle(); was && !idle || lost > 0 && (lost != gone || time.Since(looked) > lookAgain) {
 				s.goOn(ctx)
 				looked = time.Now()
 			}
 			gone = lost
 		}
-		if s.tasks.owner != nil {
+		if s.tasks.owner != nil && !idle {
 			s.startScheduled(ctx, due, time.Now())
 		}
 	}
 }
+
+// idle reports whether this server leaves tasks to other nodes, since it may not act.
+func (s *Engine) idle() bool { return s.opts.Node != nil && s.opts.Node.Unlike() != nil }
 
 // endOwn ends a task of this server's that somebody else cancelled.
 func (s *Engine) endOwn(id string) {

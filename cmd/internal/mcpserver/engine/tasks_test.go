@@ -71,6 +71,7 @@ type fakeNode struct {
 func (n *fakeNode) Name() string           { return n.name }
 func (n *fakeNode) Alive(name string) bool { return name == n.name || n.lost.Load() == 0 }
 func (n *fakeNode) Lost() int              { return int(n.lost.Load()) }
+func (n *fakeNode) Unlike() []string       { return nil }
 
 // serves starts a server; what it gives leaves its tasks to the next.
 func (w *tasked) serves(h run.Handler, grants ...string) (s *Engine, stop func()) {
