@@ -222,59 +222,63 @@ func TestTwoServers(t *testing.T) {
 	}
 	sealed, sent := 0, 0
 	for seed := range scripts {
-		r := rand.New(rand.NewPCG(uint64(seed), 22))
-		p := newPair(t, twoRules, uint64(seed))
-		made := 0
-		for range 4 + r.IntN(12) {
-			name := fmt.Sprint("t", r.IntN(max(1, made)))
-			key := []string{`"mail/1"`, `"mail/2"`, `"open/1"`, `"mail/3"`, `"web/1"`}[r.IntN(5)]
-			switch kind := r.IntN(15); {
-			case made == 0 || kind < 4:
-				code := strings.ReplaceAll(templates[r.IntN(len(templates))], "N", strconv.Itoa(r.IntN(8)))
-				args := map[string]any{"name": fmt.Sprint("t", made), "code": code, "capabilities": []string{"toy:**", "call:**"}}
-				switch r.IntN(8) {
-				case 0:
-					args["as"] = "prompt"
-				case 1:
-					args["as"], args["code"] = "resource", strings.Replace(strings.Replace(code, "k =>", "", 1), "(k)", `("mail/1")`, -1)
-				case 2:
-					args["run"] = map[string]any{"input": "mail/1"}
+		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { // which closes both servers
+			r := rand.New(rand.NewPCG(uint64(seed), 22))
+			p := newPair(t, twoRules, uint64(seed))
+			made := 0
+			for range 4 + r.IntN(12) {
+				name := fmt.Sprint("t", r.IntN(max(1, made)))
+				key := []string{`"mail/1"`, `"mail/2"`, `"open/1"`, `"mail/3"`, `"web/1"`}[r.IntN(5)]
+				switch kind := r.IntN(15); {
+				case made == 0 || kind < 4:
+					code := strings.ReplaceAll(templates[r.IntN(len(templates))], "N", strconv.Itoa(r.IntN(8)))
+					args := map[string]any{"name": fmt.Sprint("t", made), "code": code, "capabilities": []string{"toy:**", "call:**"}}
+					switch r.IntN(8) {
+					case 0:
+						args["as"] = "prompt"
+					case 1:
+						args["as"], args["code"] = "resource", strings.Replace(strings.Replace(code, "k =>", "", 1), "(k)", `("mail/1")`, -1)
+					case 2:
+						args["run"] = map[string]any{"input": "mail/1"}
+					}
+					p.call(t, "evolve", string(wire.Encode(args)))
+					made++
+				case kind < 8:
+					p.call(t, "run", fmt.Sprintf(`{"tool":%q,"input":%s,"steps":%d,"drive":%v}`, name, key, []int{200, 5_000, 10_000_000}[r.IntN(3)], r.IntN(4) == 0))
+				case kind == 8:
+					p.call(t, name, fmt.Sprintf(`{"input":%s}`, key))
+				case kind < 11 && len(p.ids[0]) > 0:
+					p.call(t, "run", fmt.Sprintf(`{"tool":%q,"input":{"x":%s},"sealed":{"/m":"SEALED%d."}}`, name, key, r.IntN(len(p.ids[0]))))
+				case kind == 11 && len(p.ids[0]) > 0:
+					p.call(t, "run", fmt.Sprintf(`{"code":"x => x","input":null,"sealed":{"":"SEALED%d."}}`, r.IntN(len(p.ids[0]))))
+				case kind == 12:
+					p.call(t, []string{"journal", "list"}[r.IntN(2)], `{}`)
+				case kind > 12:
+					p.look(t, r, name)
+				default:
+					p.call(t, []string{"describe", "history"}[r.IntN(2)], fmt.Sprintf(`{"name":%q}`, name))
 				}
-				p.call(t, "evolve", string(wire.Encode(args)))
-				made++
-			case kind < 8:
-				p.call(t, "run", fmt.Sprintf(`{"tool":%q,"input":%s,"steps":%d,"drive":%v}`, name, key, []int{200, 5_000, 10_000_000}[r.IntN(3)], r.IntN(4) == 0))
-			case kind == 8:
-				p.call(t, name, fmt.Sprintf(`{"input":%s}`, key))
-			case kind < 11 && len(p.ids[0]) > 0:
-				p.call(t, "run", fmt.Sprintf(`{"tool":%q,"input":{"x":%s},"sealed":{"/m":"SEALED%d."}}`, name, key, r.IntN(len(p.ids[0]))))
-			case kind == 11 && len(p.ids[0]) > 0:
-				p.call(t, "run", fmt.Sprintf(`{"code":"x => x","input":null,"sealed":{"":"SEALED%d."}}`, r.IntN(len(p.ids[0]))))
-			case kind == 12:
-				p.call(t, []string{"journal", "list"}[r.IntN(2)], `{}`)
-			case kind > 12:
-				p.look(t, r, name)
-			default:
-				p.call(t, []string{"describe", "history"}[r.IntN(2)], fmt.Sprintf(`{"name":%q}`, name))
 			}
-		}
-		p.call(t, "evolve", `{"name":"t0","code":"x => 1"}`)
-		p.call(t, "history", `{"name":"t0"}`)
-		p.call(t, "journal", `{"limit":1000}`)
-		for i := range p.said[0] {
-			if p.said[0][i] != p.said[1][i] {
-				t.Fatalf("script %d, call %d:\n%s\n%s\nwith %s\nand  %s", seed, i, p.said[0][i], p.said[1][i], show(p.boxes[0]), show(p.boxes[1]))
+			p.call(t, "evolve", `{"name":"t0","code":"x => 1"}`)
+			p.call(t, "history", `{"name":"t0"}`)
+			p.call(t, "journal", `{"limit":1000}`)
+			for i := range p.said[0] {
+				if p.said[0][i] != p.said[1][i] {
+					t.Fatalf("script %d, call %d:\n%s\n%s\nwith %s\nand  %s", seed, i, p.said[0][i], p.said[1][i], show(p.boxes[0]), show(p.boxes[1]))
+				}
 			}
+			a, b := p.boxes[0], p.boxes[1]
+			if strings.Join(a.sent, "\n") != strings.Join(b.sent, "\n") || show(a, "open/1", "open/2") != show(b, "open/1", "open/2") {
+				t.Fatalf("script %d: sent %q and %q\n%s", seed, a.sent, b.sent, strings.Join(p.said[0], "\n"))
+			}
+			if a.label()+b.label() != "" {
+				t.Fatalf("script %d: the model was shown %q and %q\n%s", seed, a.label(), b.label(), strings.Join(p.said[0], "\n"))
+			}
+			sealed += len(p.ids[0])
+			sent += len(a.sent)
+		}) {
+			return
 		}
-		a, b := p.boxes[0], p.boxes[1]
-		if strings.Join(a.sent, "\n") != strings.Join(b.sent, "\n") || show(a, "open/1", "open/2") != show(b, "open/1", "open/2") {
-			t.Fatalf("script %d: sent %q and %q\n%s", seed, a.sent, b.sent, strings.Join(p.said[0], "\n"))
-		}
-		if a.label()+b.label() != "" {
-			t.Fatalf("script %d: the model was shown %q and %q\n%s", seed, a.label(), b.label(), strings.Join(p.said[0], "\n"))
-		}
-		sealed += len(p.ids[0])
-		sent += len(a.sent)
 	}
 	if t.Logf("%d scripts, %d sealed, %d sent", scripts, sealed, sent); sealed < scripts || sent < scripts/10 {
 		t.Errorf("of %d scripts %d results were sealed, and %d requests sent: that tests little", scripts, sealed, sent)
