@@ -327,6 +327,15 @@ func (p *Policy) SessionSentence() string {
 	return "What the model was shown counts: what it writes and passes on from then on has that label."
 }
 
+// Explain says what the rules mean for a version: that its writer had been shown data with these labels, and what
+// [Policy.Uses] says of what it holds.
+func (p *Policy) Explain(labels []string, held []*caps.Held) (lines []string) {
+	if len(labels) > 0 {
+		lines = []string{"Its writer had been shown what came from " + strings.Join(labels, ", ") + ": all that its code says counts as that, unless you approved this very version."}
+	}
+	return append(lines, p.Uses(held)...)
+}
+
 // Uses says of what versions hold where it comes from and which rules are about it, a line each.
 func (p *Policy) Uses(held []*caps.Held) (lines []string) {
 	for _, h := range held {

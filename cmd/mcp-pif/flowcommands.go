@@ -52,10 +52,7 @@ func newFlowExplain() *cobra.Command {
 		}
 		out := cmd.OutOrStdout()
 		fmt.Fprintf(out, "%s, version %d\n", cli.Printable(t.Name), t.Version)
-		if len(t.MadeUnder) > 0 {
-			fmt.Fprintf(out, "Its writer had been shown what came from %s: all that its code says counts as that, unless you approved this very version.\n", strings.Join(t.MadeUnder, ", "))
-		}
-		for _, u := range uses {
+		for _, u := range p.Explain(t.MadeUnder, t.Reach()) {
 			fmt.Fprintf(out, "%s\n", cli.Printable(u))
 		}
 		if len(uses) == 0 {

@@ -295,6 +295,9 @@ type Declared struct {
 	Schema json.RawMessage
 	// Size is about the bytes that it takes.
 	Size int
+	// Forced is parameters that the declared list of required ones lacks; they are
+	// required all the same, since a function of several takes each.
+	Forced []string
 
 	params   []Parameter
 	rules    []*rule // of each parameter; nil: nothing was declared
@@ -345,6 +348,11 @@ func Declare(r *Report, declared json.RawMessage) (*Declared, *fault.Fault) {
 			var names []string
 			if m.value[0] != '[' || json.Unmarshal(m.value, &names) != nil {
 				return nil, undeclarable("", `"required" is a list of names`, "")
+			}
+			for _, name := range inferred {
+				if !slices.Contains(names, name.(string)) {
+					d.Forced = append(d.Forced, name.(string))
+				}
 			}
 			for _, name := range names {
 				if !d.has(name) {

@@ -448,16 +448,21 @@ func TestToolsMeant(t *testing.T) {
 	}
 }
 
-// TestRunMeant: code that is run hears that it can't call the tool it names.
+// TestRunMeant: code that is run hears how it calls the tool it names, and that an input is ignored.
 func TestRunMeant(t *testing.T) {
 	s := New(Options{})
 	must(t, s, "evolve", `{"name":"square","code":"n => n * n"}`)
 	a := do(t, s, "run", `{"code":"x => square(x)","input":3}`)
-	if notes := field(t, a, "notes"); a.Fault == nil || !strings.Contains(notes, "the tool square can't be called by code that is run") {
+	if notes := field(t, a, "notes"); a.Fault == nil || !strings.Contains(notes, "the tool square is called as @square(x)") {
 		t.Error(a.Text, notes)
 	}
-	if a = must(t, s, "run", `{"code":"square => square + 1","input":3}`); field(t, a, "notes") != "[]" {
-		t.Error(field(t, a, "notes"))
+	for args, note := range map[string]string{
+		`{"code":"square => square + 1","input":3}`: "", `{"code":"5","input":3}`: "ignored", `{"code":"1 + 1","input":"3"}`: "ignored", `{"code":"5","input":null}`: "", `{"code":"5"}`: "",
+		`{"code":"let f = x => x in f","input":3}`: "", `{"code":"compose(x => x, y => y)","input":3}`: "",
+	} {
+		if notes := field(t, must(t, s, "run", args), "notes"); note == "" && notes != "[]" || !strings.Contains(notes, note) {
+			t.Error(args, notes)
+		}
 	}
 }
 

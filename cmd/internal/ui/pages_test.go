@@ -223,6 +223,9 @@ func TestWeek(t *testing.T) {
 			t.Errorf("it doesn't show %q: %s", words, text)
 		}
 	}
+	if _, text = w.get("tool?name=keep"); !strings.Contains(text, "keeps rule 1: Nothing that is made of") || !strings.Contains(text, "All rules") {
+		t.Errorf("a tool isn't shown with what the rules mean for it: %s", text)
+	}
 	_, text = w.get("questions")
 	for _, words := range []string{"&#34;keep&#34; (version 1) wants to do 1 thing:", "key &#34;work/a&#34;", "mcp-pif approve p_"} {
 		if !strings.Contains(text, words) {

@@ -193,6 +193,8 @@ func (r *ran) Gave() string {
 			return "its plan isn't done yet"
 		}
 		return cmp.Or(r.Stage, "no end on record")
+	case r.Failure != nil && r.Failure.Kind == r.State():
+		return r.Failure.Message
 	case r.Failure != nil:
 		return r.Failure.Kind + ": " + r.Failure.Message
 	}

@@ -171,13 +171,12 @@ func showRuns(q *request) (view, error) {
 	return view{Template: "runs.html", Title: "Runs", Refresh: q.refresh(), Data: &d}, nil
 }
 
-// A bar is an effect in the waterfall of a run, in a thousandth of the run's time.
+// A bar is an effect in the waterfall of a run, in hundredths of the run's time.
 type bar struct {
-	X, Width, Y int
-	State, Op   string
-	Label       string
-	LabelX      int
-	End         bool // the label ends where it stands
+	X, Width, LabelX float64
+	Y                int
+	State, Label     string
+	End              bool // the label ends where it stands
 }
 
 // waterfall lays out a run's effects, a row each.
@@ -189,21 +188,19 @@ func waterfall(r *ran) (bars []bar, height int) {
 	if whole <= 0 {
 		whole = time.Microsecond
 	}
-	scale := func(d time.Duration) int { return int(1000 * float64(max(0, min(d, whole))) / float64(whole)) }
+	scale := func(d time.Duration) float64 { return 100 * float64(max(0, min(d, whole))) / float64(whole) }
 	for i := range r.Effects[:min(len(r.Effects), maxBars)] {
 		e := &r.Effects[i]
-		b := bar{X: scale(e.Began.Sub(r.Time)), Y: i * 22, State: e.State(), Op: e.Op}
-		b.Width = max(3, scale(e.Took))
+		b := bar{X: min(scale(e.Began.Sub(r.Time)), 99.7), Y: i * 22, State: e.State(), Label: e.Op}
+		b.Width = max(0.3, scale(e.Took))
 		if !e.Done && !e.Denied {
-			b.Width = 1000 - b.X
+			b.Width = 100 - b.X
 		}
-		b.X = min(b.X, 997)
-		b.Label = e.Op
 		if e.Done {
 			b.Label += " " + took(e.Took)
 		}
-		if b.LabelX = b.X + b.Width + 6; b.LabelX > 700 {
-			b.LabelX, b.End = b.X-6, true
+		if b.LabelX = b.X + b.Width; b.LabelX > 65 {
+			b.LabelX, b.End = b.X, true
 		}
 		bars = append(bars, b)
 	}

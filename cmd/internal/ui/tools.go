@@ -317,6 +317,8 @@ func showTool(q *request) (view, error) {
 		Holds    []holding
 		Reaches  []holding
 		Calls    []*registry.Tool
+		Ruled    bool     // there are rules of flow
+		Flows    []string // what they mean for it
 		Callers  []string
 		Callers2 int // more of them
 		Runs     runList
@@ -340,6 +342,9 @@ func showTool(q *request) (view, error) {
 		} else if h.Grant != nil {
 			d.Reaches = append(d.Reaches, h)
 		}
+	}
+	if d.Ruled = q.store.Flow != nil; d.Ruled {
+		d.Flows = q.store.Flow.Explain(t.MadeUnder, t.Reach())
 	}
 	for _, b := range t.Bound {
 		d.Calls = append(d.Calls, b)

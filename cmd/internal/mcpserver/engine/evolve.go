@@ -306,6 +306,9 @@ func (s *Engine) made(ctx context.Context, c Call, t *registry.Tool, p *proposal
 		_, live := c.Tools.Get(t.Name)
 		p.notes = append(p.notes, s.after(t, live || p.from > 0, p.together)...)
 	}
+	if d, f := t.Narrowed(); f == nil && d != nil && len(d.Forced) > 0 && p.d.Input != nil {
+		p.notes = append(p.notes, fmt.Sprintf("input_schema: %s stays required: a function of several parameters takes each; for an optional one take a record, r => r.%[2]s ?? …", strings.Join(d.Forced, ", "), d.Forced[0]))
+	}
 	if !registry.Listed(t.Name) {
 		p.notes = append(p.notes, fmt.Sprintf("MCP clients don't accept %q as a tool's name, so this tool is reached by run only", t.Name))
 	}

@@ -22,6 +22,13 @@ func (s *Engine) readInput(t *task, p *core.Program, raw json.RawMessage, tools 
 		return t.fromRecord(s.record.Read)
 	}
 	raw = bytes.TrimSpace(raw)
+	if s.record == nil && t.tool == nil && len(raw) > 0 && string(raw) != "null" && !p.IsFunction() {
+		src, _ := inputs.For(nil, p)
+		if params, _ := src.Report.Arguments(); len(params) == 0 {
+			t.note("the input was ignored: the code is not a function")
+			t.reread = true
+		}
+	}
 	if t.tool == nil && len(p.Params()) < 2 && inputs.IsPlain(raw) {
 		t.input = raw
 		return nil

@@ -198,11 +198,11 @@ func ToolsMeant(free []string, own string, tools *registry.Snapshot) (notes []st
 	return notes
 }
 
-// RunMeant is the same of code that is run, which calls no tools.
+// RunMeant is the same of code that is run, which calls tools that ask for no effect.
 func RunMeant(free []string, tools *registry.Snapshot) (notes []string) {
 	for _, name := range free {
 		if _, ok := tools.Get(name); ok && len(notes) < MostPlaces {
-			notes = append(notes, fmt.Sprintf("the tool %[1]s can't be called by code that is run: call %[2]s, or evolve a tool that declares call:%[1]s and calls @%[1]s(x)",
+			notes = append(notes, fmt.Sprintf("the tool %[1]s is called as @%[1]s(x), if it asks for no effect; else call %[2]s",
 				name, wire.Begin().Text("name", "run").Raw("arguments", wire.Begin().Text("tool", name).Raw("input", []byte("…")).End()).End()))
 		}
 	}

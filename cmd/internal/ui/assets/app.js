@@ -82,7 +82,7 @@ function runRow(run) {
   gave.append(make("bdi", run.gave));
   result.append(gave);
   row.append(linked(run.time, run.href), named(linked(run.called), "name"), named(linked(run.input), "data"), result,
-    make("td", run.state === "running" ? "" : run.steps, { class: "num" }), make("td", run.state === "running" ? "" : run.took, { class: "num" }), linked(run.marks));
+    make("td", run.state === "running" ? "" : run.steps, { class: "num" }), make("td", run.state === "running" ? "" : run.took, { class: "num" }), named(linked(run.marks), "caps"));
   return row;
 }
 
