@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/lease"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -267,6 +268,18 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 	by.Ask = a.asking(by)
 	if r.b.act != nil {
 		by.Lease = r.lease
+	}
+	if g := p.Held.Grant; r.b.rate != nil && g.Limit().Rate.Per > 0 {
+		taken := false // it is asked again where it is begun
+		by.Lease = func(ctx context.Context) (lease.Time, error) {
+			if !taken {
+				if err := r.b.rate(ctx, g.Principal+"\x00"+g.Shown().String(), g.Limit().Rate); err != nil {
+					return 0, err
+				}
+			}
+			taken = true
+			return r.lease(ctx)
+		}
 	}
 	r.b.begins(a)
 	v, size, f := r.b.perform(ctx, by)

@@ -76,6 +76,9 @@ type Options struct {
 	// Act waits until this process may act, and gives until when, as one of a cluster does
 	// only where it has a majority; the error is why it may not. nil: it may.
 	Act func(context.Context) (lease.Time, error)
+	// Rate takes one of a grant's rate, which has a key, where other processes take from it,
+	// too; the error is why it can't, for the program. With it there is Act. nil: none do.
+	Rate func(ctx context.Context, key string, r caps.Rate) error
 }
 
 // A Broker is one server's. It is safe for concurrent use.
@@ -98,6 +101,7 @@ type Broker struct {
 	session   *flow.Session
 	askFlow   func(context.Context, FlowQuestion) (bool, error)
 	act       func(context.Context) (lease.Time, error)
+	rate      func(context.Context, string, caps.Rate) error
 	mu        sync.Mutex
 	underWay  map[*act]bool // what is being performed
 	entered   atomic.Uint32 // sources that came into any run
@@ -114,6 +118,7 @@ func New(o Options) *Broker {
 	}
 	b.room = semaphore.NewWeighted(underWay)
 	b.flow, b.session, b.askFlow, b.following, b.act = o.Flow, o.Session, o.AskFlow, make(chan struct{}, 1), o.Act
+	b.rate = o.Rate
 	b.parked, b.underWay = make(chan struct{}, 4), map[*act]bool{}
 	if b.flow != nil && b.session == nil {
 		b.session, _ = flow.NewSession("", b.flow) // in memory

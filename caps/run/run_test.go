@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/journal/order"
+	"github.com/mcp-pif/mcp-pif/caps/lease"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core"
@@ -60,6 +61,36 @@ func field(v value.Value, key string) value.Value {
 		}
 	}
 	return value.Unit{}
+}
+
+// An act takes one of a rate that other processes take from, however often it asks whether it
+// may begin; where there is none it isn't begun.
+func TestRateOfSeveral(t *testing.T) {
+	left, keys := 1, map[string]bool{}
+	o := run.Options{
+		Act: func(context.Context) (lease.Time, error) { return lease.Now().Add(lease.Length), nil },
+		Rate: func(_ context.Context, key string, r caps.Rate) error {
+			if keys[key+r.String()] = true; left == 0 {
+				return errors.New("none is left")
+			}
+			left--
+			return nil
+		},
+	}
+	w := newWorld(t, o, func(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+		if _, err := a.Lease(ctx); err != nil {
+			return nil, 0, &fault.Fault{Kind: fault.EffectFailed, Message: err.Error()}
+		}
+		return echo(ctx, a)
+	}, "toy:notes/**,rate=9/h", "toy:free/**")
+	w.evolve("get", "k => !toy.get(k)", "toy.get:notes/**")
+	w.evolve("free", "k => !toy.get(k)", "toy.get:free/**")
+	w.gives("get", `"notes/a"`, `"notes/a"`)
+	w.fails("get", `"notes/a"`, fault.EffectFailed, "was not begun: none is left")
+	w.gives("free", `"free/a"`, `"free/a"`)
+	if len(keys) != 1 || !keys["\x00toy:notes/**,rate=9/h9/h"] {
+		t.Errorf("%v", keys)
+	}
 }
 
 func TestEffectsAreDecidedRecordedPerformed(t *testing.T) {

@@ -116,6 +116,7 @@ func (a *Authority) record(lasts bool) error {
 	options := run.Options{Policy: a.Policy, Journal: a.Journal, Log: a.log, Consents: a.Consents()}
 	if a.Node != nil {
 		options.Act = a.Node.Act
+		options.Rate = func(ctx context.Context, key string, r caps.Rate) error { return a.Node.Take(ctx, key, r.Calls, r.Per) }
 	}
 	if a.Flow != nil {
 		path, err := a.sessionFile()

@@ -34,7 +34,10 @@ func rulesOf(given map[string]string) []byte {
 // Unlike returns what this node was given otherwise than the cluster's, so that it doesn't act.
 func (n *Node) Unlike() (list []string) {
 	var cluster map[string]string
-	if text := n.rules.Load(); n.o.Given == nil || text == nil || json.Unmarshal(*text, &cluster) != nil {
+	n.mu.Lock()
+	d := n.docs[ruled]
+	n.mu.Unlock()
+	if n.o.Given == nil || json.Unmarshal(d.Content, &cluster) != nil {
 		return nil
 	}
 	for _, what := range alike {

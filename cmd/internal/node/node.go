@@ -94,10 +94,9 @@ type Node struct {
 	end     context.CancelFunc
 	tasks   sync.WaitGroup
 	server  http.Server
-	sockets string                 // the folder of the socket
-	begun   time.Time              // when it had what the cluster decided until then
-	holds   atomic.Bool            // what comes is put in force
-	rules   atomic.Pointer[[]byte] // what the cluster was given
+	sockets string      // the folder of the socket
+	begun   time.Time   // when it had what the cluster decided until then
+	holds   atomic.Bool // what comes is put in force
 
 	projecting sync.Mutex        // held until what is projected holds, which may take as long as a write
 	projected  map[string]uint64 // event of the authority's journal that each file is
@@ -106,16 +105,19 @@ type Node struct {
 
 	mu       sync.Mutex
 	stores   map[*journal.Store]bool
-	profiles map[string]bool // of which something came in the order
-	origin   journal.Point   // up to which nothing came of a profile that has no file here
-	stopped  error           // of a store that is closed
-	ended    map[string]bool // sessions
+	profiles map[string]bool     // of which something came in the order
+	origin   journal.Point       // up to which nothing came of a profile that has no file here
+	stopped  error               // of a store that is closed
+	ended    map[string]bool     // sessions
+	docs     map[string]document // of the cluster's authority
+	at       map[string]uint64   // the event that each is
+	pools    map[string]*pool    // of rates
 }
 
 // Open makes a node, which beats until it is closed. It returns when it has what the
 // cluster decided until then, or the context ends.
 func Open(ctx context.Context, o Options) (_ *Node, err error) {
-	n := &Node{o: o, stores: map[*journal.Store]bool{}, profiles: map[string]bool{}, ended: map[string]bool{}, projected: map[string]uint64{}}
+	n := &Node{o: o, stores: map[*journal.Store]bool{}, profiles: map[string]bool{}, ended: map[string]bool{}, projected: map[string]uint64{}, docs: map[string]document{}, at: map[string]uint64{}, pools: map[string]*pool{}}
 	if n.o.Applied == nil {
 		n.o.Applied = func() {}
 	}
@@ -145,7 +147,7 @@ func Open(ctx context.Context, o Options) (_ *Node, err error) {
 				return err
 			}
 		}
-		n.ruledBy(docs)
+		n.learn(docs, at)
 		return n.project(docs, at)
 	}
 	if n.store, err = journal.Open(filepath.Join(dir, "authority.db"), options); err != nil {
@@ -228,6 +230,16 @@ type document struct {
 
 // documents is the newest of each file, and the number of the event that it is.
 func (n *Node) documents() (docs map[string]document, at map[string]uint64, err error) {
+	if n.holds.Load() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return maps.Clone(n.docs), maps.Clone(n.at), nil
+	}
+	return n.recorded()
+}
+
+// recorded is the same by the file.
+func (n *Node) recorded() (docs map[string]document, at map[string]uint64, err error) {
 	events, err := n.store.Newest(0)
 	docs, at = map[string]document{}, map[string]uint64{}
 	for i := range events {
@@ -236,6 +248,17 @@ func (n *Node) documents() (docs map[string]document, at map[string]uint64, err 
 		}
 	}
 	return docs, at, err
+}
+
+// learn keeps the newest of each.
+func (n *Node) learn(docs map[string]document, at map[string]uint64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for name, d := range docs {
+		if at[name] > n.at[name] {
+			n.docs[name], n.at[name] = d, at[name]
+		}
+	}
 }
 
 func read(docs map[string]document, at map[string]uint64, e *journal.Event) error {
@@ -272,8 +295,8 @@ func (n *Node) begin() error {
 		}
 	}
 	n.holds.Store(true)
-	if docs, at, err = n.documents(); err == nil {
-		n.ruledBy(docs)
+	if docs, at, err = n.recorded(); err == nil {
+		n.learn(docs, at)
 		err = n.project(docs, at)
 	}
 	if err != nil {
@@ -300,13 +323,6 @@ func within(file, cluster []byte) bool {
 
 // mark says that the files of this machine are the cluster's.
 func (n *Node) mark() string { return filepath.Join(n.o.Dir, "cluster", "begun") }
-
-// ruledBy has hold what the cluster was given.
-func (n *Node) ruledBy(docs map[string]document) {
-	if d, ok := docs[ruled]; ok {
-		n.rules.Store(&d.Content)
-	}
-}
 
 func (n *Node) write(name string, version int, after uint64, content []byte) error {
 	data, err := json.Marshal(document{name, version, content})

@@ -391,3 +391,46 @@ func TestUnlike(t *testing.T) {
 		t.Error("who comes back with what was before acts")
 	}
 }
+
+// TestRates: three nodes take no more of a rate together than one may, whoever asks and
+// however often at once, and a node that comes back finds what is left.
+func TestRates(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	nodes := []*machine{start(t, m, "a"), start(t, m, "b"), start(t, m, "c")}
+	var taken atomic.Int64
+	var group sync.WaitGroup
+	for i := range 9 {
+		group.Go(func() {
+			for range 20 {
+				err := nodes[i%3].Take(t.Context(), "kv:x", 50, 10000*time.Hour)
+				if err == nil {
+					taken.Add(1)
+				} else if !strings.Contains(err.Error(), "the next is in") {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if n := taken.Load(); n != 50 {
+		t.Errorf("%d of 50", n)
+	}
+	must.NoError(t, nodes[0].Close())
+	nodes[0].open(t, "a")
+	for i := range 20 {
+		if nodes[i%3].Take(t.Context(), "kv:x", 50, 10000*time.Hour) == nil {
+			taken.Add(1)
+		}
+	}
+	if n := taken.Load(); n > 50 {
+		t.Errorf("%d of 50 after a restart", n)
+	}
+	must.NoError(t, nodes[1].Take(t.Context(), "kv:y", 1, 10000*time.Hour))
+	if err := nodes[2].Take(t.Context(), "kv:y", 1, 10000*time.Hour); err == nil {
+		t.Error("a rate of 1 gives two")
+	}
+	for range 3 { // it fills again
+		wait.Until(t, "a token", func() bool { return nodes[2].Take(t.Context(), "kv:z", 20, time.Second) == nil })
+	}
+}
