@@ -44,7 +44,7 @@ func TestArguments(t *testing.T) {
 		{"total", `{"input":"[1, 2, 3.5]"}`, `6.5`, "read as JSON"},
 		{"area", `{"input":{"width":"3","height":2}}`, `6`, "input/width"},
 		{"area", `{"width":3,"height":2,"unit":"m"}`, `6`, ""},
-		{"area", `{"width":3}`, `{"name":"area","arguments":{"height":5,"width":3}}`, ""},
+		{"area", `{"width":3}`, `{"name":"area","arguments":{"input":{"height":5,"width":3}}}`, ""},
 		{"not", `{"input":"true"}`, `false`, "read as JSON"},
 		{"swap", `{"input":{"pair":[1,"2"]}}`, `{"pair":["2",1]}`, ""},
 		{"any", `{"input":[1.50,{"a":2.5}]}`, `[1.50,{"a":2.5}]`, ""},
@@ -227,9 +227,9 @@ func TestInputField(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ tool, arguments, call string }{
-		{"two", `{"input":5}`, `{"name":"two","arguments":{"input":5,"other":2}}`},
-		{"two", `{"other":5}`, `{"name":"two","arguments":{"input":5,"other":5}}`},
-		{"two", `{"input":5,"wrong":1}`, `{"name":"two","arguments":{"input":5,"other":1}}`},
+		{"two", `{"input":5}`, `{"name":"two","arguments":{"input":{"input":5,"other":2}}}`},
+		{"two", `{"other":5}`, `{"name":"two","arguments":{"input":{"input":5,"other":5}}}`},
+		{"two", `{"input":5,"wrong":1}`, `{"name":"two","arguments":{"input":{"input":5,"other":1}}}`},
 		{"mat", `{"input":5,"other":1}`, `{"name":"mat","arguments":{"input":{"input":5,"other":1}}}`},
 		{"num", `{"input":7,"x":1}`, `{"name":"num","arguments":{"input":7}}`},
 		{"num", `{"x":7}`, `{"name":"num","arguments":{"input":7}}`},
@@ -237,7 +237,7 @@ func TestInputField(t *testing.T) {
 		{"num", `{}`, `{"name":"num","arguments":{"input":5}}`},
 		{"any", `{"x":{"input":3}}`, `{"name":"any","arguments":{"input":{"x":{"input":3}}}}`},
 		{"any", `{"input":1,"b":2}`, `{"name":"any","arguments":{"input":{"input":1,"b":2}}}`},
-		{"rec", `{"input":{"input":{"a":1}}}`, `{"name":"rec","arguments":{"a":5}}`},
+		{"rec", `{"input":{"input":{"a":1}}}`, `{"name":"rec","arguments":{"input":{"a":5}}}`},
 		{"run", `{"tool":"rec","input":3}`, `{"name":"run","arguments":{"tool":"rec","input":{"a":5}}}`},
 		{"run", `{"tool":"rec"}`, `{"name":"run","arguments":{"tool":"rec","input":{"a":5}}}`},
 	} {

@@ -490,7 +490,7 @@ func TestHintsUseNext(t *testing.T) {
 		{"(xs, i) => nth(xs, i)", "", "run", `{"tool":"t1","input":{"xs":[1,2,3,4,5]}}`, `{"name":"run","arguments":{"tool":"t1","input":{"xs":[1,2,3,4,5],"i":3}}}`},
 		{"(a, b) => a / (b - 2)", "", "t2", `{"a":7}`, `{"name":"t2","arguments":{"a":7,"b":3}}`},
 		{"(a, b) => a / b", `,"examples":[{"input":[84,4],"expect":21}]`, "t3", `{"a":8}`, `{"name":"t3","arguments":{"a":8,"b":4}}`},
-		{"r => r.n / (r.m - 5)", "", "t4", `{"n":8}`, `{"name":"t4","arguments":{"m":2,"n":8}}`},
+		{"r => r.n / (r.m - 5)", "", "t4", `{"n":8}`, `{"name":"t4","arguments":{"input":{"m":2,"n":8}}}`},
 		{"n => 10 / (n - 5)", "", "t5", `{"x":"a"}`, `{"name":"t5","arguments":{"input":2}}`},
 		{"n => 10 / (n - 5)", "", "run", `{"tool":"t6","input":"a"}`, `{"name":"run","arguments":{"tool":"t6","input":2}}`},
 		{"n => 70 / (n - 7)", `,"input_schema":{"type":"object","properties":{"input":{"type":"integer","minimum":8}}}`, "t7", `{"input":1}`, `{"name":"t7","arguments":{"input":8}}`},

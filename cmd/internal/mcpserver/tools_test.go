@@ -479,6 +479,9 @@ func TestAnswersFitSchemas(t *testing.T) {
 			}
 		})
 	}
+	evolve("fields", `"x => if has(x, \"b\") then x.a + x.b else x.a"`)
+	evolve("inputField", `"x => x.input + 1"`)
+	evolve("anyRecord", `"x => product(values(x))"`)
 	n := 100
 	if os.Getenv("PIF_FULL") != "" {
 		n = 5000

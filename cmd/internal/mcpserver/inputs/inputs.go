@@ -96,7 +96,9 @@ func (s *Source) Call(input json.RawMessage) []byte {
 		if len(params) == 0 {
 			input = json.RawMessage("{}")
 		}
-		if len(params) == 1 && !(len(input) > 0 && input[0] == '{' && params[0].Type.Kinds == prim.KindRecord) {
+		if len(params) == 1 {
+			// A record may be given without the wrapping, but not to a client that holds
+			// arguments against the schema.
 			input = json.RawMessage(wire.Begin().Raw(check.Input, input).End())
 		}
 		return wire.Begin().Text("name", s.Tool.Name).Raw("arguments", input).End()
