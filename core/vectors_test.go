@@ -204,7 +204,7 @@ func TestSelf(t *testing.T) {
 		defer m.Release()
 		m.Run(0)
 		direct := outcome(m)
-		if vectors.ByBudget(direct.Kind) || direct.Steps > 50_000 && os.Getenv("PIF_FULL") == "" {
+		if vectors.ByBudget(direct.Kind) || direct.Steps > 10_000 && os.Getenv("PIF_FULL") == "" {
 			return direct
 		}
 		setup := map[string]string{}

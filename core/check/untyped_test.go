@@ -115,7 +115,7 @@ func (g *untyped) expr(deep int) string {
 // TestSoundUntyped is TestSound for programs that nobody has made to be right.
 func TestSoundUntyped(t *testing.T) {
 	w := newWorld(t)
-	n := trials(15_000) * 2
+	n := trials(30_000)
 	sound, ran := 0, 0
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 51))

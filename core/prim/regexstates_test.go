@@ -3,6 +3,7 @@ package prim
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 
@@ -45,9 +46,9 @@ func TestStatesCount(t *testing.T) {
 		}
 		return out, m.Used()*perMatchStep + v.work
 	}
-	rounds, searched := 20_000, 0
-	if testing.Short() {
-		rounds = 2000
+	rounds, searched := 4_000, 0
+	if os.Getenv("PIF_FULL") != "" {
+		rounds = 20_000
 	}
 	for i := range rounds {
 		source, n := some(1+r.IntN(4)), 30

@@ -4,6 +4,7 @@ package proc
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,7 +18,6 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/plugintest"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
-	"pgregory.net/rapid"
 )
 
 // TestPromptAfterParts: where the output of a line is taken in parts, or up to a
@@ -217,27 +217,28 @@ func TestCostlyPattern(t *testing.T) {
 // but for what is said to be lost; and no more is kept than there is room for, and
 // some.
 func TestRing(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		r := ring{most: rapid.IntRange(1, 64).Draw(t, "most")}
+	for seed := range uint64(300) {
+		draw := rand.New(rand.NewPCG(seed, 1))
+		r := ring{most: 1 + draw.IntN(64)}
 		var all []byte
-		for _, n := range rapid.SliceOfN(rapid.IntRange(0, 200), 1, 30).Draw(t, "adds") {
-			part := make([]byte, n)
+		for range 1 + draw.IntN(30) {
+			part := make([]byte, draw.IntN(1+[]int{3, 70, 200}[draw.IntN(3)]))
 			for i := range part {
 				part[i] = byte(len(all) + i)
 			}
 			all = append(all, part...)
 			r.add(part)
 			if r.end() != int64(len(all)) || r.end()-r.begin() != int64(min(r.most, len(all))) || len(r.data) > r.most+r.most/4 {
-				t.Fatalf("it keeps %d to %d of %d in %d bytes", r.begin(), r.end(), len(all), len(r.data))
+				t.Fatalf("seed %d: it keeps %d to %d of %d in %d bytes", seed, r.begin(), r.end(), len(all), len(r.data))
 			}
-			at := rapid.Int64Range(-1, r.end()+1).Draw(t, "at")
+			at := draw.Int64N(r.end()+3) - 1
 			got, lost := r.from(at)
 			from := min(max(at, 0), r.end())
 			if lost != max(0, r.begin()-from) || string(got) != string(all[from+lost:]) {
-				t.Fatalf("from %d it gives %v, %d lost", at, got, lost)
+				t.Fatalf("seed %d: from %d it gives %v, %d lost", seed, at, got, lost)
 			}
 		}
-	})
+	}
 }
 
 // TestDeniedFile: the file is found in what programs say of one that they couldn't open.

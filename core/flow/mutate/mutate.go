@@ -94,7 +94,7 @@ func If[T any](mutant bool, a, b T) T {
 	must.NoError(t, err)
 	file, bin := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "mutants.test")
 	must.NoError(t, os.WriteFile(file, list, 0o644))
-	if out, err := exec.Command("go", "test", "-c", "-overlay", file, "-o", bin, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "test", "-c", "-ldflags=-w", "-overlay", file, "-o", bin, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return bin
