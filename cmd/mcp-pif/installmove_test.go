@@ -40,17 +40,17 @@ func TestMoveServers(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "mcp.json")
 	text := `{"theirs": [1, 2], // mine
   "mcpServers": {
-	"Up there": {"command": "` + w.self + `", "args": ["` + mcptest.Word + `", "` + w.script + `"], "env": {"LOG": "` + w.log + `", "API_TOKEN": "up-secret-0123456789"}}, // keep
+	"Up there": {"command": "` + w.program + `", "args": ["` + mcptest.Word + `", "` + w.script + `"], "env": {"LOG": "` + w.log + `", "API_TOKEN": "up-secret-0123456789"}}, // keep
 	` + npmServer + `
 	"web": {"type": "http", "url": "` + web.URL + `/mcp", "headers": {"Authorization": "Bearer web-secret-0123456789"}},
 	"stranger": {"type": "http", "url": "` + web.URL + `/mcp"},
-	"bad": {"command": "` + w.self + `", "args": ["` + mcptest.Word + `", "` + bad + `"]},
+	"bad": {"command": "` + w.program + `", "args": ["` + mcptest.Word + `", "` + bad + `"]},
 	"docker": {"command": "docker", "args": ["run", "-i", "image:latest"]},
 	"gone": {"command": "npx", "args": ["-y", "gone-server"]},
-	"args": {"command": "` + w.self + `", "args": ["--api-key=sk-0123456789abcdef"]},
+	"args": {"command": "` + w.program + `", "args": ["--api-key=sk-0123456789abcdef"]},
 	"filled": {"command": "npx", "args": ["x"], "env": {"KEY": "${input:key}"}},
 	"off": {"command": "x", "disabled": true},
-	"fs": {"command": "` + w.self + `", "args": []}
+	"fs": {"command": "` + w.program + `", "args": []}
   }}`
 	must.NoError(t, os.WriteFile(config, []byte(text), 0o600))
 	read := func(path string) string {
@@ -61,7 +61,9 @@ func TestMoveServers(t *testing.T) {
 	}
 	// The test's program lies where 'go run' builds, which install refuses.
 	program := filepath.Join(t.TempDir(), "mcp-pif")
-	must.NoError(t, os.WriteFile(program, []byte(read(w.self)), 0o700))
+	exe, err := os.Executable()
+	must.NoError(t, err)
+	must.NoError(t, os.WriteFile(program, []byte(read(exe)), 0o700))
 	install := func(want bool, args ...string) string {
 		t.Helper()
 		cmd := w.command(append([]string{"install", "--config", config}, args...)...)

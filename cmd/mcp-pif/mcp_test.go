@@ -60,15 +60,15 @@ func (w *servedWorld) fails(args []string, words ...string) {
 func TestMCPCommands(t *testing.T) {
 	t.Parallel()
 	w := newServedWorld(t)
-	line := []string{w.self, mcptest.Word, w.script}
+	line := []string{w.program, mcptest.Word, w.script}
 	flags := []string{"--read", w.script, "--write", w.log, "--yes", "--"}
 	w.prints(append(append([]string{"mcp", "add", "second"}, flags...), line...), "tools, pinned to", "reads, it says", "grant it with --cap second")
 	w.fails(append(append([]string{"mcp", "add", "second"}, flags...), line...), "there is a server second already")
-	w.fails([]string{"mcp", "add", "fs", "--", w.self}, "reserved")
+	w.fails([]string{"mcp", "add", "fs", "--", w.program}, "reserved")
 	w.fails([]string{"mcp", "add", "third", "--", "npx", "server@latest"}, "isn't one exact version")
 	w.fails([]string{"mcp", "add", "third", "--", "docker", "run", "image:latest"}, "by its digest")
 	w.fails([]string{"mcp", "add", "third", "http://example.com/mcp"}, "without encryption")
-	w.fails([]string{"mcp", "add", "third", "--network", "https://example.com/x", "--", w.self}, "--network", "is no origin")
+	w.fails([]string{"mcp", "add", "third", "--network", "https://example.com/x", "--", w.program}, "--network", "is no origin")
 	w.prints([]string{"mcp", "list"}, "SERVER", "second", "up", "ok")
 	w.prints([]string{"mcp", "show", "second", "echo"}, "words of the server second, not of this program", "takes")
 	w.fails([]string{"mcp", "show", "second", "ecko"}, "has no tool ecko", "echo")

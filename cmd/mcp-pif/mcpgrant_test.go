@@ -27,19 +27,17 @@ import (
 
 // A servedWorld is a state directory whose lock has a scripted server, up.
 type servedWorld struct {
-	t            *testing.T
-	state, log   string
-	script, self string
-	lock         *mcplock.Lock
+	t               *testing.T
+	state, log      string
+	script, program string
+	lock            *mcplock.Lock
 }
 
 func newServedWorld(t *testing.T) *servedWorld {
 	t.Helper()
 	w := &servedWorld{t: t, state: t.TempDir()}
 	var err error
-	if w.self, err = os.Executable(); err == nil {
-		w.self, err = filepath.EvalSymlinks(w.self)
-	}
+	w.program, err = theirs()
 	must.NoError(t, err)
 	dir := t.TempDir()
 	w.log, w.script = filepath.Join(dir, "log"), filepath.Join(dir, "script")
@@ -48,7 +46,7 @@ func newServedWorld(t *testing.T) *servedWorld {
 	if w.lock, err = mcplock.ReadOrNew(filepath.Join(w.state, "mcp-pif", mcplock.DefaultName)); err != nil {
 		t.Fatal(err)
 	}
-	s, _, err := w.lock.Locate(w.self, nil)
+	s, _, err := w.lock.Locate(w.program, nil)
 	must.NoError(t, err)
 	s.Command = append(s.Command, mcptest.Word, w.script)
 	s.Read, s.Write = []string{w.script}, []string{w.log}
@@ -267,7 +265,7 @@ func TestUpstreamReadOnly(t *testing.T) {
 func TestUpstreamPinned(t *testing.T) {
 	t.Parallel()
 	w := newServedWorld(t)
-	line := w.self + " " + mcptest.Word + " " + w.script
+	line := w.program + " " + mcptest.Word + " " + w.script
 	w.serve("--cap", "up", "--mcp", "up="+line).end()
 	for expected, says := range map[string]string{
 		"up=" + line + " more":     "mcp-pif mcp show up",
@@ -281,16 +279,18 @@ func TestUpstreamPinned(t *testing.T) {
 		}
 	}
 	s := w.lock.Servers["up"]
-	was := s.Program
 	s.Program = "sha256:" + strings.Repeat("0", 64)
 	w.write()
 	if got := w.refuses("--cap", "up"); !strings.Contains(got, "was changed") || !strings.Contains(got, "mcp-pif mcp upgrade up") {
 		t.Error(got)
 	}
 	w.serve("--cap", "clock:now").end() // who doesn't use it goes on
-	s.Program = was
-	s.Command = append(s.Command, w.lock.Path)
-	if w.self == s.Command[0] {
+	exe, err := os.Executable()
+	must.NoError(t, err)
+	own, _, err := w.lock.Locate(exe, nil)
+	must.NoError(t, err)
+	s.Program, s.Command = own.Program, append(own.Command, w.lock.Path)
+	if exe == own.Command[0] {
 		w.write()
 		if got := w.refuses("--cap", "up"); !strings.Contains(got, "would call itself") {
 			t.Error(got)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -24,8 +25,27 @@ import (
 	"github.com/mcp-pif/mcp-pif/plugins/plugintest/strangers"
 )
 
-// A copy of the test binary may be a stranger's plugin.
-func init() { strangers.Main() }
+// theirs is the path of the program in testdata/others, which is built once.
+var theirs = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "others") // below that of all tests, which is removed
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "others")
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", path, "./testdata/others").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return filepath.EvalSymlinks(path)
+})
+
+// copyOf makes a program of others', as the plugin of a role.
+func copyOf(role, path string) error {
+	program, err := theirs()
+	if err != nil {
+		return err
+	}
+	return strangers.Copy(program, role, path)
+}
 
 // stranger makes a program that is a plugin: stranger ROLE FILE.
 func stranger(ts *testscript.TestScript, neg bool, args []string) {
@@ -34,8 +54,11 @@ func stranger(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	file := ts.MkAbs(args[1])
 	ts.Check(os.MkdirAll(filepath.Dir(file), 0o755))
-	ts.Check(strangers.Copy(args[0], file))
+	ts.Check(copyOf(args[0], file))
 }
+
+// goFlags is for commands that build: linking takes half the time without what debuggers read.
+const goFlags = "GOFLAGS=-mod=readonly -ldflags=-w"
 
 // golang runs the go command in the script's folder, with this machine's caches and
 // no network: golang test ./... What it builds is static; the rest is compiled as these
@@ -43,7 +66,7 @@ func stranger(ts *testscript.TestScript, neg bool, args []string) {
 func golang(ts *testscript.TestScript, neg bool, args []string) {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = ts.MkAbs(".")
-	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=readonly")
+	cmd.Env = append(os.Environ(), "GOPROXY=off", goFlags)
 	if args[0] == "build" {
 		cmd.Env = append(cmd.Env, "CGO_ENABLED=0")
 	}
@@ -58,7 +81,7 @@ func installedIn(t *testing.T, role string) (program, lockFile string) {
 	t.Helper()
 	dir := t.TempDir()
 	program, lockFile = filepath.Join(dir, "weather"), filepath.Join(dir, "plugins.lock.json")
-	must.NoError(t, strangers.Copy(role, program))
+	must.NoError(t, copyOf(role, program))
 	var out strings.Builder
 	if status := command([]string{"plugin", "add", program, "--plugin-lock", lockFile}, strings.NewReader(""), &out, &out); status != 0 {
 		t.Fatalf("status %d\n%s", status, out.String())
@@ -191,7 +214,7 @@ func TestPluginsReadme(t *testing.T) {
 	}
 	cmd := exec.Command("sh", "-ex", "-c", script)
 	cmd.Dir = t.TempDir()
-	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=readonly", "XDG_STATE_HOME="+cmd.Dir+"/state")
+	cmd.Env = append(os.Environ(), "GOPROXY=off", goFlags, "XDG_STATE_HOME="+cmd.Dir+"/state")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -73,7 +73,7 @@ func golang(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	cmd := exec.Command("go", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=readonly", "GOWORK=off")
+	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=readonly -ldflags=-w", "GOWORK=off")
 	if args[0] == "build" {
 		cmd.Env = append(cmd.Env, "CGO_ENABLED=0")
 	}
@@ -120,12 +120,12 @@ func TestNode(t *testing.T) {
 // TestCelsius: a plugin in a module of its own, which its author's tests hold, too.
 // Without PIF_FULL, go test's own vet is all of vet.
 func TestCelsius(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "celsius")
 	if os.Getenv("PIF_FULL") != "" {
 		golang(t, "celsius", "vet", "./...")
+		golang(t, "celsius", "build", "-buildvcs=false", "-o", program, ".")
 	}
 	golang(t, "celsius", "test", "-count=1", "./...")
-	program := filepath.Join(t.TempDir(), "celsius")
-	golang(t, "celsius", "build", "-buildvcs=false", "-o", program, ".")
 	try(t, example{
 		folder: "celsius", source: host.Source{Path: program}, fixtures: "celsius/fixtures.json",
 		kind: "celsius", transport: "mtls", capability: "celsius.read:home/**",
@@ -172,7 +172,7 @@ func followed(t *testing.T, held host.Mode, e example) {
 	must.NoError(t, err)
 	_, block, _ := strings.Cut(string(readme), "```sh\n")
 	block, _, _ = strings.Cut(block, "```")
-	env := append(os.Environ(), "XDG_STATE_HOME="+state, "PATH="+filepath.Dir(program(t))+string(os.PathListSeparator)+os.Getenv("PATH"), "GOPROXY=off", "GOFLAGS=-mod=mod", "GOWORK=off")
+	env := append(os.Environ(), "XDG_STATE_HOME="+state, "PATH="+filepath.Dir(program(t))+string(os.PathListSeparator)+os.Getenv("PATH"), "GOPROXY=off", "GOFLAGS=-mod=mod -ldflags=-w", "GOWORK=off")
 	served := false
 	for line := range strings.Lines(block) {
 		line = strings.TrimSpace(line)

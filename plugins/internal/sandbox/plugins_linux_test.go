@@ -147,7 +147,7 @@ func TestListen(t *testing.T) {
 func TestHandshake(t *testing.T) {
 	needs(t, LayerFiles, LayerNetwork)
 	served := filepath.Join(filepath.Dir(attacker), "served")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", served, "./testdata/served")
+	build := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-w", "-o", served, "./testdata/served")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%s%v", out, err)

@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		attacker = filepath.Join(dir, "attacker")
-		build := exec.Command("go", "build", "-buildvcs=false", "-o", attacker, "./testdata/attacker")
+		build := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-w", "-o", attacker, "./testdata/attacker")
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "%s%v\n", out, err)

@@ -1,8 +1,7 @@
 // Package strangers is plugins as other people may write them, for tests: a
 // weather that is right, newer versions of it that want more, and some that say of
-// themselves what no plugin should. A test's binary becomes one of them, by a word
-// at the end of a copy of itself: [Copy] makes such a program, and [Main], called
-// first thing in the binary, is it.
+// themselves what no plugin should. A program becomes one of them by a word at the
+// end of a copy of it: [Copy] makes that, and [Main], called first thing, is it.
 package strangers
 
 import (
@@ -167,16 +166,12 @@ var roles = map[string]func(){
 // mark comes before the word at the end of a program.
 const mark = "\nstranger:"
 
-// Copy writes this binary to a path, as the plugin of a word.
-func Copy(role, to string) error {
+// Copy writes a program that calls [Main] to a path, as the plugin of a word.
+func Copy(program, role, to string) error {
 	if _, known := roles[role]; !known {
 		return fmt.Errorf("there is no stranger %s", role)
 	}
-	exe, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	in, err := os.Open(exe)
+	in, err := os.Open(program)
 	if err != nil {
 		return err
 	}
