@@ -153,7 +153,7 @@ func full(a, b int) int {
 func TestKilledProcessesLoseNothing(t *testing.T) {
 	const together = 3
 	path := ""
-	for round := range full(12, 500) {
+	for round := range full(9, 120) {
 		if round%6 == 0 {
 			path = filepath.Join(t.TempDir(), "j.db") // so that making it is cut short, too
 		}

@@ -193,6 +193,9 @@ func TestAttackOtherManifestThanTheLock(t *testing.T) {
 // against this checkout and without a network. Without PIF_FULL, go test's own vet is
 // all of vet: the whole of it reads every package below once more.
 func TestPluginsReadme(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a plugin and its tests")
+	}
 	text, err := os.ReadFile("../../plugins/README.md")
 	must.NoError(t, err)
 	_, text, found := bytes.Cut(text, []byte("## From nothing to a tool"))

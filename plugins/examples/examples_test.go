@@ -120,6 +120,9 @@ func TestNode(t *testing.T) {
 // TestCelsius: a plugin in a module of its own, which its author's tests hold, too.
 // Without PIF_FULL, go test's own vet is all of vet.
 func TestCelsius(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the command, the plugin and its tests")
+	}
 	program := filepath.Join(t.TempDir(), "celsius")
 	if os.Getenv("PIF_FULL") != "" {
 		golang(t, "celsius", "vet", "./...")
