@@ -114,6 +114,10 @@ func (r *Row) hint(want Kinds, got string) string {
 		return fmt.Sprintf("The function is the first operand, the list the last: {\"map\":[F,LIST]}, {\"fold\":[F,INIT,LIST]}; a function given to fold takes one pair (accumulator, item). Correct: %s.", correct)
 	case got == "a function":
 		return fmt.Sprintf("Apply the function first, {\"app\":{\"func\":F,\"arg\":A}}; a function given to fold takes one pair (accumulator, item). Correct: %s.", correct)
+	case is("string") && want&KindList != 0 && r.Name != "append":
+		return fmt.Sprintf("A string's characters are the list {\"chars\":S}, its parts {\"split\":[S,\",\"]}. Correct: %s.", correct)
+	case r.Name == "pow" && is("decimal"):
+		return fmt.Sprintf("There is no power with a fraction, no exp and no log; sqrt gives a square root. Correct: %s.", correct)
 	case got == "a record" && want&KindList != 0:
 		return fmt.Sprintf("Make a list of the record: {\"entries\":R} gives pairs (key, value), {\"values\":R} the values. Correct: %s.", correct)
 	case r.Name == "append":
@@ -294,12 +298,12 @@ var cardLines = []struct {
 	Written
 	say string
 }{
-	{say: "evolve makes a function a tool. help NAME explains an operation, operator, topic (recursion, errors, capabilities) or word of another language; list shows what may be declared."},
+	{say: "evolve makes a function a tool. help NAME explains an operation, operator, topic (recursion, errors) or word of another language; list shows what may be declared."},
 	{Written{
 		Code:  `(order, rate) => let net = sum(map(l => l.price * l.n, order.lines)) in {id: order.id, net, tax: round_dec(net * rate, 2, "half_up")}`,
 		Input: `{"order":{"id":7,"lines":[{"price":2.5,"n":3}]},"rate":0.19}`, Want: `{"id":7,"net":7.5,"tax":1.43}`,
 	}, ""},
-	{Written{Code: `n => if n <= 1 then 1 else n * self(n - 1)`, Input: `5`, Want: `120`}, ""},
+	{Written{Code: `n => if n <= 1 then 1 else n * self(n - 1)`, Input: `5`, Want: `120`}, " (self is the tool; let go = (i, acc) => … go(i + 1, acc) … calls go)"},
 	{Written{Code: `v => match v { [] => "none"; (a, b) => a; [x, ...rest] => x; {k} if k > 0 => k; _ => null }`, Input: `{"k":1,"l":2}`, Want: `1`}, ""},
 	{Written{Code: `s => match try(parse_int(s)) { {ok: n} => n; {error: e} => raise(e.message) }`, Input: `"x"`, Fault: fault.Raised}, ""},
 	{Written{Code: `p => !fs.read({path: p}) |> split("\n") |> filter(l => contains(l, "ERROR"))`, Input: `"a.log"`, Gives: `"ERROR a\nok"`, Want: `["ERROR a"]`}, " (declare fs.read:DIR, relative; fs.list gives [{path, kind, size}])"},
@@ -307,12 +311,12 @@ var cardLines = []struct {
 	{Written{
 		Code:  `s => map((k, ws) => $"{k}: {length(ws)}", entries(group_by(w => w[0], split(s, " "))))`,
 		Input: `"b ab a"`, Want: `["a: 2","b: 1"]`,
-	}, " (f or n, then the list, or xs.map(f); entries, zip, enumerate (i, x) give pairs, from_entries takes (k, v); keys sorted as text)"},
+	}, " (f or n, then the list, or xs.map(f); entries, zip, enumerate (i, x) give pairs; keys sorted as text)"},
 	{Written{
 		Code:  `s => map(t => format_time(add_time(t, {days: 1}), "DD.MM.YYYY"), re_find_all(s, "\\d+(?:-\\d+)+"))`,
 		Input: `"from 2026-01-31 on"`, Want: `["01.02.2026"]`,
-	}, `; diff_time(a, b, "days") is a - b, weekday(t) "Monday"`},
-	{say: "+ - * / % (/ floors, mean(xs), ratio(a, b) and round(a / b, 2) don't; 1.50 is exact) < <= > >= == != and or not ++ (strings) xs[0] s[1:-1] r[k], (1, true) a pair, @tool(e), code '{e}"},
+	}, `; re_match(s, p) tests, re_find(s, p) gives the groups or null; diff_time(a, b, "days") is a - b, weekday(t) "Monday"`},
+	{say: "+ - * / % (/ floors, mean(xs), ratio(a, b) and round(a / b, 2) don't; 1.50 is exact) < <= > >= (compare(a, b) < 0 for two texts) == != and or not ++ (strings) xs[0] s[1:-1] r[k], (1, true) a pair, @tool(e), code '{e}"},
 	{Written{Code: `xs => fold((acc, x) => acc + x, 0, xs)`, Input: `[1,2]`, Want: `3`}, " (push adds an item, append joins lists)"},
 }
 
@@ -340,6 +344,10 @@ var signs = map[string]string{
 	"add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%",
 	"eq": "==", "equal": "==", "at": "xs[0]", "lt": "<", "lte": "<=", "gt": ">", "gte": ">=", "and": "and", "or": "or", "not": "not",
 	"concat": "++", "pair": "(1, true)", "record": "{id:", "nil": "[]", "quote": "'{", "self": "self(", "effect": "!fs.read(", "call": "@tool(",
+	// What an example shows with its operands.
+	"mean": "mean(", "ratio": "ratio(", "compare": "compare(", "sum": "sum(", "length": "length(", "entries": "entries(", "try": "try(", "raise": "raise(",
+	"parse_int": "parse_int(", "split": "split(", "contains": "contains(", "push": "push adds", "append": "append joins", "map": "map(", "filter": "filter(",
+	"fold": "fold(", "round_dec": "round_dec(",
 }
 
 // operations lists the operations that the rules have no sign for: by how many

@@ -52,6 +52,20 @@ var instead = map[string]string{
 	"not_equal": Unequal,
 	"noteq":     Unequal,
 
+	"isnull":        `write x == null`,
+	"is_null":       `write x == null`,
+	"is_none":       `write x == null`,
+	"sum_by":        `write sum(map(x => x.k, xs))`,
+	"sumby":         `write sum(map(x => x.k, xs))`,
+	"isdigit":       `write re_match(s, "^\\d+$")`,
+	"isnumeric":     `write re_match(s, "^\\d+$")`,
+	"isalpha":       `write re_match(s, "^[A-Za-z]+$")`,
+	"isupper":       `write s == upper(s)`,
+	"islower":       `write s == lower(s)`,
+	"exp":           noPower,
+	"log":           noPower,
+	"log10":         noPower,
+	"ln":            noPower,
 	"percentile":    ranked,
 	"quantile":      ranked,
 	"iso_week":      week,
@@ -87,6 +101,8 @@ const Weekends = `weekday gives a name: write contains(["Saturday", "Sunday"], w
 
 // Unequal is what [Instead] says of a name for !=.
 const Unequal = "write a != b, which is not(equal(a, b))"
+
+const noPower = "exact numbers have no exp, log or power with a fraction; pow(a, n) takes an integer n, sqrt(x, digits) is the square root"
 
 const noHash = "use sha256, hmac_sha256 or crc32, the only hashes"
 

@@ -40,6 +40,7 @@ func (r *reader) atom() (term.Term, bool) {
 		return r.decimal(t)
 	case tokString:
 		r.i++
+		r.noteHoles(t)
 		return &term.Str{At: at, Value: r.text(t)}, true
 	case tokTemplate:
 		return r.template()

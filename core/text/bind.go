@@ -489,12 +489,22 @@ func (r *reader) operands(t token) bool {
 	return ok && len(row.Params) > 0
 }
 
+// constants is what other languages call null, true and false.
+var constants = map[string]string{"None": "null", "undefined": "null", "True": "true", "False": "false"}
+
 // variable reads a name that is a variable.
 func (r *reader) variable() (term.Term, bool) {
 	t := r.tok()
 	r.i++
 	name := r.text(t)
 	if r.scope[name] == 0 && r.inQuote == 0 {
+		if at := term.At(t.off); t.kind == tokName && constants[name] != "" && !r.older && r.tok().kind != tokOpen {
+			switch constants[name] {
+			case "null":
+				return &term.Unit{At: at}, true
+			}
+			return &term.Bool{At: at, Value: name == "True"}, true
+		}
 		r.freeName(name, t)
 	}
 	r.names.Use(name)
@@ -528,6 +538,9 @@ func (r *reader) insteadOf(name string) string {
 	near := r.near(name, true)
 	if _, row, ok := prim.Lookup(near); ok && r.scope[near] == 0 {
 		return fmt.Sprintf("Write %s.", Shape(row))
+	}
+	if instead := prim.Instead(name); instead != "" {
+		return strings.ToUpper(instead[:1]) + instead[1:] + "."
 	}
 	return "Write f(x), where f is a function or an operation; help lists what there is."
 }

@@ -27,7 +27,7 @@ var functions = map[string]string{
 	"year": "parse_time", "month": "parse_time", "day": "parse_time", "hour": "parse_time", "minute": "parse_time",
 	"ord": "codepoints", "chr": "from_codepoints", "String.fromCharCode": "from_codepoints", "String.fromCodePoint": "from_codepoints",
 	"re_test": "re_match", "parse_dec": "to_dec", "parse_float": "to_dec", "parseFloat": "to_dec", "float": "to_dec", "parseInt": "parse_int",
-	"format_number": "format", "reduce": "fold", "localeCompare": "compare", "is_empty": "isEmpty", "has_key": "has", "average": "mean", "avg": "mean",
+	"format_number": "format", "reduce": "fold", "localeCompare": "compare", "is_empty": "isEmpty", "has_key": "has", "flat": "flatten", "average": "mean", "avg": "mean",
 	"to_lower": "lower", "to_upper": "upper", "distinct": "unique", "uniq": "unique", "toString": "to_text", "to_string": "to_text",
 	"JSON.parse": "parse_json", "JSON.stringify": "to_json", "json.loads": "parse_json", "json.dumps": "to_json",
 	"Object.keys": "keys", "Object.values": "values", "Object.entries": "entries", "Object.fromEntries": "from_entries",

@@ -216,7 +216,15 @@ func (r *reader) call(c callee, piped term.Term) (t term.Term, done, ok bool) {
 		}
 	}
 	if len(args) == 1 && c.row != nil && !r.older {
-		args = r.lone(c, args)
+		if args = r.lone(c, args); len(args) == 1 && !isLam(args[0]) {
+			at := term.At(c.tok.off)
+			switch c.row.Name {
+			case "any", "all": // of truth values
+				args = []term.Term{&term.Lam{At: at, Param: "x", Body: &term.Var{At: at, Name: "x"}}, args[0]}
+			case "count":
+				return operationOf(at, "length", args[0]), done, true
+			}
+		}
 	}
 	if n := len(args); n < least || n > most && c.id != prim.App {
 		return nil, false, r.wrongCount(c, n)
@@ -432,7 +440,8 @@ func (r *reader) notePush(two twoParams) {
 }
 
 // textFirst is what takes a text and what is looked for in it.
-var textFirst = map[string]bool{"split": true, "contains": true, "starts_with": true, "ends_with": true, "index_of": true, "last_index_of": true}
+var textFirst = map[string]bool{"split": true, "contains": true, "starts_with": true, "ends_with": true, "index_of": true, "last_index_of": true,
+	"re_match": true, "re_find": true, "re_find_all": true, "re_split": true, "re_replace": true, "replace": true}
 
 // isSet reports whether a literal stands for the characters in it, such as "aeiou".
 func isSet(s string) bool {
@@ -442,6 +451,13 @@ func isSet(s string) bool {
 		}
 	}
 	return len(s) > 2
+}
+
+// isWhole reports whether the first operand of a replacement may be the text in which
+// something is replaced.
+func isWhole(row *prim.Row, s string, part term.Term) bool {
+	p, ok := part.(*term.Str)
+	return len(row.Params) == 3 && (!ok || strings.Contains(s, p.Value) || row.Name != "replace" && !strings.ContainsAny(s, `\[]^+*`))
 }
 
 func isList(t term.Term) bool {
@@ -462,8 +478,8 @@ func (r *reader) noteOrder(c callee, args []term.Term) {
 			r.note(v.Pos(), "the function of %s takes one item; where that is a pair, write ((a, b)) => %s(a, b)", row.Name, v.Name)
 		}
 	}
-	if s, ok := first.(*term.Str); ok && textFirst[row.Name] && !literally(last) && !isSet(s.Value) {
-		swapped := &term.Prim{ID: c.id, Args: []term.Term{last, first}}
+	if s, ok := first.(*term.Str); ok && textFirst[row.Name] && !literally(last) && !isSet(s.Value) && !isWhole(row, s.Value, args[1]) {
+		swapped := &term.Prim{ID: c.id, Args: append([]term.Term{last}, args[:len(args)-1]...)}
 		if own := string(Print(swapped)); len(own) < 60 {
 			r.note(int(c.tok.off), "%s takes the text first: %s", row.Name, own)
 		}
@@ -477,6 +493,8 @@ func (r *reader) noteOrder(c callee, args []term.Term) {
 	_, lastLam := last.(*term.Lam)
 	_, lastInt := last.(*term.Int)
 	switch takes := row.Params[len(args)-1].Kinds; {
+	case isLam && row.Name == "map_values" && r.two[f].body != nil:
+		r.note(f.Pos(), "the function of map_values takes the value alone; for the key as well write from_entries(map((k, v) => (k, …), entries(r)))")
 	case takes != prim.KindList && takes != prim.KindList|prim.KindString:
 	case lastLam && !isLam, lastInt:
 		r.note(int(c.tok.off), "the list stands last: %s", Shape(row))

@@ -144,6 +144,14 @@ var foreignPrefix = map[string]func(r around, k int) string{
 	},
 	"class": noClass, "struct": noClass, "interface": noClass, "enum": noClass,
 	"new": func(r around, k int) string {
+		switch r.word(k + 1) {
+		case "Set":
+			return "Write unique(xs), which has each value once."
+		case "Map":
+			return "Write a record, {}, and put(r, k, v) or {...r, [k]: v}."
+		case "Date":
+			return "Write dates as text: parse_time(t).year, add_time(t, {days: 1}), diff_time(a, b, \"days\")."
+		}
 		return "Write a record, {name: \"a\"}, or a value of its own: there are no classes and no new."
 	},
 	"switch": switchHint, "when": switchHint,

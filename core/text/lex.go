@@ -70,7 +70,7 @@ func (l *lexer) next() bool {
 		l.readQuoted(tokString, l.i)
 	case c == '`':
 		l.readQuoted(tokQuoted, l.i)
-	case strings.HasPrefix(rest, `$"`):
+	case strings.HasPrefix(rest, `$"`), strings.HasPrefix(rest, `f"`):
 		l.template()
 	case c == '@':
 		l.sigil(tokTool, toolRun)

@@ -141,7 +141,7 @@ func (w *speller) unbind(name string) {
 func (w *speller) variable(name string) string {
 	if plain(name) {
 		_, _, taken := prim.Lookup(name)
-		taken = taken || prim.Aliases[name] != "" || borrows(name) || name == "return"
+		taken = taken || prim.Aliases[name] != "" || borrows(name) || constants[name] != "" || name == "return"
 		if !taken || w.scope[name] > 0 {
 			return name
 		}

@@ -3,6 +3,7 @@ package text
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -115,6 +116,9 @@ func (r *reader) surprise(t token) string {
 	case tokRest:
 		return "Write ...xs in a list or a record, [x, ...xs] or {...r, k: 1}, or last in the pattern of a list."
 	case tokBind:
+		if hint := r.assigned(); hint != "" {
+			return hint
+		}
 		return "Compare with a == b, or bind a name with let x = 1 in x + 1."
 	case tokBar:
 		return "Write a pipeline as x |> f, a or b for conditions, and alternatives as patterns of match: match v { 1 | 2 => a; _ => b }."
@@ -138,8 +142,28 @@ func (r *reader) surprise(t token) string {
 		return "Put it into parentheses: (c ? a : b), and a pipeline before it as well: (x |> f) ? a : b."
 	case tokNot:
 		return "Put it into parentheses: (not a) == b."
+	case tokPlus:
+		return "Write parse_int(s) or to_dec(s) for a number of a text: + stands between two operands."
 	case tokColon:
 		return "Write a record as {key: 1} and a condition as c ? a : b."
+	}
+	return ""
+}
+
+// assigned returns a hint for r[k] = v and r.k = v: the same as a new record.
+func (r *reader) assigned() string {
+	i := r.i - 1
+	switch {
+	case i < 2:
+	case r.toks[i].kind == tokCloseList && r.closers != nil:
+		open := slices.Index(r.closers, int32(i))
+		if open > 0 && r.toks[open-1].kind == tokName {
+			of, key := r.toks[open-1], r.src[r.toks[open].end:r.toks[i].off]
+			return fmt.Sprintf("Values never change: write {...%[1]s, [%[2]s]: v}, which is %[1]s with it (of a list set_nth(%[1]s, %[2]s, v)).", r.src[of.off:of.end], key)
+		}
+	case r.toks[i-1].kind == tokDot && r.toks[i-2].kind == tokName:
+		of, key := r.toks[i-2], r.toks[i]
+		return fmt.Sprintf("Values never change: write {...%[1]s, %[2]s: v}, which is %[1]s with it.", r.src[of.off:of.end], r.src[key.off:key.end])
 	}
 	return ""
 }

@@ -1,6 +1,8 @@
 package text
 
 import (
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -89,6 +91,9 @@ func (r *reader) template() (term.Term, bool) {
 		case tokOpenBrace:
 			r.i++
 			x, ok := r.expr()
+			if ok && r.tok().kind == tokColon {
+				x = r.shownAs(x)
+			}
 			if !r.close(t, tokCloseBrace, ok) {
 				return nil, false
 			}
@@ -102,6 +107,58 @@ func (r *reader) template() (term.Term, bool) {
 		default:
 			return nil, r.refuseToken(`a closing "`, `Write a template as $"total: {x}".`)
 		}
+	}
+}
+
+// spec is how Python says how a value is shown: which side is filled, up to how many
+// characters, and the digits after the point.
+var spec = regexp.MustCompile(`^([<>]?)(0?)(\d*)((,?)(?:\.(\d))?f?|d|s)$`)
+
+// shownAs reads what stands behind a colon in a template; x is what is shown.
+func (r *reader) shownAs(x term.Term) term.Term {
+	end := r.i
+	for k := r.toks[end].kind; k != tokCloseBrace && k != tokEnd; k = r.toks[end].kind {
+		end++
+	}
+	at := term.At(r.tok().off)
+	m := spec.FindStringSubmatch(r.src[r.tok().end:r.toks[end].off])
+	if m == nil {
+		return x
+	}
+	r.i = end
+	if m[5] != "" || m[6] != "" {
+		digits, sep := int64(0), ","
+		if m[6] != "" {
+			digits = int64(m[6][0] - '0')
+		}
+		if m[5] == "" {
+			sep = ""
+		}
+		x = operationOf(at, "format", x, &term.Int{At: at, Value: digits}, &term.Str{At: at, Value: sep})
+	}
+	if width, err := strconv.Atoi(m[3]); err == nil {
+		side, fill := "pad_left", " "
+		if m[1] == "<" {
+			side = "pad_right"
+		}
+		if m[2] != "" {
+			fill = "0"
+		}
+		x = operationOf(at, side, operationOf(at, "to_text", x), &term.Int{At: at, Value: int64(width)}, &term.Str{At: at, Value: fill})
+	}
+	return x
+}
+
+// noteHoles notes that a text has ${x} in it, of a variable x, and is no template.
+func (r *reader) noteHoles(t token) {
+	content := r.src[t.off+1 : t.end-1]
+	at := strings.Index(content, "${")
+	if at < 0 || r.older || at == 0 && strings.IndexByte(content, '}') == len(content)-1 {
+		return
+	}
+	hole := content[at+2:]
+	if name := hole[:identifier(hole)]; r.scope[name] > 0 {
+		r.note(int(t.off), "only a text with $ before it shows what is in braces: %s", asTemplate(content, "${"))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
 // readInput reads the input of a task by its types, or from the record of the run that
@@ -79,7 +80,7 @@ func (s *Engine) advise(a *wire.Answer, t *task, tools *registry.Snapshot) {
 	if len(input) == 0 {
 		input, is = json.RawMessage("null"), "no input was given"
 	}
-	if len(params) != 1 || check.Fits(input, params[0].Type) {
+	if len(params) != 1 || check.Fits(input, params[0].Type) || a.Fault.Kind == fault.TypeError && isOuter(input[0], params[0].Type) {
 		return
 	}
 	src := inputs.Source{Tool: t.tool, Report: t.tool.Report(), ByName: t.direct}
@@ -92,6 +93,12 @@ func (s *Engine) advise(a *wire.Answer, t *task, tools *registry.Snapshot) {
 		note += ": call " + string(call)
 	}
 	a.More = append(a.More, note)
+}
+
+// isOuter reports whether what begins an input is a list or record, and the type has some:
+// what then fails is rather the code, whose type follows from it.
+func isOuter(first byte, t *check.Type) bool {
+	return first == '[' && t.Kinds&prim.KindList != 0 || first == '{' && t.Kinds&prim.KindRecord != 0
 }
 
 // A sample is tried before it is suggested, within these budgets. They are counted, so
