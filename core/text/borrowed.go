@@ -75,7 +75,7 @@ func (r *reader) part(c callee, args []term.Term) term.Term {
 	case "ord":
 		return &term.Prim{At: at, ID: prim.At, Args: []term.Term{operationOf(at+1, "codepoints", args[0]), &term.Int{At: at}}}
 	case "reduce": // the list may stand before what it begins with
-		if c.tok.off > 0 && r.src[c.tok.off-1] != '.' && len(args) == 3 && literally(args[2]) && !literally(args[1]) {
+		if (c.tok.off == 0 || r.src[c.tok.off-1] != '.') && len(args) == 3 && literally(args[2]) && !literally(args[1]) {
 			args[1], args[2] = args[2], args[1]
 		}
 	case "chr", "fromCharCode", "fromCodePoint":

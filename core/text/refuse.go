@@ -143,6 +143,9 @@ func (r *reader) surprise(t token) string {
 	case tokNot:
 		return "Put it into parentheses: (not a) == b."
 	case tokPlus:
+		if r.i > 0 && r.toks[r.i-1].kind.ends() {
+			return ""
+		}
 		return "Write parse_int(s) or to_dec(s) for a number of a text: + stands between two operands."
 	case tokColon:
 		return "Write a record as {key: 1} and a condition as c ? a : b."
