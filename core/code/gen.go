@@ -297,6 +297,9 @@ func (c *compiler) tail(n *node, top uint8) {
 func (c *compiler) let(n *node, top uint8) uint8 {
 	f, b := c.f, n.b
 	f.pend += int64(n.pre)
+	if n.body.kind == kFold && b.uses == 1 && !b.seen && n.body.list[2].kind == kVar && n.body.list[2].b == b {
+		n.body.fresh = makesList(n.a)
+	}
 	b.info, b.half, b.self, b.twins, b.group, b.pair, b.acc = nil, false, false, false, nil, nil, 0
 	if c.pairOf(n.a, b) {
 		f.pend += 3

@@ -103,7 +103,7 @@ func (c *compiler) fold(n *node, dst, top uint8) {
 		p.half, p.reg = true, top
 	}
 	free := top + 3
-	p.owns = p.half && top < wide && fun.body.size < 1000 && (&accumulator{p: p}).owned(fun.body)
+	p.owns = p.half && top < wide && fun.body.size < 1000 && (&accumulator{p: p, id: prim.Put}).owned(fun.body)
 	if p.owns {
 		f.emit(Instr{Op: LoadI, A: top + ownFlag, K: WordFalse}, n.pos)
 		free++
@@ -112,7 +112,7 @@ func (c *compiler) fold(n *node, dst, top uint8) {
 	f.jump(Instr{Op: first, A: top}, &end, n.pos)
 	start, at := f.pend, len(f.code)
 	c.valueOf(fun.body, top, free, body)
-	c.foldCons(next, top, at, start)
+	c.foldCons(next, top, at, start, n.fresh)
 	f.emit(Instr{Op: next, A: top, D: int32(at-len(f.code)) * InstrSize, K: start - f.pend}, n.pos)
 	f.bind(&end)
 	c.move(dst, top, n.pos)
@@ -248,8 +248,9 @@ func (c *compiler) extreme(n *node, dst, top uint8) {
 }
 
 // foldCons puts before the cons that ends the body of a fold what does it together with
-// the loop: f.code[at] is where the body begins, with start steps pending.
-func (c *compiler) foldCons(next Op, top uint8, at int, start int64) {
+// the loop: f.code[at] is where the body begins, with start steps pending. A list that is
+// known here alone, and reversed, is reversed in place.
+func (c *compiler) foldCons(next Op, top uint8, at int, start int64, fresh bool) {
 	f := c.f
 	last := len(f.code) - 1
 	if in := &f.code[last]; next != FoldLoop || last < at || in.Op != Cons || in.A != top || in.C != top || f.bound > last {
@@ -259,6 +260,9 @@ func (c *compiler) foldCons(next Op, top uint8, at int, start int64) {
 	with := Instr{Op: FoldCons, A: top, B: in.B, D: int32(at-last) * InstrSize, K: start - f.pend}
 	if last == at && in.B == top+1 {
 		with.Op = FoldRev
+		if fresh {
+			with.C = 1
+		}
 	}
 	f.code[last] = with
 	f.code, f.meta = append(f.code, in), append(f.meta, meta)
@@ -317,9 +321,11 @@ func hasVar(vars []ScopeVar, name string) bool {
 // record there was made by the fold's own put, which nothing else can see.
 const ownFlag = 3
 
-// An accumulator is that of a fold over p, the names of variables that are bound to it too.
+// An accumulator is that of a fold over p, which row id changes, and the names of variables
+// that are bound to it too.
 type accumulator struct {
 	p     *binder
+	id    term.ID
 	names []*binder
 }
 
@@ -337,9 +343,36 @@ func (acc *accumulator) owned(n *node) bool {
 		return !acc.seen(n.a, false) && acc.owned(n.b2) && acc.owned(n.body)
 	case acc.is(n):
 		return true
-	case n.kind == kPrim && n.id == prim.Put && acc.is(n.list[0]) && !acc.seen(n.list[1], false) && !acc.seen(n.list[2], false):
+	case n.kind == kPrim && n.id == prim.Cons && acc.id == prim.Cons:
+		return acc.is(n.list[1]) && !acc.seen(n.list[0], false)
+	case n.kind == kPrim && n.id == prim.Put && acc.id == prim.Put && acc.is(n.list[0]) && !acc.seen(n.list[1], false) && !acc.seen(n.list[2], false):
 		n.own = acc.p
 		return true
+	}
+	return false
+}
+
+// makesList reports whether n is a fold that gives a list that it made, cell by cell, and
+// that nothing else has a part of.
+func makesList(n *node) bool {
+	if n.kind != kFold || n.list[0].kind != kLam || len(n.list[0].params) != 1 || !isNil(n.list[1]) {
+		return false
+	}
+	p, body := n.list[0].params[0], n.list[0].body
+	if !splits(p) || body.size >= 1000 {
+		return false
+	}
+	p.half = true // as it is once the fold is compiled
+	return (&accumulator{p: p, id: prim.Cons}).owned(body)
+}
+
+// isNil reports whether n is the empty list.
+func isNil(n *node) bool {
+	switch t := n.t.(type) {
+	case *term.List:
+		return n.kind == kConst && len(t.Items) == 0
+	case *term.Prim:
+		return n.kind == kConst && t.ID == prim.Nil
 	}
 	return false
 }

@@ -2,6 +2,7 @@ package code
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -80,6 +81,18 @@ func (c *compiler) prim(n *node, dst, top uint8) {
 			in.Op, in.B = PutOwn, n.own.reg+ownFlag
 		}
 		t := top
+		if in.Op == Round {
+			if scale, mode, name := rounding(n); name != nil {
+				r := c.operand(n.list[0], t)
+				f.pend += 2
+				t = above(r, t)
+				f.top = max(f.top, t+3)
+				in.B, in.C, in.D, in.K = r, t, c.literal(name), int64(t)+3|scale<<8|mode<<16
+				f.emit(in, n.pos)
+				return
+			}
+			in.Op = Prim
+		}
 		if in.Op == Prim {
 			for _, a := range n.list {
 				c.value(a, t, t)
@@ -117,6 +130,20 @@ func constantKey(n *node) (key *term.Str, ok bool) {
 		key, ok = n.list[1].t.(*term.Str)
 	}
 	return key, ok
+}
+
+// rounding returns the constants of a round_dec that has an instruction of its own; nil: it has none.
+func rounding(n *node) (scale, mode int64, name *term.Str) {
+	s, ok := n.list[1].t.(*term.Int)
+	name, okName := n.list[2].t.(*term.Str)
+	if !ok || !okName || n.list[1].kind != kConst || n.list[2].kind != kConst || s.Value < 0 || s.Value > 18 {
+		return 0, 0, nil
+	}
+	i := slices.Index([]string{RoundDown: "down", RoundHalfUp: "half_up", RoundHalfEven: "half_even"}, name.Value)
+	if i < 0 {
+		return 0, 0, nil
+	}
+	return s.Value, int64(i), name
 }
 
 // try compiles try: its operand, and what a fault in it becomes, into top.
@@ -196,7 +223,7 @@ var opOf = func() []Op {
 var rowOps = func() []Op {
 	ops := make([]Op, len(prim.Table))
 	for name, op := range map[string]Op{
-		"get": Get, "compare": Compare, "at": At, "nth": Nth, "to_text": ToText, "push": Push,
+		"get": Get, "compare": Compare, "at": At, "nth": Nth, "to_text": ToText, "push": Push, "round_dec": Round,
 	} {
 		if id, _, ok := prim.Lookup(name); ok {
 			ops[id] = op

@@ -123,6 +123,7 @@ const (
 	Push    // the same for push
 	PutOwn  // the same for put, B a register that is true where the record is known here alone, and then in place
 	GetK    // A ← get of B and constant D; C and the register after it are free, K is their height
+	Round   // A ← round_dec of B: K is the height, the scale << 8 and one of the roundings << 16; constant D names that; C and the two after it are free
 	List    // A ← the list of the B registers from C on; D is h
 	ConsN   // A ← cons of the B registers from C on, onto list K; D is h
 	Rev     // A ← the list B reversed, D is h
@@ -167,7 +168,7 @@ const (
 	FoldLoop  // the next item of the rest in A+2, to D if there is one
 	FoldPLoop // the same, the pair
 	FoldCons  // where there is a next item, the Cons of B and A to A and the FoldLoop that are after it
-	FoldRev   // the same with the item as it is, for as many as there are
+	FoldRev   // the same with the item as it is, for as many as there are; C is 1 where the list is known here alone: its cells are used again
 	FoldFn    // f in A, acc in A+1, list in A+2: tests both; to D if empty
 	FoldCall  // next pair and f to the window at A+3, to D if none
 	Closure   // A ← closure of the function at D with B+C<<8 captured values and the header K
@@ -249,6 +250,13 @@ func Packed(height uint8, from [3]uint8) int64 {
 
 // Unpacked returns the register of operand i.
 func (in *Instr) Unpacked(i int) uint8 { return uint8(in.K >> (8 + 8*i)) }
+
+// The roundings of Round.
+const (
+	RoundDown = iota
+	RoundHalfUp
+	RoundHalfEven
+)
 
 // What K of Concat says: the first operand is what another concat made, which nothing else
 // refers to, or the result has to be such.

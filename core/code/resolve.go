@@ -50,7 +50,7 @@ type node struct {
 	scope  *scope
 	key    *sortKey
 	try    Op      // kList: of two, of which it may find the larger or smaller: see compiler.extreme
-	fresh  bool    // the value of a concat has to be one that nothing else refers to
+	fresh  bool    // the value of a concat has to be one that nothing else refers to; nothing else refers to the list of a fold
 	own    *binder // put: of a fold that has the record alone: see accumulator
 	size   int32   // nodes below, for bounding what is compiled twice
 }

@@ -66,6 +66,11 @@ func (v *verifier) step(i int, s *state) {
 		v.constant(i, func(k *code.Const) bool { _, ok := k.Term.(*term.Str); return ok })
 		v.copies(i, s, 2)
 		v.writes(i, s, a)
+	case code.Round:
+		v.reads(i, s, b)
+		v.constant(i, func(k *code.Const) bool { _, ok := k.Term.(*term.Str); return ok })
+		v.copies(i, s, 3)
+		v.writes(i, s, a)
 	case code.ConcatT:
 		v.reads(i, s, b, c)
 		v.keeps(i, s, d)

@@ -4,6 +4,7 @@
 package eval
 
 import (
+	"math"
 	"math/bits"
 	"unsafe"
 
@@ -627,7 +628,15 @@ func (m *Machine) loop() exit {
 		case code.FoldRev:
 			m.fuel = fuel
 			acc, l, item := *reg(r, in.A), *reg(r, in.A+2), *reg(r, in.A+1)
-			if acc&tagMask == tagCons || acc == wNil {
+			if acc&tagMask != tagCons && acc != wNil {
+			} else if in.C != 0 {
+				for l&tagMask == tagCons && !spent(m.fuel+in.K) {
+					m.fuel += in.K
+					cell := (*[2]word)(unsafe.Pointer(heapWord(hb, l-tagCons)))
+					cell[0], cell[1], item, acc, l = item, acc, cell[0], l, cell[1]
+				}
+				*reg(r, in.A), *reg(r, in.A+2), *reg(r, in.A+1) = acc, l, item
+			} else {
 				hp := m.hp
 				for l&tagMask == tagCons && hp+16 <= m.hlim && !spent(m.fuel+in.K) {
 					m.fuel += in.K
@@ -714,6 +723,8 @@ func (m *Machine) loop() exit {
 			goto field
 		case code.GetK:
 			goto field
+		case code.Round:
+			goto round
 		case code.At:
 			if *reg(r, in.Unpacked(1))&1 != 0 {
 				goto field
@@ -723,8 +734,13 @@ func (m *Machine) loop() exit {
 			goto item
 		case code.Push:
 			goto push
+		case code.Concat, code.ConcatT:
+			goto join
 		case code.ToText:
 			w := *reg(r, in.Unpacked(0))
+			if w&1 == 0 {
+				goto digits
+			}
 			if w&tagMask != tagBox {
 				goto slow
 			}
@@ -827,11 +843,11 @@ func (m *Machine) loop() exit {
 			}
 			m.hp = hp
 			*reg(r, in.A) = l
-		case code.Concat, code.ConcatT, code.Prim, code.ConsN, code.Rev, code.RecordL, code.Pend, code.Caps, code.Alike,
+		case code.Prim, code.ConsN, code.Rev, code.RecordL, code.Pend, code.Caps, code.Alike,
 			code.Eval, code.TailEval, code.CodeOf, code.CodeOfV, code.Cont, code.Restrict, code.Effect, code.CallTool,
 			code.Par, code.Branch, code.EndPar, code.Unbound, code.NoSelf, code.Sort, code.Try, code.EndTry,
 			code.Restore, code.CallCode, code.CallDone,
-			114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124,
+			115, 116, 117, 118, 119, 120, 121, 122, 123, 124,
 			125, 126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 136, 137, 138, 139, 140, 141, 142, 143, 144, 145, 146,
 			147, 148, 149, 150, 151, 152, 153, 154, 155, 156, 157, 158, 159, 160, 161, 162, 163, 164, 165, 166, 167, 168,
 			169, 170, 171, 172, 173, 174, 175, 176, 177, 178, 179, 180, 181, 182, 183, 184, 185, 186, 187, 188, 189, 190,
@@ -891,7 +907,7 @@ func (m *Machine) loop() exit {
 			end := w + h>>8*8
 			for w += 16; w < end; w += 16 {
 				q := *heapWord(hb, w) - tagBox
-				if *heapWord(hb, q+8) == size && *heapWord(hb, q+16) == k0 && *heapWord(hb, q+24) == k1 {
+				if *heapWord(hb, q+16) == k0 && *heapWord(hb, q+8) == size && *heapWord(hb, q+24) == k1 {
 					break
 				}
 			}
@@ -1048,11 +1064,120 @@ func (m *Machine) loop() exit {
 			*reg(r, in.A) = word(hp) | tagBox
 			goto restored
 		}
+	join:
+		m.ip, m.r, m.fuel = ip, r, fuel
+		{
+			// Texts that are one of up to 16 bytes together; the second may be a number.
+			a, b := *reg(r, in.B)-tagBox, *reg(r, in.C)
+			if a&tagMask != 0 || *heapWord(hb, a) != shortText || m.hp+32 > m.hlim {
+				goto kept
+			}
+			p := unsafe.Pointer(heapWord(hb, a))
+			text, rest, size := word(0), word(0), word(0)
+			if b&tagMask == tagBox {
+				q := unsafe.Pointer(heapWord(hb, b-tagBox))
+				if *(*word)(q) != shortText {
+					goto kept
+				}
+				size, text, rest = *(*word)(unsafe.Add(q, 8)), *(*word)(unsafe.Add(q, 16)), *(*word)(unsafe.Add(q, 24))
+			} else {
+				if b >= 2e8 || b&1 != 0 || in.Op == code.Concat {
+					goto kept
+				}
+				b >>= 1
+				for more := true; more; more = b > 0 {
+					q := b * 0xCCCCCCCD >> 35
+					text = text<<8 | (b - q*10 + '0')
+					size += 1<<32 | 1
+					b = q
+				}
+			}
+			at := *(*word)(unsafe.Add(p, 8)) & 31 * 8
+			if size&31*8+at > 128 {
+				goto kept
+			}
+			size += *(*word)(unsafe.Add(p, 8))
+			if at < 64 {
+				rest = text>>1>>(63-at) | rest<<at
+				text = text<<at | *(*word)(unsafe.Add(p, 16))
+			} else {
+				rest = text<<(at&63) | *(*word)(unsafe.Add(p, 24))
+				text = *(*word)(unsafe.Add(p, 16))
+			}
+			hb = m.hb
+			if in.K&code.JoinsFresh == 0 || uintptr(p)-uintptr(hb)+32 != m.hp {
+				p = unsafe.Add(hb, m.hp)
+				m.hp += 32
+			}
+			*(*word)(p), *(*word)(unsafe.Add(p, 8)), *(*word)(unsafe.Add(p, 16)), *(*word)(unsafe.Add(p, 24)) = shortText, size, text, rest
+			r, ip = m.r, m.ip
+			*reg(r, in.A) = word(uintptr(p)-uintptr(hb)) | tagBox
+			if in.Op == code.ConcatT {
+				ip = unsafe.Add(ip, 2*code.InstrSize)
+			}
+			goto restored
+		}
+	digits:
+		m.fuel = fuel
+		{
+			// The text of a number of up to eight digits, the first in the lowest byte.
+			w, text, size := *reg(r, in.Unpacked(0))>>1, word(0), word(0)
+			if w >= 1e8 || m.hp+32 > m.hlim {
+				goto stored
+			}
+			for more := true; more; more = w > 0 {
+				q := w * 0xCCCCCCCD >> 35 // w / 10
+				text = text<<8 | (w - q*10 + '0')
+				size += 1<<32 | 1
+				w = q
+			}
+			p := unsafe.Add(hb, m.hp)
+			*(*word)(p), *(*word)(unsafe.Add(p, 8)), *(*word)(unsafe.Add(p, 16)), *(*word)(unsafe.Add(p, 24)) = shortText, size, text, 0
+			*reg(r, in.A) = word(m.hp) | tagBox
+			m.hp += 32
+			goto restored
+		}
+	round:
+		m.fuel = fuel
+		{
+			// Of a decimal of one word to fewer digits.
+			a := *reg(r, in.B) - tagBox
+			if a&tagMask != 0 || *heapWord(hb, a) != decHeader || *heapWord(hb, a+8)>>1 != 1 {
+				goto stored
+			}
+			by, x := *heapWord(hb, a+16)-word(in.K)>>8&255, *heapWord(hb, a+24)
+			if by >= word(len(powers)) || x > math.MaxInt64 || m.hp+32 > m.hlim {
+				goto stored
+			}
+			unit := word(powers[by])
+			if unit == 0 {
+				goto stored // it never is: the division needs no test of its own
+			}
+			m.ip, m.r = ip, r
+			q := x / unit
+			x = (x-q*unit)*2 - unit // not negative as a signed number: half or more is left
+			r, ip = m.r, m.ip
+			switch in.K >> 16 {
+			case code.RoundHalfUp:
+				q += 1 - x>>63
+			case code.RoundHalfEven:
+				q += 1 - (x-1+q&1)>>63
+			}
+			p := unsafe.Add(hb, m.hp)
+			*(*word)(p), *(*word)(unsafe.Add(p, 8)), *(*word)(unsafe.Add(p, 16)), *(*word)(unsafe.Add(p, 24)) = decHeader, *heapWord(hb, a+8), word(in.K)>>8&255, q
+			if q == 0 {
+				*(*word)(unsafe.Add(p, 8)) = 0
+			}
+			*reg(r, in.A) = word(m.hp) | tagBox
+			m.hp += 32
+			goto restored
+		}
 	restored:
 		fuel = m.fuel
 	}
 stored:
 	m.ip, m.r = ip, r
+kept:
 	return exitSlow
 slow:
 	m.ip, m.r, m.fuel = ip, r, fuel

@@ -7,7 +7,6 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/code"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
-	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // natives are the rows that the machine does on its own objects, in place of
@@ -219,9 +218,22 @@ func (m *Machine) giveItem(in *code.Instr, fromEnd bool) (done, stop bool) {
 		*m.reg(in.A) = m.vecAt(w, k)
 		return true, false
 	}
-	w, i, ok := m.item(in, fromEnd)
-	if !ok {
-		return false, false
+	w, i := *m.reg(in.C), 0
+	if k := *m.reg(in.C + 1); w&tagMask == tagCons && k <= fromInt(1<<40) && isInt(k) {
+		cells := 0
+		for i = int(toInt(k)); w&tagMask == tagCons && i > 0; i-- {
+			w = *m.at(w - tagCons + 8)
+			cells++
+		}
+		m.effort(cells / 64)
+		if w == wNil || w&tagMask != tagCons && i >= m.vecLen(w) {
+			return false, false
+		}
+	} else {
+		var ok bool
+		if w, i, ok = m.item(in, fromEnd); !ok {
+			return false, false
+		}
 	}
 	for ; w&tagMask == tagCons; w = *m.at(w - tagCons + 8) {
 		if i == 0 {
@@ -376,16 +388,14 @@ func (m *Machine) nativeRange(in *code.Instr) (done, stop bool) {
 		return false, false
 	}
 	from := toInt(fw)
-	row := prim.Get(term.ID(in.D))
-	args := []value.Value{m.sketch(fw), m.sketch(tw)}
-	if n := row.Cost(args); n > 0 && !m.work(n) {
+	n := int(toInt(tw) - from)
+	if m.spend(prim.ItemsCost(n)) {
 		return true, true
 	}
-	if row.Size(args) > m.budget.Memory {
+	if 16*int64(n) > m.budget.Memory {
 		m.outOfMemory()
 		return true, true
 	}
-	n := int(toInt(tw) - from)
 	if !m.reserve(listWords(n), int(in.K)) {
 		return true, true
 	}

@@ -197,7 +197,7 @@ func (m *Machine) slow() bool {
 		return m.reverse(in)
 	case code.Record, code.RecordL:
 		return m.record(in)
-	case code.Get, code.Compare, code.At, code.Nth, code.ToText, code.Push, code.GetK:
+	case code.Get, code.Compare, code.At, code.Nth, code.ToText, code.Push, code.GetK, code.Round:
 		row, ok := m.unpacked(in)
 		return !ok || m.generic(row)
 	case code.PutOwn:
@@ -227,6 +227,12 @@ func (m *Machine) unpacked(in *code.Instr) (row *code.Instr, ok bool) {
 		key, ok := m.constant(int(in.D), int(row.C)+1)
 		*m.reg(row.C + 1) = key
 		return row, ok
+	case code.Round:
+		row.B, row.D = 3, int32(roundDec)
+		*m.reg(row.C), *m.reg(row.C + 1) = *m.reg(in.B), fromInt(in.K>>8&255)
+		mode, ok := m.constant(int(in.D), int(row.C)+2)
+		*m.reg(row.C + 2) = mode
+		return row, ok
 	case code.PutOwn:
 		row.B = 3
 	}
@@ -235,6 +241,8 @@ func (m *Machine) unpacked(in *code.Instr) (row *code.Instr, ok bool) {
 	}
 	return row, true
 }
+
+var roundDec, _, _ = prim.Lookup("round_dec")
 
 // asked says what a condition that is no truth value is an operand of.
 var asked = [...]struct {

@@ -143,20 +143,28 @@ func (s *sorter) sort(items []sortItem) {
 	s.sort(items[h:])
 	a := s.room[:copy(s.room, items[:h])]
 	b := items[h:]
-	to := 0
-	for len(a) > 0 && len(b) > 0 {
-		if b[0].key < a[0].key || b[0].key == a[0].key && s.texts != nil && s.compare(b[0], a[0]) < 0 {
-			items[to], b = b[0], b[1:]
-		} else {
-			items[to], a = a[0], a[1:]
+	// Which of two is smaller can't be foretold, so nothing jumps on it.
+	i, j, to := 0, 0, 0
+	for i < len(a) && j < len(b) {
+		x, y := a[i], b[j]
+		second := 0
+		if y.key < x.key {
+			second = 1
 		}
-		to++
+		if y.key == x.key && s.texts != nil && s.compare(y, x) < 0 {
+			second = 1
+		}
+		if second != 0 {
+			x = y
+		}
+		items[to] = x
+		i, j, to = i+1-second, j+second, to+1
 	}
 	s.taken += uint64(to)
-	if len(a) > 0 {
+	if i < len(a) {
 		s.ends++
 	}
-	copy(items[to:], a)
+	copy(items[to:], a[i:])
 }
 
 // compare compares two strings that begin alike.

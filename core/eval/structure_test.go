@@ -141,6 +141,13 @@ func TestOwned(t *testing.T) {
 		`[try(fold((acc, x) => put(acc, "a", 10 / x), {a: 0}, [5, 2, 0])), fold((acc, x) => put(acc, "a" ++ to_text(x), x), {a: 0}, range(0, 60))]`,
 		`let xs = range(0, 40), a = push(xs, 1), b = push(xs, 2), c = push(a, 3), d = push(a, 4), e = push(slice(c, 3, 41), 5) in [xs, a, b, c, d, e, push(c, 6)]`,
 		`let xs = fold((acc, i) => push(acc, i), [], range(0, 12)), a = push(xs, 1), b = push(xs, 2) in [xs, a, b, [0, ...a], tail(b), push(cons(9, b), 3)]`,
+		`let xs = fold((acc, x) => cons(x, acc), [], range(0, 70)) in reverse(xs)`,
+		`let xs = fold((acc, x) => cons(x, acc), [], [1, 2, 3]) in [reverse(xs), reverse(xs), xs]`,
+		`let xs = fold((acc, x) => cons([x, acc], acc), [], [1, 2, 3]) in reverse(xs)`,
+		`let xs = fold((acc, x) => if x == 2 then acc else let a = acc in cons(x, a), [], [1, 2, 3]) in fold((a, x) => cons(x, a), [9, 8], xs)`,
+		`let xs = fold((acc, x) => cons(x, acc), [], [1, 2, 3]) in fold((a, x) => cons(x, a), 7, xs)`,
+		`let xs = fold((acc, x) => cons(x, acc), [5], [1, 2, 3]), ys = [5] in [reverse(xs), ys]`,
+		`map(i => filter(x => x % 3 != i, map(x => x * i, range(0, 40))), range(0, 4))`,
 		`scan((acc, i) => push(acc, i), [], range(0, 70)) |> map(xs => [length(xs), xs[0], last(xs)])`,
 	} {
 		for _, tight := range []bool{false, true} {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/mcp-pif/mcp-pif/core/code"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -221,7 +222,13 @@ func (m *Machine) nativeJoin(in *code.Instr) (done, stop bool) {
 		}
 		w, _ := l.next()
 		m.look(1 + m.strLen(w)/perBytes)
-		if headerKind(*m.obj(w, 0)) == kStr {
+		switch h := *m.obj(w, 0); {
+		case h == shortText && len(to) >= 16:
+			// All 16 bytes at once: what comes next is written over the rest.
+			*(*[2]word)(unsafe.Pointer(&to[0])) = *(*[2]word)(unsafe.Pointer(m.obj(w, 2)))
+			to = to[m.strLen(w):]
+			continue
+		case headerKind(h) == kStr:
 			to = to[copy(to, m.view(w)):]
 			continue
 		}
@@ -235,22 +242,15 @@ func (m *Machine) nativeJoin(in *code.Instr) (done, stop bool) {
 	return true, false
 }
 
-// giveParts makes a list of the parts of the first operand, of which next gives the
-// bounds from a place on; from is negative after the last.
-func (m *Machine) giveParts(in *code.Instr, n int, next func(s []byte, at int) (from, to, then int)) (done, stop bool) {
-	s := m.view(*m.reg(in.C))
-	words := listWords(n)
-	for i, at := 0, 0; i < n; i++ {
-		from, to, then := next(s, at)
-		words += strWords(to - from)
-		at = then
-	}
+// giveParts makes a list of the n parts of the first operand, whose texts take so many words and
+// of which next gives the bounds from a place on.
+func (m *Machine) giveParts(in *code.Instr, n, words int, next func(s []byte, at int) (from, to, then int)) (done, stop bool) {
 	m.look(n)
-	if !m.reserve(words, int(in.K)) {
+	if !m.reserve(listWords(n)+words, int(in.K)) {
 		return true, true
 	}
 	w := *m.reg(in.C)
-	s = m.view(w)
+	s := m.view(w)
 	ascii := m.runes(w) == len(s)
 	at := 0
 	*m.reg(in.A) = m.makeList(n, func(int) word {
@@ -272,14 +272,24 @@ func (m *Machine) nativeSplit(in *code.Instr) (done, stop bool) {
 	if !ok || len(s[1]) == 0 {
 		return false, false
 	}
-	n := bytes.Count(s[0], s[1])
+	n, words, rest := 0, 0, s[0]
+	for {
+		i := bytes.Index(rest, s[1])
+		if i < 0 {
+			break
+		}
+		words += strWords(i)
+		rest = rest[i+len(s[1]):]
+		n++
+	}
+	words += strWords(len(rest))
 	if prim.SplitSize(len(s[0]), n) > m.budget.Memory {
 		return false, false
 	}
 	if m.spend(prim.BytesCost(len(s[0])+len(s[1])) + prim.ItemsCost(n+1)) {
 		return true, true
 	}
-	return m.giveParts(in, n+1, func(s []byte, at int) (from, to, then int) {
+	return m.giveParts(in, n+1, words, func(s []byte, at int) (from, to, then int) {
 		sep := m.view(*m.reg(in.C + 1))
 		if i := bytes.Index(s[at:], sep); i >= 0 {
 			return at, at + i, at + i + len(sep)
@@ -308,12 +318,13 @@ func (m *Machine) nativeWords(in *code.Instr) (done, stop bool) {
 	if !ok || m.runes(*m.reg(in.C)) != len(s[0]) {
 		return false, false
 	}
-	n := 0
+	n, words := 0, 0
 	for at := 0; ; n++ {
 		from, to, then := wordFrom(s[0], at)
 		if from == to {
 			break
 		}
+		words += strWords(to - from)
 		at = then
 	}
 	if prim.SplitSize(len(s[0]), n) > m.budget.Memory {
@@ -322,7 +333,7 @@ func (m *Machine) nativeWords(in *code.Instr) (done, stop bool) {
 	if m.spend(prim.BytesCost(len(s[0])) + prim.ItemsCost(n)) {
 		return true, true
 	}
-	return m.giveParts(in, n, wordFrom)
+	return m.giveParts(in, n, words, wordFrom)
 }
 
 func (m *Machine) nativeReplace(in *code.Instr) (done, stop bool) {

@@ -285,9 +285,42 @@ func TestDecimalsInLoop(t *testing.T) {
 		// Twice, so that operands are what the machine made itself, too.
 		code := fmt.Sprintf(`{"let":[["a",%s],["b",%s],["s",{"add":[{"var":"a"},{"var":"b"}]}],["d",{"sub":[{"var":"a"},{"var":"b"}]}],["m",{"mul":[{"var":"a"},{"var":"b"}]}]],
 			"in":[{"var":"s"},{"var":"d"},{"var":"m"},{"sub":[{"var":"s"},{"var":"a"}]},{"add":[{"var":"d"},{"var":"s"}]},{"mul":[{"var":"d"},{"var":"b"}]},
-			{"sub":[{"var":"d"},{"var":"d"}]},{"equal":[{"var":"s"},{"var":"d"}]},{"lt":[{"var":"m"},{"var":"s"}]},{"sub":[{"var":"b"},"x"]}]}`, a, b)
+			{"sub":[{"var":"d"},{"var":"d"}]},{"equal":[{"var":"s"},{"var":"d"}]},{"lt":[{"var":"m"},{"var":"s"}]},
+			{"round_dec":[{"var":"a"},%d,%q]},{"round_dec":[{"var":"m"},2,"half_up"]},{"sub":[{"var":"b"},"x"]}]}`,
+			a, b, r.IntN(22)-1, []string{"down", "half_up", "half_even", "up", "half"}[r.IntN(5)])
 		if r.IntN(2) == 0 {
 			code = strings.Replace(code, `,{"sub":[{"var":"b"},"x"]}`, "", 1)
+		}
+		trial{code: code, budgets: core.Budgets{Steps: 100_000, Memory: 4 << 20, Depth: 100}}.check(t)
+	}
+}
+
+// TestTextsInLoop: texts put together of short ones and of numbers are those of the reference, and
+// are equal to the same written out, on both sides of what the loop does itself.
+func TestTextsInLoop(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 21))
+	ints := []int64{0, 1, 9, 10, 99, 100, 12_345, 9_999_999, 10_000_000, 99_999_999, 100_000_000, 4_294_967_296, -1, -99_999_999}
+	for i := range full(5_000, 300) {
+		code, want := `""`, ""
+		for range 1 + r.IntN(5) {
+			piece := strings.Repeat([]string{"a", "é", "z9", "日"}[r.IntN(4)], r.IntN(6))
+			next := fmt.Sprintf("%q", piece)
+			if r.IntN(2) == 0 {
+				n := ints[r.IntN(len(ints))]
+				piece, next = fmt.Sprint(n), fmt.Sprintf(`{"to_text":%d}`, n)
+			}
+			if want += piece; code == `""` {
+				code = next
+			} else {
+				code = fmt.Sprintf(`{"concat":[%s,%s]}`, code, next)
+			}
+		}
+		code = fmt.Sprintf(`{"let":[["s",%s]],"in":[{"var":"s"},{"equal":[{"var":"s"},%q]},{"length":{"var":"s"}},{"concat":[{"var":"s"},{"to_text":%d}]},{"get":[{"record":{%q:1}},{"var":"s"},2]}]}`,
+			code, want, ints[r.IntN(len(ints))], want)
+		if i%3 == 0 {
+			stressed(t, true)
+		} else {
+			stressedNot()
 		}
 		trial{code: code, budgets: core.Budgets{Steps: 100_000, Memory: 4 << 20, Depth: 100}}.check(t)
 	}

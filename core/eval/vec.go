@@ -217,14 +217,12 @@ func (m *Machine) expand(w word) word {
 	k := min(n, expanded)
 	rest := m.vecSlice(w, k, n)
 	p := m.alloc(2 * k)
-	for i := range k {
-		cell := p + word(i)*16
-		next := (cell + 16) | tagCons
-		if i == k-1 {
-			next = rest
-		}
-		*m.at(cell), *m.at(cell + 8) = m.vecAt(w, i), next
+	items := m.walkList(w)
+	for cell := p; cell < p+word(k)*16; cell += 16 {
+		*m.at(cell), _ = items.next()
+		*m.at(cell + 8) = (cell + 16) | tagCons
 	}
+	*m.at(p + word(k)*16 - 8) = rest
 	return p | tagCons
 }
 
