@@ -70,7 +70,7 @@ const copyPiece = 1 << 20
 
 // newString copies s into the heap, where room for it has been reserved.
 func (m *Machine) newString(s string) word {
-	w, to := m.newText(len(s), utf8.RuneCountInString(s))
+	w, to := m.newText(len(s), m.countRunes(s))
 	for {
 		k := copy(to[:min(len(to), copyPiece)], s)
 		if to, s = to[k:], s[k:]; s == "" {
@@ -78,6 +78,20 @@ func (m *Machine) newString(s string) word {
 		}
 		m.look(k / perBytes)
 	}
+}
+
+// countRunes is [utf8.RuneCountInString], with looks.
+func (m *Machine) countRunes(s string) (n int) {
+	for len(s) > copyPiece {
+		k := copyPiece
+		for k > copyPiece-utf8.UTFMax+1 && !utf8.RuneStart(s[k]) {
+			k--
+		}
+		n += utf8.RuneCountInString(s[:k])
+		s = s[k:]
+		m.look(k * 8 / perBytes)
+	}
+	return n + utf8.RuneCountInString(s)
 }
 
 func bigWords(limbs int) int { return even(2 + limbs) }
