@@ -263,10 +263,8 @@ func (c *call) one(src json.RawMessage) *fault.Fault {
 	case len(given) == 1 && given[0].key == "record" && !hasField(p.Type, "record"):
 		c.read(src, p) // its own fields are in it
 	default:
-		for _, f := range p.Type.Fields {
-			if !f.Optional && !isGiven(given, f.Key) {
-				return c.missing(given, fields(p.Type))
-			}
+		if slices.ContainsFunc(p.Type.Fields, lacking(given)) {
+			return c.missing(given, fields(p.Type))
 		}
 		if p.Type.Rest == nil && len(p.Type.Fields) > 0 && len(given) > 0 && !slices.ContainsFunc(given, func(m member) bool { return hasField(p.Type, m.key) }) {
 			return c.unknown(given, fields(p.Type))
@@ -289,6 +287,15 @@ func fields(t *Type) (keys []string) {
 		keys = append(keys, f.Key)
 	}
 	return keys
+}
+
+// lacking reports of a field whether it has to be given and isn't.
+func lacking(given []member) func(f Field) bool {
+	keys := make(map[string]bool, len(given))
+	for _, m := range given {
+		keys[m.key] = true
+	}
+	return func(f Field) bool { return !f.Optional && !keys[f.Key] }
 }
 
 func isGiven(given []member, key string) bool {
@@ -441,7 +448,8 @@ func (c *call) missing(given []member, names []string) *fault.Fault {
 			}
 		}
 	}
-	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return isGiven(given, name) })
+	isAbsent := lacking(given)
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isAbsent(Field{Key: name}) })
 	for i := range names {
 		names[i] = plainName(names[i])
 	}

@@ -454,7 +454,8 @@ func (d *read) record(t *Type) bool {
 }
 
 func hasField(t *Type, key string) bool {
-	return slices.ContainsFunc(t.Fields, func(f Field) bool { return f.Key == key })
+	_, ok := slices.BinarySearchFunc(t.Fields, key, func(f Field, key string) int { return strings.Compare(f.Key, key) })
+	return ok
 }
 
 // unquoted is the source with JSON in place of the strings that hold it.

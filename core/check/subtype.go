@@ -278,9 +278,9 @@ func (t *Type) widen(raw json.RawMessage) *Type {
 func (t *Type) widenRecord(given []member) *Type {
 	u := *t
 	u.Fields = slices.Clone(t.Fields)
-	changed := false
+	changed, isAbsent := false, lacking(given)
 	for i, f := range u.Fields {
-		if !f.Optional && !isGiven(given, f.Key) {
+		if isAbsent(f) {
 			u.Fields[i].Optional, changed = true, true
 		}
 	}

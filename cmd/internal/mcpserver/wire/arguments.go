@@ -54,10 +54,12 @@ func Read(tool string, raw json.RawMessage, known ...string) (*Arguments, *fault
 
 // check refuses arguments that aren't known, or come twice.
 func (a *Arguments) check(known []string) *fault.Fault {
-	for i, m := range a.Members {
-		if slices.ContainsFunc(a.Members[:i], func(n Member) bool { return n.Name == m.Name }) {
+	given := make(map[string]bool, len(a.Members))
+	for _, m := range a.Members {
+		if given[m.Name] {
 			return Invalid(fmt.Sprintf("duplicate argument %q", Short([]byte(m.Name))), a.Tool, known)
 		}
+		given[m.Name] = true
 	}
 	var unknown []string
 	for _, m := range a.Members {
