@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -240,9 +241,24 @@ func TestSealed(t *testing.T) {
 	if a := do(t, m.Server, "journal", `{"limit":200}`); a.Fault == nil {
 		t.Errorf("the journal shows it: %s", a.Text)
 	}
-	for _, wrong := range []string{`{"tool":"send","input":{},"sealed":{"/m":"s_none"}}`, `{"tool":"send","input":3,"sealed":{"/m":"` + id + `"}}`} {
-		if a := do(t, m.Server, "run", wrong); a.Fault == nil {
-			t.Errorf("%s: %s", wrong, a.Text)
+	// A result in many places has their bytes, however few the call has: a hundred, and 16 MiB.
+	m.evolve("long", `k => repeat_text("a", 200000) ++ !toy.get(k).text`)
+	long := strings.Trim(field(t, must(t, m.Server, "run", `{"tool":"long","input":"mail/1"}`), "sealed"), `"`)
+	places := func(n int, id string) string {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf(`"/m%d":%q`, i, id))
+		}
+		return `{"code":"x => 1","input":{},"sealed":{` + strings.Join(all, ",") + `}}`
+	}
+	for wrong, want := range map[string]string{
+		`{"tool":"send","input":{},"sealed":{"/m":"s_none"}}`:    "there is no sealed result",
+		`{"tool":"send","input":3,"sealed":{"/m":"` + id + `"}}`: "places in the input",
+		places(101, id):   "at most 100 places",
+		places(100, long): "at most 16 MiB together",
+	} {
+		if a := do(t, m.Server, "run", wrong); a.Fault == nil || !strings.Contains(a.Text, want) {
+			t.Errorf("%.100s: %.300s", wrong, a.Text)
 		}
 	}
 }

@@ -138,6 +138,10 @@ func (s *Engine) sealedAnswer(one *run.Sealed) wire.Answer {
 	return sealed
 }
 
+// maxSealedPlaces is how many places of an input may be sealed results, each of which is read from the record, and
+// maxSealedBytes how much those have together: as much as an input may have.
+const maxSealedPlaces, maxSealedBytes = 100, 16 << 20
+
 // unseal puts sealed results into the input of a task, at their places. Nothing is read by types then: what doesn't
 // fit would be a sign. A failure is given as try gives it.
 func (s *Engine) unseal(a *wire.Arguments, t *task) *fault.Fault {
@@ -161,11 +165,18 @@ func (s *Engine) unseal(a *wire.Arguments, t *task) *fault.Fault {
 	if len(t.input) > 0 && d.Decode(&input) != nil {
 		return a.Wrong("input", "JSON", t.input)
 	}
+	if len(places) > maxSealedPlaces {
+		return a.Wrong("sealed", fmt.Sprintf("at most %d places", maxSealedPlaces), raw)
+	}
 	t.sealed = map[string]flow.Label{}
+	left := maxSealedBytes
 	for _, at := range slices.Sorted(maps.Keys(places)) {
 		one, f := s.sealedOf(places[at])
 		if f != nil {
 			return f
+		}
+		if left -= len(one.Result); left < 0 {
+			return a.Wrong("sealed", "at most 16 MiB together", raw)
 		}
 		if !place(&input, at, one.Result) {
 			return a.Wrong("sealed", fmt.Sprintf("places in the input, and %q is none: name a key of a record in it, or \"\" for all of it", at), raw)
