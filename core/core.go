@@ -168,7 +168,7 @@ func CompileText(name string, src []byte) (*Program, error) {
 }
 
 func compileText(name string, src []byte, o text.Options) (*Program, error) {
-	t, f := text.Parse(src, o)
+	t, f := check.ReadText(src, o)
 	if f != nil {
 		return nil, f
 	}
@@ -237,7 +237,7 @@ func hashOf(canonical []byte) string {
 
 // Text returns the program in the text form, laid out for reading. As a string
 // of code it says the same program: see [text.Alone].
-func (p *Program) Text() []byte { return text.Alone(p.parsed.Term) }
+func (p *Program) Text() []byte { return text.Alone(p.parsed.Term, Print(p.parsed.Term)) }
 
 // Hash returns the SHA-256 of the canonical JSON, in hexadecimal.
 func (p *Program) Hash() string {
@@ -436,7 +436,7 @@ func Parse(src []byte) (term.Term, error) {
 		}
 		return p.Term, nil
 	}
-	p, f := text.Parse(src, text.Options{})
+	p, f := check.ReadText(src, text.Options{})
 	if f != nil {
 		return nil, f
 	}
@@ -444,7 +444,7 @@ func Parse(src []byte) (term.Term, error) {
 }
 
 // Print writes a term in the text form, laid out for reading. [Parse] gives it back.
-func Print(t term.Term) []byte { return text.Print(t) }
+func Print(t term.Term) []byte { return check.PrintText(t) }
 
 // Follow runs p on an input as Start and Run would, with labels; see package flow. It
 // fills in what c says of the program, its inputs and its budgets. shadows are where the

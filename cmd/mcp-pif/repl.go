@@ -14,9 +14,9 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
+	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/prim"
-	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
 const replHelp = `Type a program to see its value, in the text form or as JSON:
@@ -191,7 +191,7 @@ func (r *repl) call(tool string, arguments map[string]any) {
 // evolve makes a tool, with the lets that its code uses in it, and says so in a line.
 func (r *repl) evolve(name, code string) {
 	if p, err := r.open(name, code); err == nil && len(p.names) > 0 {
-		code = string(text.Print(r.inside(p.names, p.term)))
+		code = string(core.Print(r.inside(p.names, p.term)))
 	}
 	a := app.CallTool(cli.Context(r.cmd), r.server, "evolve", map[string]any{"name": name, "code": code})
 	var made struct {

@@ -140,7 +140,7 @@ func (r *repl) open(tool, entry string) (*typedProgram, error) {
 
 // ofTerm is a program that the repl made of parts of an entry.
 func (r *repl) ofTerm(t term.Term) (*typedProgram, error) {
-	return r.open("", string(text.Alone(t)))
+	return r.open("", string(text.Alone(t, core.Print(t))))
 }
 
 // within puts a program into the lets that it uses.
@@ -158,7 +158,7 @@ func (r *repl) within(tool string, p *typedProgram) (*typedProgram, error) {
 		return p, nil
 	}
 	if json.Valid([]byte(p.source)) {
-		p.code = string(text.Print(p.term))
+		p.code = string(core.Print(p.term))
 	}
 	p.entry = p.code
 	p.code = r.prefix(p.names) + p.code
@@ -172,7 +172,7 @@ func (r *repl) prefix(names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return strings.TrimSuffix(strings.TrimSpace(string(text.Print(r.around(names, &term.Unit{})))), "null")
+	return strings.TrimSuffix(strings.TrimSpace(string(core.Print(r.around(names, &term.Unit{})))), "null")
 }
 
 // around is a term within the lets of these names.

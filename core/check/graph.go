@@ -307,6 +307,7 @@ type checker struct {
 	called   []*called
 
 	nodes    map[term.Term]*variable
+	open     map[*term.Prim]*opened // operators that are read by the types of their operands
 	expanded map[*term.Prim]term.Term
 	// code is the term as given, and root the function that it may stand for.
 	code, root term.Term

@@ -25,7 +25,7 @@ func readTerm(src []byte) (term.Term, *fault.Fault) {
 	var t term.Term
 	var s string
 	if src[0] == '"' && json.Unmarshal(src, &s) == nil && !json.Valid([]byte(s)) {
-		p, f := text.Parse([]byte(s), text.Options{})
+		p, f := ReadText([]byte(s), text.Options{})
 		if f != nil {
 			return nil, f
 		}

@@ -25,6 +25,10 @@ func (c *checker) prim(t *term.Prim, e env, ctx context) *variable {
 		inside := ctx
 		inside.sure = false
 		return c.list(t.Args, e, inside)
+	case prim.Lt, prim.Lte, prim.Gt, prim.Gte, prim.Add, prim.Concat:
+		if o := c.open[t]; o != nil {
+			return c.operator(t, o, e, ctx)
+		}
 	case prim.CodeOf:
 		c.take(c.infer(t.Args[0], e, ctx), t, t.ID, 0, prim.KindString, nil)
 		return c.fixed(c.shape(prim.KindQuoted))

@@ -35,6 +35,9 @@ type seed struct {
 	freely bool
 	// decimal is what is computed with it, where it is a decimal.
 	decimal *shape
+	// mixed is set for the items of a list, and the fields whose keys aren't written: it
+	// stands for many values, which one test makes of one kind though they need not be.
+	mixed bool
 }
 
 // unknownKinds is what an unknown may become.
@@ -122,10 +125,12 @@ func (c *checker) unknownOf(k prim.Kinds, s *seed) *shape {
 	switch k {
 	case prim.KindList:
 		m.item = part()
+		m.item.open.mixed = true
 	case prim.KindPair:
 		m.first, m.second = part(), part()
 	case prim.KindRecord:
 		m.record = &record{row: &row{rest: part(), fields: map[string]*rowField{}, seed: s}}
+		m.record.row.rest.open.mixed = true
 	case prim.KindFunction:
 		m.param, m.effects = c.variable(), c.lent
 		m.result, m.raised = part(), part()

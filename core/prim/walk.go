@@ -260,6 +260,9 @@ func (c *comparer) refuse(a, b value.Value) {
 	if c.ordered {
 		name, hint = "compare", `Give compare two numbers, strings, truth values, lists, pairs or records: {"compare":["a","b"]}.`
 		expected = "two values of one type, neither a function nor code"
+		if kinds := KindOf(a) | KindOf(b); kinds&KindString != 0 && kinds&KindNumber != 0 {
+			hint = `Make both of one kind: a string of a number with {"to_text":N}, a number of a string with {"parse_int":S} or {"to_dec":S}.`
+		}
 		for _, v := range []value.Value{a, b} {
 			if s, ok := v.(value.Str); ok && slices.Contains(weekdayNames[:], string(s)) {
 				hint = Weekends

@@ -30,7 +30,7 @@ func TestAlone(t *testing.T) {
 		if f != nil {
 			t.Fatal(c.text, f)
 		}
-		out := Alone(p.Term)
+		out := Alone(p.Term, Print(p.Term))
 		if string(out) != c.alone {
 			t.Errorf("%s is written %s, want %s", c.text, out, c.alone)
 		}

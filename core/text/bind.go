@@ -137,7 +137,7 @@ type twoParams struct {
 
 func (r *reader) bind(name string) {
 	if r.scope == nil {
-		r.scope, r.kinds = map[string]int{}, kinder{}
+		r.scope, r.kinds.vars = map[string]int{}, map[string][]prim.Kinds{}
 	}
 	r.scope[name]++
 	r.kinds.bind(name)

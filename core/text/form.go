@@ -2,6 +2,8 @@ package text
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -41,6 +43,9 @@ type Parsed struct {
 	// Free is the variables that nothing in the term binds, outside quoted
 	// code, in the order of their first use.
 	Free []Free
+	// Open is the operators < <= > >= + and ++ whose operands are of no known kind by their
+	// form, outside of quoted code: read as their rows, until [Settle] is told.
+	Open []*term.Prim
 }
 
 // Free is a variable that nothing binds.
@@ -73,6 +78,7 @@ func Parse(src []byte, o Options) (*Parsed, *fault.Fault) {
 		}
 	}
 	r := reader{src: string(src), older: o.Older}
+	r.kinds.open = func(t *term.Prim) bool { return r.open[t] }
 	if !utf8.ValidString(r.src) {
 		r.refuse(invalid(r.src), &fault.Fault{Message: "this is not valid UTF-8", Expected: "valid UTF-8", Hint: "Send the text as UTF-8."})
 		return nil, r.fault()
@@ -108,7 +114,7 @@ func Parse(src []byte, o Options) (*Parsed, *fault.Fault) {
 		return nil, r.fault()
 	}
 	r.noteComments()
-	return &Parsed{Term: t, Source: &term.Source{Text: src, In: "code", Form: term.PIF}, Notes: r.finishNotes(), Free: r.free}, nil
+	return &Parsed{Term: t, Source: &term.Source{Text: src, In: "code", Form: term.PIF}, Notes: r.finishNotes(), Free: r.free, Open: slices.Collect(maps.Keys(r.open))}, nil
 }
 
 // Lone gives the name that is all there is in a source, bare or in backquotes,

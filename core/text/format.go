@@ -20,7 +20,7 @@ func Format(src []byte, o Options) ([]byte, *fault.Fault) {
 		return nil, f
 	}
 	toks, _ := lex(string(src))
-	if printed := Alone(p.Term); sameTokens(toks, string(src), string(printed)) && !commented(toks, string(src)) {
+	if printed := Alone(p.Term, Print(p.Term)); sameTokens(toks, string(src), string(printed)) && !commented(toks, string(src)) {
 		return append(printed, '\n'), nil
 	}
 	out := respace(toks, string(src), false)

@@ -31,7 +31,7 @@ func isNegated(t *term.Prim) bool {
 // operator returns the infix operator a term is written with.
 func (w *speller) operator(t term.Term) (tokKind, bool) {
 	p, ok := t.(*term.Prim)
-	if !ok || w.called[p] {
+	if !ok || w.called[p] || w.named[p] {
 		return 0, false
 	}
 	if p.ID == prim.Not {
@@ -41,8 +41,19 @@ func (w *speller) operator(t term.Term) (tokKind, bool) {
 	if p.ID == prim.Sub && isNegated(p) || p.ID == prim.Div && w.kinds.isMean(p.Args[0], p.Args[1]) || len(p.Args) == 2 && w.kinds.byOperands(p.ID, p.Args[0], p.Args[1]) {
 		return 0, false
 	}
+	w.isOpen(p)
 	k, ok := operators[p.ID]
 	return k, ok
+}
+
+// isOpen reports whether an operator, as it is written, is read by the types of its operands.
+func (w *speller) isOpen(p *term.Prim) bool {
+	open, known := w.open[p]
+	if !known && !w.named[p] && w.quotes == 0 && len(p.Args) == 2 {
+		open = w.kinds.undecided(p.ID, p.Args[0], p.Args[1])
+		w.open[p] = open
+	}
+	return open
 }
 
 // rounds is the operations that a / b as their first operand is rounded by; see
@@ -113,17 +124,20 @@ func (w *speller) chain(t *term.Prim) (*doc, int) {
 
 // A kinder tells of which kinds alone the values of a variable are, by its form; 0: not
 // known.
-type kinder map[string][]prim.Kinds
+type kinder struct {
+	vars map[string][]prim.Kinds
+	open func(*term.Prim) bool // whether it is read by the types of its operands
+}
 
 // bind adds a variable around what is read next, unbind takes it away again.
-func (k kinder) bind(name string) { k[name] = append(k[name], 0) }
+func (k kinder) bind(name string) { k.vars[name] = append(k.vars[name], 0) }
 
-func (k kinder) unbind(name string) { k[name] = k[name][:len(k[name])-1] }
+func (k kinder) unbind(name string) { k.vars[name] = k.vars[name][:len(k.vars[name])-1] }
 
 // is notes what the values of the variable that was bound last under a name are.
 func (k kinder) is(name string, kinds prim.Kinds) {
-	if n := len(k[name]); n > 0 {
-		k[name][n-1] = kinds
+	if n := len(k.vars[name]); n > 0 {
+		k.vars[name][n-1] = kinds
 	}
 }
 
@@ -237,6 +251,34 @@ func (k kinder) byOperands(id term.ID, a, b term.Term) bool {
 	return k.always(a, kinds) || k.always(b, kinds)
 }
 
+// joins is of which kinds what an operator that is read by the types of its operands
+// gives values, where it doesn't compare.
+var joins = map[term.ID]prim.Kinds{
+	prim.Add: prim.KindNumber | prim.KindString | prim.KindList, prim.Concat: prim.KindString | prim.KindList,
+}
+
+// undecided reports whether an operator is read by the types of its operands, since by
+// their form they could be others than its row takes.
+func (k kinder) undecided(id term.ID, a, b term.Term) bool {
+	takes := prim.KindNumber
+	switch id {
+	case prim.Lt, prim.Lte, prim.Gt, prim.Gte, prim.Add:
+	case prim.Concat:
+		takes = prim.KindString
+	default:
+		return false
+	}
+	return !k.byOperands(id, a, b) && !isNumber(a) && !isNumber(b) && !k.always(a, takes) && !k.always(b, takes)
+}
+
+func isNumber(t term.Term) bool {
+	switch t.(type) {
+	case *term.Int, *term.Big, *term.Dec:
+		return true
+	}
+	return false
+}
+
 // always reports whether a term gives values of the kinds alone, by its form.
 func (k kinder) always(t term.Term, kinds prim.Kinds) bool {
 	of := k.of(t) & prim.KindAny
@@ -251,10 +293,13 @@ func (k kinder) of(t term.Term) prim.Kinds {
 	case *term.List:
 		return prim.KindList
 	case *term.Var:
-		if all := k[t.Name]; len(all) > 0 {
+		if all := k.vars[t.Name]; len(all) > 0 {
 			return all[len(all)-1]
 		}
 	case *term.Prim:
+		if kinds := joins[t.ID]; kinds != 0 && k.open(t) {
+			return kinds
+		}
 		if t.ID == prim.At && len(t.Args) == 3 { // a slice
 			return k.of(t.Args[0]) & (pairs | prim.KindString | prim.KindList)
 		}
@@ -304,13 +349,48 @@ func (r *reader) isLabel(t term.Term) bool {
 // joined returns a ++ b: of strings, or of lists as [...a, ...b] is read.
 func (r *reader) joined(at term.At, a, b term.Term) term.Term {
 	if list, text := prim.KindList, prim.KindString; !r.kinds.always(a, list) && !r.kinds.always(b, list) || r.kinds.always(a, text) || r.kinds.always(b, text) {
-		return &term.Prim{At: at, ID: prim.Concat, Args: []term.Term{a, b}}
+		return r.opens(&term.Prim{At: at, ID: prim.Concat, Args: []term.Term{a, b}})
 	}
+	return appended(at, a, b)
+}
+
+// appended returns one list after the other, as [...a, ...b] is read.
+func appended(at term.At, a, b term.Term) *term.Prim {
+	name, args := "append", []term.Term{a, b}
 	if l, ok := b.(*term.List); ok && len(l.Items) == 1 {
-		return operationOf(at, "push", a, l.Items[0])
+		name, args = "push", []term.Term{a, l.Items[0]}
+	} else if l, ok := a.(*term.List); ok && len(l.Items) == 1 {
+		name, args = "cons", []term.Term{l.Items[0], b}
 	}
-	if l, ok := a.(*term.List); ok && len(l.Items) == 1 {
-		return operationOf(at, "cons", l.Items[0], b)
+	return operationOf(at, name, args...).(*term.Prim)
+}
+
+// compared returns a comparison by the order that compare gives.
+func compared(at term.At, id term.ID, a, b term.Term) *term.Prim {
+	return &term.Prim{At: at, ID: id, Args: []term.Term{operationOf(at+1, "compare", a, b), &term.Int{At: at + 1}}}
+}
+
+// opens notes an operator that is read by the types of its operands.
+func (r *reader) opens(t *term.Prim) *term.Prim {
+	if !r.older && r.inQuote == 0 && r.kinds.undecided(t.ID, t.Args[0], t.Args[1]) {
+		if r.open == nil {
+			r.open = map[*term.Prim]bool{}
+		}
+		r.open[t] = true
 	}
-	return operationOf(at, "append", a, b)
+	return t
+}
+
+// Settle reads an operator that was open, see [Parsed], by the kinds that one of its
+// operands is of: a comparison of others than numbers by the order that compare gives, +
+// of strings as ++, + and ++ of lists as append.
+func Settle(t *term.Prim, kinds prim.Kinds) {
+	switch {
+	case joins[t.ID] == 0 && kinds != prim.KindNumber:
+		*t = *compared(t.At, t.ID, t.Args[0], t.Args[1])
+	case t.ID == prim.Add && kinds == prim.KindString:
+		t.ID = prim.Concat
+	case joins[t.ID] != 0 && kinds == prim.KindList:
+		*t = *appended(t.At, t.Args[0], t.Args[1])
+	}
 }

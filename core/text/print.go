@@ -16,8 +16,22 @@ import (
 // written in the same way, and [Parse] gives it back, whatever its variables
 // are called.
 func Print(t term.Term) []byte {
-	w := speller{scope: map[string]int{}, maybe: map[string]int{}, twos: map[string]int{}, names: &prim.Names{}, kinds: kinder{}, called: map[*term.Prim]bool{}}
-	return layout(w.term(t, levelWhole))
+	src, _ := PrintNamed(t, nil)
+	return src
+}
+
+// PrintNamed is [Print], with some operators written by their names, add(a, b) for a + b.
+// It gives those that are written as operators and are open, see [Parsed].
+func PrintNamed(t term.Term, named map[*term.Prim]bool) (src []byte, open []*term.Prim) {
+	w := speller{scope: map[string]int{}, maybe: map[string]int{}, twos: map[string]int{}, names: &prim.Names{}, called: map[*term.Prim]bool{}, named: named, open: map[*term.Prim]bool{}}
+	w.kinds = kinder{map[string][]prim.Kinds{}, w.isOpen}
+	src = layout(w.term(t, levelWhole))
+	for p, is := range w.open {
+		if is {
+			open = append(open, p)
+		}
+	}
+	return src, open
 }
 
 // A speller makes the doc of a term.
@@ -35,6 +49,10 @@ type speller struct {
 	// called is divisions that are written div(a, b), since a / b would be read as one that
 	// is rounded by what stands around it.
 	called map[*term.Prim]bool
+	// named is operators that are written by their names, and open which are read by the
+	// types of their operands, outside of the quotes around.
+	named, open map[*term.Prim]bool
+	quotes      int
 	// apart is a variable that is written in backquotes, since bare it would be read as a
 	// function of a pair there.
 	apart *term.Var
@@ -96,7 +114,9 @@ func (w *speller) bare(t term.Term) (d *doc, level int) {
 	case *term.Quote:
 		around := w.names
 		w.names = &prim.Names{}
+		w.quotes++
 		body := w.term(t.Body, levelWhole)
+		w.quotes--
 		w.names = around
 		return group(lit("'{"), nest(indent, softline, body), softline, lit("}")), levelAtom
 	case *term.Continue:
@@ -553,15 +573,14 @@ func isLam(t term.Term) bool {
 	return ok
 }
 
-// Alone writes a term as [Print] does, for places where a string of code may
+// Alone gives the print of a term for places where a string of code may
 // also be JSON, or one name ([Lone]) that is no variable: what would be read
 // there as another term, such as 0.2, {} or x, stands in parentheses.
-func Alone(t term.Term) []byte {
-	out := Print(t)
-	if _, lone := t.(*term.Var); lone || ambiguous(t) && json.Valid(out) {
-		return append(append([]byte{'('}, out...), ')')
+func Alone(t term.Term, print []byte) []byte {
+	if _, lone := t.(*term.Var); lone || ambiguous(t) && json.Valid(print) {
+		return append(append([]byte{'('}, print...), ')')
 	}
-	return out
+	return print
 }
 
 // ambiguous reports whether a term is or has, inside of lists, what JSON

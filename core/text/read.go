@@ -35,6 +35,7 @@ type reader struct {
 	// around.
 	scope    map[string]int
 	kinds    kinder
+	open     map[*term.Prim]bool     // operators that are read by the types of their operands
 	labels   map[term.Term]bool      // what + joins to strings that are written out
 	fielded  map[string]bool         // see hasFields
 	one      map[*term.Lam]twoParams // functions whose parameter is a list of two
@@ -263,7 +264,7 @@ func (r *reader) operation(op token, a, b term.Term) term.Term {
 		same := &term.Prim{At: at + 1, ID: id, Args: []term.Term{a, b}}
 		return &term.Prim{At: at, ID: prim.Not, Args: []term.Term{same}}
 	}
-	return &term.Prim{At: at, ID: id, Args: []term.Term{a, b}}
+	return r.opens(&term.Prim{At: at, ID: id, Args: []term.Term{a, b}})
 }
 
 // byKinds returns what an operator is read as by what its operands are; nil: by its row.
@@ -278,8 +279,7 @@ func (r *reader) byKinds(at term.At, id term.ID, a, b term.Term) term.Term {
 		return operationOf(at, "repeat_text", a, b)
 	}
 	if id != prim.Concat && id != prim.Add {
-		order := operationOf(at+1, "compare", a, b)
-		return &term.Prim{At: at, ID: id, Args: []term.Term{order, &term.Int{At: at + 1}}}
+		return compared(at, id, a, b)
 	}
 	if id == prim.Add {
 		if t := r.labelled(at, a, b); t != nil {
@@ -320,6 +320,8 @@ func (r *reader) reread(t term.Term) {
 	if p, ok := t.(*term.Prim); ok && len(p.Args) == 2 && strings.ContainsRune("+<>", rune(r.src[p.At])) {
 		if again, ok := r.byKinds(p.At, p.ID, p.Args[0], p.Args[1]).(*term.Prim); ok {
 			*p = *again
+			delete(r.open, p)
+			r.opens(p)
 		}
 	}
 }

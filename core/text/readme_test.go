@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/text"
@@ -41,8 +42,9 @@ func TestReadme(t *testing.T) {
 			if _, _, ok := prim.Lookup("get"); !ok && left[i] == "r.name" {
 				continue
 			}
-			p := mustRead(t, left[i])
-			if got, want := string(text.Canonical(p.Term)), string(text.Canonical(mustParse(t, right[i]).Term)); got != want {
+			p, err := core.Parse([]byte(left[i]))
+			must.NoError(t, err)
+			if got, want := string(text.Canonical(p)), string(text.Canonical(mustParse(t, right[i]).Term)); got != want {
 				t.Errorf("%s is %s, not %s", left[i], got, want)
 			}
 		}

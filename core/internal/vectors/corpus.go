@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	// What the rows that reason about code do, for tests of packages below it.
-	_ "github.com/mcp-pif/mcp-pif/core"
+	// It also says what the rows that reason about code do, for tests of packages below it.
+	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -95,8 +95,8 @@ func (c *Case) Program() (tool string, code []byte) {
 	}
 	tool, code = program(c.Term, func(name string) bool { return c.Tools[name] != nil })
 	if tool == "" && !json.Valid(code) {
-		if p, f := text.Parse(code, text.Options{}); f == nil {
-			code = text.Canonical(p.Term)
+		if t, err := core.Parse(code); err == nil {
+			code = text.Canonical(t)
 		}
 	}
 	return tool, code

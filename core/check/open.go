@@ -1,0 +1,173 @@
+package check
+
+import (
+	"cmp"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/text"
+)
+
+// openSteps bounds each inference for the operators of a text.
+const openSteps = 200_000
+
+// mostRounds is how often it is looked which operators a print lacks the names of, each of
+// which tells of the types of the others.
+const mostRounds = 4
+
+// ReadText is [text.Parse] that reads the operators < <= > >= + and ++ by the types of
+// their operands, where their form doesn't tell: numbers and what isn't known are added,
+// strings and what isn't known are joined by ++, and what isn't known to be numbers is
+// compared by the order of compare. What it reads depends on the text alone.
+func ReadText(src []byte, o text.Options) (*text.Parsed, *fault.Fault) {
+	p, f := text.Parse(src, o)
+	if f == nil && len(p.Open) > 0 {
+		for t, kinds := range settled(p.Term, p.Open) {
+			text.Settle(t, kinds)
+		}
+	}
+	return p, f
+}
+
+// PrintText is [text.Print] for what [ReadText] reads: an operator that it would read as
+// another row is written by its name.
+func PrintText(t term.Term) []byte {
+	named := map[*term.Prim]bool{}
+	for round := 0; ; round++ {
+		src, open := text.PrintNamed(t, named)
+		before := len(named)
+		for p, kinds := range settled(t, open) {
+			if kinds != readings[p.ID][0] || round == mostRounds {
+				named[p] = true
+			}
+		}
+		if len(named) == before {
+			return src
+		}
+	}
+}
+
+// opened is what is known of an operator that is open: the kinds that it may take its
+// operands to be of, where that is settled, and its operands wherever it is typed.
+type opened struct {
+	kinds prim.Kinds
+	args  [][2]*variable
+}
+
+// readings is of which kinds the operands of an operator may be that is open, one reading
+// of it for each, its row's first; a comparison of others is the order of compare.
+var readings = map[term.ID][]prim.Kinds{
+	prim.Lt: {prim.KindNumber}, prim.Lte: {prim.KindNumber}, prim.Gt: {prim.KindNumber}, prim.Gte: {prim.KindNumber},
+	prim.Add: {prim.KindNumber, prim.KindString, prim.KindList}, prim.Concat: {prim.KindString, prim.KindList},
+}
+
+func joins(id term.ID) bool { return len(readings[id]) > 1 }
+
+// settled gives for each operator the kinds that [text.Settle] takes. What can't be typed
+// means its rows. What + and ++ join is settled before the comparisons are, which may be of
+// what those give.
+func settled(t term.Term, open []*term.Prim) map[*term.Prim]prim.Kinds {
+	kinds := map[*term.Prim]prim.Kinds{}
+	for range min(2, 2*len(open)) {
+		c := newChecker(t, nil, Env{Tool: "tool"}, Budget{Steps: openSteps, Places: 1})
+		c.open = map[*term.Prim]*opened{}
+		for _, p := range open {
+			c.open[p] = &opened{kinds: kinds[p]}
+		}
+		c.run(false)
+		joined, compares := false, false
+		for _, p := range open {
+			if kinds[p] == 0 && !c.over {
+				kinds[p] = c.open[p].settle(p.ID)
+			}
+			if kinds[p] == 0 && (c.over || joins(p.ID)) {
+				kinds[p] = readings[p.ID][0]
+			}
+			joined, compares = joined || joins(p.ID), compares || kinds[p] == 0
+		}
+		if !joined || !compares {
+			break
+		}
+	}
+	for _, p := range open {
+		kinds[p] = cmp.Or(kinds[p], prim.KindData)
+	}
+	return kinds
+}
+
+// settle gives the kinds that an operand of an operator is of; 0: they aren't known.
+func (o *opened) settle(id term.ID) prim.Kinds {
+	var a, b prim.Kinds
+	for _, args := range o.args {
+		a, b = a|args[0].kinds(), b|args[1].kinds()
+	}
+	for _, k := range readings[id] {
+		if a != 0 && a&^k == 0 || b != 0 && b&^k == 0 {
+			return k
+		}
+	}
+	return 0
+}
+
+// kinds is of which kinds the values that flow into v are, without null, which no operator
+// takes.
+func (v *variable) kinds() (kinds prim.Kinds) {
+	for _, s := range v.lower {
+		switch {
+		case s.dynamic, s.unknown != nil && !s.unknown.known(), s.seed != nil && s.seed.mixed && s.kind&prim.KindNumber == 0:
+			return prim.KindAny
+		case s.unknown == nil && (s.seed == nil || s.seed.dead&s.kind == 0):
+			kinds |= s.kind
+		}
+	}
+	return kinds &^ prim.KindUnit
+}
+
+// operator types an operator that is open: a comparison of any two that have an order, or
+// two numbers, strings or lists that are joined, each with its like.
+func (c *checker) operator(t *term.Prim, o *opened, e env, ctx context) *variable {
+	a, b := c.infer(t.Args[0], e, ctx), c.infer(t.Args[1], e, ctx)
+	o.args = append(o.args, [2]*variable{a, b})
+	if !joins(t.ID) {
+		if o.kinds == prim.KindNumber {
+			c.take(a, t, t.ID, 0, o.kinds, nil)
+			c.take(b, t, t.ID, 1, o.kinds, nil)
+		} else {
+			c.compares(a, b, true, c.testOf(t, t.ID, 0, "", prim.KindAny&^notEqual), t)
+		}
+		return c.basic[prim.KindBool]
+	}
+	accepts := o.kinds
+	if accepts == 0 {
+		for _, k := range readings[t.ID] {
+			accepts |= k
+		}
+	}
+	res, item := c.variable(), c.variable()
+	list := c.listOf(item)
+	var has [2]prim.Kinds
+	for i, v := range []*variable{a, b} {
+		c.take(v, t, t.ID, i, accepts, func(s *shape) {
+			if has[i] |= s.kind; s.dynamic {
+				has[i] |= accepts
+				c.add(item, s)
+			} else if s.kind == prim.KindList {
+				c.flow(s.item, item)
+			}
+			both := has[0] & has[1]
+			if has[0]&prim.KindNumber != 0 && has[1]&prim.KindNumber != 0 {
+				both |= (has[0] | has[1]) & prim.KindDec
+			}
+			for _, k := range []prim.Kinds{prim.KindInt, prim.KindDec, prim.KindString} {
+				if both&k != 0 {
+					c.flow(c.basic[k], res)
+				}
+			}
+			if both&prim.KindList != 0 {
+				c.add(res, list)
+			}
+		})
+	}
+	return res
+}
