@@ -298,7 +298,7 @@ func TestRefusesWhatCannotWork(t *testing.T) {
 		words []string
 	}{
 		{`n => foo(n)`, []string{"1 place fails", `version 1 of "square" stays`, `binds the variable "foo"`}},
-		{`n => lenght(n) + lenght([n]) + reduce(n, 1)`, []string{"3 places", "Did you mean length", "column 18", "Did you mean fold"}},
+		{`n => lenght(n) + lenght([n]) + foldl(n, 1)`, []string{"3 places", "Did you mean length", "column 18", "Did you mean fold"}},
 		{`n => if n < 0 then "none" else add(n, "s")`, []string{"line 1, column 32", `add(n, "s")`, "A ++ B"}},
 		{`n => cube(n)`, []string{`binds the variable "cube"`}},
 		{`n => square(n - 1)`, []string{"self(n - 1)"}},
@@ -370,8 +370,8 @@ func TestRefusesWhatFailsEachTime(t *testing.T) {
 		{`x => nth(x, -1)`, "a negative index", "length(L) - 1"},
 		{`x => set_nth(x, -1, 0)`, "a negative index", "length(L) - 1"},
 		{`x => slice(x, -1, 2)`, "0 ≤ from", "length(L) - 2"},
-		{`x => pow(2, -1)`, "isn't negative", "pow(2, 100)"},
-		{`x => pow(x, -1)`, "isn't negative", "pow(2, 100)"},
+		{`x => ::pow(2, -1)`, "isn't negative", "pow(2, 100)"},
+		{`x => ::pow(x, -1)`, "isn't negative", "pow(2, 100)"},
 		{`x => 5 / 0`, "div by 0", "another number"},
 		{`x => x % (1 - 1)`, "mod by 0", "another number"},
 		{`x => let d = 0 in x / d`, "div by 0", "another number"},
