@@ -165,7 +165,7 @@ func TestDescribe(t *testing.T) {
 	w := newWorld(t, "real/", "f.txt")
 	w.link("l", "real")
 	g := w.grant("fs.read,list:docs=./l,links=ok,calls=5,rate=2/m,until=2030-01-01T00:00:00Z")[0]
-	text := g.Describe()
+	text := g.Describe(w.policy.Left(g))
 	for _, want := range []string{
 		"fs.list,read:docs=./l,links=ok,calls=5,rate=2/m,until=2030-01-01T00:00:00Z\n", "may: read, list\n", "everything below " + w.path("real"), w.path("l") + " is " + w.path("real"),
 		"tools call it fs.list,read:docs", "with links=ok", "5 calls, 256MiB", "8MiB, 30s", "2/m", "until 2030", g.ID[:16],
@@ -174,14 +174,18 @@ func TestDescribe(t *testing.T) {
 			t.Errorf("expected %q in\n%s", want, text)
 		}
 	}
+	w.deny("fs.list:./real", "fs.read:./real/a")
+	if text := g.Describe(w.policy.Left(g)); !strings.Contains(text, "may: read\n") {
+		t.Errorf("what is denied as a whole isn't left out of\n%s", text)
+	}
 	w.policy.Revoke(g.ID)
-	if text := g.Describe(); !strings.Contains(text, "revoked: ") {
+	if text := g.Describe([]string{"read"}); !strings.Contains(text, "revoked: ") {
 		t.Errorf("a revoked grant says\n%s", text)
 	}
-	if text := w.grant("fs:./f.txt")[0].Describe(); !strings.Contains(text, "the file "+w.path("f.txt")) {
+	if text := w.grant("fs:./f.txt")[0].Describe([]string{"read"}); !strings.Contains(text, "the file "+w.path("f.txt")) {
 		t.Errorf("a file says\n%s", text)
 	}
-	if text := w.ask("fetch:https://h").Describe(); !strings.Contains(text, "approves") || !strings.Contains(text, "within: https://h") {
+	if text := w.ask("fetch:https://h").Describe([]string{"read"}); !strings.Contains(text, "approves") || !strings.Contains(text, "within: https://h") {
 		t.Errorf("a grant that asks says\n%s", text)
 	}
 }

@@ -13,8 +13,15 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
-// Describe says in plain words, for the operator, what a grant is: a line each.
-func (g *Grant) Describe() string {
+// Left is the verbs of a grant that no denial takes out of all of it.
+func (p *Policy) Left(g *Grant) []string {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return (&Held{Capability: g.Capability, Grant: g, Within: "."}).undenied(g.Manifest, p.deniesOf(g))
+}
+
+// Describe says in plain words, for the operator, what a grant is, with what is left of its verbs: a line each.
+func (g *Grant) Describe(left []string) string {
 	lines := []string{g.Capability.String()}
 	add := func(format string, a ...any) { lines = append(lines, "  "+fmt.Sprintf(format, a...)) }
 	if g.Asked {
@@ -23,7 +30,7 @@ func (g *Grant) Describe() string {
 	if g.Revoked() {
 		add("revoked: unusable until it is restored")
 	}
-	add("may: %s", strings.Join(permitted(&g.Capability, g.Manifest), ", "))
+	add("may: %s", cmp.Or(strings.Join(left, ", "), "nothing: all of it is denied"))
 	switch {
 	case g.Manifest.Server != "":
 	case g.Manifest.Algebra != Path:

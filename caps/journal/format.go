@@ -73,6 +73,9 @@ func (s *Store) recognize(db querier) (format int64, err error) {
 	}
 	switch {
 	case app == 0 && version == 0:
+		if info, err := os.Stat(s.path); err == nil && info.Size() == 0 {
+			return refuse("it is empty, as a start on a full disk leaves it; remove it, or name another file with --store")
+		}
 		return refuse("it is a SQLite database, but not a journal; name another file with --store")
 	case app != application:
 		return refuse("it is the SQLite database of another program (application_id %#x); name another file with --store", uint32(app))

@@ -237,7 +237,9 @@ func (s *Store) open() error {
 		return err
 	}
 	s.peek.open(s.path)
-	if key, err := signingKey(s.path); err != nil || !key.Public().(ed25519.PublicKey).Equal(s.public) {
+	if key, err := signingKey(s.path); s.o.ReadOnly {
+		// Nothing is signed.
+	} else if err != nil || !key.Public().(ed25519.PublicKey).Equal(s.public) {
 		s.o.Log.Warn("the store's key is missing or another: no checkpoint can be signed", "path", s.path+".key", "error", err)
 	}
 	last, err := lastEvent(s.readers)

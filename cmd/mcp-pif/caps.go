@@ -106,7 +106,7 @@ func showCaps(cmd *cobra.Command, o *app.CapOptions) error {
 	if len(grants) == 0 {
 		fmt.Fprintln(out, "No capabilities granted: tools can only compute.")
 	}
-	printAllowed(out, grants, auth.Policy.Denies(), auth.Policy.Confirms(), auth.Policy.Secrets().List())
+	printAllowed(out, auth.Policy, grants, auth.Policy.Denies(), auth.Policy.Confirms(), auth.Policy.Secrets().List())
 	if o.Principal != "" {
 		return nil
 	}
@@ -117,15 +117,15 @@ func showCaps(cmd *cobra.Command, o *app.CapOptions) error {
 		for _, s := range own.Secrets {
 			secrets = append(secrets, s.Binding)
 		}
-		printAllowed(out, own.Grants, own.Denies, own.Confirms, secrets)
+		printAllowed(out, auth.Policy, own.Grants, own.Denies, own.Confirms, secrets)
 	}
 	return nil
 }
 
 // printAllowed prints what is granted, denied and bound.
-func printAllowed(out io.Writer, grants []*caps.Grant, denies []caps.Capability, confirms []caps.Requests, secrets []caps.Binding) {
+func printAllowed(out io.Writer, p *caps.Policy, grants []*caps.Grant, denies []caps.Capability, confirms []caps.Requests, secrets []caps.Binding) {
 	for _, g := range grants {
-		fmt.Fprintln(out, cli.PrintableLines(strings.TrimRight(g.Describe(), "\n")))
+		fmt.Fprintln(out, cli.PrintableLines(strings.TrimRight(g.Describe(p.Left(g)), "\n")))
 	}
 	for _, d := range denies {
 		fmt.Fprintf(out, "denied: %s\n", cli.Printable(d.String()))

@@ -220,8 +220,13 @@ func (w *web) serve(ctx context.Context) error {
 	if o.cert != "" {
 		scheme = "https"
 	}
-	url := scheme + "://" + ln.Addr().String() + streamable.Path
-	fmt.Fprintf(w.errs, "mcp-pif serves MCP at %s\n", url)
+	at, others := ln.Addr().String(), ""
+	if addr.IP.IsUnspecified() {
+		_, port, _ := net.SplitHostPort(at)
+		at, others = "127.0.0.1:"+port, " and this machine's other addresses"
+	}
+	url := scheme + "://" + at + streamable.Path
+	fmt.Fprintf(w.errs, "mcp-pif serves MCP at %s%s\n", url, others)
 	w.log.Info("serving MCP over HTTP", "version", cli.Version(), "url", url, "tokens", o.wantsTokens(), "capabilities", w.auth.Summary())
 	if o.cert == "" && !addr.IP.IsLoopback() {
 		w.log.Warn("others can read the tokens and all that is said on the way: give --http-tls-cert and --http-tls-key, or put a proxy with TLS before it")

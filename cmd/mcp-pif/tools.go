@@ -231,7 +231,13 @@ written whole or not at all; without it, or as -, the document is printed.`,
 		}
 		document := cli.EscapeJSON(registry.Encode(tools)) // who reads it sees what it says
 		if len(args) == 1 && args[0] != "-" {
-			return statefile.Replace(args[0], document, 0o600)
+			_, err := os.Stat(args[0])
+			was := map[bool]string{true: ", in place of what was there"}[err == nil]
+			if err := statefile.Replace(args[0], document, 0o600); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "wrote %s to %s%s\n", cli.Count(len(tools.All()), "tool", "tools"), cli.Printable(args[0]), was)
+			return nil
 		}
 		_, err := cmd.OutOrStdout().Write(document)
 		return err

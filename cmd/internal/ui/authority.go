@@ -144,7 +144,7 @@ func showAuthority(q *request) (view, error) {
 	}
 	for _, g := range q.store.Policy.Grants() {
 		row := grantRow{Grant: g, Place: placeOf(g), Tools: len(users[g.ID]), Used: used[g]}
-		if lines := strings.Split(g.Describe(), "\n"); len(lines) > 1 {
+		if lines := strings.Split(g.Describe(q.store.Policy.Left(g)), "\n"); len(lines) > 1 {
 			for _, fact := range lines[1:] {
 				row.Facts = append(row.Facts, strings.TrimSpace(fact))
 			}
