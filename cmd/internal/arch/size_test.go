@@ -19,9 +19,9 @@ import (
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
 	"(tests)":                      5760,
-	"caps":                         7582,
+	"caps":                         7586,
 	"caps/flow":                    1358,
-	"caps/journal":                 5530,
+	"caps/journal":                 5533,
 	"caps/journal/order":           420,
 	"caps/lease":                   20,
 	"caps/registry":                4654,
@@ -49,7 +49,7 @@ var maxLines = map[string]int{
 	"cmd/internal/tour":            565,
 	"cmd/internal/ui":              3033,
 	"cmd/internal/ui/figures":      188,
-	"cmd/mcp-pif":                  9306,
+	"cmd/mcp-pif":                  9314,
 	"core":                         962,
 	"core/check":                   9714,
 	"core/check/cert":              590,
