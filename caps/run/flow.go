@@ -22,6 +22,7 @@ import (
 // flows is what a run knows of where its data comes from; a run without a policy of
 // flow has none.
 type flows struct {
+	under   flow.Atoms // that the model had been shown when it asked for the run
 	policy  *flow.Policy
 	entered flow.Atoms // of all outcomes, inputs and constants that came in
 	// first is the first decision that brought each source in, by its number.
@@ -73,6 +74,9 @@ func (r *Run) beginFlow() {
 		r.flows.calls = map[int]*fault.Fault{}
 	}
 }
+
+// under is what counts as shown to whoever asks now for what was asked for under sources.
+func (b *Broker) under(names []string) flow.Atoms { return b.session.Label() | b.flow.Known(names) }
 
 // enter notes that data of sources came in.
 func (r *Run) enter(a flow.Atoms, from origin) {

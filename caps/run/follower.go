@@ -99,7 +99,8 @@ func (r *Run) Evaluates(e Evaluation) {
 		return
 	}
 	f.end()
-	f.follower = follower{evaluation: e, calls: map[int]*fault.Fault{}, before: r.effects, code: r.b.session.Label(), input: r.b.session.Label()}
+	f.under |= r.b.session.Label()
+	f.follower = follower{evaluation: e, calls: map[int]*fault.Fault{}, before: r.effects, code: f.under, input: f.under}
 	if e.Tool != nil {
 		f.code = r.madeUnder(e.Tool)
 	}

@@ -31,6 +31,7 @@ type Record struct {
 	Semantics int // see [core.Semantics]
 	Rounds    int // at most driven; 0: it wasn't
 	Even      bool
+	Under     []string // the sources that the model had been shown when it asked for it
 	Answers   registry.Answers
 	Read      []byte // see [Start]
 	Bounds    Bounds
@@ -178,6 +179,7 @@ func (r *Record) readStart(text []byte) error {
 		Semantics int
 		Answers   registry.Answers
 		Read      json.RawMessage
+		Under     []string
 		Limits    *struct {
 			Steps     uint64
 			Memory    int64
@@ -206,7 +208,7 @@ func (r *Record) readStart(text []byte) error {
 	l := data.Limits
 	r.Call = Call{data.Call.Tool, arguments}
 	r.Tool, r.Version, r.Hash = data.Tool, data.Version, data.Hash
-	r.Even = data.Even
+	r.Even, r.Under = data.Even, data.Under
 	r.AsOf, r.Semantics, r.Rounds, r.Answers = *data.AsOf, data.Semantics, data.Rounds, data.Answers
 	r.Bounds = Bounds{l.Steps, l.Memory, l.Depth, l.Result, time.Duration(l.TimeoutMS) * time.Millisecond}
 	r.Limits = Limits{Effects: l.Effects, Bytes: l.Bytes}

@@ -47,7 +47,9 @@ func (b *Broker) Resume(tools *registry.Snapshot, s Start, rec *Record) (*Run, e
 	r := &Run{b: b, id: rec.ID, tools: tools, ledger: caps.NewLedger(), task: s.Task, owner: s.Owner, resumed: cmp.Or(s.Resumed, rec.resumed)}
 	r.follows(rec)
 	r.lasts.Store(true)
-	r.beginFlow()
+	if r.beginFlow(); r.flows != nil {
+		r.flows.under = b.under(rec.Under) | b.under(s.Under)
+	}
 	return r, nil
 }
 

@@ -39,6 +39,9 @@ type Start struct {
 	// Answers is the types of what operations answer, where the answer to the call may
 	// depend on them.
 	Answers registry.Answers
+	// Under is the sources that the model had been shown when it asked for the run, besides those of the session now: a
+	// task may have waited, and a plan be done in another conversation.
+	Under []string
 	// Bounds is what the server allows.
 	Bounds Bounds
 }
@@ -166,6 +169,9 @@ func (b *Broker) Begin(tools *registry.Snapshot, s Start) *Run {
 	}
 	if b.flow != nil {
 		data = journal.AppendString(append(data, `,"flow":`...), b.flow.Hash)
+		if r.flows.under = b.under(s.Under); r.flows.under != 0 {
+			data = appendTexts(append(data, `,"under":`...), b.flow.Names(r.flows.under))
+		}
 	}
 	data = append(data, b.inForce(s.Bounds)...)
 	r.note(journal.RunStarted, "", append(data, '}'))

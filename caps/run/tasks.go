@@ -39,7 +39,9 @@ type Task struct {
 	AsOf     uint64 // of the tools that the call saw
 	Schedule string // by which it was started; "": by a client
 	Owner    string // the server that goes on with it, as it calls itself
-	Resumed  int    // times
+	// Under is the sources that the model had been shown when it asked for it.
+	Under   []string
+	Resumed int // times
 	// Cancelled is when that was asked for, and Ended when the run ended; zero: not yet.
 	Cancelled, Ended time.Time
 	// Fault is what it failed of; nil: it has a result, or no end.
@@ -61,6 +63,9 @@ func (b *Broker) CreateTask(t *Task) error {
 	data = strconv.AppendUint(append(data, `},"as_of":`...), t.AsOf, 10)
 	if t.Schedule != "" {
 		data = journal.AppendString(append(data, `,"schedule":`...), t.Schedule)
+	}
+	if len(t.Under) > 0 {
+		data = appendTexts(append(data, `,"under":`...), t.Under)
 	}
 	data = journal.AppendString(append(data, `,"owner":`...), t.Owner)
 	_, err := b.journal.Append(journal.Written, journal.TaskCreated, t.ID, "", append(data, '}'))
@@ -266,6 +271,7 @@ func readTasks(j journal.Journal, events []journal.Event) (all []*Task, err erro
 			}
 			AsOf            uint64 `json:"as_of"`
 			Owner, Schedule string
+			Under           []string
 			After           *int
 		}
 		if err := json.Unmarshal(e.Data, &data); err != nil {
@@ -274,7 +280,7 @@ func readTasks(j journal.Journal, events []journal.Event) (all []*Task, err erro
 		t := byID[e.Run]
 		switch {
 		case e.Kind == journal.TaskCreated:
-			t = &Task{ID: e.Run, Created: e.Time, AsOf: data.AsOf, Schedule: data.Schedule, Owner: data.Owner}
+			t = &Task{ID: e.Run, Created: e.Time, AsOf: data.AsOf, Schedule: data.Schedule, Owner: data.Owner, Under: data.Under}
 			t.Call.Tool = data.Call.Tool
 			if t.Call.Arguments, err = texts.readText(data.Call.Arguments); err != nil {
 				return nil, err

@@ -308,7 +308,12 @@ A capability says what a tool may do; a rule says what it may do that with:
 
   --label private=fs.read:./private --no-flow 'private>fetch'
   --label mail=mail.read --no-flow 'mail>mail.send:to'
-  --flow=designate`,
+  --flow=designate
+
+No rule covers that a run ends, and how long it takes; the order in which branches of par
+ask; how many events the journal has; what an answer tells of other things than its label
+says; what a model does that was shown something by another server; and what the owner of a
+sink does with what it gets.`,
 		Example: `  mcp-pif flow --cap fs:./private --cap fetch:https://api.example.com --label private=fs.read:./private --no-flow 'private>fetch'
   mcp-pif flow --policy policy.json`,
 		Args: cobra.NoArgs,

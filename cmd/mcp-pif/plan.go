@@ -151,7 +151,11 @@ func approvePlan(tty *controlling, in *bufio.Reader, o *journalOptions, id strin
 		return err
 	}
 	if yes {
-		fmt.Fprintf(tty, "Approved: the model can do it until %s, once.\n", p.Expires().Local().Format("15:04"))
+		who := "the model can do it"
+		if t, err := run.FindTask(s, p.Task); err == nil && t != nil && t.Schedule != "" {
+			who = "no model knows of a schedule's plan; 'mcp-pif run --plan " + p.ID + "' does it"
+		}
+		fmt.Fprintf(tty, "Approved: %s until %s, once.\n", who, p.Expires().Local().Format("15:04"))
 	} else {
 		fmt.Fprintln(tty, "Refused: it won't be done.")
 	}

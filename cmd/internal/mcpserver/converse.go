@@ -58,14 +58,12 @@ func (s *Server) who() string {
 
 // asksAnybody reports whether a call of a tool may have a question.
 func (s *Server) asksAnybody(tool string) bool {
-	if s.opts.Elicit && tool != "evolve" && len(s.broker.Policy().Confirms()) > 0 {
-		return true
-	}
-	if tool == "evolve" || tool == "run" && s.opts.Elicit && s.broker.Policy().Asking() {
-		return s.opts.Elicit && s.broker.Policy().Asking()
-	}
-	if p := s.broker.Flow(); s.opts.Elicit && p != nil && slices.ContainsFunc(p.Rules, func(r *flow.Rule) bool { return r.Else == flow.Ask }) {
-		return true
+	if p := s.broker.Policy(); s.opts.Elicit {
+		asksOfRule := func(r *flow.Rule) bool { return r.Else == flow.Ask }
+		if tool != "evolve" && len(p.Confirms()) > 0 || (tool == "evolve" || tool == "run") && p.Asking() ||
+			s.broker.Flow() != nil && slices.ContainsFunc(s.broker.Flow().Rules, asksOfRule) {
+			return true
+		}
 	}
 	for _, g := range s.broker.Policy().Grants() {
 		if g.Kind == elicit.Kind {

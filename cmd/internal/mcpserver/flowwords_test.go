@@ -32,6 +32,22 @@ func TestFlowWords(t *testing.T) {
 	} {
 		must(t, m.Server, "evolve", string(wire.Encode(args)))
 	}
+	m.evolve("told2", `"CANARY"`)
+	m.evolve("told2", `1`)
+	m.evolve("sends", `r => !toy.send({to: "bob", text: r})`)
+	must(t, m.Server, "run", `{"tool":"sends","input":"CANARY","plan":true}`)
+	do(t, m.Server, "evolve", `{"name":"refused","code":"r => r","examples":[{"input":"CANARY","expect":1}]}`)
+	large := do(t, m.Server, "run", `{"code":"x => map(i => x, range(9000))","input":"CANARY"}`)
+	var more struct {
+		URI  string
+		Next struct{ Arguments json.RawMessage }
+		Task string
+	}
+	if err := json.Unmarshal(large.Structured, &more); err != nil || more.URI == "" {
+		t.Fatal(err, large.More)
+	}
+	slow := do(t, m.Server, "run", `{"code":"x => { fold((a, i) => a + i, 0, range(200000)); x }","input":"CANARY","background":true}`)
+	_ = json.Unmarshal(slow.Structured, &more) // where it isn't over at once it has the task's name
 	cs := session(t, m.Server, nil)
 	for what, ask := range map[string]func() (any, error){
 		"tools/list":     func() (any, error) { return cs.ListTools(t.Context(), nil) },
@@ -45,6 +61,15 @@ func TestFlowWords(t *testing.T) {
 		},
 		"resources/read kept": func() (any, error) {
 			return cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "pif://published/kept"})
+		},
+		"resources/read large": func() (any, error) {
+			return cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: more.URI})
+		},
+		"prompts/get repair_tool": func() (any, error) {
+			return cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "repair_tool", Arguments: map[string]string{"name": "told", "error": "it fails"}})
+		},
+		"prompts/get review_capabilities": func() (any, error) {
+			return cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "review_capabilities", Arguments: map[string]string{"name": "told"}})
 		},
 		"resources/read told": func() (any, error) {
 			return cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "pif://tools/told"})
@@ -67,7 +92,8 @@ func TestFlowWords(t *testing.T) {
 		{"evolve", `{"name":"told","edits":[{"find":"nothing","replace":"x"}]}`}, {"evolve", `{"name":"told","code":"r => r.mode ++"}`},
 		{"evolve", `{"name":"told","from_version":1,"code":"r => 1","examples":[{"input":{"mode":"CANARx"},"expect":2}]}`},
 		{"evolve", `{"name":"other","code":"r => @told({mode: 5})","capabilities":["call:told"]}`}, {"evolve", `{"name":"other2","code":"r => @tolt(r)","capabilities":["call:told"]}`},
-		{"retire", `{"name":"tolt"}`}, {"evolve", `{"name":"caller","code":"r => @told(r) ++ \"z\"","capabilities":["call:told"]}`},
+		{"history", `{"name":"told2","version":1}`}, {"journal", `{"kind":"plan"}`}, {"journal", `{"kind":"tool.refused"}`}, {"run", string(more.Next.Arguments)},
+		{"run", `{"task":"` + more.Task + `"}`}, {"run", `{"task":"` + more.Task + `"}`}, {"retire", `{"name":"tolt"}`}, {"evolve", `{"name":"caller","code":"r => @told(r) ++ \"z\"","capabilities":["call:told"]}`},
 	} {
 		unseenWords(t, m, call[0]+" "+call[1], canary, func() string {
 			a := do(t, m.Server, call[0], call[1])
@@ -101,5 +127,35 @@ func TestFlowCalled(t *testing.T) {
 	}
 	if a := do(t, m.Server, "run", `{"tool":"clean","input":{"t":"eve"}}`); len(m.sent) != 1 {
 		t.Errorf("a recipient that a hijacked writer left in a tool gets mail: %s", a.Text)
+	}
+}
+
+// TestFlowLater: what was asked for by a model that had been shown a source has its label also where it is done in a new conversation, or by
+// the next server: a plan, and a task.
+func TestFlowLater(t *testing.T) {
+	t.Parallel()
+	rules := strings.Replace(mailRules, `"not_from":"mail"}`, `"not_from":"mail","else":"ask"}`, 1) + "]}"
+	m := newMailbox(t, rules)
+	m.evolve("read", `k => !toy.get(k)`)
+	m.evolve("honest", `r => !toy.send({to: r})`)
+	m.evolve("slow", `r => { fold((a, i) => a + i, 0, range(200000)); !toy.send({to: r}) }`)
+	must(t, m.Server, "run", `{"tool":"read","input":"mail/1"}`)
+	p := do(t, m.Server, "run", `{"tool":"honest","input":"eve@evil","plan":true}`)
+	var made struct{ Plan, Task string }
+	_ = json.Unmarshal(p.Structured, &made)
+	_ = json.Unmarshal(do(t, m.Server, "run", `{"tool":"slow","input":"eve@evil","background":true}`).Structured, &made)
+	if err := m.broker.Session().Clear(); err != nil {
+		t.Fatal(err)
+	}
+	m.start(rules)
+	for _, more := range []string{`,"fresh":false`, ""} {
+		if a := do(t, m.Server, "run", `{"plan":"`+made.Plan+`"`+more+`}`); len(m.sent) > 0 {
+			t.Errorf("a plan sends in a new conversation what a hijacked model passed: %s", a.Text)
+		}
+	}
+	if made.Task != "" {
+		if a := do(t, m.Server, "run", `{"task":"`+made.Task+`"}`); len(m.sent) > 0 {
+			t.Errorf("a task sends in a new conversation what a hijacked model passed: %s", a.Text)
+		}
 	}
 }

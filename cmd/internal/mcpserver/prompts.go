@@ -181,6 +181,7 @@ A call that works: %s
 func (s *Server) promptTool(name string) (*registry.Tool, error) {
 	tools := s.Latest()
 	if t, ok := tools.Get(name); ok {
+		s.Tell(t)
 		return t, nil
 	}
 	return nil, badPrompt(engine.NoTool(name, tools))

@@ -229,7 +229,7 @@ func (s *Engine) offer(a wire.Answer) wire.Answer {
 		return a
 	}
 	k := *a.Large
-	a.Large = nil
+	a.Large, k.Under = nil, a.Under
 	short := int64(len(k.Shown)) < k.Total
 	if k.Text {
 		var text string
@@ -305,7 +305,10 @@ func (s *Engine) Result(id string) (k wire.Large, ok bool) {
 	if s.results == nil {
 		return k, false
 	}
-	return s.results.Get(s, id)
+	if k, ok = s.results.Get(s, id); ok && s.broker.ShowNames(k.Under, "") != nil {
+		return wire.Large{}, false // it can't be recorded that it is shown
+	}
+	return k, ok
 }
 
 // completed has an answer be all of a result that is too large to be shown, where a

@@ -76,6 +76,7 @@ func (s *Engine) difference(name string, version int, tools *registry.Snapshot) 
 		if both[i], err = s.tools.Version(registry.Ref{Name: name, Version: v}); err != nil {
 			return wire.Failed(s.noVersion(name, v, err, tools))
 		}
+		s.Tell(both[i])
 	}
 	o := wire.Begin().Text("name", name).Number("from", uint64(from)).Number("to", uint64(to)).
 		Text("diff", wire.Beginning(registry.Diff(both[0], both[1]), wire.MaxDescribed))

@@ -80,7 +80,7 @@ func (s *Engine) Secretive() *fault.Fault {
 
 // redactedMembers is what of a run's events tells of data.
 var redactedMembers = []string{"args", "args_blob", "args_hash", "args_measured", "asked", "asked_blob", "asked_hash", "value", "value_blob", "value_hash", "error",
-	"input", "inputs", "read", "shown", "key", "result", "type", "steps", "rounds", "effects", "answer", "stopped", "call", "code", "from"}
+	"input", "inputs", "read", "shown", "key", "result", "type", "steps", "rounds", "effects", "answer", "stopped", "call", "code", "from", "content"}
 
 // redacted is an event as a model may see it where there are rules about where data may flow: without data,
 // which would come from nowhere.
@@ -92,7 +92,9 @@ func (s *Engine) redacted(e *journal.Event) *journal.Event {
 	drop := redactedMembers
 	switch e.Kind {
 	case journal.RunStarted, journal.RunEnded, journal.EffectRequested, journal.EffectDenied, journal.EffectOutcome, journal.EffectAsked, journal.EffectAnswered,
-		journal.FlowAsked, journal.TaskCreated:
+		journal.FlowAsked, journal.FlowAnswered, journal.TaskCreated, journal.PlanMade:
+	case journal.ToolRefused:
+		drop = []string{"error"}
 	case journal.ResultSealed:
 		drop = []string{"value"}
 	case journal.ToolEvolved, journal.ToolRolledBack:

@@ -41,7 +41,11 @@ func (s *Engine) planned(ctx context.Context, c Call, t *task, program *core.Pro
 	}
 	start := t.start(&c, s.limits)
 	start.Lasts = true
+	if pc := planOf(ctx); pc != nil && pc.record != nil {
+		start.Under = pc.record.Under
+	}
 	if task := taskOf(ctx); task != nil && planOf(ctx) == nil {
+		start.Under = task.under
 		if start.Task = task.id; task.again {
 			p, err := run.PlanOfTask(s.broker.Journal(), task.id)
 			switch {

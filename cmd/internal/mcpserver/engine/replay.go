@@ -108,7 +108,7 @@ func (s *Engine) replayed(ctx context.Context, id string) (a wire.Answer, err er
 		}
 		return s.sealedAnswer(one), nil
 	} else if e != nil {
-		if err := s.broker.ShowNames(e.Entered, rec.ID); err != nil {
+		if err := s.broker.ShowNames(e.Entered, ""); err != nil {
 			return a, err
 		}
 	}
@@ -125,6 +125,9 @@ func (s *Engine) replayed(ctx context.Context, id string) (a wire.Answer, err er
 	a, v := Replay(ctx, ReplayOptions{Replay: p, Tools: tools, Whole: true, Processors: s.cpu})
 	if !v.OK() && (v.Verdict != run.Incomplete || rec.End == nil || rec.End.Answer != nil) {
 		return a, fmt.Errorf("%s", v.Text)
+	}
+	if rec.End != nil {
+		a.Under = rec.End.Entered
 	}
 	return s.offer(s.orGone(Call{Tool: rec.Call.Tool, Tools: tools}, a)), nil
 }

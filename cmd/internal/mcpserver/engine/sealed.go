@@ -89,6 +89,17 @@ func (s *Engine) show(ctx context.Context, r *run.Run, t *task, a wire.Answer) w
 		s.log.Error("a result is sealed, since it can't be recorded that it is shown", "run", r.ID(), "error", err)
 		return s.seal(r, t, a, l|ended)
 	}
+	a.Under = p.Names(shown)
+	return a
+}
+
+// again has an answer that is kept be told once more, maybe in another conversation.
+func (s *Engine) again(a *wire.Answer, id string) *wire.Answer {
+	if err := s.broker.ShowNames(a.Under, ""); err != nil {
+		s.log.Error("a result isn't shown again, since that can't be recorded", "run", id, "error", err)
+		none := wire.Failed(&fault.Fault{Kind: fault.Internal, Message: "it couldn't be recorded that the result is shown to you", Hint: "Tell the user."})
+		return &none
+	}
 	return a
 }
 

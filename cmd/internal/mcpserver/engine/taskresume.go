@@ -179,6 +179,7 @@ func (s *Engine) orphans() (found []*taskRun, err error) {
 
 // takeUp prepares a task to go on; the fault says why it can't.
 func (s *Engine) takeUp(t *taskRun, rec *run.Task) *fault.Fault {
+	t.under = rec.Under
 	if rec.Resumed >= maxResumed {
 		return cantGoOn(fmt.Sprintf("%d servers ended while they did it", rec.Resumed+1))
 	}

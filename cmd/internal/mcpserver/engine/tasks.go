@@ -75,6 +75,7 @@ type taskRun struct {
 	gone     context.Context // ends when it is cancelled, or has its answer
 	cancel   context.CancelFunc
 	resumed  int           // how often servers went on with it
+	under    []string      // the sources that the model had been shown when it asked for it
 	begun    chan struct{} // closed when its run begins
 	asks     chan struct{} // has something while a question waits
 	done     chan struct{} // closed when the answer is there
@@ -130,7 +131,7 @@ func (s *Engine) newTask(id string, c Call) *taskRun {
 	gone, cancel := context.WithCancel(context.Background())
 	return &taskRun{
 		s: s, id: id, gone: gone, cancel: cancel, call: c, created: time.Now(), updated: time.Now(),
-		begun: make(chan struct{}), asks: make(chan struct{}, 1), done: make(chan struct{}),
+		under: s.broker.MadeUnder(), begun: make(chan struct{}), asks: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 }
 
@@ -285,6 +286,7 @@ func (t *taskRun) create() *fault.Fault {
 	}
 	err := t.s.broker.CreateTask(&run.Task{
 		ID: t.id, Call: run.Call{Tool: t.call.Tool, Arguments: t.call.Arguments}, AsOf: t.call.Tools.Seq(), Schedule: t.schedule, Owner: ts.owner.word(),
+		Under: t.under,
 	})
 	if err != nil {
 		ts.leave(t)
@@ -311,6 +313,7 @@ func (s *Engine) begin(ctx context.Context, tools *registry.Snapshot, start run.
 			return nil, f
 		}
 	}
+	start.Under = t.under
 	start.ID, start.Lasts, start.Owner, start.Resumed = t.id, t.public, s.tasks.owner.word(), t.resumed
 	if t.record != nil {
 		r, err := s.broker.Resume(tools, start, t.record)
@@ -504,9 +507,9 @@ func (t *taskRun) state() TaskState {
 	st := TaskState{ID: t.id, Status: taskWorking, Message: t.progress, Created: t.created, Updated: t.updated}
 	switch {
 	case t.answer != nil && t.cancelled && t.answer.Fault != nil && t.answer.Fault.Kind == fault.Cancelled:
-		st.Status, st.Answer = taskCancelled, t.answer
+		st.Status, st.Answer = taskCancelled, t.s.again(t.answer, t.id)
 	case t.answer != nil:
-		st.Status, st.Answer = TaskCompleted, t.answer
+		st.Status, st.Answer = TaskCompleted, t.s.again(t.answer, t.id)
 	case len(t.questions) > 0:
 		st.Status, st.Questions, st.Message = taskAsking, slices.Clone(t.questions), "waits for the user's answer"
 	}

@@ -36,11 +36,12 @@ type Answer struct {
 	Contents []mcp.Content // that the result says it is, as a client shows it; nil: Text
 	Plain    *string       // the result of a tool that gives text, as a client shows it; nil: Text
 
-	Steps    uint64 // of a run, for the record
-	Type     string // of its result
-	Whole    bool   // the text is all of a result
-	Large    *Large // the result of which the text is the beginning
-	IsSealed bool   // the text says where the result is, which isn't shown
+	Steps    uint64   // of a run, for the record
+	Type     string   // of its result
+	Whole    bool     // the text is all of a result
+	Large    *Large   // the result of which the text is the beginning
+	Under    []string // the sources that it shows something of, on record as shown
+	IsSealed bool     // the text says where the result is, which isn't shown
 }
 
 // Result is the answer as MCP has it.
@@ -200,6 +201,7 @@ type Large struct {
 	Shown []byte
 	Total int64 // of the whole result
 	Text  bool
+	Under []string // the sources that it shows something of
 }
 
 // Size is what it takes in memory.
