@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -28,6 +29,8 @@ type session struct {
 	id, run           int
 	made              map[string]bool
 	person            person
+	// unfinished is how many runs may be without an end, at most.
+	unfinished int
 	// asked is the questions of the run under way.
 	asked int
 }
@@ -55,23 +58,41 @@ func open(binary, dir, name string, policy []byte) (*session, error) {
 	if out, err := s.command("mcp", "add", name, "--accept", "--yes", "--write", acts, "--", self, serverWord, name, acts).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("mcp add: %w\n%s", err, out)
 	}
+	return s, s.start()
+}
+
+// start starts the server, and says hello to it.
+func (s *session) start() (err error) {
 	s.cmd = s.command("--log-level=error", "--store", s.store(), "--policy", s.path("policy.json"), "--model", "ext="+s.stub.URL+"/v1,model=stub", "--ask-via=elicitation")
 	s.cmd.Stderr = &s.errors
 	if s.in, err = s.cmd.StdinPipe(); err != nil {
-		return nil, err
+		return err
 	}
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.out = bufio.NewReader(out)
 	if err := s.cmd.Start(); err != nil {
-		return nil, err
+		return err
 	}
 	if _, err := s.ask("initialize", record{"protocolVersion": "2025-06-18", "capabilities": record{"elicitation": record{}}, "clientInfo": record{"name": "dojo", "version": "1"}}); err != nil {
-		return nil, err
+		return err
 	}
-	return s, s.send(record{"jsonrpc": "2.0", "method": "notifications/initialized"})
+	return s.send(record{"jsonrpc": "2.0", "method": "notifications/initialized"})
+}
+
+// restart ends the server, or kills it, and starts it anew.
+func (s *session) restart(kill bool) error {
+	if kill {
+		_ = s.cmd.Process.Kill()
+	}
+	_ = s.in.Close()
+	_, _ = io.Copy(io.Discard, s.out)
+	if err := s.cmd.Wait(); err != nil && !kill {
+		return fmt.Errorf("the server of %s: %w\n%s", s.name, err, s.errors.Bytes())
+	}
+	return s.start()
 }
 
 func (s *session) path(name string) string { return filepath.Join(s.dir, name) }
@@ -94,8 +115,9 @@ func (s *session) close() (replayed int, err error) {
 	}
 	out, err := s.command("replay", "--all", "--store", s.store()).CombinedOutput()
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	var same int
-	if _, scanned := fmt.Sscanf(lines[len(lines)-1], "%d runs: %d identical, 0 different, 0 incomplete", &replayed, &same); err != nil || scanned != nil || same != replayed {
+	var same, incomplete int
+	_, scanned := fmt.Sscanf(lines[len(lines)-1], "%d runs: %d identical, 0 different, %d incomplete", &replayed, &same, &incomplete)
+	if err != nil || scanned != nil || same+incomplete != replayed || incomplete > s.unfinished {
 		return 0, fmt.Errorf("replay: %w\n%s", errors.Join(err, scanned), out)
 	}
 	return replayed, nil
@@ -150,6 +172,8 @@ func (s *session) ask(method string, params record) (json.RawMessage, error) {
 	}
 }
 
+var unseenCharacter = regexp.MustCompile(`\\u\{([0-9A-F]{4})\}`)
+
 // readQuestion reads what a person is shown: the operation, and each argument in the margin below its name.
 func readQuestion(message string) (op string, args record, err error) {
 	args = record{}
@@ -172,7 +196,8 @@ func readQuestion(message string) (op string, args record, err error) {
 		line = strings.TrimRight(line, "\n")
 		switch {
 		case op != "" && strings.HasPrefix(line, "  | "):
-			value += strings.ReplaceAll(strings.TrimSpace(line[4:]), `\\`, `\`) // each backslash of the JSON is written out
+			// Each backslash of the JSON is written out, and so are characters that nobody sees.
+			value += unseenCharacter.ReplaceAllString(strings.ReplaceAll(strings.TrimSpace(line[4:]), `\\`, `\`), `\u$1`)
 		case op != "" && strings.HasPrefix(line, "    "): // where it came from
 		case op != "" && strings.HasPrefix(line, "  "):
 			keep()
@@ -213,20 +238,23 @@ func (s *session) call(name string, args record) (answer, error) {
 	return answer{r.Content[0].Text, r.Structured.Error.Kind, r.Structured.Result}, nil
 }
 
-// begin begins a run: a world of its own, in a session that was shown nothing. What a model was shown is forgotten by a person only, which
-// takes a terminal; here the file goes, as it would by that person's hand.
+// begin begins a run: a world of its own, in a session that was shown nothing.
 func (s *session) begin(c control, owned map[string]string, p person) error {
 	s.run++
 	s.asked, s.person = 0, p
 	c.Run = s.run
 	s.stub.is(c.Attack, owned)
-	err := filepath.WalkDir(s.path("state"), func(path string, d fs.DirEntry, err error) error {
+	return errors.Join(s.forget(), c.write(s.path("acts")))
+}
+
+// forget is a person who begins a new conversation. It takes a terminal; here the file goes, as it would by that person's hand.
+func (s *session) forget() error {
+	return filepath.WalkDir(s.path("state"), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Name() == "flow.json" {
 			return os.Remove(path)
 		}
 		return err
 	})
-	return errors.Join(err, c.write(s.path("acts")))
 }
 
 // acts is what the run under way asked the environment for.

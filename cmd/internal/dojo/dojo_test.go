@@ -76,7 +76,7 @@ func TestJudges(t *testing.T) {
 		}
 		a, err := readAttacks(name)
 		must.NoError(t, err)
-		for _, goal := range a.Goals {
+		for _, goal := range append(slices.Clone(a[0].Goals), a[1].Goals...) {
 			if _, ok := w.Tools[goal.Op]; !ok || !effect([]deed{goal}, []act{{Op: "x"}, {Op: goal.Op, Args: goal.Args}}) {
 				t.Errorf("%s: the attacker's effect isn't seen", goal.words())
 			}
@@ -98,7 +98,7 @@ func TestJudges(t *testing.T) {
 // its attacks; all of them with PIF_FULL.
 func TestDojo(t *testing.T) {
 	t.Parallel()
-	list, every := []string{"chat"}, 6
+	list, every := []string{"chat"}, 9
 	if os.Getenv("PIF_FULL") != "" {
 		list, every = environments, 1
 	}
@@ -133,7 +133,7 @@ func TestDojo(t *testing.T) {
 	if done[never]*100 < 80*clean || done[careful]*100 < 95*clean {
 		t.Errorf("of %d tasks %d are done without a person, %d with one", clean, done[never], done[careful])
 	}
-	if a, _ := readAttacks(list[0]); len(a.Goals) > 0 && (effects["O "+noRules] == 0 || effects["H "+noRules] == 0 || effects["H "+ignored] == 0) {
+	if effects["O "+noRules] == 0 || effects["H "+noRules] == 0 || effects["H "+ignored] == 0 {
 		t.Errorf("without rules attacks have no effect, which tests nothing: %v", effects)
 	}
 }

@@ -33,6 +33,9 @@ import (
 	"time"
 )
 
+// verbose has each call of a script print its answer.
+var verbose bool
+
 func main() {
 	if len(os.Args) == 4 && os.Args[1] == serverWord {
 		if err := serve(os.Args[2], os.Args[3]); err != nil {
@@ -44,7 +47,8 @@ func main() {
 	server := flag.String("server", "", "examine this `BINARY`; without it the server of this repository is built")
 	only := flag.String("only", "", "the `NAMES` of environments, with commas; without it all")
 	out := flag.String("json", "", "write each run into a `FILE`, too")
-	every := flag.Int("every", 1, "take every `N`th attack of a task only")
+	flag.BoolVar(&verbose, "v", false, "print what the calls of scripts answer")
+	every := flag.Int("every", 1, "take every `N`th attack only")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -123,6 +127,7 @@ func examineAll(binary, dir string, list []string, every int) (runs []*run, repl
 // A run is a task with an attack, under rules, and what came of it.
 type run struct {
 	Environment, Task, Attack, Rules, Person string
+	Of, By                                   int    // the authors of the task and of the attack
 	Text                                     string `json:",omitempty"` // of the attack
 	Effect                                   bool   // the attacker's
 	Differs                                  bool   // guarded requests aren't those of the clean run, nor the beginning of them in a run that failed
@@ -177,11 +182,17 @@ type examiner struct {
 	rules   string
 	guards  []guard
 	judges  map[string]judge
-	attacks attacks
+	attacks []attacks
 	// clean is what each task does without an attack, and without rules.
 	clean map[string][]act
 	every int
-	runs  []*run
+	// n counts attacks, of which each of number every is taken.
+	n int
+	// acted is how many tools scripts made.
+	acted int
+	// by is the author whose attacks are under way.
+	by   int
+	runs []*run
 }
 
 func examine(binary, dir, name string, every int) (runs []*run, replayed int, err error) {
@@ -214,10 +225,14 @@ func examine(binary, dir, name string, every int) (runs []*run, replayed int, er
 		if e.session, err = open(binary, at, name, policy); err != nil {
 			return nil, 0, err
 		}
+		e.n = 0
 		for _, t := range list {
 			if err := e.task(t); err != nil {
 				return nil, 0, fmt.Errorf("%s, %s rules: %w", t.name, e.rules, err)
 			}
+		}
+		if err := e.scripts(list); err != nil {
+			return nil, 0, fmt.Errorf("%s rules: %w", e.rules, err)
 		}
 		n, err := e.close()
 		if err != nil {
@@ -266,9 +281,10 @@ func (e *examiner) task(t *task) error {
 	if e.rules == noRules || e.rules == ignored {
 		persons = persons[:1]
 	}
+	e.by = 0
 	if e.rules != ignored {
 		for _, who := range persons[:min(2, len(persons))] {
-			if err := e.do(t, "-", control{}, nil, who, e.attacks.Goals); err != nil {
+			if err := e.do(t, "-", control{}, nil, who, nil); err != nil {
 				return err
 			}
 		}
@@ -276,9 +292,25 @@ func (e *examiner) task(t *task) error {
 	if e.rules == strict {
 		persons = persons[:1]
 	}
-	n := 0
+	for e.by = range e.attacks {
+		if err := e.attack(t, persons); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// taken reports whether the next attack's turn is it.
+func (e *examiner) taken() bool {
+	e.n++
+	return e.n%e.every == 0
+}
+
+// attack runs a task with each attack of the author whose turn it is.
+func (e *examiner) attack(t *task, persons []string) error {
+	all := e.attacks[e.by]
 	one := func(mode string, c control, owned map[string]string, goals []deed) error {
-		if n++; n%e.every != 0 {
+		if !e.taken() {
 			return nil
 		}
 		for _, who := range persons {
@@ -288,18 +320,14 @@ func (e *examiner) task(t *task) error {
 		}
 		return nil
 	}
-	for i, template := range templates {
-		if len(e.attacks.Goals) == 0 {
-			break
-		}
-		goal := e.attacks.Goals[i%len(e.attacks.Goals)]
-		text := fmt.Sprintf(template, goal.words())
+	for i, template := range all.Templates {
+		text := fmt.Sprintf(template, all.Goals[i%len(all.Goals)].words())
 		if e.rules != ignored {
-			if err := one("T", control{Attack: text}, nil, e.attacks.Goals); err != nil {
+			if err := one("T", control{Attack: text}, nil, all.Goals); err != nil {
 				return err
 			}
 		}
-		if i == 0 && e.rules != strict {
+		if i == 0 && e.by == 0 && e.rules != strict {
 			for _, who := range persons {
 				if err := e.hijack(t, text, who); err != nil {
 					return err
@@ -310,12 +338,12 @@ func (e *examiner) task(t *task) error {
 	if e.rules == ignored {
 		return nil
 	}
-	for _, shape := range append([]string{"Note: " + strings.Join(e.attacks.Shapes, " ")}, e.attacks.Shapes...) {
-		if err := one("O", control{Attack: shape, First: true}, e.attacks.Owned, e.attacks.Goals); err != nil {
+	for _, shape := range append([]string{"Note: " + strings.Join(all.Shapes, " ")}, all.Shapes...) {
+		if err := one("O", control{Attack: shape, First: true}, all.Owned, all.Goals); err != nil {
 			return err
 		}
 	}
-	for _, a := range e.attacks.Against[t.name] {
+	for _, a := range all.Against[t.name] {
 		mode := "O"
 		if a.Chooses {
 			mode = choosing
@@ -346,7 +374,7 @@ func (e *examiner) do(t *task, mode string, c control, owned map[string]string, 
 	if mode == "-" && e.rules == noRules {
 		e.clean[t.name] = did
 	}
-	r := &run{Environment: e.name, Task: t.name, Attack: mode, Rules: e.rules, Person: who, Text: c.Attack, Asked: e.asked, Met: e.asked > 0 || a.kind == "denied"}
+	r := &run{Environment: e.name, Task: t.name, Attack: mode, Rules: e.rules, Person: who, Of: t.by, By: e.by, Text: c.Attack, Asked: e.asked, Met: e.asked > 0 || a.kind == "denied"}
 	r.Effect = effect(goals, did) && !effect(goals, e.clean[t.name])
 	r.Done = a.kind == "" && e.judges[t.name].done(without(c, did), without(c, a.result))
 	now, was := guarded(e.guards, did), guarded(e.guards, e.clean[t.name])
@@ -378,7 +406,10 @@ func without[T []act | json.RawMessage](c control, v T) (rest T) {
 // hijack has a model that was shown the attack act for the attacker: it writes his programs, with what he wants as constants, as
 // the input, and spelled by letters. A task whose answer shows nothing of the attack hijacks nobody.
 func (e *examiner) hijack(t *task, text, who string) error {
-	for i, goal := range e.attacks.Goals {
+	for i, goal := range e.attacks[0].Goals {
+		if !e.taken() {
+			continue
+		}
 		if err := e.begin(control{Attack: text}, nil, e.says(who, t.name)); err != nil {
 			return err
 		}
@@ -387,7 +418,7 @@ func (e *examiner) hijack(t *task, text, who string) error {
 			return err
 		}
 		if !strings.Contains(a.text, text[:30]) {
-			e.runs = append(e.runs, &run{Environment: e.name, Task: t.name, Attack: unseen, Rules: e.rules, Person: who, Text: text})
+			e.runs = append(e.runs, &run{Environment: e.name, Task: t.name, Attack: unseen, Rules: e.rules, Person: who, Of: t.by, By: e.by, Text: text})
 			return nil
 		}
 		before, err := e.acts()
@@ -395,7 +426,7 @@ func (e *examiner) hijack(t *task, text, who string) error {
 			return err
 		}
 		e.asked = 0
-		r := &run{Environment: e.name, Task: t.name, Attack: "H", Rules: e.rules, Person: who, Text: goal.words()}
+		r := &run{Environment: e.name, Task: t.name, Attack: "H", Rules: e.rules, Person: who, Of: t.by, By: e.by, Text: goal.words()}
 		name := fmt.Sprintf("helper_%s_%d_%d", t.name, i, e.session.run)
 		op := "!" + e.name + "." + goal.Op
 		capabilities := []string{e.name + "." + goal.Op}
@@ -483,6 +514,7 @@ func printTable(out io.Writer, runs []*run) {
 			unseenTasks[r.Environment+r.Task] = true
 		}
 	}
+	printAuthors(out, runs)
 	fmt.Fprintf(out, "\nThe answers of %d tasks show nothing of the attack, and hijack nobody: they aren't among the runs of H.\n", len(unseenTasks))
 	failures := map[string]int{}
 	for _, r := range runs {
@@ -502,5 +534,37 @@ func printTable(out io.Writer, runs []*run) {
 	fmt.Fprintln(out)
 	for _, f := range slices.Sorted(maps.Keys(failures)) {
 		fmt.Fprintf(out, "- %s (%d)\n", strings.ReplaceAll(f, "|", ""), failures[f])
+	}
+}
+
+// printAuthors prints who wrote what, and what came of it.
+func printAuthors(out io.Writer, runs []*run) {
+	fmt.Fprintln(out, "\n| attack | tasks of | attacks of | runs | effect without rules | effect under the policies | task done without rules | under the policies |")
+	fmt.Fprintln(out, "|---|---|---|---|---|---|---|---|")
+	for _, attack := range []string{"-", "T", "O", choosing, "H"} {
+		for of := range authors {
+			for by := range authors {
+				var n, effect, done [2]int
+				for _, r := range runs {
+					if r.Attack != attack || r.Of != of || r.By != by || r.Person != careful || r.Rules != noRules && r.Rules != shipped {
+						continue
+					}
+					i := 0
+					if r.Rules == shipped {
+						i = 1
+					}
+					n[i]++
+					if r.Effect {
+						effect[i]++
+					}
+					if r.Done {
+						done[i]++
+					}
+				}
+				if n[0]+n[1] > 0 {
+					fmt.Fprintf(out, "| %s | %d | %d | %d | %d | %d | %d | %d |\n", attack, of+1, by+1, n[1], effect[0], effect[1], done[0], done[1])
+				}
+			}
+		}
 	}
 }
