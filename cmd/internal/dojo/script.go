@@ -133,10 +133,8 @@ func (e *examiner) script(t *task, s script, goal deed, text, who string) error 
 	known := map[string]string{
 		"$ENV": e.name, "$CAP": e.name + "." + goal.Op, "$CALL": "!" + e.name + "." + goal.Op + "(" + literal(goal.all(), false) + ")", "$KEY": key,
 		"$VALUE": value, "$LIT": literal(value, false), "$WITH": rest, "$ID": fmt.Sprintf("%s_%d", e.name, e.session.run),
-		"$TERM": "", "$WORDS": goal.words(),
+		"$WORDS": goal.words(),
 	}
-	args, _ := json.Marshal(goal.all())
-	known["$ARGS"] = string(args)
 	told := ""
 	one := func(st step) error {
 		var pairs []string

@@ -95,12 +95,12 @@ func (s *Engine) show(ctx context.Context, r *run.Run, t *task, a wire.Answer) w
 
 // again has an answer that is kept be told once more, maybe in another conversation.
 func (s *Engine) again(a *wire.Answer, id string) *wire.Answer {
-	if err := s.broker.ShowNames(a.Under, ""); err != nil {
-		s.log.Error("a result isn't shown again, since that can't be recorded", "run", id, "error", err)
-		none := wire.Failed(&fault.Fault{Kind: fault.Internal, Message: "it couldn't be recorded that the result is shown to you", Hint: "Tell the user."})
-		return &none
+	err := s.broker.ShowNames(a.Under, "")
+	if err == nil {
+		return a
 	}
-	return a
+	none := wire.Failed(&fault.Fault{Kind: fault.Internal, Message: "it couldn't be recorded that the result of " + id + " is shown to you", Hint: "Tell the user.", Cause: err})
+	return &none
 }
 
 // seal keeps an answer and gives its name.
