@@ -41,7 +41,7 @@ func (s *Engine) planned(ctx context.Context, c Call, t *task, program *core.Pro
 	}
 	start := t.start(&c, s.limits)
 	start.Lasts = true
-	if pc := planOf(ctx); pc != nil && pc.record != nil {
+	if pc := planOf(ctx); pc != nil && pc.record != nil { // it is planned anew, to be compared
 		start.Under = pc.record.Under
 	}
 	if task := taskOf(ctx); task != nil && planOf(ctx) == nil {
