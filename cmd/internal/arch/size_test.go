@@ -32,7 +32,7 @@ var maxLines = map[string]int{
 	"cmd/internal/clientconfig":    970,
 	"cmd/internal/loadbench":       1071,
 	"cmd/internal/mcpcmd":          2060,
-	"cmd/internal/mcpserver":       12454,
+	"cmd/internal/mcpserver":       12460,
 	"cmd/internal/node":            1540,
 	"cmd/internal/orders/postgres": 398,
 	"cmd/internal/orders/remote":   490,
