@@ -49,7 +49,7 @@ var maxLines = map[string]int{
 	"cmd/internal/tour":            565,
 	"cmd/internal/ui":              3033,
 	"cmd/internal/ui/figures":      188,
-	"cmd/mcp-pif":                  9319,
+	"cmd/mcp-pif":                  9325,
 	"core":                         962,
 	"core/check":                   9714,
 	"core/check/cert":              590,
