@@ -51,7 +51,7 @@ func TestRealTools(t *testing.T) {
 	must.NoError(t, err)
 	args := []string{}
 	for name := range w.lines {
-		args = append(args, "--cap", name)
+		args = append(args, "--cap", name+",timeout=5m") // the first call starts the server, which takes its time on a loaded machine
 	}
 	p := w.serve(args...)
 	called, withData := 0, 0
