@@ -1067,9 +1067,10 @@ func (m *Machine) loop() exit {
 	join:
 		m.ip, m.r, m.fuel = ip, r, fuel
 		{
-			// Texts that are one of up to 16 bytes together; the second may be a number.
-			a, b := *reg(r, in.B)-tagBox, *reg(r, in.C)
-			if a&tagMask != 0 || *heapWord(hb, a) != shortText || m.hp+32 > m.hlim {
+			// Texts that are one of up to 16 bytes together, or where the first grows where it is, as
+			// grow does it; the second may be a number.
+			a, b, fresh, op, to := *reg(r, in.B)-tagBox, *reg(r, in.C), in.K&code.JoinsFresh != 0, in.Op, in.A
+			if a&tagMask != 0 || *heapWord(hb, a)&255 != tagHeader|kStr<<4 || m.hp+48 > m.hlim {
 				goto kept
 			}
 			p := unsafe.Pointer(heapWord(hb, a))
@@ -1081,7 +1082,7 @@ func (m *Machine) loop() exit {
 				}
 				size, text, rest = *(*word)(unsafe.Add(q, 8)), *(*word)(unsafe.Add(q, 16)), *(*word)(unsafe.Add(q, 24))
 			} else {
-				if b >= 2e8 || b&1 != 0 || in.Op == code.Concat {
+				if b >= 2e8 || b&1 != 0 || op == code.Concat {
 					goto kept
 				}
 				b >>= 1
@@ -1092,27 +1093,38 @@ func (m *Machine) loop() exit {
 					b = q
 				}
 			}
-			at := *(*word)(unsafe.Add(p, 8)) & 31 * 8
-			if size&31*8+at > 128 {
-				goto kept
-			}
-			size += *(*word)(unsafe.Add(p, 8))
-			if at < 64 {
-				rest = text>>1>>(63-at) | rest<<at
-				text = text<<at | *(*word)(unsafe.Add(p, 16))
-			} else {
-				rest = text<<(at&63) | *(*word)(unsafe.Add(p, 24))
-				text = *(*word)(unsafe.Add(p, 16))
-			}
 			hb = m.hb
-			if in.K&code.JoinsFresh == 0 || uintptr(p)-uintptr(hb)+32 != m.hp {
-				p = unsafe.Add(hb, m.hp)
-				m.hp += 32
+			at := uintptr(*(*uint32)(unsafe.Add(p, 8)))
+			size += *(*word)(unsafe.Add(p, 8))
+			if end := uintptr(uint32(size)); end > 16 || at == 0 {
+				old := uintptr(*(*word)(p) >> 8 * 8)
+				if !fresh || uintptr(p)-uintptr(hb)+old != m.hp || end > mostGrown {
+					goto kept
+				}
+				if end = (end+15)&^15 + 16; end > old {
+					*(*word)(p) = tagHeader | kStr<<4 | word(end)<<5
+					*(*word)(unsafe.Add(p, end-16)), *(*word)(unsafe.Add(p, end-8)) = 0, 0
+					m.hp += end - old
+				}
+				*(*word)(unsafe.Add(p, 8)) = size
+				*(*word)(unsafe.Add(p, 16+at)), *(*word)(unsafe.Add(p, 24+at)) = text, rest
+			} else {
+				if at *= 8; at < 64 {
+					rest = text>>1>>(63-at) | rest<<at
+					text = text<<at | *(*word)(unsafe.Add(p, 16))
+				} else {
+					rest = text<<(at&63) | *(*word)(unsafe.Add(p, 24))
+					text = *(*word)(unsafe.Add(p, 16))
+				}
+				if !fresh || uintptr(p)-uintptr(hb)+32 != m.hp {
+					p = unsafe.Add(hb, m.hp)
+					m.hp += 32
+				}
+				*(*word)(p), *(*word)(unsafe.Add(p, 8)), *(*word)(unsafe.Add(p, 16)), *(*word)(unsafe.Add(p, 24)) = shortText, size, text, rest
 			}
-			*(*word)(p), *(*word)(unsafe.Add(p, 8)), *(*word)(unsafe.Add(p, 16)), *(*word)(unsafe.Add(p, 24)) = shortText, size, text, rest
 			r, ip = m.r, m.ip
-			*reg(r, in.A) = word(uintptr(p)-uintptr(hb)) | tagBox
-			if in.Op == code.ConcatT {
+			*reg(r, to) = word(uintptr(p)-uintptr(hb)) | tagBox
+			if op == code.ConcatT {
 				ip = unsafe.Add(ip, 2*code.InstrSize)
 			}
 			goto restored
