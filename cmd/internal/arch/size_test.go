@@ -59,7 +59,7 @@ var maxLines = map[string]int{
 	"core/check/normal":            4100,
 	"core/code":                    2855,
 	"core/display":                 20,
-	"core/eval":                    7868,
+	"core/eval":                    7883,
 	"core/examples":                10,
 	"core/fault":                   150,
 	"core/flow":                    1875,
