@@ -21,6 +21,7 @@ import (
 // next who opens the store, and by verify; what retention drops isn't, nor is a copy
 // at another place.
 func TestNotedHead(t *testing.T) {
+	t.Parallel()
 	copyTo := func(t *testing.T, from, to string) {
 		for _, suffix := range []string{"", ".key"} {
 			b, err := os.ReadFile(from + suffix)

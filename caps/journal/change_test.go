@@ -75,6 +75,7 @@ func TestChange(t *testing.T) {
 // know: none of the acknowledged changes is lost, none is there twice, and each
 // was made by one who knew of all before it.
 func TestChangesTogether(t *testing.T) {
+	t.Parallel()
 	const processes, goroutines, changes = 3, 4, 15
 	path := filepath.Join(t.TempDir(), "j.db")
 	s := openStore(t, path, journal.Options{Busy: time.Minute})
@@ -189,6 +190,7 @@ func evolveOne(s *journal.Store, tool string) error {
 // Whoever writes, and whatever becomes of -wal, each store knows of each change at
 // once.
 func TestChangedMissesNothing(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "j.db")
 	pick := rand.New(rand.NewPCG(11, 12))
 	open := func() *journal.Store { return openStore(t, path, journal.Options{Busy: time.Minute}) }

@@ -114,6 +114,7 @@ func made(t *testing.T, path string) []journal.Event {
 
 // Whoever edits the file with SQLite is found, at the event or the one behind it.
 func TestEditsAreFoundAndLocated(t *testing.T) {
+	t.Parallel()
 	reseal := func(t *testing.T, path string, e journal.Event) string {
 		e.Data = []byte(`{"i":"forged"}`)
 		return fmt.Sprintf(`UPDATE events SET data=x'%x', hash=x'%s' WHERE seq=%d`, []byte(e.Data), e.Seal(), e.Seq)
@@ -290,6 +291,7 @@ func TestLines(t *testing.T) {
 // Whatever happens to the bytes of the file, there is an answer and no panic; and
 // no answer has an event in it that wasn't recorded, without Verify telling.
 func TestDamagedFiles(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "j.db")
 	made(t, path)
 	events := evolved(t, path, 60)
@@ -379,6 +381,7 @@ func evolved(t *testing.T, path string, n int) []journal.Event {
 // A -wal that was cut off or damaged, as a broken disk leaves it, costs the events
 // at its end, never one in the middle; who has written down the head knows.
 func TestDamagedWAL(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "j.db")
 	s := openStore(t, path, journal.Options{})

@@ -230,6 +230,7 @@ func BenchmarkAppend(b *testing.B) {
 
 // Whoever changes what is before or in a checkpoint is found, without the key.
 func TestForgedCheckpoints(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		edit string
 		seq  uint64

@@ -151,6 +151,7 @@ func full(a, b int) int {
 // Three processes write one file, one of them also drops old events; all are
 // killed at a random point. Whatever one of them was told is there.
 func TestKilledProcessesLoseNothing(t *testing.T) {
+	t.Parallel()
 	const together = 3
 	path := ""
 	for round := range full(9, 120) {

@@ -80,6 +80,7 @@ func referring(t *testing.T, h journal.Hash, size int) string {
 // file stay within a quarter over the limit; a blob goes with the last event that refers
 // to it, and what is left is whole.
 func TestWithinLimit(t *testing.T) {
+	t.Parallel()
 	const limit = journal.MinLimit
 	s, path := held(t, journal.Options{Patience: time.Hour}, journal.Limits{Size: limit}) // however slow the machine is
 	var mu sync.Mutex

@@ -27,6 +27,7 @@ import (
 
 // A plugin that doesn't introduce itself as it should is killed and not used.
 func TestAttackHandshake(t *testing.T) {
+	t.Parallel()
 	for role, says := range map[string]string{
 		"tcp":     "doesn't listen at a unix socket",
 		"foreign": "listens outside its folder",
@@ -44,6 +45,7 @@ func TestAttackHandshake(t *testing.T) {
 		"litterer": "it made files where its socket is to be",
 	} {
 		t.Run(role, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, role)
 			if says == "it took too long to start" {
 				w.timing.start = time.Second
@@ -74,6 +76,7 @@ func TestAttackLogLinePanicsGoPlugin(t *testing.T) {
 }
 
 func TestAttackAnswersAgainstTheContract(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "raw")
 	h := w.grant(t, "toy:a/**")
 	w.do(t, h, "echo", arg("v", value.Unit{}))

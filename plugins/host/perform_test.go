@@ -183,6 +183,7 @@ func (w *world) overdue(a run.Act) (value.Value, *fault.Fault) {
 }
 
 func TestPerformRunawayIsKilled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "toy")
 	h := w.grant(t, "toy:a/**")
 	for name, kind := range map[string]fault.Kind{"runaway": fault.EffectFailed, "runaway_once": fault.OutcomeUnknown} {
@@ -198,6 +199,7 @@ func TestPerformRunawayIsKilled(t *testing.T) {
 }
 
 func TestPerformCrashes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "toy")
 	h := w.grant(t, "toy:a/**")
 	dir := t.TempDir()

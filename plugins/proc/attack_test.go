@@ -185,6 +185,7 @@ func TestLeavingGroups(t *testing.T) {
 		"with TERM": func(h holder, s string) { h.does("stop", "session", s, "grace", 60_000) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			mark := newMark(t)
 			h := hold(t, helper(t, "leave", mark))
 			s := h.start()
@@ -228,6 +229,7 @@ func TestLimits(t *testing.T) {
 		"total":  func() sdk.Command { c := helper(t, "sleep"); c.Total = "100ms"; return c }(),
 	} {
 		t.Run(why, func(t *testing.T) {
+			t.Parallel()
 			h := hold(t, c)
 			s := h.start()
 			var v value.Value
