@@ -3,11 +3,15 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
@@ -225,5 +229,79 @@ func TestCluster(t *testing.T) {
 	}
 	if n := len(chains[0]); n < 20 {
 		t.Errorf("only %d events", n)
+	}
+}
+
+// TestClusterTask: a task whose node is killed in the middle of it goes on at another one by
+// itself: what it did before is done once, what it was at is asked for again, and any node has
+// its answer. A node with other flow rules than those that run doesn't take it, and says why
+// it doesn't act.
+func TestClusterTask(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	posts := map[string]int{}
+	held, over := make(chan bool, 1), make(chan bool)
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		posts[r.Method+" "+r.URL.Path+" "+string(body)]++
+		n := posts["GET /hold "]
+		mu.Unlock()
+		if r.URL.Path == "/hold" && n == 1 {
+			held <- true
+			select {
+			case <-r.Context().Done():
+			case <-over:
+			}
+		}
+	}))
+	t.Cleanup(site.Close)
+	defer close(over)
+	url := pgtest.Start(t).URL()
+	dir := t.TempDir()
+	const token = "0123456789abcdef0123456789abcdef"
+	must.NoError(t, os.WriteFile(filepath.Join(dir, "tokens"), []byte("ann "+token+"\n"), 0o600))
+	must.NoError(t, os.WriteFile(filepath.Join(dir, "other.json"), []byte(`{"flow":{"sources":[{"of":"kv.get:n","label":"l"}],"rules":[{"to":"fetch","not_from":["l"]}]}}`), 0o600))
+	var machines []string
+	var nodes []*webServer
+	start := func(verb string, flags ...string) *webClient {
+		state, name := t.TempDir(), fmt.Sprint("n", len(nodes))
+		says(t, state, [2]string{"cluster " + verb + " --name " + name + " " + url, "is the node " + name})
+		s := startWeb(t, state, append(flags, "--cluster", "--http-tokens", filepath.Join(dir, "tokens"), "--cap", "kv:n", "--cap", "fetch:"+site.URL)...)
+		wait.Until(t, name+" is ready", func() bool { return s.readyz() == http.StatusOK })
+		nodes, machines = append(nodes, s), append(machines, state)
+		return s.connect(token, eras[1])
+	}
+	first := start("init")
+	code := fmt.Sprintf(`i => let post = b => !fetch.request({method: "POST", url: "%s/", body: b}) in
+  let a = post("a") in let h = !fetch.request({method: "GET", url: "%s/hold"}) in let b = post("b") in [a.status, h.status, b.status]`, site.URL, site.URL)
+	if text, failed := first.asks("evolve", map[string]any{"name": "acts", "code": code, "capabilities": []string{"fetch:" + site.URL}}); failed {
+		t.Fatal(text)
+	}
+	second, other := start("join"), start("join", "--policy", filepath.Join(dir, "other.json"))
+	if text, failed := other.asks("run", map[string]any{"tool": "acts", "input": 1}); !failed || !strings.Contains(text, "has other flow rules than the cluster") {
+		t.Errorf("a node with other rules: %s", text)
+	}
+	out := onMachine(t, machines[2], "cluster status")
+	if !strings.Contains(out, "performs no effects, since it has other flow rules") {
+		t.Error(out)
+	}
+	text, failed := first.asks("run", map[string]any{"tool": "acts", "input": 1, "background": true})
+	found := regexp.MustCompile(`"task":"([^"]+)"`).FindStringSubmatch(text)
+	if failed || found == nil {
+		t.Fatal(text)
+	}
+	id := found[1]
+	wait.For(t, held, "the middle of the task")
+	must.NoError(t, nodes[0].cmd.Process.Kill())
+	wait.Until(t, "the task has its answer", func() bool {
+		text, failed = second.asks("run", map[string]any{"task": id})
+		return failed || !strings.Contains(text, "working")
+	})
+	again, _ := other.asks("run", map[string]any{"task": id})
+	mu.Lock()
+	defer mu.Unlock()
+	if failed || text != again || posts["POST / a"] != 1 || posts["POST / b"] != 1 || posts["GET /hold "] != 2 {
+		t.Errorf("%s, elsewhere %s, with %v", text, again, posts)
 	}
 }
