@@ -2,6 +2,7 @@ package text
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -242,8 +243,13 @@ func (k kinder) byOperands(id term.ID, a, b term.Term) bool {
 		kinds = prim.KindString | prim.KindList | prim.KindPair
 	case prim.Add:
 		kinds = prim.KindString | prim.KindList
-	case prim.Mul: // a text over and over
+	case prim.Mul: // a text over and over; a number in quotes is rather a mistake
 		kinds = prim.KindString
+		for _, t := range []term.Term{a, b} {
+			if s, ok := t.(*term.Str); ok && strings.ContainsAny(s.Value, "0123456789") {
+				return false
+			}
+		}
 	case prim.Concat:
 	default:
 		return false

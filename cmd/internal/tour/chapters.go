@@ -50,8 +50,8 @@ var chapters = []chapter{
 			return err
 		}
 		g.tell("A tool that would fail each time isn't made.")
-		label := `price => if price > 99 then "dear" else price - "1.2"`
-		if err := g.fails("evolve", map[string]any{"name": "label", "code": label}, "evolve  label =\n  "+label, 4, "refused", "sub takes a number"); err != nil {
+		label := `price => if price > 99 then "dear" else price * "1.2"`
+		if err := g.fails("evolve", map[string]any{"name": "label", "code": label}, "evolve  label =\n  "+label, 4, "refused", "mul takes a number"); err != nil {
 			return err
 		}
 		g.tell("An example that a new version breaks isn't forgotten.")

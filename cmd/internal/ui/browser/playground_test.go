@@ -120,7 +120,7 @@ func TestPlayground(t *testing.T) {
 	if wide := p.eval(`String(document.documentElement.scrollWidth)`); wide > "360" {
 		t.Errorf("at 360 px the page is %s wide", wide)
 	}
-	p.write("code", "n =>\n  n + (2 * \"x\")")
+	p.write("code", "n =>\n  n + (2 * \"2.5\")")
 	p.until(`document.querySelector("#problems li pre")?.textContent.includes("^") && document.querySelector("#shown .wrong")?.textContent === "*"`)
 	p.until(`document.getElementById("took").textContent.endsWith(", before the last change")`)
 	p.shoot("playground-problem", 1280, 900, "light")
