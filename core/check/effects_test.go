@@ -289,7 +289,9 @@ func TestNotes(t *testing.T) {
 		{`(xs, n) => map(i => xs[i * n:i * n + n], range((length(xs) + n - 1) / n)) ++ [xs[length(xs) / 2], x => x / 10 * 10, (a, b) => a / gcd(a, b)]`, ""},
 		{`(xs, x) => let go = (lo, hi) => let m = (lo + hi) / 2 in if lo > hi then m else if xs[m] < x then go(m + 1, hi) else go(lo, m - 1) in go(0, length(xs))`, ""},
 		{`n => if n < 2 then n else n % 2 + self(n / 2)`, ""},
-		{`xs => let m = mean(xs) in let v = sum(map(x => (x - m) ** 2, xs)) / (length(xs) - 1) in sqrt(v)`, ""},
+		// mean gives an integer where it is whole.
+		{`xs => let m = mean(xs) in let v = sum(map(x => (x - m) ** 2, xs)) / (length(xs) - 1) in sqrt(v)`, "line 1, column 67: / of two integers is rounded down: ratio(sum(map(x => pow(x - m, 2), xs)), length(xs) - 1) has the digits after the point, round(sum(map(x => pow(x - m, 2), xs)) / (length(xs) - 1), 2) two of them"},
+		{`xs => mean(xs) * 1.5 / 2`, ""},
 		{`(n, d) => (n + d - 1) / d + (n + 9) / 10`, ""},
 		{`(a, b) => let rate = a / b in rate`, "line 1, column 24: / of two integers is rounded down"},
 		{`xs => floor(sum(xs) / length(xs))`, ""},

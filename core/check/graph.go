@@ -282,6 +282,7 @@ type checker struct {
 
 	basic    map[prim.Kinds]*variable
 	dynamic  *shape
+	quotient *shape // a decimal of ratio, which an integer may stand for
 	dynData  *shape
 	empty    *shape // the empty list
 	codeNode *shape // what to_data gives
@@ -346,6 +347,7 @@ func newChecker(t term.Term, src *term.Source, env Env, b Budget) *checker {
 	for _, k := range []prim.Kinds{prim.KindInt, prim.KindDec, prim.KindBool, prim.KindString, prim.KindUnit} {
 		c.basic[k] = c.fixed(c.shape(k))
 	}
+	c.quotient = c.shape(prim.KindDec)
 	c.dynamic, c.dynData = c.shape(0), c.shape(0)
 	c.dynamic.dynamic, c.dynData.dynamic, c.dynData.data = true, true, true
 	c.empty = c.shape(prim.KindList)

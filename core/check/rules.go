@@ -17,7 +17,7 @@ func init() {
 	rules = map[string]func(*use) *variable{
 		"ratio": func(u *use) *variable {
 			u.rest(0)
-			return u.c.fixed(u.c.basic[prim.KindInt].lower[0], u.c.basic[prim.KindDec].lower[0])
+			return u.c.fixed(u.c.basic[prim.KindInt].lower[0], u.c.quotient)
 		},
 		"add": numeric, "sub": numeric, "mul": numeric, "div": dividing,
 		"equal": comparing, "compare": comparing,
@@ -72,7 +72,7 @@ func numeric(u *use) *variable {
 func dividing(u *use) *variable {
 	for _, v := range u.args {
 		u.c.watches(v, prim.KindNumber, func(s *shape) {
-			if s.kind == prim.KindDec && s.seed == nil && !s.dynamic {
+			if s.kind == prim.KindDec && s.seed == nil && !s.dynamic && s != u.c.quotient {
 				u.c.decimals[u.t] = true
 			}
 		})
@@ -84,6 +84,9 @@ func dividing(u *use) *variable {
 // caller's, so is the cause of the result: if it fails at a test, the caller
 // must not give a decimal.
 func (c *checker) decimalOf(d *shape) *shape {
+	if d == c.quotient {
+		return d
+	}
 	if d.seed == nil {
 		return c.basic[prim.KindDec].lower[0]
 	}

@@ -55,6 +55,7 @@ func TestMatch(t *testing.T) {
 		{`chars(s).map((c, n) => n)`, `{"map":[{"lam":{"pair":[{"var":"place"},{"var":"item"}]},"body":{"app":[{"lam":["c","n"],"body":{"var":"n"}},{"var":"item"},{"var":"place"}]}},{"enumerate":{"chars":{"var":"s"}}}]}`},
 		{`words(s).filter((w, i) => i > 0)`, `{"map":[{"lam":"item","body":{"snd":{"var":"item"}}},{"filter":[{"lam":{"pair":[{"var":"place"},{"var":"item"}]},"body":{"app":[{"lam":["w","i"],"body":{"gt":[{"var":"i"},0]}},{"var":"item"},{"var":"place"}]}},{"enumerate":{"words":{"var":"s"}}}]}]}`},
 		{`pow(2, -3) + x ** -n`, `{"add":[{"div_dec":[1,{"pow":[2,3]},20,"half_even"]},{"if":{"cond":{"gt":[{"var":"n"},0]},"then":{"div_dec":[1,{"pow":[{"var":"x"},{"var":"n"}]},20,"half_even"]},"else":{"pow":[{"var":"x"},{"sub":[0,{"var":"n"}]}]}}}]}`},
+		{`join("", xs)`, `{"join":[{"var":"xs"},""]}`},
 		{`n * "1.5"`, `{"mul":[{"var":"n"},"1.5"]}`},
 		{`repeat("-", n) ++ n * "="`, `{"concat":[{"repeat_text":["-",{"var":"n"}]},{"repeat_text":["=",{"var":"n"}]}]}`},
 		{`max(0, ...xs) + Math.min(...xs)`, `{"add":[{"max":{"cons":[0,{"var":"xs"}]}},{"min":{"var":"xs"}}]}`},

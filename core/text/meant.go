@@ -17,7 +17,7 @@ import (
 // the call is read by [reader.meant]; after :: it isn't.
 func (k kinder) otherwise(row *prim.Row, args []term.Term) bool {
 	switch row.Name {
-	case "repeat":
+	case "repeat", "join":
 		return k.always(args[0], prim.KindString) && !k.always(args[1], prim.KindString)
 	case "pow":
 		n, ok := args[1].(*term.Int)
@@ -47,6 +47,8 @@ func (r *reader) meant(c callee, args []term.Term) term.Term {
 	switch c.row.Name {
 	case "repeat":
 		return operationOf(at, "repeat_text", args...)
+	case "join":
+		return operationOf(at, "join", args[1], args[0])
 	case "pow": // with an exponent below 0
 		over := func(base, n term.Term) term.Term {
 			return operationOf(at, "div_dec", &term.Int{At: at, Value: 1}, operationOf(at, "pow", base, n), &term.Int{At: at, Value: 20}, &term.Str{At: at, Value: "half_even"})

@@ -392,7 +392,7 @@ func TestRefusesWhatFailsEachTime(t *testing.T) {
 		{`x => let xs = [], f = y => head(y) in f(xs)`, "head of the empty list", "isEmpty(L)"},
 		{`x => let f = y => 10 / y in f(0)`, "div of the integer 10 by 0", "if B == 0"},
 		{`x => [x ++ "a", x + 1]`, `no value of "x" fits each of its uses`, "type_of(X)"},
-		{`(a, b) => [a ++ "x", a + b]`, `no value of "a" fits each of its uses`, "type_of(X)"},
+		{`(a, b) => [a ++ "x", a - b]`, `no value of "a" fits each of its uses`, "type_of(X)"},
 		{`let rates = {eur: 1.1} in x => x * get(rates, x)`, `no value of "x" fits each of its uses`, "type_of(X)"},
 		{`x => x.a + x`, `no value of "x" fits each of its uses`, "type_of(X)"},
 		{`x => if x < 0 then head([]) else x`, "head of the empty list", "isEmpty(L)"},

@@ -128,7 +128,7 @@ func TestProblems(t *testing.T) {
 		from, to, steps int
 	}{
 		{request{"do": "check", "code": "n => 𝒳 + (n"}, fault.ParseError, "^", 12, 13, 0},
-		{request{"do": "check", "code": "n => \"𝒳\" ++ (2 * \"é\")"}, fault.TypeError, "^", 16, 17, 0},
+		{request{"do": "check", "code": "n => \"𝒳\" ++ (2 - \"é\")"}, fault.TypeError, "^", 16, 17, 0},
 		{request{"do": "check", "code": `{"add":[1]}`}, fault.ParseError, "", -1, 0, 0},
 		{request{"do": "run", "code": "self", "input": "{"}, fault.ParseError, "", -1, 0, 0},
 		{request{"do": "run", "code": "n => self(n + 1)", "input": "1", "steps": 1000}, fault.OutOfFuel, "^", 9, 10, 1000},
