@@ -141,8 +141,8 @@ func TestClusterRepair(t *testing.T) {
 	for _, n := range nodes {
 		n.s.stop()
 	}
-	pg.Exec("DELETE FROM mcp_pif_proposals WHERE place > (SELECT last - 3 FROM mcp_pif_order)")
-	pg.Exec("UPDATE mcp_pif_order SET last = last - 3")
+	pg.Exec("DELETE FROM mcp_pif_proposals WHERE place > (SELECT last - 10 FROM mcp_pif_order)")
+	pg.Exec("UPDATE mcp_pif_order SET last = last - 10")
 	pg.Exec("CREATE DATABASE other")
 	another := strings.Replace(url, "/postgres?", "/other?", 1)
 	if log := nodes[2].stops(); !strings.Contains(log, "the order ends before") {

@@ -26,7 +26,7 @@ const (
 	// pieceBytes is how much of a copy is in one message.
 	pieceBytes = 512 << 10
 	// deaf is how long is waited for a node that lives, or goes on.
-	deaf = 30 * time.Second
+	deaf = 10 * time.Second
 )
 
 // A message is one of those; what is raw follows it, after a line end.
