@@ -249,7 +249,7 @@ func (tr trial) limited(d gen.Draw) trial {
 }
 
 func TestEvalAgreesWithNaive(t *testing.T) {
-	n := trials(5_000, 300_000)
+	n := trials(5_000, 1_000_000)
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 7))
 		draw(r.IntN).compare(t)
