@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/rand"
 	"database/sql"
 	"encoding/hex"
@@ -235,9 +236,9 @@ type Beginning struct {
 	Place    uint64
 }
 
-// Adopt makes the copy of another node's file, at its place, this machine's: with a key of
-// its own, unless what was dropped from it is signed with the other's. With a beginning it
-// follows the order of that.
+// Adopt makes the copy of another node's file, which was verified, at its place, this
+// machine's: with a key of its own, which signs what was dropped from it. With a beginning
+// it follows the order of that.
 func Adopt(path string, begins *Beginning) error {
 	s, err := Open(path, Options{leaves: true})
 	if err != nil {
@@ -254,22 +255,42 @@ func Adopt(path string, begins *Beginning) error {
 			if key, err := signingKey(path); err == nil && s.public.Equal(key.Public()) {
 				return nil // it is this machine's
 			}
-			cut, err := oneEvent(conn, `SELECT `+columns+` FROM events WHERE kind = 'checkpoint' LIMIT 1`)
-			if err != nil || cut.Seq > 0 {
-				return err
-			}
 			key, err := newSigningKey(path)
 			if err != nil {
 				return err
 			}
 			id := make([]byte, 16)
 			rand.Read(id) // never fails
+			s.id, s.public = hex.EncodeToString(id), key.Public().(ed25519.PublicKey)
+			if err := s.resign(conn, key); err != nil {
+				return err
+			}
 			_, err = conn.ExecContext(bg, `UPDATE meta SET value = CASE name WHEN 'id' THEN ? ELSE ? END WHERE name IN ('id','key')`,
-				hex.EncodeToString(id), fmt.Sprintf("%x", key.Public()))
+				s.id, hex.EncodeToString(s.public))
 			return err
 		})
 	})
 	return errors.Join(err, s.Close())
+}
+
+// resign signs the checkpoint that there is as this store's.
+func (s *Store) resign(conn *sql.Conn, key ed25519.PrivateKey) error {
+	e, err := first(conn, Checkpoint)
+	if err != nil || e.Seq == 0 {
+		return err
+	}
+	c, err := ReadCut(e)
+	if err != nil {
+		return err
+	}
+	before := e.Hash
+	c.Previous, c.Store, c.Key = &before, s.id, hex.EncodeToString(s.public)
+	if err := c.sign(e, key); err != nil {
+		return err
+	}
+	e.Hash = e.Seal()
+	_, err = conn.ExecContext(bg, `UPDATE events SET hash = ?, data = ? WHERE seq = ?`, e.Hash[:], []byte(e.Data), int64(e.Seq))
+	return err
 }
 
 // A Difference is how a file is unlike another one of the same profile.
@@ -336,11 +357,20 @@ func open(path string, do func(*Store) error) error {
 	return errors.Join(do(s), s.Close())
 }
 
-// Follows reports whether an order still has all that comes after a place.
-func Follows(ctx context.Context, o order.Order, place uint64) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	err := o.Follow(ctx, place+1, func(uint64, []byte) error { return errFound })
+// Follows reports whether an order has what a file had at its place, and still all that
+// comes after it: [order.ErrEnds] where it has lost its end, even if others have filled that
+// again, and [order.ErrTrimmed] where it begins later.
+func (m *Membership) Follows(ctx context.Context, o order.Order) error {
+	seen := order.Seen{}
+	if m.last != (Hash{}) {
+		seen = order.Seen{Place: m.Place, Sum: m.last}
+	}
+	err := o.Follow(ctx, seen.From(m.Place+1), func(place uint64, p []byte) error {
+		if _, err := seen.Check(place, p); err != nil {
+			return err
+		}
+		return errFound
+	})
 	if errors.Is(err, errFound) {
 		return nil
 	}

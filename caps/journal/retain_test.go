@@ -120,6 +120,28 @@ func TestRetainByAge(t *testing.T) {
 	}
 }
 
+// TestAdoptPruned: a copy of a store from which events were dropped is another machine's,
+// which drops further ones; its chain holds.
+func TestAdoptPruned(t *testing.T) {
+	t.Parallel()
+	a := newAged(t, 300)
+	retain(t, a.Store, journal.RetainOptions{MaxAge: 200 * time.Minute})
+	path := filepath.Join(t.TempDir(), "copy.db")
+	must.NoError(t, a.Snapshot(ctx, path))
+	must.NoError(t, journal.Adopt(path, nil))
+	s := openStore(t, path, journal.Options{Now: a.clock})
+	if s.ID() == a.ID() {
+		t.Error("two stores have one name")
+	}
+	for _, age := range []time.Duration{200, 100} {
+		if r := retain(t, s, journal.RetainOptions{MaxAge: age * time.Minute}); (r.Dropped == 0) != (age == 200) {
+			t.Errorf("older than %d minutes: %+v", age, r)
+		}
+		_, err := s.Verify(ctx)
+		must.NoError(t, err)
+	}
+}
+
 // What is to be kept stays, with its number and hash, and is still covered by
 // the checkpoint's signature; what is no longer to be kept goes later.
 func TestRetainKeeps(t *testing.T) {

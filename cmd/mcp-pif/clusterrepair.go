@@ -101,7 +101,7 @@ func copiedNodes(c node.Copies) (map[string]bool, error) {
 func lookAlone(ctx context.Context, at order.Order, target, name string, first bool) (nodes, begun map[string]bool, err error) {
 	limit, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	if err := journal.Follows(limit, at, 0); errors.Is(err, order.ErrTrimmed) && first {
+	if err := new(journal.Membership).Follows(limit, at); errors.Is(err, order.ErrTrimmed) && first {
 		return nil, nil, fmt.Errorf("a cluster is at %s already: join it", printedOrder(target))
 	} else if errors.Is(err, order.ErrTrimmed) {
 		return nil, nil, node.ErrNobody
@@ -256,20 +256,21 @@ func (r *repairing) lost(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for profile, path := range r.files {
-		m, err := journal.Member(path)
+	followed := false
+	for _, profile := range slices.Sorted(maps.Keys(r.files)) {
+		m, err := journal.Member(r.files[profile])
 		if err != nil || m == nil || m.Identity != identity {
 			continue
 		}
+		followed = true
 		limit, cancel := context.WithTimeout(ctx, 3*time.Second)
-		err = journal.Follows(limit, r.at, m.Place)
+		err = m.Follows(limit, r.at)
 		cancel()
 		if errors.Is(err, order.ErrEnds) {
-			return false, fmt.Errorf("the order ends before the place %d that the profile %s has: it has lost proposals, so the cluster needs another one: end all servers, make an empty order, and give it to 'mcp-pif cluster repair ORDER' on each machine", m.Place, profile)
+			return false, fmt.Errorf("the order ends before the place %d that the profile %s has, or has something else there: it has lost proposals, so the cluster needs another one: end all servers, make an empty order, and give it to 'mcp-pif cluster repair ORDER' on each machine", m.Place, profile)
 		}
-		return false, nil
 	}
-	return true, nil
+	return !followed, nil
 }
 
 // take makes the files what copies are; those that only are behind stay.
@@ -325,7 +326,7 @@ func (r *repairing) followed(ctx context.Context, path string) bool {
 	if err != nil || unread != nil || m == nil || m.Identity != identity {
 		return false
 	}
-	err = journal.Follows(ctx, r.at, m.Place)
+	err = m.Follows(ctx, r.at)
 	return err == nil || errors.Is(err, context.DeadlineExceeded)
 }
 

@@ -59,6 +59,7 @@ type machine struct {
 	applied atomic.Int64
 	link    *link
 	given   map[string]string
+	keep    time.Duration
 }
 
 func (m *machine) revocations() caps.Revocations {
@@ -76,7 +77,7 @@ func (m *machine) open(t *testing.T, name string) {
 	t.Helper()
 	n, err := node.Open(t.Context(), node.Options{
 		Order: m.link, Name: name, Dir: m.dir, Log: slog.New(slog.DiscardHandler), Applied: func() { m.applied.Add(1) },
-		Given: m.given,
+		Given: m.given, Keep: m.keep,
 	})
 	must.NoError(t, err)
 	m.Node = n
@@ -432,5 +433,36 @@ func TestRates(t *testing.T) {
 	}
 	for range 3 { // it fills again
 		wait.Until(t, "a token", func() bool { return nodes[2].Take(t.Context(), "kv:z", 20, time.Second) == nil })
+	}
+}
+
+// TestAuthorityPruned: what was decided before, and isn't in force any more, doesn't stay.
+func TestAuthorityPruned(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	one := start(t, m, "a")
+	must.NoError(t, one.Take(t.Context(), "kv:x", 2, 10000*time.Hour))
+	large := strings.Repeat("x", 600<<10)
+	for i := range 16 { // 13 MB, as they are in the file
+		must.NoError(t, one.revocations().Add(caps.Revocation{ID: fmt.Sprint(i), Text: "kv:" + large[i:]}))
+		_, err := one.revocations().Remove(caps.Revocation{ID: fmt.Sprint(i)})
+		must.NoError(t, err)
+	}
+	must.NoError(t, one.revocations().Add(caps.Revocation{ID: "x", Text: "kv:x"}))
+	must.NoError(t, one.Close())
+	one.keep = 20 * time.Millisecond
+	one.open(t, "a")
+	wait.Until(t, "the file is smaller", func() bool {
+		info, err := os.Stat(node.Authority(one.dir))
+		must.NoError(t, err)
+		return info.Size() < 9<<20
+	})
+	must.NoError(t, one.Take(t.Context(), "kv:x", 2, 10000*time.Hour))
+	if one.Take(t.Context(), "kv:x", 2, 10000*time.Hour) == nil {
+		t.Error("a rate of 2 gives three")
+	}
+	list, err := one.revocations().Load()
+	if err != nil || len(list) != 1 {
+		t.Error(list, err)
 	}
 }

@@ -24,6 +24,9 @@ const (
 	reports = "node/"
 	// maxAway is how long the order is kept for a node that doesn't report.
 	maxAway = 7 * 24 * time.Hour
+	// maxAuthority is how large the file of the authority may be, beyond what is in force:
+	// each taking of a rate is in it.
+	maxAuthority = 8 << 20
 )
 
 // A report is one.
@@ -250,11 +253,12 @@ func (n *Node) trims() {
 		err := n.Report(n.ctx, false)
 		if err == nil {
 			n.tellUnlike(told)
-			err = n.trim(n.ctx)
+			_, kept := n.store.Trim(n.ctx, journal.Limits{Size: maxAuthority}, false)
+			err = errors.Join(n.trim(n.ctx), kept)
 		}
 		if err != nil && n.ctx.Err() == nil && n.Ready() == nil {
 			pause = min(pause, time.Minute)
-			n.o.Log.Warn("the cluster's order isn't rid of what all nodes have", "error", err)
+			n.o.Log.Warn("the cluster's order or its authority isn't rid of what is old", "error", err)
 		}
 		select {
 		case <-n.ctx.Done():
