@@ -92,6 +92,22 @@ func (r *Requests) Overlaps(g *Grant) bool {
 	return g.Manifest.Algebra.Overlaps(r.where.Scope, g.Scope)
 }
 
+// Covers reports whether all requests of an operation under what is held are meant.
+func (r *Requests) Covers(h *Held, o *Operation) bool {
+	m := h.Grant.Manifest
+	meant := r.verbs(m)
+	for _, v := range m.Verbs {
+		if (o.VerbParam != "" || v.Name == o.Verb) && h.Can(v) && !slices.ContainsFunc(meant, func(w Verb) bool { return w.Name == v.Name }) {
+			return false
+		}
+	}
+	if m.Algebra != Path || !r.scoped {
+		return !r.scoped || m.Algebra.Contains(r.where.Scope, h.Scope)
+	}
+	_, in := inside(r.where.real, realPrefix(h.Grant.realOf(h.Within)))
+	return in
+}
+
 // Unconfirmed is what a person may not expect of the requests that have to be confirmed: those under which nothing is
 // granted, and verbs beside the named ones that change something in the same place and aren't confirmed.
 func Unconfirmed(confirms []Requests, grants []*Grant) (list []string) {

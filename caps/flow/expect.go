@@ -26,6 +26,29 @@ func (p *Policy) Expect(t term.Term, held []*caps.Held, code func(name string) (
 		return nil, true
 	}
 	q := flows.Query{Tool: true, Code: code}
+	// of reports whether requests of an operation may be, and surely are, those that a source or
+	// rule is about: what the tool's own code asks for acts within what the tool holds.
+	of := func(a *flows.Asking, r *caps.Requests, anyVerb bool) (may, must bool) {
+		m, o, known := p.kinds.Operation(a.Op)
+		if !known {
+			return false, false
+		}
+		if must = r.Must(m, o); must || !a.Own {
+			return true, must
+		}
+		must = true
+		for _, h := range held {
+			switch {
+			case h.Kind != m.Kind || !slices.ContainsFunc(m.Verbs, func(v caps.Verb) bool { return (o.VerbParam != "" || v.Name == o.Verb) && h.Can(v) }):
+			case h.Grant == nil:
+				return true, false
+			default:
+				may = may || r.Reaches(h.Grant) || anyVerb && r.Overlaps(h.Grant)
+				must = must && r.Covers(h, o)
+			}
+		}
+		return may, may && must
+	}
 	for _, s := range p.Sources {
 		q.All |= labelled.Label(s.Atoms)
 	}
@@ -35,11 +58,14 @@ func (p *Policy) Expect(t term.Term, held []*caps.Held, code func(name string) (
 	q.Source = func(a *flows.Asking) (may, must labelled.Label, alone bool) {
 		alone = len(p.ofOp[a.Op]) > 0
 		for _, s := range p.ofOp[a.Op] {
-			may |= labelled.Label(s.Atoms)
-			if m, o, ok := p.kinds.Operation(a.Op); ok && s.items == nil && !s.trust && s.of.Must(m, o) {
+			reads, surely := of(a, &s.of, s.store != "")
+			if reads {
+				may |= labelled.Label(s.Atoms)
+			}
+			if surely && s.items == nil && !s.trust {
 				must |= labelled.Label(s.Atoms)
 			}
-			alone = alone && s.IgnoreArguments
+			alone = alone && surely && s.IgnoreArguments
 		}
 		kind, _, _ := strings.Cut(a.Op, ".")
 		return may | labelled.Label(p.marks[kind][0]|p.marks[kind][1]), must, alone
@@ -54,9 +80,10 @@ func (p *Policy) Expect(t term.Term, held []*caps.Held, code func(name string) (
 			Argument: r.ArgumentText(), Made: r.Any, Only: r.MadeOnly, All: r.AllOf != 0,
 			Forbidden: labelled.Label(r.Forbidden()), Mask: labelled.Data,
 			Of: func(a *flows.Asking) (may, must bool) {
-				m, o, known := p.kinds.Operation(a.Op)
-				may = known && slices.Contains(p.byOp[a.Op], r)
-				return may, may && r.to.Must(m, o)
+				if !slices.Contains(p.byOp[a.Op], r) {
+					return false, false
+				}
+				return of(a, &r.to, false)
 			},
 		}
 		if r.Any || r.MadeOnly {

@@ -5,11 +5,16 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/flow"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/check/flows"
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -311,5 +316,48 @@ func TestViolation(t *testing.T) {
 	}
 	if broken < 10_000 {
 		t.Errorf("only %d rules were broken", broken)
+	}
+}
+
+// TestExpect says before a program runs what a rule about a folder comes to: by what the tool holds.
+func TestExpect(t *testing.T) {
+	p := newPlace(t, "fs.read,list:DIR/private", "fs:DIR/public", "fs.write:DIR/out", "fetch:https://a.example")
+	f := p.mustCompile("", "private=fs.read:DIR/private", "private>fs.write:DIR/out", "private>fetch:https://a.example/in/**")
+	for _, c := range []struct{ code, held, want string }{
+		{`(path, p) => let content = !fs.read(p) in !fs.write({path, content})`, "private out", "must"},
+		{`(path, p) => let content = !fs.read(p) in !fs.write({path, content})`, "public out", "never"},
+		{`(path, p) => let content = !fs.read(p) in !fs.write({path, content})`, "private public out", "may"},
+		{`(path, p) => let content = !fs.read(p) in !fs.write({path, content})`, "private public", "never"},
+		{`(path, p) => let content = !fs.list(p) in !fs.write({path, content})`, "private out", "may"},
+		{`(path, p) => let content = @reads(p) in !fs.write({path, content})`, "public out", "may"},
+		{`u => !fetch.request(!fs.read("x"))`, "private fetch", "may"},
+		{`u => !fetch.request(!fs.read("x"))`, "public fetch", "never"},
+		{`u => !fetch.request(1)`, "private fetch", "never"},
+	} {
+		var held []*caps.Held
+		for _, g := range p.granted {
+			if !slices.ContainsFunc(strings.Fields(c.held), func(s string) bool { return g.Kind == s || strings.HasSuffix(g.Scope, "/"+s) }) {
+				continue
+			}
+			h := &caps.Held{Capability: g.Shown(), Grant: g, Within: "."}
+			if g.Kind == "fetch" {
+				h.Within = h.Scope
+			}
+			held = append(held, h)
+		}
+		reads, err := core.CompileText("reads", []byte(`x => !fs.read(x)`))
+		must.NoError(t, err)
+		code, err := core.CompileText("t", []byte(c.code))
+		must.NoError(t, err)
+		found, ok := f.Expect(code.Term(), held, func(string) (term.Term, bool) { return reads.Term(), true })
+		got := flows.Never
+		for _, e := range found {
+			if e.Verdict != flows.Never {
+				got = e.Verdict
+			}
+		}
+		if !ok || string(got) != c.want {
+			t.Errorf("%s under %s: %s, want %s", c.code, c.held, got, c.want)
+		}
 	}
 }

@@ -152,6 +152,7 @@ func (a *analysis) term(t term.Term, e *env, ctx *scope, w where) *abs {
 				return nil
 			}
 			v.item = join(v.item, i)
+			v.holds |= i.least()
 		}
 		return v
 	case *term.Record:
@@ -186,7 +187,17 @@ func (a *analysis) term(t term.Term, e *env, ctx *scope, w where) *abs {
 	case *term.Prim:
 		if prim.Get(n.ID).Body != "" {
 			if !flow.Counts(n.ID) {
-				return a.eval(a.expand(n), e, ctx, w)
+				v := a.eval(a.expand(n), e, ctx, w)
+				if v != nil {
+					name := prim.Get(n.ID).Name
+					for _, i := range keeps[name] {
+						v = v.with(a.args[n.Args[i]].inner())
+					}
+					if name == "put_in" {
+						v = v.with(a.args[n.Args[2]].least())
+					}
+				}
+				return v
 			}
 			v := a.operand(a.expand(n), e, ctx, w)
 			return v.raise(w.here | v.all().Counted())
@@ -244,6 +255,7 @@ func (a *analysis) application(n *term.App, e *env, ctx *scope, w where) *abs {
 	if f == nil || arg == nil {
 		return nil
 	}
+	a.args[n.Arg] = arg
 	a.touched |= f.own | w.all
 	return a.applied(f, arg, w).raise(w.here)
 }
@@ -265,7 +277,7 @@ func (a *analysis) applied(f, arg *abs, w where) (v *abs) {
 		a.touched |= f.all() | arg.all()
 		a.show(f.all() | arg.all())
 		given := flatten(arg)
-		given.must = 0
+		given.must, given.holds = 0, 0
 		v = join(v, given.raise(f.all()))
 	}
 	return v.raise(f.own)
@@ -300,7 +312,7 @@ func (a *analysis) effect(n *term.Effect, e *env, ctx *scope, w where) *abs {
 	if arg == nil {
 		return nil
 	}
-	asking := a.asks(n, arg, w)
+	asking := a.asks(n, arg, ctx, w)
 	v := &abs{any: true}
 	asked := w.all | arg.all()
 	if a.Source != nil {
@@ -468,5 +480,5 @@ func (a *analysis) quoted(n *term.Prim, e *env, ctx *scope, w where) *abs {
 		a.show(l)
 		v = join(v, &abs{any: true, own: l, deep: l})
 	}
-	return v.raise(w.here)
+	return v.raise(w.here).sure(code.least())
 }

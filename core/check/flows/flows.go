@@ -30,6 +30,8 @@ import (
 type Asking struct {
 	// Op is the operation and In the capability that it names, "" for none.
 	Op, In string
+	// Own is set where the program's own code asks, with what the program holds.
+	Own bool
 	// Text gives the text of a field of the argument, where it is written in the code.
 	Text func(field string) (text string, known bool)
 }
@@ -104,7 +106,7 @@ type Step struct {
 func Of(t term.Term, q Query) ([]Flow, bool) {
 	a := &analysis{
 		Query: q, closures: map[closureKey]*closure{}, scopes: map[scopeKey]*scope{}, tools: map[toolKey]*tool{}, foreign: map[*term.Quote]bool{}, expanded: map[*term.Prim]term.Term{},
-		copies: map[copyKey]*term.Lam{}, folds: map[*term.Prim]*abs{}, tries: map[*term.Prim]flow.Label{}, left: q.Steps,
+		copies: map[copyKey]*term.Lam{}, args: map[term.Term]*abs{}, folds: map[*term.Prim]*abs{}, tries: map[*term.Prim]flow.Label{}, left: q.Steps,
 	}
 	a.left = cmp.Or(a.left, 300_000)
 	for range maxPasses {
@@ -138,6 +140,7 @@ type analysis struct {
 	copies   map[copyKey]*term.Lam
 	folds    map[*term.Prim]*abs       // what has accumulated
 	tries    map[*term.Prim]flow.Label // what decided inside
+	args     map[term.Term]*abs        // what functions were last given
 	next     *abs                      // what the program continues with
 	touched  flow.Label                // what was tested
 	shown    flow.Label                // what messages may show
@@ -201,8 +204,11 @@ func (a *analysis) grow(known **abs, v *abs) {
 }
 
 // asks looks at the rules for a request.
-func (a *analysis) asks(n *term.Effect, arg *abs, w where) *Asking {
-	asking := &Asking{Op: n.Op, In: n.In, Text: func(field string) (string, bool) {
+func (a *analysis) asks(n *term.Effect, arg *abs, ctx *scope, w where) *Asking {
+	for ctx.outer != nil {
+		ctx = ctx.outer
+	}
+	asking := &Asking{Op: n.Op, In: n.In, Own: ctx == a.main, Text: func(field string) (string, bool) {
 		if arg != nil && arg.fields[field] != nil && arg.fields[field].text != nil {
 			return *arg.fields[field].text, true
 		}

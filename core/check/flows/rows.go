@@ -35,6 +35,7 @@ func (a *analysis) prim(n *term.Prim, e *env, ctx *scope, w where) *abs {
 			b := a.operand(branch, e, ctx, w)
 			fails = fails || b == nil
 			v.item = join(v.item, b)
+			v.holds |= b.least()
 		}
 		if fails {
 			return nil
@@ -106,7 +107,7 @@ func (a *analysis) fold(n *term.Prim, e *env, ctx *scope, w where) *abs {
 		}
 		acc = join(init, known)
 	}
-	return acc.raise(w.here | spine.Control())
+	return acc.raise(w.here | f.own | spine.Control()).sure(f.must)
 }
 
 func (a *analysis) try(n *term.Prim, e *env, ctx *scope, w where) *abs {
@@ -131,10 +132,19 @@ func (a *analysis) try(n *term.Prim, e *env, ctx *scope, w where) *abs {
 	return r
 }
 
+// keeps is the lists among the operands of rows of the library of which all items are in
+// what the row gives.
+var keeps = map[string][]int{
+	"append": {0, 1}, "reverse": {0}, "sort": {0}, "sort_by": {1}, "enumerate": {0}, "intersperse": {0}, "chunk": {0},
+	"partition": {1}, "group": {1}, "group_by": {1}, "scan": {1},
+}
+
 // rules is the rows that keep the labels of their operands' parts apart, as in package flow.
 var rules = map[string]func([]*abs) *abs{
-	"nil":     func([]*abs) *abs { return &abs{} },
-	"cons":    func(x []*abs) *abs { return &abs{item: join(x[0], x[1].part(x[1].item)), cells: x[1].spine()} },
+	"nil": func([]*abs) *abs { return &abs{} },
+	"cons": func(x []*abs) *abs {
+		return &abs{item: join(x[0], x[1].part(x[1].item)), cells: x[1].spine(), holds: x[0].least() | x[1].least()}
+	},
 	"pair":    func(x []*abs) *abs { return &abs{first: x[0], second: x[1], exact: true} },
 	"head":    func(x []*abs) *abs { return x[0].part(x[0].item) },
 	"tail":    func(x []*abs) *abs { return x[0].list(x[0].cells) },
@@ -152,13 +162,13 @@ var rules = map[string]func([]*abs) *abs{
 		return &abs{own: l, must: x[0].must, from: x[0].via()}
 	},
 	"index_of": counted, "last_index_of": counted,
-	"get": get, "put": put, "del": func(x []*abs) *abs { return x[0].record(x[1].own) },
+	"get": get, "put": put, "del": func(x []*abs) *abs { return x[0].record(x[1]) },
 	"merge": merge,
 	"values": func(x []*abs) *abs {
-		return &abs{own: x[0].own, must: x[0].must, item: x[0].anyField()}
+		return &abs{own: x[0].own, must: x[0].must, holds: x[0].inner(), item: x[0].anyField()}
 	},
 	"entries": func(x []*abs) *abs {
-		return &abs{own: x[0].own, must: x[0].must, item: &abs{own: x[0].own, first: &abs{own: x[0].own}, second: x[0].anyField()}}
+		return &abs{own: x[0].own, must: x[0].must, holds: x[0].inner(), item: &abs{own: x[0].own, first: &abs{own: x[0].own}, second: x[0].anyField()}}
 	},
 	"from_entries": func(x []*abs) *abs {
 		p := x[0].part(x[0].item)
@@ -167,13 +177,13 @@ var rules = map[string]func([]*abs) *abs{
 		}
 		l := x[0].spine() | p.own | p.part(p.first).all()
 		v := flatten(&abs{second: p.part(p.second)})
-		v.own, v.must, v.from = l, 0, p.via()
+		v.own, v.must, v.holds, v.from = l, 0, 0, p.via()
 		return v
 	},
 	"nth": func(x []*abs) *abs { return x[0].part(x[0].item).raise(x[1].own | x[0].spine()).sure(x[1].must) },
 	"at": func(x []*abs) *abs {
 		if len(x) == 3 {
-			return x[0].list(x[1].own | x[2].own | x[0].spine())
+			return x[0].list(x[1].own | x[2].own | x[0].spine()).sure(x[1].must | x[2].must)
 		}
 		v := x[0].part(x[0].item)
 		if x[0].fields != nil || x[0].any {
@@ -184,10 +194,10 @@ var rules = map[string]func([]*abs) *abs{
 		}
 		return v.raise(x[1].own | x[0].spine()).sure(x[1].must)
 	},
-	"slice": func(x []*abs) *abs { return x[0].list(x[1].own | x[2].own | x[0].spine()) },
-	"push":  func(x []*abs) *abs { return x[0].with(x[1], x[0].spine()) },
+	"slice": func(x []*abs) *abs { return x[0].list(x[1].own | x[2].own | x[0].spine()).sure(x[1].must | x[2].must) },
+	"push":  func(x []*abs) *abs { return x[0].plus(x[1], x[0].spine()).with(x[0].inner()) },
 	"set_nth": func(x []*abs) *abs {
-		return x[0].with(x[2], x[1].own|x[0].spine())
+		return x[0].plus(x[2], x[1].own|x[0].spine()).sure(x[1].must)
 	},
 }
 
@@ -203,16 +213,16 @@ func (v *abs) spine() flow.Label {
 // list returns a list of some of a list's items, or a part of a text.
 func (v *abs) list(l flow.Label) *abs {
 	u := *v
-	u.text, u.own = nil, v.own|l
+	u.text, u.own, u.holds = nil, v.own|l, 0
 	if u.any && len(u.fns) == 0 {
 		u.own |= v.deep
 	}
 	return &u
 }
 
-// with returns the list with an item more.
-func (v *abs) with(item *abs, l flow.Label) *abs {
-	return &abs{own: l, item: join(v.part(v.item), item), from: v.via()}
+// plus returns the list with an item more.
+func (v *abs) plus(item *abs, l flow.Label) *abs {
+	return &abs{own: l, must: v.must, holds: item.least(), item: join(v.part(v.item), item), from: v.via()}
 }
 
 func outermost(x []*abs) *abs {
@@ -256,9 +266,9 @@ func get(x []*abs) *abs {
 	return v.raise(r.own | key.own).sure(r.must | key.must)
 }
 
-// record returns a record with some of the fields of one.
-func (v *abs) record(l flow.Label) *abs {
-	u := &abs{own: v.own | l, any: v.any, deep: v.deep, fns: v.fns, codes: v.codes, from: v.from, fields: map[string]*abs{}}
+// record returns a record with some of the fields of one, as something decides.
+func (v *abs) record(by *abs) *abs {
+	u := &abs{own: v.own | by.own, must: v.must | by.must, any: v.any, deep: v.deep, fns: v.fns, codes: v.codes, from: v.from, fields: map[string]*abs{}}
 	for k, f := range v.fields {
 		u.fields[k] = perhaps(v.part(f))
 	}
@@ -266,7 +276,8 @@ func (v *abs) record(l flow.Label) *abs {
 }
 
 func put(x []*abs) *abs {
-	u := x[0].record(x[1].own)
+	u := x[0].record(x[1])
+	u.holds = x[2].least()
 	u.exact = x[1].text != nil
 	for k, f := range x[0].fields {
 		u.fields[k] = x[0].part(f)
@@ -282,11 +293,12 @@ func put(x []*abs) *abs {
 		u.fields[k] = join(f, x[2])
 	}
 	v := flatten(x[2])
-	return join(u, &abs{own: u.own, any: true, deep: v.deep, fns: v.fns, codes: v.codes})
+	return join(u, &abs{own: u.own, must: u.must, holds: u.holds, any: true, deep: v.deep, fns: v.fns, codes: v.codes})
 }
 
 func merge(x []*abs) *abs {
-	v, over := x[0].record(x[1].own), x[1].record(x[0].own)
+	v, over := x[0].record(x[1]), x[1].record(x[0])
+	v.holds = x[1].least()
 	for k, f := range x[0].fields {
 		g, both := x[1].fields[k]
 		switch {

@@ -15,6 +15,8 @@ type abs struct {
 	// own is the label of the outermost constructor at most, must what its data has at
 	// least.
 	own, must flow.Label
+	// holds is what its parts have in their data, together and at least.
+	holds flow.Label
 	// cells is the label of a list's cells after the first.
 	cells flow.Label
 	// exact is set where it is surely a record, or a pair, of the parts that are known.
@@ -89,13 +91,20 @@ func (v *abs) all() flow.Label {
 	return l
 }
 
-// least returns the label of the data of a value with all its parts, at least: what is in
-// a record of which the fields are known.
+// least returns the label of the data of a value with all its parts, at least.
 func (v *abs) least() flow.Label {
 	if v == nil {
 		return 0
 	}
-	l := v.must
+	return v.must | v.inner()
+}
+
+// inner is [abs.least] of the parts alone.
+func (v *abs) inner() flow.Label {
+	if v == nil {
+		return 0
+	}
+	l := v.holds
 	if v.exact {
 		l |= v.first.least() | v.second.least()
 		for _, f := range v.fields {
@@ -144,6 +153,16 @@ func (v *abs) sure(l flow.Label) *abs {
 	}
 	u := *v
 	u.must |= l
+	return &u
+}
+
+// with returns the value with a label that the data of some of its parts surely has.
+func (v *abs) with(l flow.Label) *abs {
+	if l&^v.holds == 0 {
+		return v
+	}
+	u := *v
+	u.holds |= l
 	return &u
 }
 
@@ -211,7 +230,7 @@ func (v *abs) at(path string) *abs {
 			u := v
 			v = join(v.part(v.item), &abs{own: v.own | v.cells, must: v.must}).at(strings.TrimPrefix(path[2:], "."))
 			all := flatten(v)
-			all.must = u.must
+			all.must, all.holds = u.must, 0
 			return all
 		} else {
 			for i := range path {
@@ -284,7 +303,7 @@ func perhaps(f *abs) *abs {
 
 // join1 joins what is outermost.
 func join1(v, u *abs) *abs {
-	j := &abs{own: v.own | u.own, must: v.must & u.must, any: v.any || u.any, deep: v.deep | u.deep, cells: v.cells | u.cells, optional: v.optional || u.optional, from: v.from}
+	j := &abs{own: v.own | u.own, must: v.must & u.must, holds: v.inner() & u.inner(), any: v.any || u.any, deep: v.deep | u.deep, cells: v.cells | u.cells, optional: v.optional || u.optional, from: v.from}
 	if j.from == nil || v.own|v.deep == 0 && u.own|u.deep != 0 {
 		j.from = u.from
 	}
@@ -309,7 +328,7 @@ func union[T comparable](a, b []T) []T {
 
 // flatten returns the value of which nothing is known of the parts but their label.
 func flatten(v *abs) *abs {
-	u := &abs{own: v.own, must: v.must, any: true, deep: v.all(), cells: v.cells, optional: v.optional, from: v.via()}
+	u := &abs{own: v.own, must: v.must, holds: v.inner(), any: true, deep: v.all(), cells: v.cells, optional: v.optional, from: v.via()}
 	v.inside(func(p *abs) {
 		u.fns, u.codes = union(u.fns, p.fns), union(u.codes, p.codes)
 	})
@@ -337,7 +356,7 @@ func same(v, u *abs) bool {
 	if v == nil || u == nil {
 		return false
 	}
-	if v.own != u.own || v.must != u.must || v.any != u.any || v.deep != u.deep || len(v.fns) != len(u.fns) || len(v.codes) != len(u.codes) ||
+	if v.own != u.own || v.must != u.must || v.holds != u.holds || v.any != u.any || v.deep != u.deep || len(v.fns) != len(u.fns) || len(v.codes) != len(u.codes) ||
 		(v.text == nil) != (u.text == nil) || v.optional != u.optional || v.exact != u.exact || v.cells != u.cells || len(v.fields) != len(u.fields) || (v.fields == nil) != (u.fields == nil) {
 		return false
 	}
