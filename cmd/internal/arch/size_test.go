@@ -19,8 +19,8 @@ import (
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
 	"(tests)":                      6060,
-	"caps":                         7586,
-	"caps/flow":                    1358,
+	"caps":                         7600,
+	"caps/flow":                    1383,
 	"caps/journal":                 5559,
 	"caps/journal/order":           420,
 	"caps/lease":                   20,
@@ -54,7 +54,7 @@ var maxLines = map[string]int{
 	"core/check":                   9719,
 	"core/check/cert":              590,
 	"core/check/cost":              4060,
-	"core/check/flows":             1220,
+	"core/check/flows":             1256,
 	"core/check/issue":             180,
 	"core/check/normal":            4100,
 	"core/code":                    2855,
