@@ -75,7 +75,8 @@ func TestMCPCommands(t *testing.T) {
 	w.prints([]string{"mcp", "try", "second"}, "echo")
 	w.prints([]string{"mcp", "try", "second", "--tool", "echo", "--input", `{"in":"x","n":9007199254740993}`}, "9007199254740993")
 	w.prints(append([]string{"mcp", "try", "third", "--read", w.script, "--write", w.log, "--"}, line...), "echo")
-	w.fails([]string{"mcp", "try", "second", "echo"}, "mcp-pif mcp try second --tool echo")
+	w.prints([]string{"mcp", "try", "second", "echo", `{"n":9007199254740993}`}, "9007199254740993")
+	w.fails([]string{"mcp", "try", "second", "fail"}, "the tool answers that it failed")
 	w.prints([]string{"mcp", "accept", "second", "echo", "--as", "read-only"}, "reads only", "--cap second,ro now grants echo")
 	w.fails([]string{"mcp", "accept", "second", "--as", "harmless"}, "read-only, idempotent, destructive or open-world")
 
@@ -113,6 +114,35 @@ func TestMCPCommands(t *testing.T) {
 	w.says(mcptest.Script{Noise: "TOKEN is missing", DieAt: "initialize"})
 	w.fails(append(append([]string{"mcp", "add", "third"}, flags...), line...), "TOKEN is missing", "doesn't start")
 	w.fails([]string{"mcp", "show", "second"}, "there is no server second", "but up")
+}
+
+// A server is tried in the sandbox that it will have, and what it fails for is proposed as the
+// flags that would give it that (8 A 13): a file, the network, a variable, its own folder.
+func TestAttackSandboxProposals(t *testing.T) {
+	t.Parallel()
+	w := newServedWorld(t)
+	line := []string{"--yes", "--", w.program, mcptest.Word, w.script}
+	add := func(flags ...string) []string {
+		return append(append([]string{"mcp", "add", "third"}, flags...), line...)
+	}
+	if host.System().Holds() {
+		w.fails(add(), "permission denied", "if it may, --read "+w.script)
+	}
+	flags := []string{"--read", w.script, "--write", w.log}
+	for _, c := range []struct{ says, proposes string }{
+		{"Error: getaddrinfo EAI_AGAIN api.example.com", "if it may, --network https://api.example.com"},
+		{"API_TOKEN environment variable is required", "if it may, --env API_TOKEN=VALUE"},
+		{"open /srv/$(reboot): Permission denied", "doesn't speak MCP\n"}, // would be more than a path to a shell
+	} {
+		w.says(mcptest.Script{Noise: c.says, DieAt: "initialize"})
+		w.fails(add(flags...), c.proposes, "words of the server third, not of this program:\n  | "+c.says)
+	}
+	w.says(mcptest.Script{})
+	w.prints(add("--read", filepath.Dir(w.script), "--write", w.log), "added third")
+	folder := t.TempDir()
+	must.NoError(t, os.Mkdir(filepath.Join(folder, "app"), 0o700))
+	must.NoError(t, os.WriteFile(filepath.Join(folder, "app", "main"), nil, 0o600))
+	w.fails([]string{"mcp", "add", "fourth", "--", "sh", filepath.Join(folder, "app", "main")}, "'mcp-pif mcp add fourth "+filepath.Join(folder, "app")+" ", " main' copies the folder")
 }
 
 // A server that may reach one origin reaches that through the proxy and nothing else: no other
@@ -304,6 +334,9 @@ func TestUpstreamAsks(t *testing.T) {
 			prints("identical", "replay", runs[0].Run)
 			prints(`the server asked the user`, "journal", "show", runs[0].Run)
 			prints(`accept  {"n":7}`, "journal", "show", runs[0].Run)
+			if all := prints(`"effect.asked"`, "journal", "export"); strings.Contains(all, mcptest.State) {
+				t.Error("the journal has what stands for a session (8 A 8)")
+			}
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,8 +20,12 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/help"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 )
@@ -230,7 +235,7 @@ func TestUpstreamPolicy(t *testing.T) {
 }
 
 // Before the operator accepts what a server says of its tools, ro grants none, which the start
-// says; afterwards it grants what only reads. A grant by a star has what there is at the start.
+// says (8 A 4); afterwards it grants what only reads. A grant by a star has what there is at the start.
 func TestUpstreamReadOnly(t *testing.T) {
 	t.Parallel()
 	w := newServedWorld(t)
@@ -246,8 +251,17 @@ func TestUpstreamReadOnly(t *testing.T) {
 	if got := w.refuses("--cap", "up.look*,ro"); !strings.Contains(got, "mcp-pif mcp accept up") {
 		t.Error(got)
 	}
+	// A denial by a star denies what is accepted after it, too (8 A 14), and a grant by one grants
+	// what there is when the server starts (8 A 5).
+	later := w.lock.Servers["up"].Tools["look_wait"]
+	delete(w.lock.Servers["up"].Tools, "look_wait")
 	w.accept("look", "note") // it claims nothing of note
-	p = w.serve("--cap", "up,ro", "--deny", "up.look_*")
+	if out, _ := w.command("caps", "revoke", "up.look_*").CombinedOutput(); !strings.Contains(string(out), "revoked up.look_*") {
+		t.Errorf("%s", out)
+	}
+	w.lock.Servers["up"].Tools["look_wait"] = later
+	w.accept("look_wait")
+	p = w.serve("--cap", "up,ro", "--deny", "up.log*")
 	p.makes("a", `u => !up.look({line: "x"}).text`, "up.look")
 	if got, failed := p.runs("a", nil); failed || got != `"noted"` {
 		t.Error(got)
@@ -320,7 +334,7 @@ func TestUpstreamHeld(t *testing.T) {
 }
 
 // TestFindsUpstream: what is granted of a server is counted in list, found by help with the
-// server's words in a margin, and acts in the call that makes the tool.
+// server's words in a margin (8 A 1, as mcptest.Canary in all of these tests), and acts in the call that makes the tool.
 func TestFindsUpstream(t *testing.T) {
 	w := newServedWorld(t)
 	p := w.serve("--cap", "up.echo,note", "--ask", "up.fail")
@@ -335,6 +349,88 @@ func TestFindsUpstream(t *testing.T) {
 			t.Errorf("%s %s gives %v, want %s", c.tool, c.arguments, r.Content, c.want)
 		}
 	}
+}
+
+// Arguments whose names are those of the language's own forms stay arguments (8 A 2): the call that
+// help shows of a tool is read as that call, in both notations.
+func TestAttackFormArguments(t *testing.T) {
+	t.Parallel()
+	names := []string{"in", "record", "op", "args", "quote", "code"}
+	for i := range prim.Table {
+		names = append(names, prim.Table[i].Name)
+	}
+	sets := [][]string{{"func", "arg"}, {"lam", "body"}, {"if", "then", "else"}, {"let", "in"}, {"match", "cases"}, {"fs.read"}, {"call", "input"}, {"up.note"}}
+	for _, name := range names {
+		sets = append(sets, []string{name}, []string{name, "other"})
+	}
+	var listed []json.RawMessage
+	for i, set := range sets {
+		properties := map[string]any{}
+		for _, name := range set {
+			properties[name] = map[string]any{"type": "string"}
+		}
+		listed = append(listed, cli.Marshal(map[string]any{"name": fmt.Sprintf("t%d", i), "inputSchema": map[string]any{"type": "object", "properties": properties, "required": set}}))
+	}
+	tools, err := mcplock.NewTools(listed, nil)
+	must.NoError(t, err)
+	l := &mcplock.Lock{Servers: map[string]*mcplock.Server{"up": {Command: []string{"/x"}, Tools: tools}}}
+	m, err := l.Manifest("up", nil)
+	must.NoError(t, err)
+	for i := range m.Operations {
+		o := &m.Operations[i]
+		var want []string
+		for _, p := range o.Takes() {
+			want = append(want, p.Name)
+		}
+		slices.Sort(want)
+		for _, source := range []string{o.Example(), help.ExampleOf(o)} {
+			p, err := core.Compile([]byte(source))
+			if err != nil {
+				t.Errorf("%s: %v", source, err)
+				continue
+			}
+			effect, _ := p.Term().(*term.Effect)
+			if effect == nil || effect.Op != o.Name {
+				t.Errorf("%s is no call of %s", source, o.Name)
+				continue
+			}
+			var got []string
+			if given, ok := effect.Argument().(*term.Record); ok {
+				for _, f := range given.Fields {
+					got = append(got, f.Key)
+				}
+			}
+			if slices.Sort(got); !slices.Equal(got, want) {
+				t.Errorf("%s gives it %q, want %q", source, got, want)
+			}
+		}
+	}
+}
+
+// Two grants of a server, and one that asks, have one process and one session of it (8 A 3): what
+// one tool leaves there the next finds.
+func TestAttackTwoGrants(t *testing.T) {
+	t.Parallel()
+	w := newServedWorld(t)
+	p := w.serve("--cap", "up.note,calls=9", "--cap", "up.echo", "--cap", "up.look,max=1MiB")
+	for _, op := range []string{"note", "echo", "look"} {
+		p.makes(op, `u => !up.`+op+`({}).text`, "up."+op)
+		if got, failed := p.runs(op, nil); failed {
+			t.Fatal(got)
+		}
+	}
+	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	must.NoError(t, err)
+	servers := 0
+	for _, path := range all {
+		if line, err := os.ReadFile(path); err == nil && strings.HasSuffix(string(line), mcptest.Word+"\x00"+w.script+"\x00") {
+			servers++
+		}
+	}
+	if servers != 1 {
+		t.Errorf("%d processes of one server", servers)
+	}
+	p.end()
 }
 
 // A variable that a server needs comes from this process's environment, and goes to the server

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"syscall"
@@ -207,9 +208,17 @@ func (l *Lock) Locate(path string, command []string) (_ Program, undo func(), er
 		return p, undo, err
 	}
 	if len(command) == 0 {
-		return Program{}, undo, errors.New("a folder needs the command that runs in it: plugin add FOLDER INTERPRETER [FILE…], such as ./weather node main.js")
+		return Program{}, undo, errors.New("a folder needs the command that runs in it: FOLDER INTERPRETER [FILE…], such as ./weather node main.js")
 	}
 	p := Program{Command: command}
+	if command[0] == filepath.Base(command[0]) {
+		// As a shell: a bare word that is no file of the folder is a program of PATH.
+		if _, err := os.Lstat(filepath.Join(abs, command[0])); errors.Is(err, fs.ErrNotExist) {
+			if found, err := exec.LookPath(command[0]); err == nil && filepath.IsAbs(found) {
+				command = append([]string{found}, command[1:]...)
+			}
+		}
+	}
 	if filepath.IsAbs(command[0]) {
 		interpreter, err := filepath.EvalSymlinks(command[0])
 		if err != nil {

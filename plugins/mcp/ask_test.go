@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -41,8 +42,8 @@ func eachAsking(t *testing.T, test func(t *testing.T, w *world)) {
 	}
 }
 
-// A server that may ask gets what the user filled in, in every era and over every transport;
-// the state that it wants back reaches it and nobody else.
+// A server that may ask gets what the user filled in, in every era and over every transport,
+// and back the state that it wants back.
 func TestAsk(t *testing.T) {
 	t.Parallel()
 	const params = `{"mode":"form","message":"how many? ` + mcptest.Canary + `","requestedSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}`
@@ -64,7 +65,7 @@ func TestAsk(t *testing.T) {
 				t.Errorf("the user was asked %s", p.asked)
 			}
 			got, _ := member(v.(*value.Record), "text").(value.Str)
-			if strings.Count(string(got), `9007199254740993`) != map[bool]int{true: 1, false: times}[isStateless] || isStateless && !strings.HasSuffix(string(got), fmt.Sprint("with ", mcptest.Canary, times)) {
+			if strings.Count(string(got), `9007199254740993`) != map[bool]int{true: 1, false: times}[isStateless] || isStateless && !strings.HasSuffix(string(got), fmt.Sprint("with ", times)) {
 				t.Errorf("the server was told %s", got)
 			}
 		}
@@ -88,7 +89,43 @@ func TestAsk(t *testing.T) {
 	})
 }
 
-// No link is shown, nobody is asked where the run may not ask, and the failure tells.
+// What a server wants back is somebody's session (8 A 8): it goes back with the call that it came
+// with, while others are under way on the same session, and into nothing that anybody reads.
+func TestAttackRequestState(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, mcptest.Script{Era: mcptest.Stateless}, true, func(s *Settings) { s.Elicit = true })
+	accept := sdk.Answer{Action: "accept", Content: []byte(`{}`)}
+	met, asked := make(chan struct{}), atomic.Int32{}
+	p := &person{answer: func(ctx context.Context, _ sdk.Question) sdk.Answer {
+		if asked.Add(1) == 2 {
+			close(met)
+		}
+		select { // both calls are in the middle of their questions
+		case <-met:
+		case <-ctx.Done():
+		}
+		return accept
+	}}
+	var calls sync.WaitGroup
+	for _, line := range []string{"ann", "bob"} {
+		calls.Go(func() {
+			v, err := w.call(sdk.WithAsk(w.context(), p.ask), "ask", fmt.Sprintf(`{"method":%q,"line":%q}`, methodElicit, line))
+			if err != nil || !strings.Contains(shown(t, v), "with 1") || strings.Contains(shown(t, v), mcptest.State) {
+				t.Errorf("the call of %s: %v, %v", line, v, err)
+			}
+		})
+	}
+	calls.Wait()
+	p.answer = func(context.Context, sdk.Question) sdk.Answer { return accept }
+	v, err := w.call(sdk.WithAsk(w.context(), p.ask), "ask", fmt.Sprintf(`{"method":%q,"times":9}`, methodElicit))
+	f := w.failed(v, err, "failed", "asked for input more than 2 times")
+	if all := fmt.Sprint(f, f.Hint, f.Value, w.log.String(), p.asked); strings.Contains(all, mcptest.State) {
+		t.Errorf("the state can be read: %s", all)
+	}
+}
+
+// No link is shown, nobody is asked where the run may not ask, and the failure tells (8 A 9, with
+// TestUpstreamAsks).
 func TestDecline(t *testing.T) {
 	t.Parallel()
 	eachAsking(t, func(t *testing.T, w *world) {

@@ -59,7 +59,7 @@ func TestFailures(t *testing.T) {
 }
 
 // What isn't answered is unknown, unless it was accepted as read-only: then it is asked
-// once more on a new session.
+// once more on a new session (8 A 7).
 func TestLost(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, w *world) {
@@ -80,7 +80,8 @@ func TestLost(t *testing.T) {
 	})
 }
 
-// A call that is out of time or cancelled is told to the server, and unknown.
+// A call that is out of time or cancelled is told to the server, and unknown; what it answers
+// later is for nobody (8 A 12).
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, w *world) {
@@ -288,7 +289,8 @@ func TestSessionOfRun(t *testing.T) {
 	}
 }
 
-// An answer is the record of its text, data and parts, exactly.
+// An answer is the record of its text, data and parts, exactly (8 A 6), and a text that repeats the
+// data isn't kept twice (8 A 10).
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, w *world) {

@@ -351,7 +351,8 @@ func TestListChanges(t *testing.T) {
 	w.fails("note", `{}`, "denied", "can't be read")
 }
 
-// A server that says all the time that its list changed has it read every five seconds.
+// A server that says all the time that its list changed has it read every five seconds
+// (8 A 11).
 func TestListStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reads := 0

@@ -70,9 +70,9 @@ var refusals = []*regexp.Regexp{
 // maxRefusal is how much of what a program wrote last is looked at.
 const maxRefusal = 8 << 10
 
-// deniedFile is the first file that a program complained about, which the sandbox may have
+// DeniedFile is the first file that a program complained about, which the sandbox may have
 // refused it; "": it complained about none.
-func deniedFile(output []byte) string {
+func DeniedFile(output []byte) string {
 	if !bytes.Contains(output, []byte("ermission denied")) {
 		return ""
 	}
@@ -95,7 +95,7 @@ func (s *session) refusal() string {
 	for _, i := range []int{stderr, stdout} {
 		st := &s.streams[i]
 		text, _ := st.from(max(0, st.end()-maxRefusal))
-		if path := deniedFile(text); path != "" {
+		if path := DeniedFile(text); path != "" {
 			return fmt.Sprintf("the sandbox refused %s: the operator can add it to what the command may read or execute, in \"processes\" of the policy file", path)
 		}
 	}

@@ -254,7 +254,7 @@ func TestDeniedFile(t *testing.T) {
 		"permission denied to everybody":                                                    "",
 		"/etc/x is fine":                                                                    "",
 	} {
-		if got := deniedFile([]byte(output)); got != want && (want != "" || !strings.HasPrefix(got, "/srv/")) {
+		if got := DeniedFile([]byte(output)); got != want && (want != "" || !strings.HasPrefix(got, "/srv/")) {
 			t.Errorf("%q: %q, expected %q", output, got, want)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // comments and blank lines: what it has, rounded up to tens. Who raises a number says why
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
-	"(tests)":                      6060,
+	"(tests)":                      6066,
 	"caps":                         7600,
 	"caps/flow":                    1383,
 	"caps/journal":                 5559,
@@ -31,7 +31,7 @@ var maxLines = map[string]int{
 	"cmd/internal/cli":             630,
 	"cmd/internal/clientconfig":    970,
 	"cmd/internal/loadbench":       1071,
-	"cmd/internal/mcpcmd":          2060,
+	"cmd/internal/mcpcmd":          2232,
 	"cmd/internal/mcpserver":       12460,
 	"cmd/internal/node":            1540,
 	"cmd/internal/orders/postgres": 398,

@@ -354,9 +354,21 @@ func fill(s *mcplock.Server, listed *mcp.Listing, rename map[string]string) erro
 func printAdded(out io.Writer, name string, s *mcplock.Server, isAccepted bool) {
 	fmt.Fprintf(out, "%s %s, protocol %s, %d tools, pinned to %s\n", lock.Shown(s.Info.Name, 60), lock.Shown(s.Info.Version, 40), lock.Shown(s.Protocol, 20), len(s.Tools), lock.Shown(pinnedBy(s), 200))
 	printClaims(out, s)
-	fmt.Fprintf(out, "  %-12s %s\n", "gets", cmp.Or(strings.Join(given(s), ", "), "no file, no network"))
+	printGiven(out, name, s)
 	if !isAccepted {
 		fmt.Fprintf(out, "Nothing is granted yet. Take its word for what only reads:   mcp-pif mcp accept %s\n", name)
+	}
+}
+
+// printGiven prints what a server has of this machine, and what its command names besides.
+func printGiven(out io.Writer, name string, s *mcplock.Server) {
+	none := "no file, no network"
+	if s.URL != "" {
+		none = "nothing of this machine"
+	}
+	fmt.Fprintf(out, "  %-12s %s\n", "gets", lock.Shown(cmp.Or(strings.Join(given(s), ", "), none), 2000))
+	for _, path := range unreached(s) {
+		fmt.Fprintf(out, "  %-12s %s, which its command names: --read %[2]s lets it read that, --write %[2]s change it, too\n", "can't reach", lock.Shown(path, 200))
 	}
 }
 
@@ -579,6 +591,7 @@ func upgradeServer(cmd *cobra.Command, at *ServerLock, o *serverOptions, name st
 	if was.Folder != now.Folder {
 		l.Discard(was)
 	}
+	printGiven(cmd.OutOrStdout(), name, &now)
 	fmt.Fprintf(cmd.OutOrStdout(), "wrote %s: %s %s, %d tools\n", l.Path, name, lock.Shown(now.Info.Version, 40), len(now.Tools))
 	return nil
 }

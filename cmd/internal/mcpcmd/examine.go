@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -109,13 +110,11 @@ func quietly(ctx context.Context) (cmd *cobra.Command, why func() string) {
 	cmd.SetErr(said)
 	cmd.SetOut(io.Discard)
 	return cmd, func() string {
-		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
-		i := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, "it wrote: ") })
-		if i < 0 {
-			return ""
+		_, words, _ := strings.Cut(said.String(), ":\n  | ")
+		if first, _, _ := strings.Cut(words, "\n"); first != "" {
+			return "; it wrote " + lock.Shown(strconv.QuoteToASCII(first), 200)
 		}
-		_, words, _ := strings.Cut(lines[i], "it wrote: ")
-		return "; it wrote " + lock.Shown(words, 200)
+		return ""
 	}
 }
 

@@ -154,6 +154,8 @@ func pinnedBy(s *mcplock.Server) string {
 		return strings.Join(s.Command, " ") + " (not pinned)"
 	case s.Pinned != "":
 		return s.Pinned
+	case s.Folder != "":
+		return "a copy of its folder, run by " + s.Command[0]
 	}
 	return s.Command[0]
 }
@@ -251,19 +253,15 @@ func printServer(out io.Writer, name string, s *mcplock.Server) {
 	row("folder", s.Folder)
 	row("program", s.Program)
 	row("tree", s.Tree)
-	row("variables", strings.Join(s.Env, ", "))
-	row("headers", strings.Join(s.Headers, ", "))
-	row("network", strings.Join(s.Network, ", "))
 	if s.Unpinned {
 		row("unpinned", "its command fetches what it runs: nothing of that is checked")
 	}
 	if s.Unconfined {
 		row("unconfined", "the sandbox doesn't hold what its command starts")
 	}
+	printGiven(out, name, s)
 	printClaims(out, s)
-	for _, word := range slices.Sorted(maps.Keys(s.Tools)) {
-		fmt.Fprintf(out, "  %s.%s  %s\n", name, word, hintWords(s.Tools[word]))
-	}
+	printHints(out, name, s, slices.Sorted(maps.Keys(s.Tools)))
 }
 
 // printClaims prints which tools only read, by the server's word.
@@ -281,6 +279,17 @@ func printClaims(out io.Writer, s *mcplock.Server) {
 }
 
 func isSet(flag *bool) bool { return flag != nil && *flag }
+
+// printHints prints what tools count as, below each other.
+func printHints(out io.Writer, name string, s *mcplock.Server, words []string) {
+	width := 0
+	for _, word := range words {
+		width = max(width, len(name)+1+len(word))
+	}
+	for _, word := range words {
+		fmt.Fprintf(out, "  %-*s  %s\n", width, name+"."+word, hintWords(s.Tools[word]))
+	}
+}
 
 // hintWords says what a tool counts as, and what it says of itself if nobody accepted that.
 func hintWords(t *mcplock.Tool) string {
@@ -300,7 +309,7 @@ func hintWords(t *mcplock.Tool) string {
 	if len(claims) > 0 {
 		said = strings.Join(claims, ", ")
 	}
-	return fmt.Sprintf("%s, until accepted; it says: %s", t.Flags().Words(), said)
+	return fmt.Sprintf("destructive until accepted; it says: %s", said)
 }
 
 func printServerTool(out io.Writer, name, word string, t *mcplock.Tool) error {
@@ -379,9 +388,7 @@ it yourself. Read the tools first: 'mcp-pif mcp show NAME TOOL'.`,
 				return cli.Failed(err)
 			}
 			out := cmd.OutOrStdout()
-			for _, word := range words {
-				fmt.Fprintf(out, "%s.%s  %s\n", args[0], word, hintWords(s.Tools[word]))
-			}
+			printHints(out, args[0], s, words)
 			if reads := readOnly(s); len(reads) > 0 {
 				fmt.Fprintf(out, "--cap %s,ro now grants %s, from the next start of a server on\n", args[0], truncateWords(reads, 20))
 			}

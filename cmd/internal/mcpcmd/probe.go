@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"slices"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -72,14 +71,15 @@ func probing(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server
 			return err
 		}
 	}
-	log := &serverLog{}
+	said := &serverWords{name: name}
 	defer func() {
 		if err != nil {
-			fmt.Fprint(cmd.ErrOrStderr(), log)
+			said.print(cmd.ErrOrStderr())
+			err = advised(err, l, name, s, said.text())
 		}
 	}()
 	o := mcpprobe.Options{Settings: settings, Path: self, Args: []string{app.PluginArgument, app.ServerPlugin}, Sandbox: mode,
-		Logger: slog.New(slog.NewTextHandler(log, nil))}
+		Logger: slog.New(said)}
 	if s.Unconfined {
 		o.Sandbox = host.Off
 	}
@@ -100,31 +100,6 @@ func probing(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
 	return ask(cli.Context(cmd), p)
-}
-
-// A serverLog keeps what is logged while a server is looked at, for a person to read if it
-// fails. It is safe for concurrent use.
-type serverLog struct {
-	mu    sync.Mutex
-	lines []byte
-}
-
-// maxServerLog is how many bytes of it are kept.
-const maxServerLog = 16 << 10
-
-func (l *serverLog) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.lines)+len(line) <= maxServerLog {
-		l.lines = append(l.lines, line...)
-	}
-	return len(line), nil
-}
-
-func (l *serverLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return string(l.lines)
 }
 
 // probedCommand resolves a server's command, and lets it execute the folder that it lies in.

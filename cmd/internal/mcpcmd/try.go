@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -113,14 +114,16 @@ func newMCPTry() *cobra.Command {
 		tool, input string
 	)
 	cmd := &cobra.Command{
-		Use:   "try NAME | try URL | try [NAME] -- COMMAND…",
+		Use:   "try NAME [TOOL [JSON]] | try URL | try [NAME] -- COMMAND…",
 		Short: "List a server's tools or call one from here, without a model",
-		Long: `Start a server, in the sandbox it would have, and list its tools, or with --tool call
-one and print the answer as the server gave it. A server that was added is named by
+		Long: `Start a server, in the sandbox it would have, and list its tools, or with TOOL call
+one and print the answer as the server gave it; the exit status is 1 if that says
+that it failed. A server that was added is named by
 NAME; any other by its URL or command, as 'mcp-pif mcp add' takes them. Nothing is
 written and nothing recorded.`,
 		Example: `  mcp-pif mcp try -- npx -y @modelcontextprotocol/server-everything@2026.8.31
-  mcp-pif mcp try memory --tool read_graph`,
+  mcp-pif mcp try memory read_graph
+  mcp-pif mcp try memory search_nodes '{"query": "tea"}'`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := at.Read()
@@ -129,8 +132,10 @@ written and nothing recorded.`,
 			}
 			name, s, undo := args[0], l.Servers[args[0]], func() {}
 			dash := cmd.ArgsLenAtDash()
-			if dash < 0 && s != nil && len(args) > 1 {
-				return cli.UsageError(fmt.Errorf("a tool is called by: mcp-pif mcp try %s --tool %s --input JSON", name, lock.Shown(args[1], 60)))
+			if dash < 0 && s != nil && len(args) > 1 && tool == "" {
+				if tool = args[1]; len(args) > 2 {
+					input = args[2]
+				}
 			}
 			if s == nil || dash >= 0 {
 				if dash < 0 && len(args) == 1 && mcplock.CheckName(name) == nil {
@@ -179,14 +184,14 @@ func try(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server, sa
 		}
 		return nil
 	}
-	if !json.Valid([]byte(input)) || input[0] != '{' {
-		return cli.UsageError(fmt.Errorf("--input is an object of JSON, not %s", lock.Shown(input, 60)))
+	if input = strings.TrimSpace(input); !json.Valid([]byte(input)) || input[0] != '{' {
+		return cli.UsageError(fmt.Errorf("the arguments are an object of JSON, such as {\"name\": \"x\"}, not %s", lock.Shown(input, 60)))
 	}
 	answer, err := probeCall(cmd, l, name, s, sandbox, tool, json.RawMessage(input))
 	if err != nil {
 		return err
 	}
-	return cli.PrintJSON(cmd, answer)
+	return cmp.Or(cli.PrintJSON(cmd, answer), failedAnswer(l, name, s, answer))
 }
 
 func newMCPLogs() *cobra.Command {

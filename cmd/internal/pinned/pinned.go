@@ -71,7 +71,7 @@ func Parse(line []string) (p Package, isRunner bool, err error) {
 		if p.Registry == "pypi" {
 			mark = "=="
 		}
-		err = fmt.Errorf("%q isn't one exact version, such as %s%s1.2.3", p.Range, p.Name, mark)
+		err = fmt.Errorf("%q isn't one exact version, such as %s%s1.2.3; without a version, the answer names the newest", p.Range, p.Name, mark)
 	}
 	return p, isRunner, err
 }
@@ -245,6 +245,9 @@ func run(ctx context.Context, folder, program string, args ...string) error {
 	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, &said, &said
 	if err := cmd.Run(); err != nil {
 		text := strings.TrimSpace(said.String())
+		if strings.Contains(text, "npm error code E404") || strings.Contains(text, "npm error code ETARGET") {
+			return fmt.Errorf("%s has no such package, or no such version of it", program)
+		}
 		return fmt.Errorf("%s: %w: %s", program, err, text[max(0, len(text)-1000):])
 	}
 	return nil

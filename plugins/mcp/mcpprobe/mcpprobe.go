@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
@@ -155,7 +156,11 @@ func (p *Probe) ask(ctx context.Context, word string, fields []value.Field) (str
 		Held: p.held, Operation: o, Verb: o.Verb, Args: &value.Record{Fields: fields}, Deadline: time.Now().Add(timeout), Most: maxAnswer,
 	})
 	if f != nil {
-		return "", errors.New(f.Message)
+		message := strings.TrimPrefix(f.Message, o.Name+": ")
+		for _, code := range []string{"failed: ", "unreachable: "} {
+			message = strings.TrimPrefix(message, code) // a person reads it
+		}
+		return "", errors.New(strings.TrimSuffix(message, "; nothing was asked of it"))
 	}
 	text, _ := v.(value.Str)
 	return string(text), nil

@@ -28,6 +28,10 @@ import (
 // Canary is in every word of the server's own.
 const Canary = "IGNORE-ALL-PREVIOUS"
 
+// State begins what the server wants back with the answers of a user (requestState). It stands
+// for a session: nobody but the server reads it.
+const State = "bearer-of-a-session/"
+
 // A Script is what the server does.
 type Script struct {
 	// Era is the protocol's version; empty: 2025-11-25.

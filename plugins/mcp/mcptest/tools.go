@@ -66,7 +66,7 @@ var tools = []tool{
 	{name: "wait", title: "Waits until it is cancelled"},
 	{name: "look_wait", title: "Waits likewise", hints: reads},
 	{name: "progress", title: "Tells how it gets on", input: `"times":{"type":"integer"}`},
-	{name: "ask", title: "Asks the user", input: `"method":{"type":"string"},"params":{"type":"string"},"times":{"type":"integer"}`},
+	{name: "ask", title: "Asks the user", input: `"method":{"type":"string"},"params":{"type":"string"},"times":{"type":"integer"},"line":{"type":"string"}`},
 	{name: "log", title: "Logs a line"},
 	{name: "changes", title: "Says that its list changed"},
 	{name: "hops", title: "Gives what it knows of the row it is in"},
@@ -225,7 +225,7 @@ func (s *server) call(script Script, m message, stop <-chan struct{}) {
 type httpStatus int
 
 // question asks the client so many times, once if nothing is said, and tells what it said; with
-// params as JSON. The state that it wants back has the number of times in it.
+// params as JSON. The state that it wants back has the call's line and the number of times in it.
 func (s *server) question(script Script, m message, a arguments, said json.RawMessage, state string, text func(string) any) {
 	params := json.RawMessage(a.Params)
 	if a.Params == "" {
@@ -240,11 +240,16 @@ func (s *server) question(script Script, m message, a arguments, said json.RawMe
 		s.send(result(m.ID, map[string]any{"content": text("the client said " + strings.Join(all, ","))}))
 		return
 	}
-	n, _ := strconv.Atoi(strings.TrimPrefix(state, Canary))
-	if n < times {
-		request := map[string]any{"method": a.Method, "params": params}
-		s.send(result(m.ID, map[string]any{"resultType": "input_required", "inputRequests": map[string]any{"q": request}, "requestState": Canary + strconv.Itoa(n+1)}))
+	rest, isTheirs := strings.CutPrefix(state, State+a.Line+":")
+	if state != "" && !isTheirs {
+		s.send(result(m.ID, map[string]any{"content": text("that is the state of another call")}))
 		return
 	}
-	s.send(result(m.ID, map[string]any{"content": text(fmt.Sprintf("the client said %s with %s", said, state))}))
+	n, _ := strconv.Atoi(rest)
+	if n < times {
+		request := map[string]any{"method": a.Method, "params": params}
+		s.send(result(m.ID, map[string]any{"resultType": "input_required", "inputRequests": map[string]any{"q": request}, "requestState": fmt.Sprintf("%s%s:%d", State, a.Line, n+1)}))
+		return
+	}
+	s.send(result(m.ID, map[string]any{"content": text(fmt.Sprintf("the client said %s with %s", said, rest))}))
 }
