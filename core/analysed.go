@@ -2,6 +2,7 @@ package core
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/mcp-pif/mcp-pif/core/code"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -51,8 +52,8 @@ func (a *analysed) closed() (t term.Term, expects []string) {
 }
 
 // libraryNodes is how many nodes the functions have that rows of the library stand
-// for.
-var libraryNodes = func() []uint64 {
+// for. They are counted when they are first asked for: not each process does.
+var libraryNodes = sync.OnceValue(func() []uint64 {
 	all := make([]uint64, len(prim.Table))
 	for i := range prim.Table {
 		if prim.Table[i].Body != "" {
@@ -60,11 +61,11 @@ var libraryNodes = func() []uint64 {
 		}
 	}
 	return all
-}()
+})
 
 // extent is how many nodes a term has, those of the library's rows in it included,
 // and how many bytes what is written in them.
-func extent(t term.Term) (nodes, bytes uint64) { return extentOf(t, libraryNodes) }
+func extent(t term.Term) (nodes, bytes uint64) { return extentOf(t, libraryNodes()) }
 
 func extentOf(t term.Term, library []uint64) (nodes, bytes uint64) {
 	var walk func(t term.Term) bool

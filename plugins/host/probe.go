@@ -120,7 +120,10 @@ func NewProbe(ctx context.Context, o ProbeOptions) (_ *Probe, err error) {
 			p.launch.box.root = sandbox.Read | sandbox.Write
 		}
 	}
-	config := p.launch.clientConfig(p.dir.Path)
+	config, err := p.launch.clientConfig(p.dir.Path)
+	if err != nil {
+		return nil, err
+	}
 	config.StartTimeout = o.Within
 	config.Logger = hclog.NewNullLogger()
 	config.SyncStdout, config.SyncStderr = out.writer(), out.writer()

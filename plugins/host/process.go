@@ -158,7 +158,10 @@ func (p *process) begin(folder string) error {
 		}
 	}
 	l.box = newBox(host.mode(source.Manifest.Kind), source, p.grant)
-	config := l.clientConfig(host.socketsFor(folder))
+	config, err := l.clientConfig(host.socketsFor(folder))
+	if err != nil {
+		return err
+	}
 	config.StartTimeout = 2 * host.timing.start // start's own comes first, and says so
 	config.Logger = hclog.NewNullLogger()       // what matters is in errors, or in out
 	config.SyncStdout, config.SyncStderr = out.writer(), out.writer()

@@ -38,7 +38,19 @@ func TestMain(m *testing.M) {
 			os.Exit(0)
 		}
 	}
-	os.Exit(m.Run())
+	os.Exit(tidily(m))
+}
+
+// tidily runs the tests with a folder for temporary files that goes with them: hosts that are
+// killed leave theirs. Its name is short, for sockets.
+func tidily(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "h")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	os.Setenv("TMPDIR", dir)
+	return m.Run()
 }
 
 // roles is what the test binary can be besides a test.
