@@ -167,7 +167,7 @@ func TestKilledProcessesLoseNothing(t *testing.T) {
 			victims = append(victims, startVictim(t, after, args...))
 		}
 		for _, v := range victims {
-			<-v.reached
+			over(t, "it writes", v.reached)
 			time.Sleep(time.Duration(rand.IntN(3000)) * time.Microsecond) // the point
 			if err := v.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 				t.Fatal(err)
@@ -175,7 +175,7 @@ func TestKilledProcessesLoseNothing(t *testing.T) {
 		}
 		acks := 0
 		for i, v := range victims {
-			<-v.ended
+			over(t, "it ended", v.ended)
 			if err := v.cmd.Wait(); err == nil || v.cmd.ProcessState.Exited() {
 				t.Fatalf("it ended by itself: %v, %s, %s", err, v.acks[max(0, len(v.acks)-3):], v.stderr)
 			}

@@ -246,7 +246,7 @@ func TestKeepWithin(t *testing.T) {
 		t.Errorf("the tools are %s, %v", seqs(newest), err)
 	}
 	must.NoError(t, s.Close())
-	<-ended
+	over(t, "keeping ended", ended)
 	mu.Lock()
 	if said := log.String(); !strings.Contains(said, "were dropped") || strings.Contains(said, "ERROR") {
 		t.Errorf("the log says %s", said)
@@ -277,7 +277,7 @@ func TestKeepWithin(t *testing.T) {
 		t.Errorf("it was said %d times", n)
 	}
 	cancel()
-	<-ended
+	over(t, "keeping ended", ended)
 }
 
 // locked is a writer that a log and a test may use at once.

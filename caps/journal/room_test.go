@@ -34,7 +34,7 @@ func held(t *testing.T, o journal.Options, l journal.Limits) (s *journal.Store, 
 	eventually(t, "the store is held", func() bool { return s.HeldTo() == l.Size })
 	t.Cleanup(func() {
 		cancel()
-		<-ended
+		over(t, "keeping ended", ended)
 	})
 	return s, path
 }
@@ -49,6 +49,19 @@ func eventually(t *testing.T, what string, ok func() bool) {
 		}
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// over waits until a channel is closed.
+func over(t *testing.T, what string, closed <-chan struct{}) {
+	t.Helper()
+	eventually(t, what, func() bool {
+		select {
+		case <-closed:
+			return true
+		default:
+			return false
+		}
+	})
 }
 
 // bytesOf is how large the files of a store are.
@@ -246,7 +259,7 @@ func TestClockAhead(t *testing.T) {
 		add(t, s, journal.Written, journal.RunStarted, `{}`)
 	}
 	cancel()
-	<-ended
+	over(t, "keeping ended", ended)
 	if n := len(all(t, s, journal.Query{Kind: journal.RunStarted})); n < 700 || n > 720+1 {
 		t.Errorf("%d events are left", n)
 	}

@@ -69,6 +69,7 @@ func (p *process) reads() {
 }
 
 func TestPureServerStartsNoProcess(t *testing.T) {
+	t.Parallel()
 	p := start(t).open()
 	p.call("evolve", `{"name":"r","code":"p => !fs.read(p)","capabilities":["fs.read:./x"]}`)
 	p.call("run", `{"code":"!fs.read(\"x\")"}`)
@@ -80,6 +81,7 @@ func TestPureServerStartsNoProcess(t *testing.T) {
 
 // A plugin that was granted and never declared isn't started either.
 func TestPluginsStartWhenDeclared(t *testing.T) {
+	t.Parallel()
 	p, _ := sandboxed(t, map[string]string{"sandbox/a": "A"}, "--cap", "fs:./sandbox")
 	p.makes("pure", "x => x")
 	if c := children(t, p.cmd.Process.Pid); len(c) > 0 {
@@ -93,6 +95,7 @@ func TestPluginsStartWhenDeclared(t *testing.T) {
 }
 
 func TestPluginsEndWithTheServer(t *testing.T) {
+	t.Parallel()
 	for _, how := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, 0} {
 		p, _ := sandboxed(t, map[string]string{"sandbox/a": "A"}, "--cap", "fs:./sandbox")
 		p.makes("r", "p => !fs.read(p)", "fs.read:./sandbox")
@@ -116,6 +119,7 @@ func TestPluginsEndWithTheServer(t *testing.T) {
 }
 
 func TestPluginsComeBack(t *testing.T) {
+	t.Parallel()
 	p, _ := sandboxed(t, map[string]string{"sandbox/a": "A"}, "--cap", "fs:./sandbox,timeout=2s")
 	p.makes("r", "p => !fs.read(p)", "fs.read:./sandbox")
 	p.reads()
@@ -135,6 +139,7 @@ func TestPluginsComeBack(t *testing.T) {
 }
 
 func TestFetchFromLoopback(t *testing.T) {
+	t.Parallel()
 	secret := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t.Errorf("the server that wasn't granted got %s %s", r.Method, r.URL)
 	}))
@@ -190,6 +195,7 @@ func TestFetchFromLoopback(t *testing.T) {
 
 // What a model sees never holds a path of the host.
 func TestNoHostPaths(t *testing.T) {
+	t.Parallel()
 	p, dir := sandboxed(t, map[string]string{"sandbox/a": "A", "sandbox/d/b": "B", "outside": "O"}, "--cap", "fs:sandbox")
 	must.NoError(t, os.Symlink(filepath.Join(dir, "outside"), filepath.Join(dir, "sandbox", "link")))
 	must.NoError(t, syscall.Mkfifo(filepath.Join(dir, "sandbox", "fifo"), 0o600))
@@ -227,6 +233,7 @@ func TestNoHostPaths(t *testing.T) {
 // Many callers with many effects each: every outcome is right, every effect is
 // in the journal, in order.
 func TestManyCallersManyEffects(t *testing.T) {
+	t.Parallel()
 	callers, effects := 16, 100
 	if full() {
 		effects = 10_000

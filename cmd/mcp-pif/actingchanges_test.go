@@ -19,6 +19,7 @@ import (
 
 // A revocation stops an effect that is under way.
 func TestRevocationStopsWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
 	began := make(chan struct{}, 1)
 	hold := make(chan struct{})
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -53,6 +54,7 @@ func TestRevocationStopsWhatIsUnderWay(t *testing.T) {
 // TestRevokeMoved: a folder that was moved under a running server is taken back by either
 // name, and the command says whose server it hit.
 func TestRevokeMoved(t *testing.T) {
+	t.Parallel()
 	p, dir := sandboxed(t, map[string]string{"sandbox/a": "A"}, "--cap", "fs:./sandbox")
 	p.makes("w", `c => !fs.write({path: "a", content: c})`, "fs.write:./sandbox")
 	operator := func(want int, args ...string) string {
@@ -98,6 +100,7 @@ func TestRevokeMoved(t *testing.T) {
 
 // A policy file is read again on SIGHUP: what is gone from it is revoked.
 func TestPolicyIsReadAgain(t *testing.T) {
+	t.Parallel()
 	p, dir := sandboxed(t, map[string]string{
 		"sandbox/a": "A", "more/b": "B", "policy.json": `{"grant":["fs:./sandbox"]}`,
 	}, "--policy", "policy.json")
@@ -132,6 +135,7 @@ func TestPolicyIsReadAgain(t *testing.T) {
 
 // The annotations of tools say the worst they can do.
 func TestAnnotationsAreHonest(t *testing.T) {
+	t.Parallel()
 	p, _ := sandboxed(t, map[string]string{"sandbox/a": "A"}, "--cap", "fs:./sandbox", "--cap", "fetch:http://127.0.0.1:1")
 	p.makes("pure", "x => x")
 	p.makes("reads", "p => !fs.read(p)", "fs.read:./sandbox")
@@ -169,6 +173,7 @@ func TestAnnotationsAreHonest(t *testing.T) {
 // What a plugin was just beginning when its run ended hurts nobody: capabilities
 // are opened and given up together.
 func TestDeadlinesWhileOpening(t *testing.T) {
+	t.Parallel()
 	p, _ := sandboxed(t, map[string]string{"sandbox/a": "A"}, "--cap", "fs:./sandbox")
 	const tools = 60
 	for i := range tools {
@@ -189,6 +194,7 @@ func TestDeadlinesWhileOpening(t *testing.T) {
 
 // A tool that may call what isn't known yet is refused, or counts as the worst.
 func TestLateCallees(t *testing.T) {
+	t.Parallel()
 	p, _ := sandboxed(t, map[string]string{"sandbox/a": "A"}, "--cap", "fs:./sandbox")
 	if r := p.call("evolve", `{"name":"c","code":"x => @later(x)","capabilities":["call:later"]}`); !r.IsError || !strings.Contains(r.Content[0].Text, "later") {
 		t.Errorf("a call of no tool: %s", r.Content[0].Text)

@@ -212,6 +212,7 @@ func hostileFrames() int {
 // TestHostileFrames: whatever lines come, the server says nothing but JSON-RPC, a right
 // call after each hundred is answered rightly, and it ends well within its memory.
 func TestHostileFrames(t *testing.T) {
+	t.Parallel()
 	const seed = 20261121
 	p := start(t, "--log-level=error").open()
 	f := newFrames(seed)
@@ -253,6 +254,7 @@ func onlyJSONRPC(t *testing.T, output []byte) {
 // TestOnlyJSONRPC: at every level of the log, the most talkative too, nothing but
 // JSON-RPC is on standard output while calls fail in all ways.
 func TestOnlyJSONRPC(t *testing.T) {
+	t.Parallel()
 	for _, flags := range [][]string{{"--log-level=debug"}, {"--log-level=info"}, {"--log-level=warn"}, {"--log-level=error"}, {"--log-level=debug", "--trace", "--cap", "fs:" + t.TempDir()}} {
 		t.Run(strings.Join(flags[:min(2, len(flags))], " "), func(t *testing.T) {
 			var lines strings.Builder
@@ -281,6 +283,7 @@ func TestOnlyJSONRPC(t *testing.T) {
 // TestFailingStart: a server that can't start says why on standard error, and nothing
 // on standard output.
 func TestFailingStart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	broken := filepath.Join(dir, "broken.db")
 	must.NoError(t, os.WriteFile(broken, []byte("no database at all"), 0o600))
@@ -309,6 +312,7 @@ func TestFailingStart(t *testing.T) {
 // back, not given up: in the end everything is answered, some of it by the word that it
 // was too much, and the server hasn't kept it all in memory.
 func TestSlowClient(t *testing.T) {
+	t.Parallel()
 	p := start(t, "--log-level=error", "--max-result=64KiB").open()
 	const calls, size = 500, 40 << 10
 	sent := make(chan struct{})
@@ -357,6 +361,7 @@ func TestSlowClient(t *testing.T) {
 // TestClientGone: a client that closes its end of standard output, or is gone, ends the
 // server without a signal, and without a word on standard error that looks like a crash.
 func TestClientGone(t *testing.T) {
+	t.Parallel()
 	cmd := self("mcp-pif", "--log-level=warn")
 	read, write, err := os.Pipe()
 	must.NoError(t, err)

@@ -25,6 +25,7 @@ const streamTime = time.Second
 // TestHostileFramesHTTP: the same lines as bodies of requests, with headers that are
 // right or not; a right call in each era after each hundred is answered rightly.
 func TestHostileFramesHTTP(t *testing.T) {
+	t.Parallel()
 	const seed = 20261122
 	s := startWeb(t, t.TempDir(), "--log-level=error", "--store=memory")
 	f := newFrames(seed)

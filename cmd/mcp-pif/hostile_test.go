@@ -146,6 +146,7 @@ func (h hostileProgram) given() string {
 // TestHostile: each hostile program on a server of its own, which answers it,
 // answers the next call, and stays within its memory.
 func TestHostile(t *testing.T) {
+	t.Parallel()
 	if racing && !full() {
 		t.Skip("slow with the race detector, and one call after the other")
 	}

@@ -209,6 +209,7 @@ func bothTokens(t testing.TB) string { return tokensFile(t, "ann "+annToken, "bo
 // TestHTTPPrincipals: nothing of one principal's can be reached by another, whatever
 // it guesses; all of it is there again after a restart, for whom it belongs to.
 func TestHTTPPrincipals(t *testing.T) {
+	t.Parallel()
 	state, tokens := t.TempDir(), bothTokens(t)
 	for round, version := range eras {
 		s := startWeb(t, state, "--http-tokens", tokens, "--cap", "kv:notes/**")
@@ -343,6 +344,7 @@ func TestHTTPTokensRotate(t *testing.T) {
 // TestHTTPEras: in both protocols a tool can be called as soon as its evolve is
 // answered, clients are told of changes, of others' too, and long runs report.
 func TestHTTPEras(t *testing.T) {
+	t.Parallel()
 	s := startWeb(t, t.TempDir())
 	other := s.connect("", eras[1])
 	for _, version := range eras {
@@ -384,6 +386,7 @@ func TestHTTPEras(t *testing.T) {
 // another of its tokens, and by no other principal, who is told what is told of one that
 // never was.
 func TestHTTPResults(t *testing.T) {
+	t.Parallel()
 	s := startPolicied(t, t.TempDir(), `{}`)
 	const unknown = "AAAAAAAAAAAAAAAAAAAAAAAAAA"
 	for _, version := range eras {
@@ -429,6 +432,7 @@ func TestHTTPResults(t *testing.T) {
 // the answer's stream, with the token of that call and only while it is under way; a
 // call that asked for nothing is told nothing.
 func TestHTTPProgress(t *testing.T) {
+	t.Parallel()
 	s := startWeb(t, t.TempDir())
 	for _, version := range eras {
 		var mu sync.Mutex

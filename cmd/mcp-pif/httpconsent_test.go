@@ -40,6 +40,7 @@ func evolvedState(t *testing.T, res *mcp.CallToolResult, err error) string {
 // protocols; a yes to the one is none to the other, nor is an answer of the one's that
 // the other brings; the operator's terminal says whose each question is.
 func TestHTTPConsent(t *testing.T) {
+	t.Parallel()
 	const policy = `{"ask":["kv:notes/**"],"principals":{"bob":{"ask":["fs.read:docs=%s"]},"cleo":{"grant":["kv:notes/**"]}}}`
 	for round, version := range eras {
 		s := startPolicied(t, t.TempDir(), fmt.Sprintf(policy, folder(t, "b.txt", "bob's words")), "--ask-via=elicitation")

@@ -57,6 +57,7 @@ func TestHTTPGone(t *testing.T) {
 // TestHTTPEndAnswers: a server that is told to end takes nothing more, and answers what
 // is under way.
 func TestHTTPEndAnswers(t *testing.T) {
+	t.Parallel()
 	arrived, release := make(chan struct{}, 1), make(chan struct{})
 	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		arrived <- struct{}{}
@@ -102,6 +103,7 @@ func TestHTTPEndAnswers(t *testing.T) {
 // TestHTTPRefuses: what would let others in, or tools out, ends the start, in words
 // that say what to give.
 func TestHTTPRefuses(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) string {
 		path := filepath.Join(dir, name)

@@ -103,6 +103,7 @@ func TestHTTPSigned(t *testing.T) {
 // streams end that it opened, in both protocols, and what comes with it is refused with
 // status 401 and a challenge; a new token of the same subject goes on where it was.
 func TestHTTPSignedEnds(t *testing.T) {
+	t.Parallel()
 	const grace = 30 * time.Second
 	i := newIssuer(t)
 	s := startWeb(t, t.TempDir(), i.flags()...)

@@ -114,6 +114,7 @@ func (c *webClient) sees() string {
 // TestHTTPOwnGrants: what the policy gives one principal, that one can use, and no
 // other can use it, find it out, or be told of it.
 func TestHTTPOwnGrants(t *testing.T) {
+	t.Parallel()
 	state := t.TempDir()
 	anns, bobs := folder(t, "a.txt", "ann's words"), folder(t, "b.txt", "bob's words")
 	policy := fmt.Sprintf(`{"grant":["kv:notes/**"],"principals":{
@@ -231,6 +232,7 @@ func around(text, part string) string {
 // way included; what moved is the other's; a restart decides kept tools by the policy of
 // whose they are, imported ones too.
 func TestHTTPOwnGrantsChange(t *testing.T) {
+	t.Parallel()
 	arrived, release := make(chan string, 10), make(chan struct{})
 	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		arrived <- r.URL.Path

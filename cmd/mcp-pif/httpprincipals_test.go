@@ -244,6 +244,7 @@ func TestPrincipalsOpenOnce(t *testing.T) {
 // TestHTTPRevoked: what the operator takes back stops for every principal, and is on
 // the record of each, of those too that come later.
 func TestHTTPRevoked(t *testing.T) {
+	t.Parallel()
 	state := t.TempDir()
 	s := startWeb(t, state, "--http-tokens", tokensFile(t, "ann "+annToken, "bob "+bobToken, "eve eve-eve-eve-eve-eve-eve"), "--cap", "kv:notes/**")
 	clients := []*webClient{s.connect(annToken, eras[0]), s.connect(bobToken, eras[1])}

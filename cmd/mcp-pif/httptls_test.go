@@ -50,6 +50,7 @@ func certificate(t *testing.T, serial int64) (cert, key []byte, parsed *x509.Cer
 // files have then, by links that were moved, too; those that are open go on, streams as
 // well; files that don't belong together change nothing.
 func TestHTTPCertificateRotates(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	pool := x509.NewCertPool()
 	write := func(name string, text []byte) {

@@ -36,6 +36,7 @@ const bump = `u => let e = !kv.entry("n/count"), r = !kv.cas({key: "n/count", ve
 
 // TestKvCountsTogether: 16 writers of two servers lose no update.
 func TestKvCountsTogether(t *testing.T) {
+	t.Parallel()
 	const writers, each = 16, 5
 	state := t.TempDir()
 	flags := []string{"--store", "memory", "--cap", "kv:n/**", "--timeout=1h"}
@@ -68,6 +69,7 @@ func TestKvCountsTogether(t *testing.T) {
 // TestKvSurvivesKill: what a server answered that it keeps is there after kill -9 of
 // that server in the middle of more.
 func TestKvSurvivesKill(t *testing.T) {
+	t.Parallel()
 	state := t.TempDir()
 	var branches []string
 	for i := range 64 {
@@ -96,6 +98,7 @@ func TestKvSurvivesKill(t *testing.T) {
 
 // TestKvProfiles: clients don't see each other's keys, whatever they are called.
 func TestKvProfiles(t *testing.T) {
+	t.Parallel()
 	state := t.TempDir()
 	for i, flags := range [][]string{{"--profile", "a"}, {"--profile", "A"}, {"--profile", "a/../b"}, {"--profile", "b"}, {"--store", "x.db"}, {"--store", "memory"}} {
 		p := withState(t, state, append(flags, "--cap", "kv:**")...)

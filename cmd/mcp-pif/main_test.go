@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -69,6 +71,13 @@ func (h homeless) Run() int {
 	}
 	for _, name := range []string{"XDG_STATE_HOME", "LocalAppData"} {
 		os.Setenv(name, stateHomes)
+	}
+	// Most of them wait for processes, and so more of them run at once than there are processors.
+	parallel := flag.Lookup("test.parallel")
+	if parallel.Value.String() == parallel.DefValue {
+		if err := flag.Set(parallel.Name, strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+			panic(err)
+		}
 	}
 	return h.tests.Run()
 }

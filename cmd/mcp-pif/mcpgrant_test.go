@@ -336,6 +336,7 @@ func TestUpstreamHeld(t *testing.T) {
 // TestFindsUpstream: what is granted of a server is counted in list, found by help with the
 // server's words in a margin (8 A 1, as mcptest.Canary in all of these tests), and acts in the call that makes the tool.
 func TestFindsUpstream(t *testing.T) {
+	t.Parallel()
 	w := newServedWorld(t)
 	p := w.serve("--cap", "up.echo,note", "--ask", "up.fail")
 	for _, c := range []struct{ tool, arguments, want string }{
@@ -577,7 +578,7 @@ func TestTasksSurviveKillElsewhere(t *testing.T) {
 	}))
 	t.Cleanup(endpoint.Close)
 	// task.created, run.started, ten requests with their outcomes, run.ended
-	for _, at := range killedAt(23, []int{10, -14, 20}) {
+	for _, at := range killedAt(23, []int{10, -14}) {
 		t.Run(strconv.Itoa(at), func(t *testing.T) {
 			served, w := newServedWorld(t), newTasksWorld(t)
 			w.state = served.state

@@ -63,6 +63,7 @@ func TestPackExamples(t *testing.T) {
 
 // TestPacksAct: each pack does for real what its grant allows.
 func TestPacksAct(t *testing.T) {
+	t.Parallel()
 	pages := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/page" {
 			w.Header().Set("Content-Type", "text/html")

@@ -122,6 +122,7 @@ func ask(t *testing.T, n *app.Installed) (string, string) {
 // Whoever swaps the program between the moment it is hashed and the moment it is
 // executed has what was hashed executed, or nothing.
 func TestAttackSwappedBetweenHashAndExec(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux executes an open file")
 	}
@@ -179,6 +180,7 @@ func TestAttackSwappedBetweenHashAndExec(t *testing.T) {
 // A process that says something else of itself than the lock isn't used, even where
 // the bytes are right.
 func TestAttackOtherManifestThanTheLock(t *testing.T) {
+	t.Parallel()
 	_, lockFile := installedIn(t, "weather")
 	n, err := app.OpenInstalled(lockFile, slog.New(slog.DiscardHandler))
 	must.NoError(t, err)
@@ -193,6 +195,7 @@ func TestAttackOtherManifestThanTheLock(t *testing.T) {
 // against this checkout and without a network. Without PIF_FULL, go test's own vet is
 // all of vet: the whole of it reads every package below once more.
 func TestPluginsReadme(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("builds a plugin and its tests")
 	}

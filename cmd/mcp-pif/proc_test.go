@@ -115,6 +115,7 @@ func gone(t *testing.T, word string) {
 // TestProcInterpreters: a client drives Python and SQLite through the server, in the
 // sandbox: several lines, an error, a loop interrupted, an exit.
 func TestProcInterpreters(t *testing.T) {
+	t.Parallel()
 	requireProc(t)
 	p := interpreting(t, t.TempDir(), "--store", "memory", "--cap", capPython, "--cap", capSQLite, "--proc", mapsPython, "--proc", mapsSQLite)
 	p.drives("python3")
@@ -148,6 +149,7 @@ func TestProcInterpreters(t *testing.T) {
 
 // TestProcTwenty: twenty sessions at once, by calls at once.
 func TestProcTwenty(t *testing.T) {
+	t.Parallel()
 	requireProc(t)
 	p := interpreting(t, t.TempDir(), "--store", "memory", "--cap", capPython, "--proc", mapsPython)
 	p.drives("python3")
@@ -179,6 +181,7 @@ func TestProcTwenty(t *testing.T) {
 // TestProcProgress: what a session writes while a call waits for it is told to the
 // client as it comes, each time further than before.
 func TestProcProgress(t *testing.T) {
+	t.Parallel()
 	requireProc(t)
 	p := interpreting(t, t.TempDir(), "--store", "memory", "--cap", capPython, "--proc", mapsPython)
 	p.drives("python3")
@@ -216,6 +219,7 @@ func TestProcProgress(t *testing.T) {
 // TestProcEndsWithServer: kill -9 of the server, its orderly end, and revocation
 // leave no process behind, not even one that left its group.
 func TestProcEndsWithServer(t *testing.T) {
+	t.Parallel()
 	requireProc(t)
 	for name, end := range map[string]func(p *process, state string){
 		"killed": func(p *process, _ string) { p.cmd.Process.Kill(); _ = p.wait() },
@@ -264,6 +268,7 @@ leave(); leave(); print('left', flush=True)
 
 // TestProcMapping: what the operator maps is checked at the start.
 func TestProcMapping(t *testing.T) {
+	t.Parallel()
 	requireProc(t)
 	dir := t.TempDir()
 	policy := filepath.Join(dir, "policy.json")
@@ -308,6 +313,7 @@ func TestProcMapping(t *testing.T) {
 
 // TestProcReplay: a run that drove an interpreter is replayed without one.
 func TestProcReplay(t *testing.T) {
+	t.Parallel()
 	requireProc(t)
 	state := t.TempDir()
 	flags := []string{"--profile", "one", "--cap", capPython, "--proc", mapsPython}
@@ -343,6 +349,7 @@ func TestProcReplay(t *testing.T) {
 // TestProcTerminal: with a terminal, and a folder to write to, as the policy file
 // maps them, in the plugin's sandbox.
 func TestProcTerminal(t *testing.T) {
+	t.Parallel()
 	requireProc(t)
 	dir := t.TempDir()
 	policy := filepath.Join(t.TempDir(), "policy.json")
@@ -372,6 +379,7 @@ func TestProcTerminal(t *testing.T) {
 // TestProcReadme makes the calls that plugins/proc/README.md shows, each block of them
 // in a server of its own, in one profile.
 func TestProcReadme(t *testing.T) {
+	t.Parallel()
 	requireProc(t)
 	readme, err := os.ReadFile("../../plugins/proc/README.md")
 	must.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 // TestProcHTTP: over HTTP a session survives its client's reconnection, and another
 // principal can neither use it, by its name, nor see that there is one.
 func TestProcHTTP(t *testing.T) {
+	t.Parallel()
 	requireProc(t)
 	s := startWeb(t, t.TempDir(), "--http-tokens", bothTokens(t), "--timeout=30m", "--cap", capPython, "--proc", mapsPython)
 	const lists = `u => length(!proc.list({}))`

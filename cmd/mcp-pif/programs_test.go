@@ -17,6 +17,7 @@ import (
 // TestKnownPrograms: usual interpreters start in one line, answer, and end; those that
 // this machine has.
 func TestKnownPrograms(t *testing.T) {
+	t.Parallel()
 	venv := ""
 	if python, err := exec.LookPath("python3"); err == nil {
 		dir := filepath.Join(t.TempDir(), ".venv")

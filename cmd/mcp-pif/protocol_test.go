@@ -21,6 +21,8 @@ import (
 // TestMalformedFrames: every kind of line that is no request of ours is
 // answered as JSON-RPC says, or passed over, and the next call works.
 func TestMalformedFrames(t *testing.T) {
+	t.Parallel()
+	p := start(t, "--log-level=error").open()
 	deep := strings.Repeat("[", 2000) + strings.Repeat("]", 2000)
 	for _, c := range []struct {
 		name, line string
@@ -65,7 +67,6 @@ func TestMalformedFrames(t *testing.T) {
 		{"spaces around", `  {"jsonrpc":"2.0","id":7,"method":"ping"}  `, 1, `7`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := start(t, "--log-level=error").open()
 			p.send(c.line)
 			if c.code != 0 {
 				m := p.receive()
@@ -81,9 +82,9 @@ func TestMalformedFrames(t *testing.T) {
 			if r := p.call("run", `{"code":{"add":[1,2]}}`); r.Content[0].Text != "3" {
 				t.Errorf("the next call gave %s", r.Content[0].Text)
 			}
-			p.end()
 		})
 	}
+	p.end()
 }
 
 // TestDrain: a file of requests piped in is answered to its last line, and the
@@ -135,6 +136,7 @@ func TestDrain(t *testing.T) {
 // TestParallelCalls: a thousand calls under way on one connection each get
 // their own answer; a client of the SDK's makes them.
 func TestParallelCalls(t *testing.T) {
+	t.Parallel()
 	count := 1000
 	if full() {
 		count = 20_000
@@ -229,6 +231,7 @@ func TestSignal(t *testing.T) {
 // TestManyTools: ten thousand tools can be made, listed and called; the next
 // one is refused. The large count takes PIF_FULL=1.
 func TestManyTools(t *testing.T) {
+	t.Parallel()
 	count := 1500
 	if full() {
 		count = 10_000
@@ -302,6 +305,7 @@ func TestManyTools(t *testing.T) {
 // TestLargeTools: tools as large as they may be fill the room for code, and no
 // more of the server's memory than it may have.
 func TestLargeTools(t *testing.T) {
+	t.Parallel()
 	p := start(t, "--log-level=error").open()
 	code := "[1" + strings.Repeat(",1", 125_000) + "]"
 	made := 0
@@ -332,6 +336,7 @@ func TestLargeTools(t *testing.T) {
 // TestLargeCodeTogether: code as large as it may be, of the kind that takes most, in
 // many calls at once and in tools, takes no more memory than the server may have.
 func TestLargeCodeTogether(t *testing.T) {
+	t.Parallel()
 	tools, calls := 4, 8
 	if full() {
 		tools, calls = 12, 24

@@ -23,6 +23,7 @@ import (
 
 // TestScripts runs testdata/script: a claim each, in its first line.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,

@@ -22,6 +22,7 @@ import (
 // TestTwoServers: what one server of a store changes, the other sees before its
 // next request, and tells its client though that asks for nothing.
 func TestTwoServers(t *testing.T) {
+	t.Parallel()
 	store := filepath.Join(t.TempDir(), "pif.db")
 	one, two := start(t, "--log-level=error", "--store", store).open(), start(t, "--log-level=error", "--store", store).open()
 	one.makes("square", "n => n * n")
@@ -71,6 +72,7 @@ func listed(p *process) (names []string) {
 // TestManyWriters: writers over two servers, each adding to one tool what it
 // read there, lose no addition, and are told of a conflict or nothing at all.
 func TestManyWriters(t *testing.T) {
+	t.Parallel()
 	const writers = 8
 	each := 12
 	if full() {
@@ -201,6 +203,7 @@ func (s *shared) stop() {
 // TestKilledServer: a server that is killed at any moment under load has lost
 // nothing that it acknowledged; the record holds, and the next server goes on.
 func TestKilledServer(t *testing.T) {
+	t.Parallel()
 	kills := 20
 	if full() {
 		kills = 500

@@ -181,7 +181,7 @@ func (p *process) ended(id string) toolReply {
 // under way the program is told that nobody knows.
 func TestTasksSurviveKill(t *testing.T) {
 	t.Parallel()
-	few := []int{1, 3, -4, 5, 6, -6, 9, -10, 12, 14, -16, 20}
+	few := []int{1, -4, 6, -10, 14, 20}
 	for _, at := range killedAt(21, few) { // task.created, run.started, nine requests with their outcomes, run.ended
 		t.Run(strconv.Itoa(at), func(t *testing.T) {
 			w := newTasksWorld(t)

@@ -82,6 +82,7 @@ func prepare(t testing.TB, options []string) *Server {
 	t.Cleanup(func() {
 		s.Signal(syscall.SIGCONT)
 		s.Kill()
+		s.forget()
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}
@@ -153,7 +154,8 @@ func (s *Server) Start(options ...string) {
 	s.t.Helper()
 	args := []string{"-D", s.data(), "-k", s.dir, "-c", "listen_addresses=", "-c", "shared_buffers=8MB",
 		"-c", "max_connections=50", "-c", "max_wal_senders=4", "-c", "wal_sender_timeout=0", "-c", "wal_receiver_status_interval=1",
-		"-c", "logging_collector=off", "-c", "autovacuum=off"}
+		"-c", "logging_collector=off", "-c", "autovacuum=off",
+		"-c", "dynamic_shared_memory_type=mmap"} // below its folder, which is removed, and not in /dev/shm
 	for _, o := range append(slices.Clone(s.options), options...) {
 		args = append(args, "-c", o)
 	}
@@ -192,6 +194,17 @@ func (s *Server) Kill() {
 	s.life.Close() // the shell collects the server, whose number is free then
 	s.process.Wait()
 	s.process = nil
+}
+
+// forget removes the segment of System V's shared memory that a killed server leaves, which
+// the seventh line of its file of state names.
+func (s *Server) forget() {
+	text, _ := os.ReadFile(filepath.Join(s.data(), "postmaster.pid"))
+	if lines := strings.Split(string(text), "\n"); len(lines) > 6 {
+		if segment := strings.Fields(lines[6]); len(segment) == 2 {
+			_ = exec.Command("ipcrm", "-m", segment[1]).Run() // it may be gone by itself
+		}
+	}
 }
 
 // Signal sends a signal to all processes of the server.
