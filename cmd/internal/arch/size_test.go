@@ -18,7 +18,7 @@ import (
 // comments and blank lines: what it has, rounded up to tens. Who raises a number says why
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
-	"(tests)":                      6066,
+	"(tests)":                      6076,
 	"caps":                         7600,
 	"caps/flow":                    1383,
 	"caps/journal":                 5559,
@@ -50,7 +50,7 @@ var maxLines = map[string]int{
 	"cmd/internal/ui":              3033,
 	"cmd/internal/ui/figures":      188,
 	"cmd/mcp-pif":                  9325,
-	"core":                         962,
+	"core":                         963,
 	"core/check":                   9719,
 	"core/check/cert":              590,
 	"core/check/cost":              4060,
@@ -76,7 +76,7 @@ var maxLines = map[string]int{
 	"plugins/env":                  50,
 	"plugins/fetch":                1410,
 	"plugins/fs":                   2435,
-	"plugins/host":                 2790,
+	"plugins/host":                 2821,
 	"plugins/internal/address":     30,
 	"plugins/internal/dice":        40,
 	"plugins/internal/jsonvalue":   20,
