@@ -144,7 +144,7 @@ func (r *reader) record() (term.Term, bool) {
 			parts = append(parts, part{term.At(before.off), key, v, nil})
 			return true
 		}
-		if r.take(tokRest) {
+		if r.take(tokRest) || !r.older && r.take(tokPower) {
 			spread = true
 			clear(seen)
 			v, ok := r.expr()

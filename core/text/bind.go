@@ -402,10 +402,10 @@ func (r *reader) binding(seen bool) (b prim.Binding, names []string, ok bool) {
 	if !seen && b.Pattern == nil {
 		r.bindings = append(r.bindings, b.Name)
 	}
-	lines := r.lines
-	r.lines = false
+	lines, noIn := r.lines, r.noIn
+	r.lines, r.noIn = false, true
 	b.Value, ok = r.expr()
-	r.lines = lines
+	r.lines, r.noIn = lines, noIn
 	b.To = r.names.Mark()
 	if !seen && b.Pattern == nil {
 		r.bindings = r.bindings[:len(r.bindings)-1]
@@ -574,9 +574,6 @@ func (r *reader) freeName(name string, t token) {
 		}
 		r.free = append(r.free, f)
 		return
-	}
-	if t.kind == tokQuoted && strings.Contains(name, "${") {
-		r.note(f.Off, "backquotes are for names; write %s", asTemplate(name, "${"))
 	}
 	if t.kind == tokName && len(r.free) < maxNotes {
 		f.Near = r.near(name, r.tok().kind == tokOpen)

@@ -1,10 +1,12 @@
 package text
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
@@ -17,6 +19,7 @@ var methods = map[string]string{
 	"padStart": "pad_left", "rjust": "pad_left", "padEnd": "pad_right", "ljust": "pad_right",
 	"append": "push", "reduce": "fold", "flat": "flatten", "flatMap": "flat_map", "some": "any", "every": "all",
 	"items": "entries", "hasOwnProperty": "has", "size": "length", "set": "put", "localeCompare": "compare",
+	"toFixed": "round", "takeWhile": "find_index", "dropWhile": "find_index", "zfill": "pad_left", "capitalize": "title",
 	"toSorted": "sort", "toReversed": "reverse", "charAt": "at", "substring": "slice",
 }
 
@@ -24,6 +27,11 @@ var methods = map[string]string{
 var functions = map[string]string{
 	"len": "length", "str": "to_text", "String": "to_text", "sorted": "sort", "reversed": "reverse",
 	"Math.floor": "floor", "Math.ceil": "ceil", "Math.abs": "abs", "Math.max": "max", "Math.min": "min", "Math.pow": "pow",
+	"Math.sqrt": "sqrt", "Math.trunc": "to_int", "trunc": "to_int", "int": "to_int", "to_fixed": "round", "toFixed": "round",
+	"takeWhile": "find_index", "take_while": "find_index", "dropWhile": "find_index", "drop_while": "find_index",
+	"pick": "filter_entries", "omit": "filter_entries", "capitalize": "title", "first": "head",
+	"Array.isArray": "type_of", "is_list": "type_of", "isList": "type_of", "is_string": "type_of", "isString": "type_of",
+	"is_record": "type_of", "isRecord": "type_of", "is_number": "type_of", "isNumber": "type_of",
 	"year": "parse_time", "month": "parse_time", "day": "parse_time", "hour": "parse_time", "minute": "parse_time",
 	"ord": "codepoints", "chr": "from_codepoints", "String.fromCharCode": "from_codepoints", "String.fromCodePoint": "from_codepoints",
 	"re_test": "re_match", "parse_dec": "to_dec", "parse_float": "to_dec", "parseFloat": "to_dec", "float": "to_dec", "parseInt": "parse_int",
@@ -37,7 +45,7 @@ var functions = map[string]string{
 // itself or with a word after a point.
 func borrows(name string) bool {
 	switch name {
-	case "Math", "JSON", "json", "Object", "String":
+	case "Math", "JSON", "json", "Object", "String", "Array":
 		return true
 	}
 	return functions[name] != ""
@@ -63,25 +71,149 @@ func (r *reader) borrowed(c *callee) bool {
 	return ok
 }
 
-// part returns what names give that mean a part of what an operation gives, or takes; nil
-// where c is written otherwise.
+// part returns what a name stands for that isn't the operation alone which it is read as, or
+// operands that the operation hasn't; nil where c is written otherwise.
 func (r *reader) part(c callee, args []term.Term) term.Term {
-	at := term.At(c.tok.off)
+	if r.older || c.row == nil || len(args) == 0 {
+		return nil
+	}
+	at, n := term.At(c.tok.off), len(args)
+	str := func(s string) term.Term { return &term.Str{At: at, Value: s} }
+	num := func(n int64) term.Term { return &term.Int{At: at, Value: n} }
+	last, literal := args[n-1].(*term.Int)
 	switch name := r.src[c.tok.off:c.tok.end]; name {
 	case "format":
 		return formatted(at, args)
 	case "year", "month", "day", "hour", "minute":
-		return operationOf(at, "get", operationOf(at+1, "parse_time", args[0]), &term.Str{At: at, Value: name})
+		return operationOf(at, "get", operationOf(at+1, "parse_time", args[0]), str(name))
 	case "ord":
-		return &term.Prim{At: at, ID: prim.At, Args: []term.Term{operationOf(at+1, "codepoints", args[0]), &term.Int{At: at}}}
+		return &term.Prim{At: at, ID: prim.At, Args: []term.Term{operationOf(at+1, "codepoints", args[0]), num(0)}}
 	case "reduce": // the list may stand before what it begins with
-		if (c.tok.off == 0 || r.src[c.tok.off-1] != '.') && len(args) == 3 && literally(args[2]) && !literally(args[1]) {
+		if (c.tok.off == 0 || r.src[c.tok.off-1] != '.') && n == 3 && literally(args[2]) && !literally(args[1]) {
 			args[1], args[2] = args[2], args[1]
 		}
 	case "chr", "fromCharCode", "fromCodePoint":
 		return operationOf(at, "from_codepoints", &term.List{At: at, Items: args})
+	case "to_fixed", "toFixed":
+		if n == 2 {
+			c.tok.end = c.tok.off
+			t, _ := r.apply(c, args)
+			return operationOf(at, "to_text", t)
+		}
+	case "zfill":
+		return operationOf(at, "pad_left", append(args, str("0"))...)
+	case "capitalize":
+		return bound(at, "text", args[0], func(s term.Term) term.Term {
+			part := func(f string, from, to term.Term) term.Term {
+				return operationOf(at, f, &term.Prim{At: at, ID: prim.At, Args: []term.Term{again(s), from, to}})
+			}
+			null := &term.Unit{At: at}
+			return operationOf(at, "concat", part("upper", null, num(1)), part("lower", num(1), null))
+		})
+	case "parse_int", "parseInt", "int":
+		switch {
+		case n == 2 && literal && last.Value == 10, name == "int" && !literal && r.kinds.always(args[0], prim.KindString):
+			return operationOf(at, "parse_int", args[0])
+		case n == 2 && (literal || name != "int"):
+			return operationOf(at, "from_base", args...)
+		case name == "int" && !isNumber(args[0]) && !r.kinds.always(args[0], prim.KindNumber):
+			x := r.own(args[0], "x")
+			r.fail(c.tok, &fault.Fault{Message: "int is of a text or of a number", Expected: "parse_int or to_int", Hint: fmt.Sprintf("Write parse_int(%[1]s) for the integer that a text spells, to_int(%[1]s) for a number without its fraction.", x)})
+			return args[0]
+		}
+	case "split":
+		if n == 1 {
+			return operationOf(at, "words", args[0])
+		}
+	case "div_dec":
+		if n == 3 {
+			return operationOf(at, name, append(args, str("half_up"))...)
+		}
+	case "range":
+		if n == 3 && literal && last.Value != 0 {
+			return steps(at, args[0], args[1], last.Value)
+		}
+	case "enumerate":
+		if n == 2 && literal {
+			i, x := &term.Var{At: at, Name: "i"}, &term.Var{At: at, Name: "x"}
+			place := &term.Prim{At: at, ID: prim.Add, Args: []term.Term{i, last}}
+			item := func(name string) prim.Pattern { return prim.Pattern{At: at, Name: name, Bind: true} }
+			both := prim.Pattern{At: at, IsPair: true, Items: []prim.Pattern{item(i.Name), item(x.Name)}}
+			f := prim.FunctionOf([]prim.Parameter{{At: at, Pattern: both}}, &term.Prim{At: at, ID: prim.Pair, Args: []term.Term{place, x}})
+			return operationOf(at, "map", f, operationOf(at+1, name, args[0]))
+		}
+	case "takeWhile", "take_while", "dropWhile", "drop_while":
+		if n == 2 && isLam(args[1]) {
+			args[0], args[1] = args[1], args[0]
+		}
+		return while(at, args[0], args[1], name[0] == 't')
+	case "pick", "omit":
+		rec, keys := args[0], args[1]
+		if isList(rec) {
+			rec, keys = keys, rec
+		}
+		return bound(at, prim.Fresh("keys", rec), keys, func(keys term.Term) term.Term {
+			key := prim.Fresh("key", keys)
+			test := operationOf(at, "contains", keys, &term.Var{At: at, Name: key})
+			if name == "omit" {
+				test = &term.Prim{At: at, ID: prim.Not, Args: []term.Term{test}}
+			}
+			f := &term.Lam{At: at, Param: key, Body: &term.Lam{At: at, Param: prim.Fresh("value", test), Body: test}}
+			return operationOf(at, "filter_entries", f, rec)
+		})
+	case "isArray", "is_list", "isList", "is_string", "isString", "is_record", "isRecord", "is_number", "isNumber":
+		kind := strings.ToLower(strings.TrimPrefix(strings.TrimPrefix(name, "is"), "_"))
+		of := operationOf(at+1, "type_of", args[0])
+		if kind == "number" {
+			return operationOf(at, "contains", &term.List{At: at, Items: []term.Term{str("int"), str("dec")}}, of)
+		}
+		return operationOf(at, "equal", of, str(strings.Replace(kind, "array", "list", 1)))
 	}
 	return nil
+}
+
+// own returns a term in the text form where it is short, and other elsewhere.
+func (r *reader) own(t term.Term, other string) string {
+	if s := string(Print(t)); len(s) <= 60 && !strings.Contains(s, "\n") {
+		return s
+	}
+	return other
+}
+
+// steps returns the integers from one on, before another, in steps.
+func steps(at term.At, from, to term.Term, step int64) term.Term {
+	op := func(id term.ID, a, b term.Term) term.Term { return &term.Prim{At: at, ID: id, Args: []term.Term{a, b}} }
+	return bound(at, prim.Fresh("from", to), from, func(from term.Term) term.Term {
+		far, by := op(prim.Sub, to, again(from)), step
+		if step < 0 {
+			far, by = op(prim.Sub, again(from), to), -step
+		}
+		i := &term.Var{At: at, Name: prim.Fresh("i", from)}
+		f := &term.Lam{At: at, Param: i.Name, Body: op(prim.Add, again(from), op(prim.Mul, i, &term.Int{At: at, Value: step}))}
+		count := op(prim.Div, op(prim.Add, far, &term.Int{At: at, Value: by - 1}), &term.Int{At: at, Value: by})
+		return operationOf(at, "map", f, operationOf(at, "range", &term.Int{At: at}, count))
+	})
+}
+
+// while returns the items of a list up to the first of which f isn't true, or those from
+// it on.
+func while(at term.At, f, list term.Term, take bool) term.Term {
+	x := prim.Fresh("x", f)
+	var test term.Term = &term.App{At: at + 1, Func: f, Arg: &term.Var{At: at, Name: x}}
+	if l, ok := f.(*term.Lam); ok {
+		x, test = l.Param, l.Body
+	}
+	ends := &term.Lam{At: at, Param: x, Body: &term.Prim{At: at + 1, ID: prim.Not, Args: []term.Term{test}}}
+	return bound(at, prim.Fresh("list", f), list, func(list term.Term) term.Term {
+		return bound(at, prim.Fresh("end", list), operationOf(at, "find_index", ends, list), func(i term.Term) term.Term {
+			all, name := again(list), "take"
+			if !take {
+				all, name = &term.List{At: at}, "drop"
+			}
+			none := &term.Prim{At: at, ID: prim.Lt, Args: []term.Term{i, &term.Int{At: at}}}
+			return &term.If{At: at, Cond: none, Then: all, Else: operationOf(at, name, again(i), again(list))}
+		})
+	})
 }
 
 // pattern is how other languages say how a number is written: #,##0.00 or ,.2f.

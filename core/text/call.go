@@ -227,7 +227,10 @@ func (r *reader) call(c callee, piped term.Term) (t term.Term, done, ok bool) {
 		}
 	}
 	if n := len(args); n < least || n > most && c.id != prim.App {
-		return nil, false, r.wrongCount(c, n)
+		if t = r.part(c, args); t != nil {
+			return t, done, true
+		}
+		return nil, false, r.wrongCount(c, args)
 	}
 	t, ok = r.apply(c, args)
 	return t, done, ok
@@ -320,6 +323,7 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 	if t := cmp.Or(r.part(c, args), r.meant(c, args)); t != nil {
 		return t, true
 	}
+	r.fractions(c, args)
 	args = r.exactly(c, args)
 	if t := r.indexed(c, args); t != nil {
 		return t, true
@@ -538,7 +542,8 @@ func (r *reader) refuseUnapplied(c callee, least int) bool {
 }
 
 // wrongCount refuses a primitive with too few or too many operands.
-func (r *reader) wrongCount(c callee, n int) bool {
+func (r *reader) wrongCount(c callee, args []term.Term) bool {
+	n := len(args)
 	least, most := c.arity()
 	want := strconv.Itoa(least)
 	if c.tool {
@@ -568,6 +573,9 @@ func (r *reader) wrongCount(c callee, n int) bool {
 			f.Hint = fmt.Sprintf(`Write it as %s; a mode is "half_even", "half_up", "down", "up", "floor" or "ceiling".`, Shape(c.row))
 		case c.row.Beside:
 			f.Hint = fmt.Sprintf("Write %[1]s(a, b), or %[1]s(list).", c.name)
+		case n == most+1 && (c.row.Name == "sort_by" || c.row.Name == "sort"):
+			sorted := r.own(&term.Prim{ID: c.id, Args: args[:most]}, Shape(c.row))
+			f.Hint = fmt.Sprintf("Write reverse(%s), where the largest is to come first.", sorted)
 		case n == 3 && c.row.Name == "range":
 			f.Hint = "Write map(i => from + i * step, range(0, n)), or filter(i => i % 2 == 0, range(from, to))."
 		case n > most && most == 1 && c.row.Params[0].Kinds == prim.KindList:

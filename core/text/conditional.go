@@ -12,7 +12,10 @@ func (r *reader) conditional() (term.Term, bool) {
 	r.i++
 	var ok bool
 	statement := r.i-1 == r.statement && r.lines
-	if t.Cond, ok = r.expr(); !ok {
+	noIn := r.noIn
+	r.noIn = false
+	t.Cond, ok = r.expr()
+	if r.noIn = noIn; !ok {
 		return nil, false
 	}
 	braces := r.tok().kind == tokOpenBrace && !r.older

@@ -160,11 +160,6 @@ func (r *reader) power(a term.Term) (term.Term, bool) {
 // arguments are none that it takes beside x.
 func (r *reader) member(x term.Term, key token, args []term.Term) (t term.Term, done, ok bool) {
 	c := callee{tok: key, name: r.src[key.off:key.end]}
-	if c.name == "toFixed" && len(args) == 1 && !r.older {
-		c.id, c.row, _ = prim.Lookup("round")
-		t, ok = r.apply(c, []term.Term{x, args[0]})
-		return operationOf(term.At(key.off), "to_text", t), true, ok
-	}
 	if at := term.At(key.off); (c.name == "charCodeAt" || c.name == "codePointAt") && len(args) == 1 && !r.older {
 		return &term.Prim{At: at, ID: prim.At, Args: []term.Term{operationOf(at+1, "codepoints", x), args[0]}}, true, true
 	}
@@ -195,15 +190,20 @@ func (r *reader) member(x term.Term, key token, args []term.Term) (t term.Term, 
 	if c.row.Name == "find" && len(args) == 1 {
 		args = append(args, &term.Unit{At: term.At(key.off)})
 	}
-	if n := len(args) + 1; n < least || n > most {
-		return nil, false, true
-	}
 	switch at := term.At(key.off); {
+	case c.row.Name == "to_text" && len(args) == 1:
+		return operationOf(at, "to_base", x, args[0]), true, true
+	case c.row.Name == "split" && len(args) == 0:
+		return operationOf(at, "words", x), true, true
+	case c.row.Name == "find" && len(args) == 2 && literally(args[0]):
+		return operationOf(at, "index_of", x, args[0]), true, true
+	case len(args)+1 < least || len(args)+1 > most:
+		return nil, false, true
 	case c.id == prim.Concat:
 		return r.joined(at, x, args[0]), true, true
 	case c.row.Name == "split" && isEmpty(args[0]):
 		return operationOf(at, "chars", x), true, true
-	case c.row.Name == "repeat" && r.kinds.always(x, prim.KindString):
+	case c.row.Name == "repeat" && !isNumber(x) && !r.kinds.always(x, prim.KindNumber) && (!literally(args[0]) || isNumber(args[0])):
 		return operationOf(at, "repeat_text", x, args[0]), true, true
 	}
 	if len(args) > 0 && c.row.Name == "find" {
@@ -226,6 +226,48 @@ func isEmpty(t term.Term) bool {
 func isMethod(id term.ID) bool {
 	row := prim.Get(id)
 	return callable(row) && len(row.Params) > 0 && !row.Many && (!row.Form || id == prim.Fold)
+}
+
+// fractions makes quotients exact that are never meant to be rounded down: in what sqrt
+// takes, in an exponent, and in a base whose power is rounded to digits.
+func (r *reader) fractions(c callee, args []term.Term) {
+	if r.older {
+		return
+	}
+	var exact func(t term.Term, is bool)
+	exact = func(t term.Term, is bool) {
+		if p, ok := t.(*term.Prim); ok && prim.Get(p.ID).Name == "pow" {
+			exact(p.Args[0], true)
+		} else if p := r.arithmetic(t); p != nil {
+			if is && p.ID == prim.Div && t == term.Term(p) {
+				p.ID = prim.Ratio
+			}
+			exact(p.Args[0], is)
+			exact(p.Args[1], is)
+		}
+	}
+	switch name := c.row.Name; {
+	case name == "sqrt":
+		exact(args[0], true)
+	case name == "pow":
+		exact(args[1], true)
+	case (name == "round" || name == "format") && len(args) > 1:
+		exact(args[0], false)
+	}
+}
+
+// isPercent reports whether 1 + b or 1 - b has a percentage of a name or a field as b,
+// which is never meant to be rounded down.
+func isPercent(id term.ID, a, b term.Term) bool {
+	one, ok := a.(*term.Int)
+	p, is := b.(*term.Prim)
+	if id != prim.Add && id != prim.Sub || !ok || one.Value != 1 || !is || p.ID != prim.Div {
+		return false
+	}
+	hundred, ok := p.Args[1].(*term.Int)
+	_, name := p.Args[0].(*term.Var)
+	field, is := p.Args[0].(*term.Prim)
+	return ok && hundred.Value == 100 && (name || is && prim.Get(field.ID).Name == "get")
 }
 
 // exactly returns the operands of an operation that rounds a quotient so that integers

@@ -84,7 +84,7 @@ func (r *reader) items() (term.Term, bool) {
 	l := &term.List{At: term.At(open.off)}
 	var rest []item
 	ok := r.list(open, tokCloseList, func() bool {
-		spread := r.take(tokRest)
+		spread := r.take(tokRest) || !r.older && r.take(tokTimes)
 		x, ok := r.expr()
 		if spread || rest != nil {
 			rest = append(rest, item{x, spread})
@@ -112,6 +112,9 @@ func (r *reader) fallback(left term.Term, op token) (term.Term, bool) {
 		return nil, false
 	}
 	at := term.At(op.off)
+	if p, ok := left.(*term.Prim); ok && prim.Get(p.ID).Name == "try" {
+		r.note(int(op.off), "try gives {ok: v} or {error: e}, never null; write match %s { {ok: v} => v; _ => %s }", r.own(left, "try(x)"), r.own(right, "d"))
+	}
 	return bound(at, prim.Fresh("value", right), orNull(at, left), func(v term.Term) term.Term {
 		return unlessNull(at, v, right, v)
 	}), true

@@ -39,6 +39,9 @@ func (w *speller) operator(t term.Term) (tokKind, bool) {
 		same, ok := p.Args[0].(*term.Prim)
 		return tokNe, ok && same.ID == prim.Equal
 	}
+	if len(p.Args) == 2 && isPercent(p.ID, p.Args[0], p.Args[1]) {
+		w.called[p.Args[1].(*term.Prim)] = true
+	}
 	if p.ID == prim.Sub && isNegated(p) || p.ID == prim.Div && w.kinds.isMean(p.Args[0], p.Args[1]) || len(p.Args) == 2 && w.kinds.byOperands(p.ID, p.Args[0], p.Args[1]) {
 		return 0, false
 	}
@@ -67,6 +70,9 @@ func divides(t term.Term) []*term.Prim {
 		return append(divides(c.Then), divides(c.Else)...)
 	}
 	p, ok := t.(*term.Prim)
+	if ok && prim.Get(p.ID).Name == "pow" {
+		return divides(p.Args[0])
+	}
 	if !ok || len(p.Args) != 2 || p.ID != prim.Mul && p.ID != prim.Div && p.ID != prim.Add && p.ID != prim.Sub {
 		return nil
 	}
@@ -298,6 +304,8 @@ func (k kinder) of(t term.Term) prim.Kinds {
 		return prim.KindString
 	case *term.List:
 		return prim.KindList
+	case *term.Record:
+		return prim.KindRecord
 	case *term.Var:
 		if all := k.vars[t.Name]; len(all) > 0 {
 			return all[len(all)-1]

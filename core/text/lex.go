@@ -31,7 +31,7 @@ type lexer struct {
 	i    int
 	toks []token
 	bad  map[int32]problem
-	open []int // of each template around, the braces that are open in it
+	open []hole // of each template around
 }
 
 // add appends the token that ends at end.
@@ -68,10 +68,10 @@ func (l *lexer) next() bool {
 		l.number()
 	case c == '"':
 		l.readQuoted(tokString, l.i)
+	case c == '`' && hasHoles(rest), strings.HasPrefix(rest, `$"`), strings.HasPrefix(rest, `f"`):
+		l.template()
 	case c == '`':
 		l.readQuoted(tokQuoted, l.i)
-	case strings.HasPrefix(rest, `$"`), strings.HasPrefix(rest, `f"`):
-		l.template()
 	case c == '@':
 		l.sigil(tokTool, toolRun)
 	case c == '!' && !strings.HasPrefix(rest, "!="):

@@ -19,6 +19,8 @@ func (k kinder) otherwise(row *prim.Row, args []term.Term) bool {
 	switch row.Name {
 	case "repeat", "join":
 		return k.always(args[0], prim.KindString) && !k.always(args[1], prim.KindString)
+	case "chunk", "window":
+		return isNumber(args[0]) && !isNumber(args[1])
 	case "pow":
 		n, ok := args[1].(*term.Int)
 		return ok && n.Value < 0 || negates(args[1]) != nil
@@ -47,8 +49,8 @@ func (r *reader) meant(c callee, args []term.Term) term.Term {
 	switch c.row.Name {
 	case "repeat":
 		return operationOf(at, "repeat_text", args...)
-	case "join":
-		return operationOf(at, "join", args[1], args[0])
+	case "join", "chunk", "window":
+		return operationOf(at, c.row.Name, args[1], args[0])
 	case "pow": // with an exponent below 0
 		over := func(base, n term.Term) term.Term {
 			return operationOf(at, "div_dec", &term.Int{At: at, Value: 1}, operationOf(at, "pow", base, n), &term.Int{At: at, Value: 20}, &term.Str{At: at, Value: "half_even"})

@@ -122,7 +122,7 @@ func (w *speller) bare(t term.Term) (d *doc, level int) {
 	case *term.Continue:
 		return w.call(w.operation("continue"), []term.Term{t.Input}), levelPostfix
 	case *term.Effect:
-		return w.call("!"+effectName(t.Op), []term.Term{t.Argument()}), levelPostfix
+		return w.call("!"+w.effect(t.Op), []term.Term{t.Argument()}), levelPostfix
 	case *term.Prim:
 		return w.prim(t)
 	}
@@ -187,8 +187,17 @@ func plain(name string) bool {
 // backquote returns a name in backquotes.
 func backquote(name string) string {
 	s := string(AppendString(nil, name))
-	s = strings.ReplaceAll(s[1:len(s)-1], "`", "\\`")
+	s = strings.NewReplacer("`", "\\`", "${", `$\u007b`).Replace(s[1 : len(s)-1])
 	return "`" + strings.ReplaceAll(s, `\"`, `"`) + "`"
+}
+
+// effect returns how an effect's name is written: in backquotes where a variable has that
+// of its kind and it would be read as the opposite.
+func (w *speller) effect(op string) string {
+	if kind, _, _ := strings.Cut(op, "."); w.scope[kind] > 0 && asks(op) {
+		return backquote(op)
+	}
+	return effectName(op)
 }
 
 func effectName(op string) string {
@@ -539,8 +548,12 @@ func (w *speller) prim(t *term.Prim) (*doc, int) {
 	if _, ok := w.operator(t); ok {
 		return w.chain(t)
 	}
-	if rounds[row.Name] {
-		all := divides(t.Args[0])
+	if exact := row.Name == "sqrt" || row.Name == "pow"; exact || rounds[row.Name] {
+		of := t.Args[0]
+		if row.Name == "pow" {
+			of = t.Args[1]
+		}
+		all := divides(of)
 		for _, d := range all {
 			w.called[d] = row.Name != "floor" || len(all) > 1 || d != t.Args[0]
 		}

@@ -54,6 +54,8 @@ type reader struct {
 	// noChoice is set where ? isn't read outside brackets, since a colon or an arrow
 	// follows: in an index and in the condition of a branch.
 	noChoice bool
+	// noIn is set where in isn't read outside brackets as the operator: in the value of a let.
+	noIn bool
 	// noIf is set where if after an expression doesn't make it one of two.
 	noIf bool
 	// statement is the token that an expression of a block begins with, returned what
@@ -152,6 +154,12 @@ func (r *reader) climb(left term.Term, level int) (term.Term, bool) {
 			}
 			continue
 		}
+		if level <= levelCompare && r.asksWithin() {
+			if left, ok = r.within(left); !ok {
+				return nil, false
+			}
+			continue
+		}
 		l := int(levels[op.kind])
 		if l == 0 || l < level || op.kind == tokAsk && r.noChoice || op.kind == tokAnd && r.andBinds(r.i) {
 			return left, true
@@ -187,17 +195,83 @@ func (r *reader) climb(left term.Term, level int) (term.Term, bool) {
 		if id, _ := infix(op.kind); id == prim.Or && literally(right) {
 			r.note(int(op.off), "%s takes true or false; a value in place of null is written x ?? d", spelled[op.kind])
 		}
-		left = r.operation(op, left, right)
+		if left, ok = r.compares(op, left, right); !ok {
+			return nil, false
+		}
 		if l == levelCompare && levels[r.tok().kind] == levelCompare {
-			hint := "Write a < b and b < c."
+			hint := "Put one of them into parentheses: (a < b) == c."
 			if equal, _ := infix(op.kind); equal == prim.Equal {
 				hint = "Put one of them into parentheses: a == (b < c)."
-			} else if equal, _ = infix(r.tok().kind); equal == prim.Equal {
-				hint = "Put one of them into parentheses: (a < b) == c."
 			}
 			return nil, r.fail(r.tok(), &fault.Fault{Message: "comparisons don't chain", Expected: "one comparison", Hint: hint})
 		}
 	}
+}
+
+// asksWithin reports whether in, or not in, stands here as an operator.
+func (r *reader) asksWithin() bool {
+	i := r.i
+	if r.toks[i].kind == tokNot {
+		i++
+	}
+	return r.toks[i].kind == tokIn && !r.noIn && !r.older
+}
+
+// within reads x in list, and x not in list; in a record a key is looked for.
+func (r *reader) within(x term.Term) (term.Term, bool) {
+	op, not := r.tok(), r.take(tokNot)
+	at := term.At(r.tok().off)
+	r.i++
+	of, ok := r.binary(levelCompare + 1)
+	if !ok {
+		return nil, false
+	}
+	var t term.Term
+	switch kinds := r.kinds.of(of) & prim.KindAny; {
+	case kinds == prim.KindRecord:
+		t = operationOf(at, "has", of, x)
+	case kinds != 0 || r.inQuote > 0:
+		t = operationOf(at, "contains", of, x)
+	default: // by what it is when it runs
+		t = bound(at, prim.Fresh("whole", x), of, func(of term.Term) term.Term {
+			return bound(at, prim.Fresh("part", of), x, func(x term.Term) term.Term {
+				record := operationOf(at, "equal", operationOf(at, "type_of", of), &term.Str{At: at, Value: "record"})
+				return &term.If{At: at, Cond: record, Then: operationOf(at, "has", again(of), x), Else: operationOf(at, "contains", again(of), again(x))}
+			})
+		})
+	}
+	if not {
+		t = &term.Prim{At: term.At(op.off), ID: prim.Not, Args: []term.Term{t}}
+	}
+	return t, true
+}
+
+// compares makes the term of an infix operator; of a < b < c those of a < b and b < c, b
+// evaluated once.
+func (r *reader) compares(op token, left, right term.Term) (term.Term, bool) {
+	orders := func(k tokKind) bool { return k >= tokLt && k <= tokGte && !r.older }
+	ops, terms := []token{op}, []term.Term{right}
+	for orders(op.kind) && orders(r.tok().kind) {
+		ops = append(ops, r.tok())
+		r.i++
+		t, ok := r.binary(levelCompare + 1)
+		if !ok {
+			return nil, false
+		}
+		terms = append(terms, t)
+	}
+	var from func(i int, left term.Term) term.Term
+	from = func(i int, left term.Term) term.Term {
+		if i == len(ops)-1 {
+			return r.operation(ops[i], left, terms[i])
+		}
+		name := prim.Fresh("middle", append([]term.Term{left}, terms[i+1:]...)...)
+		return bound(term.At(ops[i].off), name, terms[i], func(middle term.Term) term.Term {
+			first := r.operation(ops[i], left, middle)
+			return &term.Prim{At: term.At(ops[i+1].off), ID: prim.And, Args: []term.Term{first, from(i+1, again(middle))}}
+		})
+	}
+	return from(0, left), true
 }
 
 // literally reports whether a term is a literal that is neither true nor false.
@@ -256,6 +330,9 @@ func (r *reader) operation(op token, a, b term.Term) term.Term {
 	}
 	if id == prim.Div && !r.older && r.kinds.isMean(a, b) {
 		return &term.Prim{At: at, ID: prim.Ratio, Args: []term.Term{a, b}}
+	}
+	if !r.older && isPercent(id, a, b) && r.src[b.Pos()] == '/' {
+		b.(*term.Prim).ID = prim.Ratio
 	}
 	if t := r.byKinds(at, id, a, b); t != nil {
 		return t
@@ -352,8 +429,8 @@ func (r *reader) operand(level int) (term.Term, bool) {
 		r.depth--
 		return &term.Prim{At: term.At(t.off), ID: prim.Not, Args: []term.Term{a}}, ok
 	case tokEffect:
-		if a, ok := r.oppositeOfField(t); ok {
-			return &term.Prim{At: term.At(t.off), ID: prim.Not, Args: []term.Term{a}}, true
+		if a, is, ok := r.oppositeOf(t); is {
+			return &term.Prim{At: term.At(t.off), ID: prim.Not, Args: []term.Term{a}}, ok
 		}
 	case tokMinus:
 		r.i++
@@ -375,23 +452,41 @@ func (r *reader) operand(level int) (term.Term, bool) {
 	return t, ok
 }
 
-// oppositeOfField reads !r.k, where r is bound and nothing is applied.
-func (r *reader) oppositeOfField(t token) (term.Term, bool) {
-	name, keys, _ := strings.Cut(r.text(t), ".")
-	if next := r.toks[r.i+1].kind; r.scope[name] == 0 || keys == "" || next == tokOpen || r.src[t.off+1] == '`' {
-		return nil, false
+// asks reports whether x.f(y) is true or false, for the last word f of an effect's name.
+func asks(op string) bool {
+	c, ok := method(op[strings.LastIndexByte(op, '.')+1:])
+	return ok && c.row.Result == prim.KindBool
+}
+
+// oppositeOf reads !r.k and !r.f(x), where r is bound and f is true or false of two values.
+func (r *reader) oppositeOf(t token) (a term.Term, is, ok bool) {
+	name, path, _ := strings.Cut(r.text(t), ".")
+	applied := r.toks[r.i+1].kind == tokOpen
+	if r.scope[name] == 0 || path == "" || applied && (r.older || !asks(path)) || r.src[t.off+1] == '`' {
+		return nil, false, false
 	}
 	r.i++
 	r.names.Use(name)
 	at := t.off + 1
-	var a term.Term = &term.Var{At: term.At(at), Name: name}
+	a = &term.Var{At: term.At(at), Name: name}
 	at += int32(len(name))
-	for _, key := range strings.Split(keys, ".") {
+	keys := strings.Split(path, ".")
+	for i, key := range keys {
+		if applied && i == len(keys)-1 {
+			args, _, ok := r.args()
+			if !ok {
+				return nil, true, false
+			}
+			if a, is, ok = r.member(a, token{tokName, at + 1, t.end}, args); !ok || !is {
+				return nil, true, ok && r.refuseToken("other operands before it", "Write not "+name+"."+path+"(x).")
+			}
+			break
+		}
 		a = operationOf(term.At(at), "get", a, &term.Str{At: term.At(at + 1), Value: key})
 		at += int32(len(key)) + 1
 	}
-	a, ok := r.suffixes(a)
-	return a, ok
+	a, ok = r.suffixes(a)
+	return a, true, ok
 }
 
 // negative returns minus a term that begins with the token n: a number with its
@@ -524,10 +619,10 @@ func (r *reader) suffixes(t term.Term) (term.Term, bool) {
 
 // inside reads what stands in brackets, until the function that it gives is called.
 func (r *reader) inside() (out func()) {
-	noArrow, noChoice, noIf, alone, lines, broken := r.noArrow, r.noChoice, r.noIf, r.alone, r.lines, r.broken
-	r.noArrow, r.noChoice, r.noIf, r.lines = false, false, false, false
+	noArrow, noChoice, noIf, noIn, alone, lines, broken := r.noArrow, r.noChoice, r.noIf, r.noIn, r.alone, r.lines, r.broken
+	r.noArrow, r.noChoice, r.noIf, r.noIn, r.lines = false, false, false, false, false
 	return func() {
-		r.noArrow, r.noChoice, r.noIf, r.alone, r.lines, r.broken = noArrow, noChoice, noIf, alone, lines, broken
+		r.noArrow, r.noChoice, r.noIf, r.noIn, r.alone, r.lines, r.broken = noArrow, noChoice, noIf, noIn, alone, lines, broken
 	}
 }
 

@@ -103,10 +103,6 @@ func (r *reader) surprise(t token) string {
 	switch before {
 	case "rec":
 		return "Write let f = n => if n < 1 then 0 else f(n - 1) in f(9): a function sees itself."
-	case "f":
-		if t.kind == tokString && r.toks[r.i-1].end == t.off {
-			return "Write " + asTemplate(r.src[t.off+1:t.end-1], "{") + "."
-		}
 	}
 	switch r.src[t.off:t.end] {
 	case "mod":
@@ -130,7 +126,7 @@ func (r *reader) surprise(t token) string {
 	case tokSemi:
 		return "Put what is bound and the expression for it into braces: { let x = 1; x + 1 }."
 	case tokIn:
-		return "Write contains(list, x) or has(r, \"k\") to look for something, and let x = 1 in x + 1 to bind it."
+		return "In the value of a let put it into parentheses, (x in list); to bind a name write let x = 1 in x + 1."
 	case tokThen, tokElse:
 		return "Write if a then b else c."
 	case tokDiv:

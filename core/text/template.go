@@ -1,6 +1,7 @@
 package text
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -8,10 +9,30 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
+// A hole is what a template shows in braces: how many are open in it. In backquotes, as
+// JavaScript has them, a $ stands before it.
+type hole struct {
+	open  int
+	quote byte
+}
+
+// hasHoles reports whether what begins with a backquote is a template of JavaScript.
+func hasHoles(s string) bool {
+	for i := 1; i < len(s) && s[i] != '`'; i++ {
+		if s[i] == '\\' {
+			i++
+		} else if strings.HasPrefix(s[i:], "${") {
+			return true
+		}
+	}
+	return false
+}
+
 // template begins $"…": its text and what stands in its braces are tokens.
 func (l *lexer) template() {
-	l.add(tokTemplate, l.i+2)
-	l.open = append(l.open, 0)
+	n := strings.IndexAny(l.src[l.i:], "\"`")
+	l.open = append(l.open, hole{quote: l.src[l.i+n]})
+	l.add(tokTemplate, l.i+n+1)
 	l.chunk()
 }
 
@@ -22,51 +43,64 @@ func (l *lexer) brace(k tokKind) {
 	switch {
 	case n < 0:
 	case k == tokCloseBrace:
-		if l.open[n]--; l.open[n] == 0 {
+		if l.open[n].open--; l.open[n].open == 0 {
 			l.chunk()
 		}
 	case k == tokOpenBrace || k == tokQuote:
-		l.open[n]++
+		l.open[n].open++
 	}
 }
 
 // chunk reads the text of a template up to a brace or its end.
 func (l *lexer) chunk() {
 	n := len(l.open) - 1
+	quote, begins := l.open[n].quote, "{"
+	if quote == '`' {
+		begins = "${"
+	}
 	for j := l.i; j < len(l.src); j++ {
 		c := l.src[j]
 		if c == '\\' {
 			j++
 			continue
 		}
-		if (c >= ' ' || lineOrTab(c)) && c != '{' && c != '"' {
+		shows := strings.HasPrefix(l.src[j:], begins)
+		if (c >= ' ' || lineOrTab(c)) && !shows && c != quote {
 			continue
 		}
 		if j > l.i {
-			if _, at, why := unescape(braces.Replace(l.src[l.i:j])); why != "" {
+			if _, at, why := unescape(unbraced(l.src[l.i:j], quote)); why != "" {
 				l.wrong(j, problem{message: why, expected: "an escape of JSON", hint: `Write a backslash itself as \\, a brace as \{.`, off: l.i + at})
 			} else {
 				l.add(tokChunk, j)
 			}
 		}
-		switch c {
-		case '{':
-			l.open[n] = 1
-			l.add(tokOpenBrace, j+1)
-		case '"':
+		switch {
+		case shows:
+			l.open[n].open = 1
+			l.add(tokOpenBrace, j+len(begins))
+		case c == quote:
 			l.open = l.open[:n]
 			l.add(tokTemplateEnd, j+1)
 		default:
 			l.open = l.open[:n]
-			l.wrong(j+1, problem{message: "a template has no control characters", expected: `the closing "`, hint: `Write a line break inside it as \n, a tab as \t.`})
+			l.wrong(j+1, problem{message: "a template has no control characters", expected: "the closing " + string(quote), hint: `Write a line break inside it as \n, a tab as \t.`})
 		}
 		return
 	}
 	l.open = l.open[:n]
-	l.wrong(len(l.src), problem{message: "this template is not closed", expected: `a closing "`, got: "the end of the text", hint: `Close it with "; write that character inside it as \".`})
+	l.wrong(len(l.src), problem{message: "this template is not closed", expected: "a closing " + string(quote), got: "the end of the text", hint: fmt.Sprintf("Close it with %c; write that character inside it as \\%[1]c.", quote)})
 }
 
-// braces takes the backslash from those of a template that stand for themselves.
+// unbraced takes the backslash from the braces of a template that stand for themselves,
+// in backquotes from a $.
+func unbraced(s string, quote byte) string {
+	if quote == '`' {
+		return strings.NewReplacer(`\\`, `\\`, `\$`, `$`).Replace(s)
+	}
+	return braces.Replace(s)
+}
+
 var braces = strings.NewReplacer(`\\`, `\\`, `\{`, `{`, `\}`, `}`)
 
 // template reads $"…": its parts, shown as to_text does, joined by ++.
@@ -86,7 +120,7 @@ func (r *reader) template() (term.Term, bool) {
 		switch t := r.tok(); t.kind {
 		case tokChunk:
 			r.i++
-			s, _, _ := unescape(braces.Replace(r.src[t.off:t.end]))
+			s, _, _ := unescape(unbraced(r.src[t.off:t.end], r.src[open.end-1]))
 			join(&term.Str{At: term.At(t.off), Value: s})
 		case tokOpenBrace:
 			r.i++
@@ -158,28 +192,6 @@ func (r *reader) noteHoles(t token) {
 	}
 	hole := content[at+2:]
 	if name := hole[:identifier(hole)]; r.scope[name] > 0 {
-		r.note(int(t.off), "only a text with $ before it shows what is in braces: %s", asTemplate(content, "${"))
+		r.note(int(t.off), "only a text in backquotes, or with $ before it, shows what is in braces: $\"{%s}\"", name)
 	}
-}
-
-// asTemplate returns a template string with the content of one of another language, in
-// which mark stands before what is shown.
-func asTemplate(content, mark string) string {
-	s := strings.ReplaceAll(content, mark, "\x00")
-	if mark != "{" {
-		s = strings.NewReplacer("{", `\{`, `"`, `\"`).Replace(s)
-		for i := strings.IndexByte(s, 0); i >= 0; { // quotes in what is shown are its own
-			end := strings.IndexByte(s[i:], '}')
-			if end < 0 {
-				break
-			}
-			s = s[:i] + strings.ReplaceAll(s[i:i+end], `\"`, `"`) + s[i+end:]
-			next := strings.IndexByte(s[i+1:], 0)
-			if next < 0 {
-				break
-			}
-			i += 1 + next
-		}
-	}
-	return `$"` + strings.ReplaceAll(s, "\x00", "{") + `"`
 }

@@ -70,7 +70,7 @@ var maxLines = map[string]int{
 	"core/prim":                    10451,
 	"core/step":                    1120,
 	"core/term":                    420,
-	"core/text":                    7309,
+	"core/text":                    7590,
 	"core/value":                   370,
 	"plugins/clock":                60,
 	"plugins/env":                  50,

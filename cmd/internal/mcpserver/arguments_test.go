@@ -395,7 +395,7 @@ func TestHintsOfTheCode(t *testing.T) {
 		`xs => let step = a => b => a + b in fold(step, 0, xs)`:                                                  `fold passes its function one pair, and this one takes one value after the other: write fold((a, b) => step(a, b), …).`,
 		`c => let a = "a" in c + 0 >= a`:                                                                         `gte compares numbers only: write compare(c + 0, a) >= 0 for strings.`,
 		`s => reverse(lower(s))`:                                                                                 `reverse takes a list: write join(reverse(chars(lower(s))), "") for a string.`,
-		`xs => chunk(7, sort(xs))`:                                                                               `chunk takes a list first, and then an integer: chunk(sort(xs), 7).`,
+		`xs => nth(7, sort(xs))`:                                                                                 `nth takes a list first, and then an integer: nth(sort(xs), 7).`,
 		`s => map(m => m.a, [re_match(s, "a")])`:                                                                 `re_find gives a record with the named groups`,
 		`xs => from_codes(xs)`:                                                                                   `from_codepoints`,
 		`xs => group(x => x, xs) |> map(e => e)`:                                                                 `map takes a list, and group gives a record: write entries(group(x => x, xs)) for pairs (key, value), or values(R).`,

@@ -54,6 +54,8 @@ var Equations = []Equation{
 	{Name: "at least", Left: "a >= b", Right: "let x = a, y = b in y <= x"},
 	{Name: "not less", Left: "not (a < b)", Right: "b <= a"},
 	{Name: "one comparison", Left: "if a < b then 1 else 2", Right: "if b <= a then 2 else 1"},
+	{Name: "the other way round", Left: "[compare(a, b), 0 - compare(a, b)]", Right: "[0 - compare(b, a), compare(b, a)]", When: "the operands are values"},
+	{Name: "not before", Left: "not lt(compare(a, b), 0)", Right: "let x = a, y = b in lte(compare(y, x), 0)"},
 	{Name: "symmetric", Left: "[a + b, eq(a, b), equal(a, b), a * b]", Right: "[b + a, eq(b, a), equal(b, a), b * a]", When: "the operands are values"},
 	{Name: "plus 0", Let: "let a = a + 1 in ", Left: "a + 0", Right: "a", When: "a is a number", Not: "a"},
 	{Name: "minus 0", Let: "let a = a + 1 in ", Left: "a - 0", Right: "a", When: "a is a number", Not: "a"},
@@ -142,11 +144,30 @@ func (n *normaliser) identity(id term.ID, args []val, b *block) (val, bool) {
 		if a, ok := args[0].(*atom); ok && args[1] == val(a) && number(a) {
 			return lit{value.Bool(id != prim.Lt)}, true
 		}
+		for i, a := range args { // -x < 0 is 0 < x
+			if x := negative(a); x != nil && is(args[1-i], 0) && id != prim.Eq {
+				turned := []val{x, x}
+				turned[i] = args[1-i]
+				return n.strict(id, turned, b)
+			}
+		}
 		return n.decide(id, args, b)
 	case prim.Not:
 		return n.not(args[0], b)
 	}
 	return nil, false
+}
+
+// negative returns the unknown that v is minus; nil: none.
+func negative(v val) val {
+	a, ok := v.(*atom)
+	if !ok || a.c == nil || a.c.sum == nil || len(a.c.sum.terms) != 1 {
+		return nil
+	}
+	if t := a.c.sum.terms[0]; len(t.of) == 1 && t.times.IsInt64() && t.times.Int64() == -1 {
+		return t.of[0]
+	}
+	return nil
 }
 
 // not turns a comparison of numbers round, and takes a second not away.

@@ -52,6 +52,13 @@ func (n *normaliser) strict(id term.ID, args []val, b *block) (val, bool) {
 	if v, done, ok := n.compute(id, args, b); done {
 		return v, ok
 	}
+	if id == prim.Compare && n.compare(args[0], args[1]) > 0 {
+		v, ok := n.strict(id, []val{args[1], args[0]}, b)
+		if !ok {
+			return nil, false
+		}
+		return n.strict(prim.Sub, []val{lit{value.NewInt(0)}, v}, b)
+	}
 	id, args = n.orderOperands(id, args)
 	if v, ok := n.identity(id, args, b); ok {
 		return v, n.left >= 0
