@@ -166,6 +166,9 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 		p.Ends = "What follows is made of what these steps answer; there will be another plan."
 	case errors.Is(err, errPlanFull):
 		p.Ends = fmt.Sprintf("More than fits one plan follows; after these %d steps the rest is planned.", len(p.Steps))
+	case (errors.As(err, &exceeded) || ctx.Err() != nil) && r.flows != nil && len(p.Steps) == 0:
+		// That it is too long may depend on what the model may not be shown.
+		p.Ends, p.Complete = "It takes too long to be planned: none of it is done.", true
 	case errors.As(err, &exceeded) && len(p.Steps) == 0, ctx.Err() != nil:
 		if err == nil {
 			err = ctx.Err() // the last thing it did took too long

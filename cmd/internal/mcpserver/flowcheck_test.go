@@ -70,8 +70,9 @@ func TestPlanWithheld(t *testing.T) {
 	m.evolve("fails", `k => raise(!toy.get(k).text)`)
 	m.evolve("send", `k => !toy.send({to: "bob", text: !toy.get(k).text})`)
 	m.evolve("is", `k => if !toy.get(k).text == "pay me" then !toy.send({to: "bob", text: "yes"}) else null`)
+	m.evolve("deep", `k => let f = n => 1 + f(n) in if !toy.get(k).text == "pay me" then f(1) else null`)
 	said := map[string]bool{}
-	for _, tool := range []string{"fails", "send", "is"} {
+	for _, tool := range []string{"fails", "send", "is", "deep"} {
 		a := do(t, m.Server, "run", `{"tool":"`+tool+`","input":"mail/1","plan":true}`)
 		if text := a.Text + string(a.Structured) + strings.Join(a.More, ""); strings.Contains(text, "pay") || strings.Contains(text, "toy.send") {
 			t.Errorf("%s: %s", tool, text)
