@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/clientconfig"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpcmd"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
 
@@ -95,7 +95,7 @@ func wrapWords(words []string, width int) string {
 }
 
 // serverName is what every client accepts as the name of a server.
-var serverName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var serverName = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
 
 // target returns the client that the flags mean, and its file.
 func (o *installOptions) target() (c *clientconfig.Client, path string, err error) {

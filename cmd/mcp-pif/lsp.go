@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/textproto"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +21,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
@@ -211,12 +211,12 @@ func (s *languageServer) examine(src string) (*registry.Tool, *checkReport, erro
 }
 
 // lspWord is what hover and completion take for a word.
-var lspWord = regexp.MustCompile(`[@!]?[\p{L}_][\p{L}\p{Nd}_.]*`)
+var lspWord = lazyregexp.New(`[@!]?[\p{L}_][\p{L}\p{Nd}_.]*`)
 
 // hover explains the operation at a position, or else the whole program.
 func (s *languageServer) hover(ctx context.Context, src string, at lspPosition) any {
 	line, before := lineUpTo(src, at)
-	for _, span := range lspWord.FindAllStringIndex(line, -1) {
+	for _, span := range lspWord.Compiled().FindAllStringIndex(line, -1) {
 		word := strings.Trim(line[span[0]:span[1]], "@!")
 		if span[0] > len(before) || span[1] < len(before) || slices.Contains(text.Keywords(), word) {
 			continue
@@ -253,7 +253,7 @@ func markup(said string) any {
 func (s *languageServer) completion(src string, at lspPosition) any {
 	_, before := lineUpTo(src, at)
 	word := ""
-	if all := lspWord.FindAllStringIndex(before+"_", -1); len(all) > 0 {
+	if all := lspWord.Compiled().FindAllStringIndex(before+"_", -1); len(all) > 0 {
 		word = before[all[len(all)-1][0]:]
 	}
 	// What is replaced is given: an editor may take a point for the end of a word.
@@ -284,7 +284,7 @@ func (s *languageServer) completion(src string, at lspPosition) any {
 			}
 		}
 		add(keyword, "", text.Keywords()...)
-		names := lspWord.FindAllString(src, -1)
+		names := lspWord.Compiled().FindAllString(src, -1)
 		slices.Sort(names)
 		for _, name := range slices.Compact(names) {
 			if _, _, row := prim.Lookup(name); !row && name != word && !strings.ContainsAny(name, "@!.") && !slices.Contains(text.Keywords(), name) {
@@ -323,8 +323,8 @@ func wordAt(src string, line, col int) lspRange {
 	line = max(1, min(line, len(lines)))
 	runes := []rune(lines[line-1])
 	from := max(0, min(col-1, len(runes)))
-	n := len([]rune(lspWord.FindString(string(runes[from:]))))
-	if at := lspWord.FindStringIndex(string(runes[from:])); at == nil || at[0] > 0 {
+	n := len([]rune(lspWord.Compiled().FindString(string(runes[from:]))))
+	if at := lspWord.Compiled().FindStringIndex(string(runes[from:])); at == nil || at[0] > 0 {
 		n = min(1, len(runes)-from)
 	}
 	unit := func(n int) lspPosition { return lspPosition{line - 1, len(utf16.Encode(runes[:n]))} }

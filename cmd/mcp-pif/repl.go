@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
@@ -256,7 +256,7 @@ func (r *repl) tools() {
 var commands = []string{":t", ":s", ":evolve", ":drive", ":next", ":tools", ":help", ":quit"}
 
 // fieldAccess is a name with fields behind it, the last of which is being written.
-var fieldAccess = regexp.MustCompile(`([\pL_][\pL\pN_]*)((?:\.[\pL_][\pL\pN_]*)*)\.([\pL\pN_]*)$`)
+var fieldAccess = lazyregexp.New(`([\pL_][\pL\pN_]*)((?:\.[\pL_][\pL\pN_]*)*)\.([\pL\pN_]*)$`)
 
 // complete gives the words that the word before the cursor may become: commands, the
 // session's names and tools, primitives, and after a point fields.

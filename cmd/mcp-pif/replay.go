@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +22,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/core/step"
 )
 
@@ -253,7 +253,7 @@ func (r *replayer) options(rec *run.Record, with string) (o engine.ReplayOptions
 }
 
 // toolAtVersion is a tool's version as --with names it.
-var toolAtVersion = regexp.MustCompile(`^(.+)@([0-9]{1,9})$`)
+var toolAtVersion = lazyregexp.New(`^(.+)@([0-9]{1,9})$`)
 
 // other reads what --with names.
 func (r *replayer) other(with string) (t *registry.Tool, code []byte, err error) {

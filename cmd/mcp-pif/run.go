@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 )
 
 func newRun() *cobra.Command {
@@ -133,8 +133,8 @@ func inShell(cmd *cobra.Command, note string) string {
 }
 
 var (
-	planApproved = regexp.MustCompile("`(mcp-pif approve p_[^`]+)` in a terminal shows it \\(with the server's --store, if it has one\\); then the next call")
-	planNext     = regexp.MustCompile(`\{"name":"run","arguments":\{"plan":"(p_[^"]+)"\}\}`)
+	planApproved = lazyregexp.New("`(mcp-pif approve p_[^`]+)` in a terminal shows it \\(with the server's --store, if it has one\\); then the next call")
+	planNext     = lazyregexp.New(`\{"name":"run","arguments":\{"plan":"(p_[^"]+)"\}\}`)
 )
 
 // evaluate runs code; an interrupt cancels it.

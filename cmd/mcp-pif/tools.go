@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/packs"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/spf13/cobra"
 )
 
@@ -320,7 +320,7 @@ func importedTools(cmd *cobra.Command, k *app.Kept, name string) ([]registry.Por
 func roundedExamples(tools []registry.Portable) (n int) {
 	for i := range tools {
 		for _, e := range tools[i].Examples {
-			if e.As == "" && fractional.Match(slices.Concat(e.Input, []byte(" "), e.Expect)) {
+			if e.As == "" && fractional.Compiled().Match(slices.Concat(e.Input, []byte(" "), e.Expect)) {
 				n++
 			}
 		}
@@ -329,4 +329,4 @@ func roundedExamples(tools []registry.Portable) (n int) {
 }
 
 // fractional matches a number of JSON with a point or an exponent.
-var fractional = regexp.MustCompile(`(^|[\s\[{:,])-?\d+(\.\d|[eE])`)
+var fractional = lazyregexp.New(`(^|[\s\[{:,])-?\d+(\.\d|[eE])`)

@@ -1,7 +1,6 @@
 package flow_test
 
 import (
-	"os"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/flow/mutate"
@@ -68,8 +67,8 @@ var mutants = []mutate.Mistake{
 // TestMutants builds the tests once with all mistakes in the evaluator, and a switch, and
 // wants each to be found: three a day, all with PIF_FULL.
 func TestMutants(t *testing.T) {
-	if os.Getenv(mutate.Switch) != "" || testing.Short() {
-		t.Skip("a mutant, or a short run")
+	if testing.Short() {
+		t.Skip("a short run")
 	}
 	bin := mutate.Build(t, mutants)
 	const small = "^(TestSmall|TestRows)$"

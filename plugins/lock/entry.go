@@ -3,12 +3,12 @@ package lock
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	types "github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
 )
 
@@ -191,8 +191,8 @@ func (e *Entry) Counted() *caps.Manifest {
 }
 
 var (
-	entryName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
-	hexSum    = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	entryName = lazyregexp.New(`^[a-z][a-z0-9-]{0,31}$`)
+	hexSum    = lazyregexp.New(`^[0-9a-f]{64}$`)
 )
 
 // check refuses what `plugin add` doesn't write.

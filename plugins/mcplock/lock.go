@@ -23,11 +23,11 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 )
 
@@ -215,7 +215,7 @@ func (l *Lock) Write() error {
 	return nil
 }
 
-var serverName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
+var serverName = lazyregexp.New(`^[a-z][a-z0-9_]{0,31}$`)
 
 // CheckName refuses the name of a server that can't be a kind.
 func CheckName(name string) error {
@@ -248,7 +248,7 @@ func checkServers(servers map[string]*Server) error {
 	return nil
 }
 
-var sum = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+var sum = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
 
 func (s *Server) check() error {
 	if s == nil {

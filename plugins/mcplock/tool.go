@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	pifjson "github.com/mcp-pif/mcp-pif/core/json"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 )
@@ -117,7 +117,7 @@ func TaskTools(listed []json.RawMessage) (names []string) {
 }
 
 // wireName is the names of tools that need no renaming.
-var wireName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var wireName = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
 
 // NewTool reads an entry of tools/list and returns it with its word, which is the operation's
 // name after the kind. The word is "" if the name on the wire has none of its own, so that the
@@ -180,7 +180,7 @@ func compact(raw json.RawMessage) (json.RawMessage, error) {
 	return b.Bytes(), err
 }
 
-var otherRuns = regexp.MustCompile(`[^a-z0-9]+`)
+var otherRuns = lazyregexp.New(`[^a-z0-9]+`)
 
 // wordOf returns the word for a name on the wire: lower case, with one underscore for each run
 // of other characters, and a letter first.
@@ -231,7 +231,7 @@ func propertiesOf(schema json.RawMessage) (map[string]json.RawMessage, error) {
 // isWord tells the words of operations. One is an option in a capability's text.
 func isWord(s string) bool { return opWord.MatchString(s) && s != "ro" }
 
-var opWord = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+var opWord = lazyregexp.New(`^[a-z][a-z0-9_]{0,63}$`)
 
 // NewTools reads a whole tools/list. rename gives words to names on the wire. It refuses a list
 // in which two tools have one name or one word, and names that need a word of the operator's.

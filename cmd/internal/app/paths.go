@@ -5,11 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/spf13/pflag"
 )
 
@@ -21,11 +21,11 @@ var pathFlags = map[string]bool{
 
 // scoped is the text of a capability: what is before its scope, and a scope that is
 // written as a path.
-var scoped = regexp.MustCompile(`^([a-z][^:]*:(?:[A-Za-z0-9_-]+=)?)([~./][^,]*)(.*)$`)
+var scoped = lazyregexp.New(`^([a-z][^:]*:(?:[A-Za-z0-9_-]+=)?)([~./][^,]*)(.*)$`)
 
 // program is the command line of --proc, NAME=COMMAND: what is before the program,
 // and the program.
-var program = regexp.MustCompile(`^([^=]*=\s*)('[^']*'|"[^"]*"|[^\s'"]+)`)
+var program = lazyregexp.New(`^([^=]*=\s*)('[^']*'|"[^"]*"|[^\s'"]+)`)
 
 // FixPaths returns the value of a flag with each path in it replaced by what fix
 // returns.
@@ -39,7 +39,7 @@ func FixPaths(flag, value string, fix func(string) (string, error)) (string, err
 		path, err := fix(path)
 		return head + ",file=" + path, err
 	case "proc":
-		at := program.FindStringSubmatchIndex(value)
+		at := program.Compiled().FindStringSubmatchIndex(value)
 		if at == nil {
 			return value, nil
 		}

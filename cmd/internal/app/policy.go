@@ -323,9 +323,9 @@ func (a *Authority) grant(text string, asked bool, r *resolving) (*caps.Grant, e
 type flowOptions struct{ labels, noFlows, presets []string }
 
 func (o *flowOptions) register(f *pflag.FlagSet) {
-	f.StringArrayVar(&o.labels, "label", nil, "call what `NAME=CAPABILITY` gives by a name, for --no-flow, such as private=fs.read:./private; may be repeated")
-	f.StringArrayVar(&o.noFlows, "no-flow", nil, "deny that `NAME>CAPABILITY[:ARGUMENT]` is given what the name stands for, such as 'private>fetch' or 'mail,web>mail.send:to'; may be repeated")
-	f.StringArrayVar(&o.presets, "flow", nil, "`MODE` of the rules about where data may flow: designate adds that nothing from beyond this machine decides what is acted on; report only records what would be denied")
+	cli.Strings(f, &o.labels, "label", "call what `NAME=CAPABILITY` gives by a name, for --no-flow, such as private=fs.read:./private; may be repeated")
+	cli.Strings(f, &o.noFlows, "no-flow", "deny that `NAME>CAPABILITY[:ARGUMENT]` is given what the name stands for, such as 'private>fetch' or 'mail,web>mail.send:to'; may be repeated")
+	cli.Strings(f, &o.presets, "flow", "`MODE` of the rules about where data may flow: designate adds that nothing from beyond this machine decides what is acted on; report only records what would be denied")
 }
 
 // config is what the flags say besides the member of a policy file; nil: there is none.

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 )
 
 // InMemory is the store that doesn't last.
@@ -137,11 +138,11 @@ func globbed(path string) string {
 }
 
 var (
-	SafeName = regexp.MustCompile(`^[a-z0-9_][a-z0-9_.-]{0,63}$`)
+	SafeName = lazyregexp.New(`^[a-z0-9_][a-z0-9_.-]{0,63}$`)
 	// hashedName is what folderName makes of an unsafe name.
-	hashedName = regexp.MustCompile(`-[0-9a-f]{16}$`)
+	hashedName = lazyregexp.New(`-[0-9a-f]{16}$`)
 	// DeviceName is what no file of Windows may be called.
-	DeviceName = regexp.MustCompile(`^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)`)
+	DeviceName = lazyregexp.New(`^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)`)
 )
 
 // FolderName makes a file's name of a profile's, so that no two profiles share a

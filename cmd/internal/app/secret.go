@@ -10,12 +10,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 	"github.com/spf13/pflag"
@@ -25,7 +26,7 @@ import (
 type secretOptions struct{ secrets []string }
 
 func (o *secretOptions) register(f *pflag.FlagSet) {
-	f.StringArrayVar(&o.secrets, "secret", nil, "let tools name a secret that they don't see: `NAME=FOR,file=PATH`, FOR an origin such as https://api.example.com; may be repeated")
+	cli.Strings(f, &o.secrets, "secret", "let tools name a secret that they don't see: `NAME=FOR,file=PATH`, FOR an origin such as https://api.example.com; may be repeated")
 }
 
 // bindings is what the flags bind.
@@ -217,13 +218,13 @@ func (k keptSecrets) Take(server string, s *mcplock.Server) error {
 }
 
 var (
-	secretFile = regexp.MustCompile(`^(header\.[A-Za-z0-9-]{1,100}|[A-Za-z0-9_]{1,100})$`)
+	secretFile = lazyregexp.New(`^(header\.[A-Za-z0-9-]{1,100}|[A-Za-z0-9_]{1,100})$`)
 	// secretName is names whose values are secrets, if they could be.
-	secretName = regexp.MustCompile(`(?i)token|secret|passw|key|auth|cred|cookie`)
+	secretName = lazyregexp.New(`(?i)token|secret|passw|key|auth|cred|cookie`)
 	// secretText is texts that say themselves what they are, and those that nobody would
 	// have written by hand.
-	secretText = regexp.MustCompile(`^(sk-|pk-|rk_|ghp_|gho_|ghs_|github_pat_|glpat-|xox[a-z]-|AKIA|AIza|eyJ|hf_|npm_|ntn_|secret_|lin_api_|Bearer |Basic |-----BEGIN )|^[A-Za-z0-9_+/=.-]*[0-9][A-Za-z0-9_+/=.-]*$`)
-	plainText  = regexp.MustCompile(`^(|[0-9.:,-]+|true|false|yes|no|on|off)$`)
+	secretText = lazyregexp.New(`^(sk-|pk-|rk_|ghp_|gho_|ghs_|github_pat_|glpat-|xox[a-z]-|AKIA|AIza|eyJ|hf_|npm_|ntn_|secret_|lin_api_|Bearer |Basic |-----BEGIN )|^[A-Za-z0-9_+/=.-]*[0-9][A-Za-z0-9_+/=.-]*$`)
+	plainText  = lazyregexp.New(`^(|[0-9.:,-]+|true|false|yes|no|on|off)$`)
 )
 
 // LooksSecret tells whether a value is to be kept as a secret: rather once too often.
@@ -242,7 +243,7 @@ func LooksSecret(name, value string) bool {
 	case secretName.MatchString(name):
 		return true
 	}
-	at := secretText.FindStringSubmatchIndex(value)
+	at := secretText.Compiled().FindStringSubmatchIndex(value)
 	return at != nil && (at[2] >= 0 || len(value) >= 24 && strings.ContainsFunc(value, isLetter))
 }
 

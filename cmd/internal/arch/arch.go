@@ -71,11 +71,12 @@ var serving = []string{"cmd/internal/mcpserver", "cmd/internal/mcpserver/engine"
 
 // rules is the house.
 var rules = map[string]rule{
-	"core/fault":   {std: pure},
-	"core/display": {std: pure},
-	"core/term":    {std: pure, ours: []string{"core/fault"}},
-	"core/value":   {std: pure, ours: []string{"core/fault", "core/term"}},
-	"core/json":    {std: pure, ours: []string{"core/value"}},
+	"core/fault":      {std: pure},
+	"core/display":    {std: pure},
+	"core/lazyregexp": {std: pure},
+	"core/term":       {std: pure, ours: []string{"core/fault"}},
+	"core/value":      {std: pure, ours: []string{"core/fault", "core/term"}},
+	"core/json":       {std: pure, ours: []string{"core/value"}},
 	// net/url splits, joins and encodes text; it opens nothing. What it knows of hosts, ports
 	// and escapes is more than a second copy is worth.
 	"core/prim": {
@@ -131,8 +132,8 @@ var rules = map[string]rule{
 	"plugins/internal/dice":    {std: anyStd, ours: []string{"plugins/sdk"}}, // the example of plugins/README.md
 	"plugins/sdk":              {std: anyStd, ours: []string{"core/...", "caps", "caps/lease", "proto/...", "plugins/internal/wire"}, libraries: grpc},
 	"plugins/host":             {std: anyStd, ours: []string{"core/...", "caps/...", "proto/...", "plugins/internal/wire", "plugins/internal/sandbox", "plugins/internal/originproxy"}, libraries: hosting},
-	"plugins/lock":             {std: anyStd, ours: []string{"core/check", "caps", "caps/statefile", "plugins/internal/wire"}},
-	"plugins/mcplock":          {std: anyStd, ours: []string{"core/check", "core/fault", "core/json", "core/text", "core/value", "caps", "caps/statefile", "plugins/lock"}},
+	"plugins/lock":             {std: anyStd, ours: []string{"core/check", "core/lazyregexp", "caps", "caps/statefile", "plugins/internal/wire"}},
+	"plugins/mcplock":          {std: anyStd, ours: []string{"core/check", "core/fault", "core/json", "core/lazyregexp", "core/text", "core/value", "caps", "caps/statefile", "plugins/lock"}},
 	// The kit speaks the contract itself, so that it can say what no plugin would.
 	"plugins/plugintest/conform": {
 		std:  anyStd,
@@ -176,7 +177,7 @@ var rules = map[string]rule{
 	"cmd/internal/orders/postgres/pgtest": {std: anyStd, ours: []string{"cmd/internal/wait"}, libraries: []string{"github.com/jackc/pgx/v5"}, tests: true},
 
 	"cmd/internal/arch":           {std: anyStd},
-	"cmd/internal/pinned":         {std: anyStd},
+	"cmd/internal/pinned":         {std: anyStd, ours: []string{"core/lazyregexp"}},
 	"cmd/internal/pinned/npmtest": {std: anyStd, tests: true},
 	"cmd/internal/stdio":          {std: anyStd, libraries: mcpSDK},
 	// MCP over HTTP: who may come in, and how much at once.
@@ -222,7 +223,7 @@ var rules = map[string]rule{
 	// What commands have in common: printing, failures, tables.
 	"cmd/internal/cli": {
 		std: anyStd, ours: []string{"core", "core/prim"},
-		libraries: []string{"github.com/spf13/cobra", "golang.org/x/term", "charm.land/lipgloss/v2/...", "github.com/charmbracelet/x/ansi"},
+		libraries: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "charm.land/lipgloss/v2/...", "github.com/charmbracelet/x/ansi"},
 	},
 	// A server as one of a cluster.
 	"cmd/internal/node": {std: anyStd, ours: []string{"caps/journal", "caps/journal/order", "caps/lease", "caps/statefile"}},
@@ -233,12 +234,12 @@ var rules = map[string]rule{
 	// What the operator grants, and where it is kept: it wires both sides of an interface.
 	"cmd/internal/app": {
 		std:       anyStd,
-		ours:      []string{"core", "core/fault", "caps/...", "plugins/...", "cmd/internal/cli", "cmd/internal/mcpserver/...", "cmd/internal/node", "cmd/internal/packs", "cmd/internal/pinned", "cmd/internal/programs", "cmd/internal/telemetry"},
+		ours:      []string{"core", "core/fault", "core/lazyregexp", "caps/...", "plugins/...", "cmd/internal/cli", "cmd/internal/mcpserver/...", "cmd/internal/node", "cmd/internal/packs", "cmd/internal/pinned", "cmd/internal/programs", "cmd/internal/telemetry"},
 		libraries: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	},
 	// The commands about plugins of others, and about other MCP servers.
 	"cmd/internal/plugincmd": {
-		std: anyStd, ours: []string{"caps", "plugins/host", "plugins/lock", "plugins/plugintest/conform", "cmd/internal/app", "cmd/internal/cli"},
+		std: anyStd, ours: []string{"core/lazyregexp", "caps", "plugins/host", "plugins/lock", "plugins/plugintest/conform", "cmd/internal/app", "cmd/internal/cli"},
 		libraries: []string{"github.com/spf13/cobra"},
 	},
 	"cmd/internal/mcpcmd": {

@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -50,16 +52,28 @@ func sources(t *testing.T, visit func(dir, name string, src []byte)) {
 	must.NoError(t, err)
 }
 
+// lazyExpression is one that is compiled at its first use only.
+var lazyExpression = regexp.MustCompile("lazyregexp\\.New\\((`[^`]*`|\"(?:[^\"\\\\]|\\\\.)*\")\\)")
+
 func TestHouse(t *testing.T) {
-	files := 0
+	files, lazies := 0, 0
 	sources(t, func(dir, name string, src []byte) {
 		files++
 		for _, problem := range check(dir, name, src) {
 			t.Error(problem)
 		}
+		for _, lazy := range lazyExpression.FindAllSubmatch(src, -1) {
+			text, err := strconv.Unquote(string(lazy[1]))
+			if err == nil {
+				_, err = regexp.Compile(text)
+			}
+			if lazies++; err != nil {
+				t.Errorf("%s/%s: %v", dir, name, err)
+			}
+		}
 	})
-	if files < 50 {
-		t.Fatalf("only %d files seen: the walk is broken", files)
+	if files < 50 || lazies < 30 {
+		t.Fatalf("only %d files and %d expressions seen: the walk is broken", files, lazies)
 	}
 }
 

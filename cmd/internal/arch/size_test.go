@@ -18,7 +18,7 @@ import (
 // comments and blank lines: what it has, rounded up to tens. Who raises a number says why
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
-	"(tests)":                      6076,
+	"(tests)":                      6080,
 	"caps":                         7600,
 	"caps/flow":                    1383,
 	"caps/journal":                 5559,
@@ -27,8 +27,8 @@ var maxLines = map[string]int{
 	"caps/registry":                4654,
 	"caps/run":                     5495,
 	"caps/statefile":               493,
-	"cmd/internal/app":             3082,
-	"cmd/internal/cli":             630,
+	"cmd/internal/app":             3084,
+	"cmd/internal/cli":             640,
 	"cmd/internal/clientconfig":    970,
 	"cmd/internal/loadbench":       1071,
 	"cmd/internal/mcpcmd":          2232,
@@ -65,6 +65,7 @@ var maxLines = map[string]int{
 	"core/flow":                    1875,
 	"core/internal/long":           160,
 	"core/json":                    330,
+	"core/lazyregexp":              15,
 	"core/naive":                   930,
 	"core/parse":                   2520,
 	"core/prim":                    10451,

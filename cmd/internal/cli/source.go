@@ -9,12 +9,29 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/mcp-pif/mcp-pif/core"
 )
 
 // MaxSource bounds what is read from a file or standard input as code or input.
 const MaxSource = 32 << 20
+
+// Strings registers a flag that may be repeated, as pflag's StringArrayVar does; that one
+// prepares a writer of CSV for each such flag of each command whenever the program starts.
+func Strings(flags *pflag.FlagSet, to *[]string, name, usage string) {
+	flags.Var((*list)(to), name, usage)
+}
+
+// list is a pflag.SliceValue.
+type list []string
+
+func (l *list) Append(s string) error    { return l.Set(s) }
+func (l *list) Replace(s []string) error { *l = s; return nil }
+func (l *list) GetSlice() []string       { return *l }
+func (l *list) Set(s string) error       { *l = append(*l, s); return nil }
+func (l *list) String() string           { return strings.Join(*l, ",") }
+func (l *list) Type() string             { return "stringArray" }
 
 // Source reads code or an input as it was given on the command line: "-" is
 // standard input, anything else itself.

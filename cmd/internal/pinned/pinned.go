@@ -18,9 +18,10 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 )
 
 // A Package is what a runner's command line names.
@@ -54,12 +55,12 @@ func (p Package) Line() []string {
 }
 
 var (
-	npmName      = regexp.MustCompile(`^(@[a-z0-9~._-]+/)?[a-zA-Z0-9~._-]+$`)
-	npmVersion   = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
-	pypiName     = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
-	pypiVersion  = regexp.MustCompile(`^\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?$`)
-	versionRange = regexp.MustCompile(`^[0-9A-Za-z^~*][0-9A-Za-z.*+-]*$`) // a tag or a range
-	imageDigest  = regexp.MustCompile(`@sha256:[0-9a-f]{64}$`)
+	npmName      = lazyregexp.New(`^(@[a-z0-9~._-]+/)?[a-zA-Z0-9~._-]+$`)
+	npmVersion   = lazyregexp.New(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+	pypiName     = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+	pypiVersion  = lazyregexp.New(`^\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?$`)
+	versionRange = lazyregexp.New(`^[0-9A-Za-z^~*][0-9A-Za-z.*+-]*$`) // a tag or a range
+	imageDigest  = lazyregexp.New(`@sha256:[0-9a-f]{64}$`)
 	otherRunners = []string{"bunx", "bun", "deno", "podman", "docker", "pnpm", "yarn"}
 )
 

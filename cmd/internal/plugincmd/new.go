@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 )
 
@@ -69,9 +69,9 @@ its go.sum is copied, so that nothing is downloaded that isn't there.`,
 }
 
 var (
-	newKind    = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
-	moduleName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~/-]*$`)
-	released   = regexp.MustCompile(`^v\d+\.\d+\.\d+$`)
+	newKind    = lazyregexp.New(`^[a-z][a-z0-9-]{0,31}$`)
+	moduleName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._~/-]*$`)
+	released   = lazyregexp.New(`^v\d+\.\d+\.\d+$`)
 )
 
 // writePlugin writes a module, and nothing where it can't write all of it.

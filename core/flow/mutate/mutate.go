@@ -39,8 +39,12 @@ func Finds(bin string, mistake int, test string, env ...string) bool {
 	return cmd.Run() != nil
 }
 
-// Build builds the tests of the package in the working directory with all mistakes in it.
+// Build builds the tests of the package in the working directory with all mistakes in it. It skips the
+// test in a mutant, and unless PIF_MUTANTS or PIF_FULL asks for mistakes: .ci/run does.
 func Build(t testing.TB, mistakes []Mistake) (bin string) {
+	if os.Getenv(Switch) != "" || os.Getenv("PIF_MUTANTS")+os.Getenv("PIF_FULL") == "" {
+		t.Skip("tests with mistakes in the code are built with PIF_MUTANTS=1")
+	}
 	dir := t.TempDir()
 	sources := map[string]string{}
 	for i, m := range mistakes {

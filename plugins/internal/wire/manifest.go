@@ -20,7 +20,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -30,6 +29,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/display"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	pluginv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1"
 	"google.golang.org/protobuf/proto"
 )
@@ -133,12 +133,12 @@ const (
 )
 
 var (
-	kindName      = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
-	verbName      = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
-	operationName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,47}$`)
-	paramName     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,47}$`)
-	word          = regexp.MustCompile(`^[A-Za-z0-9._+-]{1,64}$`)
-	versionText   = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.+-]*$`)
+	kindName      = lazyregexp.New(`^[a-z][a-z0-9-]{0,31}$`)
+	verbName      = lazyregexp.New(`^[a-z][a-z0-9_-]{0,31}$`)
+	operationName = lazyregexp.New(`^[a-z][a-z0-9_]{0,47}$`)
+	paramName     = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,47}$`)
+	word          = lazyregexp.New(`^[A-Za-z0-9._+-]{1,64}$`)
+	versionText   = lazyregexp.New(`^[0-9A-Za-z][0-9A-Za-z.+-]*$`)
 )
 
 // ofHost is the options that belong to the host, whatever the kind.

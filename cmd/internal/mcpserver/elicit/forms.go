@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	pifjson "github.com/mcp-pif/mcp-pif/core/json"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -75,10 +75,10 @@ func serverMessage(a *run.Act, message string) string {
 }
 
 // credential is what fields are called that want a secret.
-var credential = regexp.MustCompile(`(?i)pass(wor[dt]|phrase|code|key)|passwd|\bpwd\b|secret|credential|api.?key|(private|access|seed|recovery|auth|license).?(key|code|phrase|words)|token|bearer|\botp\b|one.?time|2fa|\bmfa\b|verification.?code|\bpin\b|\bcv[vc]2?\b|card.?(number|no)|\biban\b|\bssn\b|social.?security`)
+var credential = lazyregexp.New(`(?i)pass(wor[dt]|phrase|code|key)|passwd|\bpwd\b|secret|credential|api.?key|(private|access|seed|recovery|auth|license).?(key|code|phrase|words)|token|bearer|\botp\b|one.?time|2fa|\bmfa\b|verification.?code|\bpin\b|\bcv[vc]2?\b|card.?(number|no)|\biban\b|\bssn\b|social.?security`)
 
 // unsplit takes names of fields apart, so that words in them are seen.
-var unsplit = regexp.MustCompile(`[_.-]|([a-z])([A-Z])`)
+var unsplit = lazyregexp.New(`[_.-]|([a-z])([A-Z])`)
 
 // serverForm reads the form that a server wants filled in. What it declares beyond kinds and
 // choices isn't shown, as its bounds and defaults: it holds the answer to them itself.
@@ -281,7 +281,7 @@ type formField struct {
 	optional    bool
 }
 
-var fieldName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
+var fieldName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
 
 // readForm reads the argument schema: the fields by name, or a JSON Schema of an
 // object that has them as properties.

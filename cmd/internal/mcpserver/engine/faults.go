@@ -3,7 +3,6 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/facts"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 )
 
 // noTool is the fault of a name that no tool has.
@@ -110,7 +110,7 @@ func (s *Engine) orGone(c Call, a wire.Answer) wire.Answer {
 
 // namedTool matches the words in which a fault names a tool that isn't there, or a
 // variable or an @ that may mean one.
-var namedTool = regexp.MustCompile(`(?:calls|tool|named|variable|name) "([^"\\]+)"|@([A-Za-z0-9_.-]+) is a tool`)
+var namedTool = lazyregexp.New(`(?:calls|tool|named|variable|name) "([^"\\]+)"|@([A-Za-z0-9_.-]+) is a tool`)
 
 // wantsTool are the kinds of the faults in which that is so.
 var wantsTool = []fault.Kind{fault.Refused, fault.NoTool, fault.Denied, fault.Unbound, fault.ParseError, fault.RuntimeError}
@@ -122,7 +122,7 @@ func (s *Engine) withRetired(f *fault.Fault, tools *registry.Snapshot, evolving 
 	var add func(f *fault.Fault) *fault.Fault
 	add = func(f *fault.Fault) *fault.Fault {
 		g := *f
-		for _, m := range namedTool.FindAllStringSubmatch(f.Message+"\n"+f.Hint, -1) {
+		for _, m := range namedTool.Compiled().FindAllStringSubmatch(f.Message+"\n"+f.Hint, -1) {
 			name := m[1] + m[2]
 			if !slices.Contains(wantsTool, f.Kind) || len(seen) > facts.MostPlaces+len(evolving) || slices.Contains(seen, name) {
 				continue
