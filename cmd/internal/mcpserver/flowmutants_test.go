@@ -1,7 +1,6 @@
 package mcpserver
 
 import (
-	"os"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/flow/mutate"
@@ -37,8 +36,8 @@ var flowMistakes = []mutate.Mistake{
 // TestFlowMistakes builds these tests once with all mistakes in the server, and wants each to be found: two
 // a day, all with PIF_FULL.
 func TestFlowMistakes(t *testing.T) {
-	if os.Getenv(mutate.Switch) != "" || testing.Short() {
-		t.Skip("a mutant, or a short run")
+	if testing.Short() {
+		t.Skip("a short run")
 	}
 	bin := mutate.Build(t, flowMistakes)
 	const small, two = "^(TestSealed|TestSessionLabel|TestShown.*|TestFlowOfCode|TestFlowWords|TestFlowCalled|TestMadeUnder.*)$", "^TestTwoServers$"

@@ -57,13 +57,13 @@ func run(t *testing.T, o Options) *Report {
 	return r
 }
 
-// The plugins that ship, and a toy without a defect, pass every check, in this
-// process and as programs.
+// The plugins that ship, and a toy without a defect, pass every check, in this process and
+// as programs. Those of fs in a process of tests are in its own tests.
 func TestHonestPluginsPass(t *testing.T) {
-	toy, files, web := honest(), fs.Plugin(), fetch.Plugin()
+	toy, web := honest(), fetch.Plugin()
 	slow := Fixtures{Calls: []Call{{Operation: "toy.wait", Arguments: Arguments("for", 3600), Slow: true}}}
 	for name, o := range map[string]Options{
-		"toy": {Plugin: &toy, Fixtures: slow}, "fs": {Plugin: &files}, "fetch": {Plugin: &web},
+		"toy": {Plugin: &toy, Fixtures: slow}, "fetch": {Plugin: &web},
 		"toy's program": {Source: program(t, "honest"), Fixtures: slow},
 		"fs's program":  {Source: program(t, "fs")}, "fetch's program": {Source: program(t, "fetch")},
 		"a program without certificates": {Source: program(t, "plain"), Fixtures: slow},
