@@ -1,6 +1,7 @@
 package check
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -318,7 +319,16 @@ func (c *checker) apart(t term.Term, a, b *shape, same bool) {
 	asked := a.seed != nil && b.kind == prim.KindUnit || b.seed != nil && a.kind == prim.KindUnit
 	if !same && !asked {
 		x.left, x.right = x.left|a.kind, x.right|b.kind
-		x.message = fmt.Sprintf("this is never true: %s and %s are never equal", describe(x.left), describe(x.right))
+		is, rest := "never", ""
+		if src := c.src; src != nil && src.Form == term.PIF {
+			if bytes.HasPrefix(src.Text[min(max(t.Pos()-1, 0), len(src.Text)):], []byte("!=")) {
+				is = "always"
+			}
+			if x.left|x.right == prim.KindString|prim.KindUnit && bytes.Contains(src.Text, []byte("re_find")) {
+				rest = `; a group of re_find that took no part is ""`
+			}
+		}
+		x.message = fmt.Sprintf("this is %s true: %s and %s are never equal%s", is, describe(x.left), describe(x.right), rest)
 	}
 }
 

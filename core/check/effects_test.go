@@ -261,9 +261,10 @@ func TestArgument(t *testing.T) {
 func TestNotes(t *testing.T) {
 	for _, c := range []struct{ code, want string }{
 		{`s => length(s) == "2"`, "line 1, column 16: this is never true: an integer and a string"},
-		{`n => n + 1 != "2"`, "line 1, column 13: this is never true: a number and a string"},
+		{`n => n + 1 != "2"`, "line 1, column 13: this is always true: a number and a string"},
 		{`n => n + 1 > 0 and n == "a"`, "line 1, column 22: this is never true: a number and a string"},
 		{`x => match to_text(x) { 1 => 2; _ => 3 }`, "column 25: this is never true"},
+		{`s => match re_find(s, "(a)(b)?") { [a, b] if b != null => b; _ => "" }`, `this is always true: a string and null are never equal; a group of re_find that took no part is ""`},
 		{`x => x == 1 or x == "a"`, ""},
 		{`(a, b) => a == b`, ""},
 		{`r => r.kind == "a"`, ""},

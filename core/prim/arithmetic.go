@@ -200,14 +200,18 @@ func divide(name string, args []value.Value, meter *Meter) (q, m value.Value, f 
 	return value.NewBig(quo), value.NewBig(rem), nil
 }
 
-// DivisionByZero returns the fault of div or mod (name) with the dividend and 0.
+// DivisionByZero returns the fault of a division (name) with the dividend and 0.
 func DivisionByZero(name string, dividend value.Value) *fault.Fault {
+	operands := "A,B"
+	if name == "div_dec" {
+		operands += ",SCALE,MODE"
+	}
 	return &fault.Fault{
 		Kind:     fault.DivisionByZero,
 		Message:  name + " of " + Describe(dividend) + " by 0",
 		Expected: "a divisor other than 0",
 		Got:      "0",
-		Hint:     `Test the divisor first: {"if":{"cond":{"equal":[B,0]},"then":0,"else":{"` + name + `":[A,B]}}}.`,
+		Hint:     `Test the divisor first: {"if":{"cond":{"equal":[B,0]},"then":0,"else":{"` + name + `":[` + operands + `]}}}.`,
 	}
 }
 

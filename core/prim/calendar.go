@@ -319,7 +319,11 @@ func momentOf(row string, v value.Value) (moment, *fault.Fault) {
 		i, ok := find(r, p.key)
 		if !ok {
 			if p.key == "year" || p.key == "month" || p.key == "day" {
-				return t, badParts(row, "it has no "+p.key)
+				f := badParts(row, "it has no "+p.key)
+				if _, ok := find(r, "rfc3339"); ok {
+					f.Hint = `Take the time of what clock.now gives: {"get":[NOW,"rfc3339"]}.`
+				}
+				return t, f
 			}
 			continue
 		}

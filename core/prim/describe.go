@@ -105,7 +105,15 @@ func (r *Row) hint(want Kinds, got string) string {
 	case r.Shape == Unary && (got == "a list") && want&KindList == 0:
 		return fmt.Sprintf("%s takes its operand without brackets: write %s.", r.Name, correct)
 	case r.Name == "re_replace" && got == "a function":
-		return "What is put in is a string, in which $1 or ${name} is a group; for a function, map over {\"re_find_all\":[S,PATTERN]}. Correct: " + correct + "."
+		return "What is put in is a string, in which $1 or ${name} is a group. Correct: " + correct + "."
+	case r.Name == "format" && is("string") && want == KindInt:
+		return `The digits after the point are an integer, or a pattern that is written out: "+,.2f", "05d", ".1%" or "#,##0.00".`
+	case r.Name == "isEmpty" && got == "a record":
+		return `A record without keys is {"equal":[R,{"record":{}}]}.`
+	case r.Name == "isEmpty" && is("string"):
+		return `A string without characters is {"equal":[S,""]}.`
+	case r.Name == "length" && got == "a record":
+		return `How many keys a record has is {"length":{"keys":R}}.`
 	case r.Name == "repeat" && is("string"):
 		return "repeat gives a list, the number first: {\"repeat\":[3,\"a\"]}; a string over and over is {\"repeat_text\":[S,N]}."
 	case r.Name == "get" && is("integer"):

@@ -52,7 +52,7 @@ var records = []Row{
 		Params: []Param{{"record", KindRecord}, {"key", KindString}, {"value", KindAny}},
 		Doc:    "gives the record with key set to value, in place of what it had there.",
 		Total:  true,
-		Also:   []string{"set", "insert"},
+		Also:   []string{"set", "insert", "with", "assoc"},
 		Examples: []Example{
 			{Code: `{"put":[{"record":{"a":1}},"b",2]}`, Want: `{"a":1,"b":2}`, Steps: 5},
 			{Code: `{"put":[{"record":{"a":1}},"a",2]}`, Want: `{"a":2}`, Steps: 5},
@@ -226,8 +226,23 @@ func MissingKey(key string, keys []string) *fault.Fault {
 	}
 	if f.Near != "" {
 		f.Hint = `Did you mean ` + quoted(f.Near) + `? ` + f.Hint
+	} else if own := quotedKeys(keys); own != "" {
+		f.Hint = "It has " + own + ". " + f.Hint
 	}
 	return f
+}
+
+// quotedKeys lists the keys of a small record; "" where there are many, or none.
+func quotedKeys(keys []string) string {
+	const most, longest = 8, 120
+	all := make([]string, len(keys))
+	for i, k := range keys {
+		all[i] = quoted(k)
+	}
+	if s := strings.Join(all, ", "); len(all) <= most && len(s) <= longest {
+		return s
+	}
+	return ""
 }
 
 func fieldsCost(args []value.Value) uint64 { return ItemsCost(len(args[0].(*value.Record).Fields)) }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -19,7 +20,7 @@ var methods = map[string]string{
 	"padStart": "pad_left", "rjust": "pad_left", "padEnd": "pad_right", "ljust": "pad_right",
 	"append": "push", "reduce": "fold", "flat": "flatten", "flatMap": "flat_map", "some": "any", "every": "all",
 	"items": "entries", "hasOwnProperty": "has", "size": "length", "set": "put", "localeCompare": "compare",
-	"toFixed": "round", "takeWhile": "find_index", "dropWhile": "find_index", "zfill": "pad_left", "capitalize": "title",
+	"toFixed": "round", "takeWhile": "find_index", "dropWhile": "find_index", "zfill": "pad_left", "capitalize": "title", "with": "put",
 	"toSorted": "sort", "toReversed": "reverse", "charAt": "at", "substring": "slice",
 }
 
@@ -82,8 +83,6 @@ func (r *reader) part(c callee, args []term.Term) term.Term {
 	num := func(n int64) term.Term { return &term.Int{At: at, Value: n} }
 	last, literal := args[n-1].(*term.Int)
 	switch name := r.src[c.tok.off:c.tok.end]; name {
-	case "format":
-		return formatted(at, args)
 	case "year", "month", "day", "hour", "minute":
 		return operationOf(at, "get", operationOf(at+1, "parse_time", args[0]), str(name))
 	case "ord":
@@ -216,32 +215,76 @@ func while(at term.At, f, list term.Term, take bool) term.Term {
 	})
 }
 
-// pattern is how other languages say how a number is written: #,##0.00 or ,.2f.
-var pattern = regexp.MustCompile(`^(?:\{:)?(#,##|,|)(?:0(?:\.(0+))?|\.(\d)f)\}?$`)
+// numberLayout is how other languages say how a number is written: +,.2f, 05d, .1% or #,##0.00.
+var numberLayout = regexp.MustCompile(`^(?:\{:)?(\+?)(?:(0?)([1-9]\d?))?(#,##|,|)(?:0(?:\.(0{1,9}))?(%?)|(?:\.(\d))?([fd%]))\}?$`)
 
-// formatted returns format(x, "#,##0.00"), which is format(x, 2); nil where no such pattern
-// is written. Without a comma in it nothing stands between thousands.
-func formatted(at term.At, args []term.Term) term.Term {
-	if len(args) != 2 {
-		return nil
-	}
-	s, ok := args[1].(*term.Str)
+// laid returns the parts of a layout that is written out; nil where t is none.
+func laid(t term.Term) []string {
+	s, ok := t.(*term.Str)
 	if !ok {
 		return nil
 	}
-	m := pattern.FindStringSubmatch(s.Value)
-	if m == nil {
+	m := numberLayout.FindStringSubmatch(s.Value)
+	if m == nil || m[7] == "" && (m[8] == "f" || m[8] == "%") || m[7] != "" && m[8] == "d" || m[2] != "" && m[4] != "" {
 		return nil
 	}
-	digits := int64(len(m[2]))
-	if m[3] != "" {
-		digits = int64(m[3][0] - '0')
+	return m
+}
+
+// formatted returns format(x, "+,.2f") and the like, by the parts of the layout, as format
+// with so many digits. Without a comma in it nothing stands between thousands.
+func (r *reader) formatted(c callee, x term.Term, m []string) term.Term {
+	at := term.At(c.tok.off)
+	num := func(n int) term.Term { return &term.Int{At: at, Value: int64(n)} }
+	str := func(s string) term.Term { return &term.Str{At: at, Value: s} }
+	digits, percent := len(m[5]), ""
+	if m[7] != "" {
+		digits = int(m[7][0] - '0')
 	}
-	args = []term.Term{args[0], &term.Int{At: at, Value: digits}}
-	if !strings.Contains(m[1], ",") {
-		args = append(args, &term.Str{At: at})
+	if m[6]+m[8] == "%" || m[8] == "%" {
+		percent = "%"
+		x = &term.Prim{At: at, ID: prim.Mul, Args: []term.Term{r.exact(x, num(digits+2), str("half_up")), num(100)}}
 	}
-	return operationOf(at, "format", args...)
+	written := func(x term.Term) term.Term {
+		args := r.exactly(c, []term.Term{x, num(digits)})
+		if m[4] == "" {
+			args = append(args, str(""))
+		}
+		t := operationOf(at, "format", args...)
+		if percent != "" {
+			t = operationOf(at, "concat", t, str(percent))
+		}
+		return t
+	}
+	width, _ := strconv.Atoi(m[3])
+	fill := func(t term.Term, less int, with string) term.Term {
+		if width <= less {
+			return t
+		}
+		return operationOf(at, "pad_left", t, num(width-less), str(with))
+	}
+	joined := func(sign string, t term.Term) term.Term {
+		if sign == "" {
+			return t
+		}
+		return operationOf(at, "concat", str(sign), t)
+	}
+	if m[1] == "" && m[2] == "" {
+		return fill(written(x), 0, " ")
+	}
+	if r.divides(x) {
+		x = r.exact(x, num(digits), str("half_up"))
+	}
+	return bound(at, "number", x, func(x term.Term) term.Term {
+		less := &term.If{At: at, Cond: &term.Prim{At: at, ID: prim.Lt, Args: []term.Term{x, num(0)}}}
+		if m[2] == "" {
+			less.Then, less.Else = written(again(x)), joined("+", written(again(x)))
+			return fill(less, 0, " ")
+		}
+		opposite := &term.Prim{At: at, ID: prim.Sub, Args: []term.Term{num(0), again(x)}}
+		less.Then, less.Else = joined("-", fill(written(opposite), 1, "0")), joined(m[1], fill(written(again(x)), len(m[1]), "0"))
+		return less
+	})
 }
 
 // method returns the operation that x.name(…) is; ok is false where it is none.

@@ -3,9 +3,12 @@ package text
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -323,6 +326,12 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 	if t := cmp.Or(r.part(c, args), r.meant(c, args)); t != nil {
 		return t, true
 	}
+	if !r.takesOne(c, args) {
+		return nil, false
+	}
+	if c.row.Name == "re_replace" && !r.older && isLam(args[2]) {
+		return nil, r.refuseReplacer(c)
+	}
 	r.fractions(c, args)
 	args = r.exactly(c, args)
 	if t := r.indexed(c, args); t != nil {
@@ -332,6 +341,22 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 	r.noteOrder(c, args)
 	r.noteGroup(c, args)
 	return &term.Prim{At: at, ID: c.id, Args: args}, true
+}
+
+// refuseReplacer refuses a function where re_replace takes what is put in, with a form that
+// applies it.
+func (r *reader) refuseReplacer(c callee) bool {
+	own := r.writtenArgs()
+	if len(own) != 3 || len(strings.Join(own, "")) > 120 {
+		own = []string{"s", "pattern", "f"}
+	} else if own[2] = "(" + own[2] + ")"; strings.ContainsAny(own[2], "\n") {
+		own[2] = "f"
+	}
+	return r.fail(c.tok, &fault.Fault{
+		Message:  "re_replace takes no function: what is put in is a string, in which $1 or ${name} is a group",
+		Expected: "a string", Got: "a function",
+		Hint: fmt.Sprintf("Write let parts = re_split(%[1]s, %[2]s) in fold((acc, (found, part)) => acc ++ %[3]s(found) ++ part, head(parts), zip(re_find_all(%[1]s, %[2]s), tail(parts))); found is the text, or what the pattern's groups fit.", own[0], own[1], own[2]),
+	})
 }
 
 // passPair reads a function of two parameters that is written where it is passed a
@@ -380,7 +405,7 @@ func (r *reader) passPair(c callee, args []term.Term) {
 		}
 	}
 	if ok && !passesPairs && two.params[0].At == two.params[1].At {
-		return // an operation that stands as a value
+		return // max, that stands as a value
 	}
 	if of := r.many[l]; len(of.params) == 3 && row.Name == "fold" && f == args[0] { // with the index
 		acc, x, index := of.params[0], of.params[1], of.params[2]
@@ -447,21 +472,46 @@ func (r *reader) notePush(two twoParams) {
 var textFirst = map[string]bool{"split": true, "contains": true, "starts_with": true, "ends_with": true, "index_of": true, "last_index_of": true,
 	"re_match": true, "re_find": true, "re_find_all": true, "re_split": true, "re_replace": true, "replace": true}
 
-// isSet reports whether a literal stands for the characters in it, such as "aeiou".
-func isSet(s string) bool {
-	for i := 1; i < len(s); i++ {
-		if s[i] <= s[i-1] {
-			return false
-		}
+// patterned is a pattern that hardly is a text in which one is looked for.
+var patterned = regexp.MustCompile(`\\[dwsbDWSB]|^\^|\[\^|\[\w-\w|\(\?|\.[*+]`)
+
+// isSought reports whether a literal can't be the text in which the row looks for what
+// another operand is, since nothing but itself could be there: one character, for split
+// several that are no letters, a pattern.
+func isSought(row *prim.Row, s string, part term.Term) bool {
+	if strings.HasPrefix(row.Name, "re_") {
+		return patterned.MatchString(s)
 	}
-	return len(s) > 2
+	p, ok := part.(*term.Str)
+	return utf8.RuneCountInString(s) == 1 && (len(row.Params) == 2 || ok && s != p.Value) ||
+		row.Name == "split" && s != "" && !strings.ContainsFunc(s, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) })
 }
 
-// isWhole reports whether the first operand of a replacement may be the text in which
-// something is replaced.
-func isWhole(row *prim.Row, s string, part term.Term) bool {
-	p, ok := part.(*term.Str)
-	return len(row.Params) == 3 && (!ok || strings.Contains(s, p.Value) || row.Name != "replace" && !strings.ContainsAny(s, `\[]^+*`))
+// writtenArgs returns the operands as they are written in the parentheses before the token
+// here; nil: there are none.
+func (r *reader) writtenArgs() (all []string) {
+	if r.i == 0 || r.toks[r.i-1].kind != tokClose {
+		return nil
+	}
+	deep, end := 0, r.toks[r.i-1].off
+	for i := r.i - 1; i >= 0; i-- {
+		t := r.toks[i]
+		switch {
+		case t.kind.closes():
+			deep++
+		case t.kind.opens():
+			deep--
+		}
+		if deep == 0 || deep == 1 && t.kind == tokComma {
+			all = append(all, strings.TrimSpace(r.src[t.end:end]))
+			end = t.off
+		}
+		if deep == 0 {
+			slices.Reverse(all)
+			return all
+		}
+	}
+	return nil
 }
 
 func isList(t term.Term) bool {
@@ -482,10 +532,16 @@ func (r *reader) noteOrder(c callee, args []term.Term) {
 			r.note(v.Pos(), "the function of %s takes one item; where that is a pair, write ((a, b)) => %s(a, b)", row.Name, v.Name)
 		}
 	}
-	if s, ok := first.(*term.Str); ok && textFirst[row.Name] && !literally(last) && !isSet(s.Value) && !isWhole(row, s.Value, args[1]) {
-		swapped := &term.Prim{ID: c.id, Args: append([]term.Term{last}, args[:len(args)-1]...)}
-		if own := string(Print(swapped)); len(own) < 60 {
-			r.note(int(c.tok.off), "%s takes the text first: %s", row.Name, own)
+	if s, ok := first.(*term.Str); ok && textFirst[row.Name] && !literally(last) && isSought(row, s.Value, args[1]) {
+		own := r.writtenArgs()
+		if len(own) != len(args) {
+			own = own[:0]
+			for _, a := range args {
+				own = append(own, string(Print(a)))
+			}
+		}
+		if all := strings.Join(slices.Insert(own[:len(own)-1], 0, own[len(own)-1]), ", "); len(all) < 60 {
+			r.note(int(c.tok.off), "%s takes the text first: %s(%s)", row.Name, row.Name, all)
 		}
 		return
 	}
@@ -634,13 +690,13 @@ func (r *reader) near(name string, applied bool) string {
 }
 
 // standsAlone reports whether c, which no parentheses follow, is a primitive that is
-// read as a function of its operands: one that takes so many and no other number of
-// them, and has no operator or operand beside it, since a function is none of its.
+// read as a function of its operands: one that has no operator or operand beside it,
+// since a function is none of its.
 func (r *reader) standsAlone(c callee) bool {
 	if c.row == nil || c.tool || c.row.Form && c.id != prim.Fold && c.id != prim.And && c.id != prim.Or {
 		return false
 	}
-	if least, most := arity(c.row); least != most && !c.row.Beside {
+	if c.row.Many {
 		return false
 	}
 	first := r.i - 1
@@ -662,16 +718,63 @@ func (r *reader) standsAlone(c callee) bool {
 	}
 }
 
-// function returns a primitive as a value: x => length(x), (a, b) => add(a, b). Where a
-// pair is passed to it, max is a function of the pair's parts too; see
-// [reader.passPair].
+// function returns a primitive as a value: x => length(x), (a, b) => add(a, b), without
+// the operands that may be left out. Where a pair is passed to it, max is a function of
+// the pair's parts too; see [reader.passPair].
 func (r *reader) function(c callee) term.Term {
-	if !c.row.Beside {
-		return r.functionOf(c, len(c.row.Params))
+	n, _ := arity(c.row)
+	if c.row.Name == "to_int" && !r.older {
+		n = 1 // its mode has a default
 	}
-	f := r.functionOf(c, 1)
-	r.two[f.(*term.Lam)] = r.two[r.functionOf(c, 2).(*term.Lam)]
+	f := r.functionOf(c, n)
+	if c.row.Beside {
+		r.two[f.(*term.Lam)] = r.two[r.functionOf(c, 2).(*term.Lam)]
+	} else if n > 1 {
+		if r.standing == nil {
+			r.standing = map[term.Term]callee{}
+		}
+		r.standing[f] = c
+	}
 	return f
+}
+
+// takesOne makes an operation of several operands, that stands as the function to which c
+// passes one item that is no pair, one of that item, with defaults for the others. It
+// refuses one that has none.
+func (r *reader) takesOne(c callee, args []term.Term) bool {
+	op, ok := r.standing[args[0]]
+	if !ok || r.older || c.row.Passes != prim.PassesItem || r.kinds.takesPairs(c.row, args) && (c.row.PassesPairs(args) || r.kinds.ofPairs(c.row.Through(args))) {
+		return true
+	}
+	at := term.At(op.tok.off)
+	operands := []term.Term{&term.Var{At: at, Name: "x"}}
+	body := r.part(op, operands)
+	if operands = r.lone(op, operands); body == nil && len(operands) == len(op.row.Params) {
+		body, _ = r.apply(op, operands)
+	}
+	if body != nil {
+		args[0] = &term.Lam{At: at, Param: "x", Body: body}
+		return true
+	}
+	n, _ := arity(op.row)
+	names := make([]string, n)
+	for i := range names {
+		names[i] = op.row.Params[i].Name
+	}
+	hint := ""
+	if n == 2 {
+		hint = fmt.Sprintf(", or (a, b) => %s(a, b) where its items are pairs", op.name)
+	}
+	if lastIsSubject(op.row) {
+		names[n-1] = "x"
+	} else {
+		names[0] = "x"
+	}
+	return r.fail(op.tok, &fault.Fault{
+		Message:  fmt.Sprintf("%s passes its function one item, and %s takes %d operands", c.row.Name, op.name, n),
+		Expected: "a function of one item",
+		Hint:     fmt.Sprintf("Write x => %s(%s) in its place%s.", op.name, strings.Join(names, ", "), hint),
+	})
 }
 
 // functionOf returns the function that applies c to so many operands.
@@ -685,6 +788,9 @@ func (r *reader) functionOf(c callee, n int) term.Term {
 		}
 		params[i] = prim.Parameter{At: at, Pattern: prim.Pattern{Name: name, Bind: true}}
 		operands[i] = &term.Var{At: at, Name: name}
+	}
+	if n == 1 && c.row.Shape == prim.Array && !c.row.Beside {
+		operands = r.lone(c, operands)
 	}
 	body, _ := r.apply(c, operands)
 	return r.ofParams(params, body)

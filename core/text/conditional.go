@@ -1,6 +1,8 @@
 package text
 
 import (
+	"fmt"
+
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -12,6 +14,7 @@ func (r *reader) conditional() (term.Term, bool) {
 	r.i++
 	var ok bool
 	statement := r.i-1 == r.statement && r.lines
+	cond := r.i
 	noIn := r.noIn
 	r.noIn = false
 	t.Cond, ok = r.expr()
@@ -23,7 +26,7 @@ func (r *reader) conditional() (term.Term, bool) {
 	if braces {
 		t.Then, ok = r.braced()
 	} else {
-		if first := r.i; !r.returns() && !r.expect(tokThen, "Write if a then b else c.") {
+		if first := r.i; !r.returns() && !r.expect(tokThen, r.thenHint(cond)) {
 			return nil, false
 		} else if r.toks[first].kind == tokName {
 			r.i = first
@@ -57,6 +60,16 @@ func (r *reader) conditional() (term.Term, bool) {
 		t.Else, ok = r.result()
 	}
 	return t, ok
+}
+
+// thenHint is how a condition whose first token is cond is written, where no then follows.
+func (r *reader) thenHint(cond int) string {
+	of := around{r}
+	if word := of.word(r.i); word != "throw" && word != "raise" {
+		return "Write if a then b else c."
+	}
+	raises, end := of.raises(r.i)
+	return fmt.Sprintf("Write if %s then %s else %s.", of.said(cond, r.i), raises, of.said(end+1, of.end(end+1)))
 }
 
 // choice reads the rest of c ? a : b, which is if c then a else b. Both branches may be

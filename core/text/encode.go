@@ -16,8 +16,8 @@ type Encoded struct {
 	Type  value.Type
 	// Truncated is set where JSON is not the whole.
 	Truncated bool
-	// Inexact and Function are as in [Writer].
-	Inexact, Function bool
+	// Inexact, Function and Pair are as in [Writer].
+	Inexact, Function, Pair bool
 }
 
 // ContinueMessage is what a continuation tells its reader.
@@ -42,7 +42,7 @@ func EncodeUntil(v value.Value, keep int, max int64, stop func() bool) (Encoded,
 	if w.Full() {
 		return Encoded{}, TooLarge(max)
 	}
-	e := Encoded{JSON: w.Bytes(), Total: w.total, Type: v.Type(), Inexact: w.Inexact, Function: w.Function}
+	e := Encoded{JSON: w.Bytes(), Total: w.total, Type: v.Type(), Inexact: w.Inexact, Function: w.Function, Pair: w.Pair}
 	e.Truncated = e.Total > int64(len(e.JSON))
 	return e, nil
 }
@@ -143,6 +143,7 @@ func (w *Writer) pair(p *pending, v *value.Pair) value.Value {
 	p.done++
 	switch p.done {
 	case 1:
+		w.Pair = true
 		w.Raw(`{"pair":[`)
 		return v.First
 	case 2:

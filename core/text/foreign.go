@@ -198,6 +198,12 @@ func noPrint(r around, k int) string {
 func elseHint(around, int) string { return "Write if a then 1 else if b then 2 else 3." }
 
 func raiseHint(r around, k int) string {
+	raises, _ := r.raises(k)
+	return fmt.Sprintf("Write %s.", raises)
+}
+
+// raises returns what throw, the token k, is here, and the token after it.
+func (r around) raises(k int) (string, int) {
 	at := k + 1
 	if r.word(at) == "new" {
 		at++
@@ -205,7 +211,8 @@ func raiseHint(r around, k int) string {
 	if r.toks[at].kind == tokName && r.toks[at+1].kind == tokOpen { // Error("x")
 		at++
 	}
-	return fmt.Sprintf("Write raise(%s).", r.said(at, r.end(at, ";")))
+	end := r.end(at, ";", "else")
+	return fmt.Sprintf("raise(%s)", r.said(at, end)), end
 }
 
 func switchHint(r around, k int) string {

@@ -197,10 +197,13 @@ func (r *reader) member(x term.Term, key token, args []term.Term) (t term.Term, 
 		return operationOf(at, "words", x), true, true
 	case c.row.Name == "find" && len(args) == 2 && literally(args[0]):
 		return operationOf(at, "index_of", x, args[0]), true, true
-	case len(args)+1 < least || len(args)+1 > most:
+	case len(args)+1 < least || len(args)+1 > most && c.id != prim.Concat:
 		return nil, false, true
 	case c.id == prim.Concat:
-		return r.joined(at, x, args[0]), true, true
+		for _, arg := range args {
+			x = r.joined(at, x, arg)
+		}
+		return x, true, true
 	case c.row.Name == "split" && isEmpty(args[0]):
 		return operationOf(at, "chars", x), true, true
 	case c.row.Name == "repeat" && !isNumber(x) && !r.kinds.always(x, prim.KindNumber) && (!literally(args[0]) || isNumber(args[0])):

@@ -119,6 +119,8 @@ func TestHabits(t *testing.T) {
 		`map(lambda a, b: a + b, xs)`:                               `Write (a, b) => a + b.`,
 		`v => switch (v) { case "a": return 1; default: return 2 }`: `Write match v { "a" => a; _ => b }.`,
 		`const x = 1; x + 2`:                                        ``,
+		`x => if (x > 1) throw new Error("big"); x`:                 `Write if x > 1 then raise("big") else x.`,
+		`s => re_replace(s, "a", m => upper(m))`:                    `zip(re_find_all(s, "a"), tail(parts)))`,
 		`throw new Error("bad")`:                                    `Write raise("bad").`,
 		`x => x is not None`:                                        `Write not equal(x, null).`,
 		`x => x instanceof Array`:                                   `type_of(x)`,
@@ -163,11 +165,17 @@ func TestHabits(t *testing.T) {
 		`s => split(",", s)`:                                        `split takes the text first: split(s, ",")`,
 		`s => contains("b", s.name)`:                                `contains takes the text first: contains(s.name, "b")`,
 		`c => contains("aeiou", c)`:                                 ``,
+		`c => index_of("23456789TJQKA", c[0])`:                      ``,
+		`c => index_of("mon,tue", c)`:                               ``,
+		`c => split("mon,tue", c)`:                                  ``,
+		`p => re_find_all("a-b", p[0:2])`:                           ``,
+		`h => re_find_all("\\d+", h[0:2])`:                          `re_find_all takes the text first: re_find_all(h[0:2], "\\d+")`,
+		`(h, n) => replace("-", " ", h.a[n])`:                       `replace takes the text first: replace(h.a[n], "-", " ")`,
 		`xs => fold((acc, x) => if x > 1 then append(acc, x) else acc, [], xs)`: `push(acc, x) adds it as an item`,
 		`xs => append(xs, 1)`:                           `push(list, item) adds an item`,
 		`xs => append(xs, [1])`:                         ``,
 		`xs => any(xs, x => x > 1)`:                     `the list stands last: any(test, list)`,
-		`xs => take(xs, 1)`:                             `the list stands last: take(n, list)`,
+		`xs => take(xs, 1)`:                             ``,
 		`xs => map((i, x) => x, xs)`:                    ``,
 		`xs => fold((a, b) => a + b, 0, xs)`:            ``,
 		`xs => match xs { case [] => 0; _ => 1 }`:       `no word stands before a pattern`,
@@ -295,6 +303,36 @@ func TestDefault(t *testing.T) {
 }
 
 // reads tests what a source is read as, and that the print of that is read as the same.
+// TestMeant: operands that other languages have, and the operations have not, are read as
+// what is meant; their print is read as the same.
+func TestMeant(t *testing.T) {
+	for src, same := range map[string]string{
+		`format(x, "#,##0.00")`:                `format(x, 2)`,
+		`format(x, "{:,.2f}")`:                 `format(x, 2)`,
+		`format(x, ".1f")`:                     `format(x, 1, "")`,
+		`format(a / b, ".1f")`:                 `format(a / b, 1, "")`,
+		`format(x, "+.1f")`:                    `if x < 0 then format(x, 1, "") else "+" ++ format(x, 1, "")`,
+		`format(x, "05d")`:                     `if x < 0 then "-" ++ pad_left(format(0 - x, 0, ""), 4, "0") else pad_left(format(x, 0, ""), 5, "0")`,
+		`format(x, ".1%")`:                     `format(x * 100, 1, "") ++ "%"`,
+		`format(a / b, "0%")`:                  `format(div_dec(a, b, 2, "half_up") * 100, 0, "") ++ "%"`,
+		`format(x, "8.2f")`:                    `pad_left(format(x, 2, ""), 8, " ")`,
+		`round(x, -2)`:                         `to_int(div_dec(x, 100, 0, "half_up"), "down") * 100`,
+		`chunk(7, xs)`:                         `chunk(xs, 7)`,
+		`(xs, size) => window(size, xs)`:       `(xs, size) => window(xs, size)`,
+		`(xs, n) => take(xs, n)`:               `(xs, n) => take(n, xs)`,
+		`drop("abc", n + 1)`:                   `drop(n + 1, "abc")`,
+		`isEmpty({})`:                          `{} == {}`,
+		`is_empty(trim(s))`:                    `trim(s) == ""`,
+		`length({a: 1})`:                       `length(keys({a: 1}))`,
+		`xs => xs.concat([1, 2], [3, 4])`:      `xs => append(append(xs, [1, 2]), [3, 4])`,
+		`r => r.with("k", 1)`:                  `r => put(r, "k", 1)`,
+		`::chunk(7, xs)`:                       `::chunk(7, xs)`,
+		`(f, xs) => [take(f, xs), take(1, 2)]`: `(f, xs) => [take(f, xs), take(1, 2)]`,
+	} {
+		reads(t, src, string(text.Canonical(mustRead(t, same).Term)))
+	}
+}
+
 func reads(t *testing.T, src, json string) {
 	t.Helper()
 	p := mustRead(t, src)

@@ -3,6 +3,7 @@ package text
 import (
 	"bytes"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -19,8 +20,16 @@ func (k kinder) otherwise(row *prim.Row, args []term.Term) bool {
 	switch row.Name {
 	case "repeat", "join":
 		return k.always(args[0], prim.KindString) && !k.always(args[1], prim.KindString)
+	case "take", "drop":
+		return k.sizes(args[1], args[0])
 	case "chunk", "window":
-		return isNumber(args[0]) && !isNumber(args[1])
+		return k.sizes(args[0], args[1])
+	case "isEmpty", "length":
+		return k.always(args[0], prim.KindRecord) || row.Name == "isEmpty" && k.always(args[0], prim.KindString)
+	case "round":
+		return len(args) == 2 && tens(args[1]) > 0
+	case "format":
+		return len(args) == 2 && laid(args[1]) != nil
 	case "pow":
 		n, ok := args[1].(*term.Int)
 		return ok && n.Value < 0 || negates(args[1]) != nil
@@ -28,6 +37,29 @@ func (k kinder) otherwise(row *prim.Row, args []term.Term) bool {
 		return k.listsOfTwo(args[0])
 	}
 	return false
+}
+
+// sizeNames is what how many items are taken is called.
+var sizeNames = map[string]bool{"n": true, "k": true, "m": true, "size": true, "count": true, "width": true, "len": true, "num": true, "limit": true}
+
+// sizes reports whether a tells how many, and not a list, and b is a list or not known to
+// tell how many.
+func (k kinder) sizes(a, b term.Term) bool {
+	number := func(t term.Term) bool {
+		v, ok := t.(*term.Var)
+		return isNumber(t) || k.always(t, prim.KindNumber) || ok && k.of(t)&prim.KindAny == 0 && sizeNames[v.Name]
+	}
+	const many = prim.KindList | prim.KindString
+	return number(a) && !number(b) || k.always(b, many) && !k.always(a, many)
+}
+
+// tens returns 100 where t is -2, and so on; 0 where it isn't negative, or far below 0.
+func tens(t term.Term) int64 {
+	n, ok := t.(*term.Int)
+	if !ok || n.Value >= 0 || n.Value < -18 {
+		return 0
+	}
+	return int64(math.Pow10(int(-n.Value)))
 }
 
 // negates returns the name that t negates; nil: none.
@@ -49,8 +81,26 @@ func (r *reader) meant(c callee, args []term.Term) term.Term {
 	switch c.row.Name {
 	case "repeat":
 		return operationOf(at, "repeat_text", args...)
-	case "join", "chunk", "window":
+	case "join", "take", "drop", "chunk", "window":
 		return operationOf(at, c.row.Name, args[1], args[0])
+	case "isEmpty":
+		var none term.Term = &term.Record{At: at}
+		if r.kinds.always(args[0], prim.KindString) {
+			none = &term.Str{At: at}
+		}
+		return operationOf(at, "equal", args[0], none)
+	case "length":
+		return operationOf(at, "length", operationOf(at, "keys", args[0]))
+	case "format":
+		return r.formatted(c, args[0], laid(args[1]))
+	case "round": // to tens, hundreds and so on
+		by, x := tens(args[1]), args[0]
+		half := &term.Str{At: at, Value: "half_up"}
+		if r.divides(x) {
+			x = r.exact(x, &term.Int{At: at, Value: 20}, half)
+		}
+		whole := operationOf(at, "div_dec", x, &term.Int{At: at, Value: by}, &term.Int{At: at}, half)
+		return &term.Prim{At: at, ID: prim.Mul, Args: []term.Term{operationOf(at, "to_int", whole, &term.Str{At: at, Value: "down"}), &term.Int{At: at, Value: by}}}
 	case "pow": // with an exponent below 0
 		over := func(base, n term.Term) term.Term {
 			return operationOf(at, "div_dec", &term.Int{At: at, Value: 1}, operationOf(at, "pow", base, n), &term.Int{At: at, Value: 20}, &term.Str{At: at, Value: "half_even"})

@@ -74,6 +74,8 @@ type reader struct {
 	names   *prim.Names
 	// letNames is what each let binds; nil: not known yet.
 	letNames map[int][]named
+	// standing is the functions that are operations of several operands, as they stand alone.
+	standing map[term.Term]callee
 
 	// patterns is how large what patterns mean is, about, and matches how many
 	// are around.

@@ -25,8 +25,8 @@ type Writer struct {
 	// doubles would round: an integer beyond ±(2^53-1), or a decimal that isn't the
 	// shortest one of its double.
 	Inexact bool
-	// Function is set when a function was written, as "<function>".
-	Function bool
+	// Function is set when a function was written, as "<function>", Pair when a pair was.
+	Function, Pair bool
 	// Stop, where not nil, is asked from time to time whether to write no
 	// more: the writer is full then.
 	Stop    func() bool

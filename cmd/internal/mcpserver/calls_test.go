@@ -366,6 +366,18 @@ func TestLargeResult(t *testing.T) {
 	}
 }
 
+// TestResultNotes: functions and pairs in a result are noted, where nobody gave pairs.
+func TestResultNotes(t *testing.T) {
+	s := New(Options{})
+	for arguments, want := range map[string]string{
+		`{"code":"[{f: length}]"}`: `holds a function`, `{"code":"entries({a: 1})"}`: `is a pair`, `{"code":{"pair":[1,2]}}`: ``, `{"code":"p => p","input":{"pair":[1,2]}}`: ``, `{"code":"[1]"}`: ``,
+	} {
+		if notes := field(t, must(t, s, "run", arguments), "notes"); !strings.Contains(notes, want) || want == "" && notes != "[]" {
+			t.Errorf("%s: %s", arguments, notes)
+		}
+	}
+}
+
 // TestDeepResult: a result that nests deeper than clients can read is a text.
 func TestDeepResult(t *testing.T) {
 	s := New(Options{Limits: Limits{Result: 256 << 10}})

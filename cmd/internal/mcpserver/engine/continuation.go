@@ -196,8 +196,14 @@ func (r *result) answer(t *task, limit int) wire.Answer {
 	if r.Inexact {
 		t.note("the result holds a number that a double can't: the text is exact, a reader that takes numbers for doubles would round it")
 	}
-	if r.Type == value.TypeFunction {
+	switch {
+	case r.Type == value.TypeFunction:
 		t.note("the result is a function")
+	case r.Function:
+		t.note(`the result holds a function, shown as "<function>": apply it to what it lacks`)
+	}
+	if r.Pair && t.inText() && !bytes.Contains(t.input, []byte(`"pair"`)) {
+		t.note(`{"pair":[a,b]} in the result is a pair, (a, b), not a list: write [a, b], or map((a, b) => [a, b], pairs)`)
 	}
 	o = o.Text("type", string(r.Type)).Number("steps", r.steps)
 	if r.rounds > 0 {
