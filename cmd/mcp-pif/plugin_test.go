@@ -122,7 +122,6 @@ func ask(t *testing.T, n *app.Installed) (string, string) {
 // Whoever swaps the program between the moment it is hashed and the moment it is
 // executed has what was hashed executed, or nothing.
 func TestAttackSwappedBetweenHashAndExec(t *testing.T) {
-	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux executes an open file")
 	}
@@ -180,7 +179,6 @@ func TestAttackSwappedBetweenHashAndExec(t *testing.T) {
 // A process that says something else of itself than the lock isn't used, even where
 // the bytes are right.
 func TestAttackOtherManifestThanTheLock(t *testing.T) {
-	t.Parallel()
 	_, lockFile := installedIn(t, "weather")
 	n, err := app.OpenInstalled(lockFile, slog.New(slog.DiscardHandler))
 	must.NoError(t, err)
