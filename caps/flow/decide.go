@@ -38,7 +38,11 @@ func (p *Policy) check(granted Granted, partial bool) error {
 			continue
 		}
 		if !partial && !slices.ContainsFunc(granted, r.to.Reaches) {
-			return fmt.Errorf("%s: it can never match: no grant permits %s", place, r.To)
+			wrong := fmt.Errorf("%s: it can never match: no grant permits %s", place, r.To)
+			if i := strings.LastIndexByte(r.To, ':'); i > 0 && !strings.ContainsAny(r.To[i:], "/.") && strings.Contains(r.To[:i], ":") {
+				wrong = fmt.Errorf("%w; what follows the last colon is an argument if it is one of %s", wrong, conjoin(argumentsOf(r.To[:i], p.kinds), "and"))
+			}
+			return wrong
 		}
 		if r.NotFrom&p.Start != 0 && r.Any && !p.IgnoreSession {
 			return fmt.Errorf("%s: it always matches: flow.session says that the model has seen %s from the start, so that every request of %s depends on it",

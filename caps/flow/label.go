@@ -90,6 +90,9 @@ const outcome = "flow.outcome"
 const maxItemSteps = 100_000
 
 func newItems(code string, n names) (*items, error) {
+	if _, err := core.CompileText("", []byte(code)); err != nil {
+		return nil, err // with the places of what was written
+	}
 	p, err := core.CompileText("", []byte("let f = ("+code+") in f(!"+outcome+"({}))"))
 	if err != nil {
 		return nil, err

@@ -194,11 +194,10 @@ func (p *Policy) atoms(list []string) (a Atoms, err error) {
 			one = p.addMark(name)
 		}
 		if one == 0 {
-			known := "there are no sources"
-			if len(p.names) > 0 {
-				known = "the sources are " + conjoin(p.names, "and")
+			if len(p.names) == 0 {
+				return 0, fmt.Errorf(`unknown source %q: name one first, with {"of":"CAPABILITY","label":%q} in flow.sources or --label %s=CAPABILITY`, name, name, name)
 			}
-			return 0, fmt.Errorf("unknown source %q: %s", name, known)
+			return 0, fmt.Errorf("unknown source %q: the sources are %s", name, conjoin(p.names, "and"))
 		}
 		a |= one
 	}
@@ -276,10 +275,10 @@ func (r *Rule) readArgument(c RuleConfig, kinds caps.Kinds) error {
 			return nil
 		}
 		of, path := r.To[:i], parseArgument(r.To[i+1:])
-		if hasArgument(of, path[0], kinds) {
+		if names := argumentsOf(of, kinds); slices.Contains(names, path[0]) {
 			r.To, r.Argument = of, path
 		} else if m, ok := kinds.Manifest(strings.SplitN(of, ".", 2)[0]); ok && m.Server != "" {
-			return fmt.Errorf("no operation of %s has the argument %q", of, path[0])
+			return noArgument(of, path[0], names)
 		}
 	default:
 		var path string
@@ -290,27 +289,37 @@ func (r *Rule) readArgument(c RuleConfig, kinds caps.Kinds) error {
 		if r.To == Model || r.To == User {
 			return fmt.Errorf("what is shown to the %s has no arguments", r.To)
 		}
-		if !hasArgument(r.To, r.Argument[0], kinds) {
-			return fmt.Errorf("no operation of %s has the argument %q", r.To, r.Argument[0])
+		if names := argumentsOf(r.To, kinds); !slices.Contains(names, r.Argument[0]) {
+			return noArgument(r.To, r.Argument[0], names)
 		}
 	}
 	return nil
 }
 
-// hasArgument reports whether an operation that is meant has an argument of a name.
-func hasArgument(to, name string, kinds caps.Kinds) bool {
+// argumentsOf is the names of what the operations take that a text means.
+func argumentsOf(to string, kinds caps.Kinds) (names []string) {
 	requests, err := caps.ParseRequests(to, "", kinds)
 	if err != nil {
-		return false
+		return nil
 	}
 	for _, m := range kinds {
 		for i := range m.Operations {
-			if o := &m.Operations[i]; requests.May(m, o) && slices.ContainsFunc(o.Takes(), func(p caps.Param) bool { return p.Name == name }) {
-				return true
+			if o := &m.Operations[i]; requests.May(m, o) {
+				for _, param := range o.Takes() {
+					names = append(names, param.Name)
+				}
 			}
 		}
 	}
-	return false
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func noArgument(to, name string, names []string) error {
+	if len(names) == 0 {
+		return fmt.Errorf("no operation of %s has the argument %q: none has any", to, name)
+	}
+	return fmt.Errorf("no operation of %s has the argument %q: they have %s", to, name, conjoin(names, "and"))
 }
 
 func (r *Rule) readElse(c RuleConfig) error {

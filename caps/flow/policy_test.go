@@ -75,7 +75,10 @@ func TestPolicyRefuses(t *testing.T) {
 		"an unknown verb":           {flags: []string{"mail=fs.get", "mail>fetch"}, want: "the kind fs has no verb get"},
 		"an option":                 {flags: []string{"mail=fs:DIR/private,ro", "mail>fetch"}, want: "a denial has no options"},
 		"no rule at all":            {config: `{"rules":[{"to":"fetch"}]}`, want: `flow.rules[0]: it has "not_from" or "all_of"`},
-		"an argument nobody has":    {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"mail.send","argument":"subject","not_from":"a"}]}`, want: `flow.rules[0]: no operation of mail.send has the argument "subject"`},
+		"an argument nobody has":    {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"mail.send","argument":"subject","not_from":"a"}]}`, want: `flow.rules[0]: no operation of mail.send has the argument "subject": they have attachments, body and to`},
+		"an argument of a folder":   {flags: []string{"a=mail.read", "a>fs.write:./out:text"}, grants: []string{"mail", "fs:DIR/out"}, want: `no grant permits fs.write:./out:text; what follows the last colon is an argument if it is one of content and path`},
+		"a misspelled member":       {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"mail.send","not_from":"a"},{"to":"mail.send","not_form":"a"}]}`, want: `flow.rules[1]: unknown field "not_form"; there are to, argument, not_from, all_of,`},
+		"a source before any":       {config: `{"rules":[{"to":"fetch","not_from":"web"}]}`, want: `unknown source "web": name one first, with {"of":"CAPABILITY","label":"web"} in flow.sources or --label web=CAPABILITY`},
 		"the same by a flag":        {flags: []string{"a=mail.read", "a>mail.send:subject"}, want: `no operation of mail.send has the argument "subject"`},
 		"data of what is made":      {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"mail.send","argument":null,"by":"data","not_from":"a"}]}`, want: "nothing is made of what decides"},
 		"a rule nothing can break":  {flags: []string{"a=mail.read", "a>fetch"}, grants: []string{"fetch:https://a.example"}, want: `--no-flow "a>fetch": it can never match: nothing that is granted gives a`},
@@ -86,7 +89,7 @@ func TestPolicyRefuses(t *testing.T) {
 		"an endless exception":      {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"model","not_from":"a","except":[{"type":"string"}]}]}`, want: "has no end of values"},
 		"a seal for an operation":   {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"fetch","not_from":"a","else":"seal"}]}`, want: `"else" is`},
 		"items that act":            {config: `{"sources":[{"of":"mail.read","label":"a","items":"x => !fs.read(x)"}],"rules":[{"to":"fetch","not_from":"a"}]}`, want: "it can't act"},
-		"items that are no code":    {config: `{"sources":[{"of":"mail.read","label":"a","items":"x => ("}]}`, want: `flow.sources[0]: "items"`},
+		"items that are no code":    {config: `{"sources":[{"of":"mail.read","label":"a","items":"x => ("}]}`, want: `flow.sources[0]: "items": parse_error at code: line 1, column 7`},
 		"a report on nothing":       {flags: []string{"report"}, want: "reports on rules, and there are none"},
 		"a preset nobody knows":     {flags: []string{"all"}, want: "--flow is designate, report"},
 		"a call":                    {flags: []string{"a=call:x", "a>fetch"}, want: "neither a source nor a sink"},
@@ -358,6 +361,46 @@ func TestExpect(t *testing.T) {
 		}
 		if !ok || string(got) != c.want {
 			t.Errorf("%s under %s: %s, want %s", c.code, c.held, got, c.want)
+		}
+	}
+}
+
+// TestCame: what a server says of its answer adds labels, and takes its source's away only where that trusts it.
+func TestCame(t *testing.T) {
+	p := newPlace(t, "mail", "fs:DIR/private")
+	says := func(marks ...value.Value) value.Value {
+		return &value.Record{Fields: []value.Field{{Key: "ifc", Value: value.FromSlice(marks)}, {Key: "text", Value: value.Str("t")}}}
+	}
+	silent := &value.Record{Fields: []value.Field{{Key: "text", Value: value.Str("t")}}}
+	untrusted, private := value.Str("untrusted"), value.Str("private")
+	for _, c := range []struct {
+		trust, op string
+		answer    value.Value
+		want      string
+	}{
+		{"", "mail.read", silent, "inbox"},
+		{"", "mail.read", says(), "inbox"},
+		{"", "mail.read", says(untrusted), "inbox mail.untrusted"},
+		{"", "mail.read", says(untrusted, private), "inbox mail.untrusted mail.private"},
+		{`,"trust":"labels"`, "mail.read", says(), ""},
+		{`,"trust":"labels"`, "mail.read", says(private), "inbox mail.private"},
+		{`,"trust":"labels"`, "mail.read", silent, "inbox"},
+		{`,"trust":"labels"`, "mail.read", value.Str("t"), "inbox"},
+		{"", "mail.archive", says(untrusted), "mail.untrusted"},
+		{"", "fs.read", says(untrusted), ""}, // what a file says isn't a server's word
+	} {
+		f := p.mustCompile(`{"sources":[{"of":"mail.read","label":"inbox"` + c.trust + `}],"rules":[
+			{"to":"mail.send","argument":"to","not_from":["inbox","mail.untrusted"]},{"to":"mail.send","not_from":"mail.private"}]}`)
+		args := `{"id":"1"}`
+		if c.op == "fs.read" {
+			args = `{"path":"x"}`
+		}
+		all, _, _ := f.Came(p.permit(c.op, args), c.answer)
+		if got := strings.Join(f.Names(all), " "); got != c.want {
+			t.Errorf("%s%s answers %v: %q, want %q", c.op, c.trust, c.answer, got, c.want)
+		}
+		if bad := f.Rules[0].Violation(0, flow.Label(all)); (bad != 0) != (strings.Contains(c.want, "inbox") || strings.Contains(c.want, "untrusted")) {
+			t.Errorf("%s%s answers %v: breaks the rule for %v", c.op, c.trust, c.answer, f.Names(bad))
 		}
 	}
 }

@@ -305,8 +305,12 @@ func (r *Run) flowDenial(a *act, v *verdict, long error) *fault.Fault {
 	}
 	hint := fmt.Sprintf("Give it what doesn't come from %s. 'mcp-pif flow' tells the user the rules; don't retry with the same.", words)
 	if v.store {
+		labels := []byte(caps.Quote(p.Names(from)[0]))
+		if names := p.Names(from); len(names) > 1 {
+			labels, _ = json.Marshal(names)
+		}
 		hint = fmt.Sprintf(`Keep it where the operator labelled the store %s, or tell the user: a source such as {"of":%s,"label":%s} labels it.`,
-			words, caps.Quote(caps.Capability{Kind: a.permit.Held.Kind, Scope: a.permit.Held.Scope}.String()), caps.Quote(p.Names(from)[0]))
+			words, caps.Quote(caps.Capability{Kind: a.permit.Held.Kind, Scope: a.permit.Held.Scope}.String()), labels)
 	}
 	if long != nil {
 		fmt.Fprintf(&b, ". The run was too long to tell what this depends on (%v), so that all that came in counts", long)
