@@ -91,27 +91,9 @@ func ParseConfig(text []byte) (Config, error) {
 	if err := statefile.Decode(text, &any); err != nil || any == nil {
 		return c, errors.New(`flow must be {"sources":[{"of":"CAPABILITY","label":"NAME"}],"rules":[{"to":"CAPABILITY","not_from":["NAME"]}]}`)
 	}
-	var parts struct {
-		Sources []json.RawMessage `json:"sources"`
-		Rules   []json.RawMessage `json:"rules"`
-		Release []json.RawMessage `json:"release"`
-		Session json.RawMessage   `json:"session"`
-		Steps   uint64            `json:"steps"`
+	if err := decode(text, &c); err != nil {
+		return c, fmt.Errorf("flow: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
-	err := decode(text, &parts, "flow")
-	if err == nil {
-		c.Sources, err = decodeAll[SourceConfig](parts.Sources, "sources")
-	}
-	if err == nil {
-		c.Rules, err = decodeAll[RuleConfig](parts.Rules, "rules")
-	}
-	if err == nil {
-		c.Release, err = decodeAll[ReleaseConfig](parts.Release, "release")
-	}
-	if err != nil {
-		return c, err
-	}
-	c.Session, c.Steps = parts.Session, parts.Steps
 	for i := range c.Sources {
 		c.Sources[i].place = fmt.Sprintf("flow.sources[%d]", i)
 	}
@@ -122,36 +104,32 @@ func ParseConfig(text []byte) (Config, error) {
 }
 
 // decode reads a part of the policy, of which unknown members are errors.
-func decode(text []byte, into any, place string) error {
+func decode(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	err := d.Decode(into)
-	if err == nil {
-		return nil
-	}
-	said := strings.TrimPrefix(err.Error(), "json: ")
-	if strings.HasPrefix(said, "unknown field") {
+	if err != nil && strings.HasPrefix(err.Error(), "json: unknown field") {
 		var names []string
 		for f := range reflect.TypeOf(into).Elem().Fields() {
 			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
 				names = append(names, name)
 			}
 		}
-		said += "; there are " + conjoin(names, "and")
+		return fmt.Errorf("%w; beside it there are %s", err, conjoin(names, "and"))
 	}
-	return fmt.Errorf("%s: %s", place, said)
+	return err
 }
 
-// decodeAll reads the items of a list that a member has.
-func decodeAll[T any](list []json.RawMessage, member string) (all []T, err error) {
-	for i, text := range list {
-		var one T
-		if err := decode(text, &one, fmt.Sprintf("flow.%s[%d]", member, i)); err != nil {
-			return nil, err
-		}
-		all = append(all, one)
-	}
-	return all, nil
+// UnmarshalJSON refuses unknown members.
+func (c *SourceConfig) UnmarshalJSON(text []byte) error {
+	type plain SourceConfig
+	return decode(text, (*plain)(c))
+}
+
+// UnmarshalJSON refuses unknown members.
+func (c *RuleConfig) UnmarshalJSON(text []byte) error {
+	type plain RuleConfig
+	return decode(text, (*plain)(c))
 }
 
 // Label adds a source as the flag --label writes it, NAME=CAPABILITY.

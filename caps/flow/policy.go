@@ -316,10 +316,7 @@ func argumentsOf(to string, kinds caps.Kinds) (names []string) {
 }
 
 func noArgument(to, name string, names []string) error {
-	if len(names) == 0 {
-		return fmt.Errorf("no operation of %s has the argument %q: none has any", to, name)
-	}
-	return fmt.Errorf("no operation of %s has the argument %q: they have %s", to, name, conjoin(names, "and"))
+	return fmt.Errorf("no operation of %s has the argument %q; the arguments are: %s", to, name, cmp.Or(conjoin(names, "and"), "none"))
 }
 
 func (r *Rule) readElse(c RuleConfig) error {
