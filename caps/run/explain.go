@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -252,10 +253,10 @@ func (a *act) codeSays(rule *flow.Rule) string {
 		if t.Text {
 			return fmt.Sprintf("%d:%d", p.Line, p.Col)
 		}
-		return or(string(p.At), "/")
+		return cmp.Or(string(p.At), "/")
 	}
 	for i := range found {
-		if e := &found[i]; e.Rule == rule && e.Op == a.request.Op && e.Data && len(e.Via) > 1 && where(e.At) == or(string(a.request.At), "/") {
+		if e := &found[i]; e.Rule == rule && e.Op == a.request.Op && e.Data && len(e.Via) > 1 && where(e.At) == cmp.Or(string(a.request.At), "/") {
 			return flow.Path(e.Words(where))
 		}
 	}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -294,7 +295,7 @@ func (r *Run) flowDenial(a *act, v *verdict, long error) *fault.Fault {
 		case o.n == 0:
 			fmt.Fprintf(&b, "%s %s was shown to whoever wrote this, or is in the input", [...]string{":", ";"}[min(i, 1)], name)
 		default:
-			fmt.Fprintf(&b, "%s %s is what %s gave at %s (request %d of this run)", [...]string{":", ";"}[min(i, 1)], name, o.op, or(o.at, "/"), o.n)
+			fmt.Fprintf(&b, "%s %s is what %s gave at %s (request %d of this run)", [...]string{":", ";"}[min(i, 1)], name, o.op, cmp.Or(o.at, "/"), o.n)
 			requests = append(requests, value.NewInt(int64(o.n)))
 		}
 	}

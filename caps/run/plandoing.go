@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -94,7 +95,7 @@ func (r *Run) confirmed(a *act, f *fault.Fault) *fault.Fault {
 		r.Abandon()
 		return stop("the plan ends here")
 	case !ok:
-		return r.deviate("asks for %s at %s, which isn't planned", a.request.Op, or(string(a.request.At), "/"))
+		return r.deviate("asks for %s at %s, which isn't planned", a.request.Op, cmp.Or(string(a.request.At), "/"))
 	}
 	s := d.plan.Steps[i-1]
 	if what := s.differs(a.request, d); what != "" {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -234,19 +235,12 @@ func (a *Asked) String() string {
 		fmt.Fprintf(&b, " (%d bytes with the hash %.12s)", a.Digest.Bytes, a.Digest.SHA256)
 	}
 	if a.In != "" || a.At != "" {
-		fmt.Fprintf(&b, " at %s %s", a.In, or(a.At, "/"))
+		fmt.Fprintf(&b, " at %s %s", a.In, cmp.Or(a.At, "/"))
 	}
 	if a.Branch != "" {
 		fmt.Fprintf(&b, " in branch %s", a.Branch)
 	}
 	return b.String()
-}
-
-func or(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }
 
 func count(n int, what string) string {

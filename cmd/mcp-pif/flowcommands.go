@@ -218,20 +218,24 @@ at once.`,
 	return cmd
 }
 
+// sessionOf opens what the model was shown, kept beside a store, and reads it.
+func sessionOf(store string, p *flow.Policy) (s *flow.Session, state flow.SessionState, err error) {
+	file, err := app.SessionOf(store)
+	if err == nil {
+		s, err = flow.NewSession(file, p)
+	}
+	if err == nil {
+		state, err = s.State()
+	}
+	return s, state, err
+}
+
 func clearFlow(cmd *cobra.Command, o *app.StoreOptions) error {
 	path, err := o.There()
 	if err != nil {
 		return err
 	}
-	file, err := app.SessionOf(path)
-	if err != nil {
-		return err
-	}
-	s, err := flow.NewSession(file, nil)
-	if err != nil {
-		return err
-	}
-	state, err := s.State()
+	s, state, err := sessionOf(path, nil)
 	if err != nil {
 		return err
 	}
@@ -352,15 +356,7 @@ func showFlow(cmd *cobra.Command, o *app.CapOptions) error {
 	}
 	fmt.Fprintln(out, p.SessionSentence())
 	if path != "" {
-		file, err := app.SessionOf(path)
-		if err != nil {
-			return err
-		}
-		s, err := flow.NewSession(file, p)
-		if err != nil {
-			return err
-		}
-		state, err := s.State()
+		_, state, err := sessionOf(path, p)
 		if err != nil {
 			return err
 		}

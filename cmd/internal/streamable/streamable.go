@@ -88,25 +88,18 @@ type Options struct {
 
 func (o Options) orDefault() Options {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	o.MaxBody = or(o.MaxBody, 8<<20)
-	o.MaxBodies = or(o.MaxBodies, 24<<20)
-	o.MaxRequests = or(o.MaxRequests, 2000)
-	o.MaxSessions = or(o.MaxSessions, 1000)
-	o.MaxConns = or(o.MaxConns, 4000)
-	o.IdleUnknown = or(o.IdleUnknown, 5*time.Second)
-	o.WriteTime = or(o.WriteTime, 30*time.Second)
-	o.IdleSession = or(o.IdleSession, 30*time.Minute)
-	o.KeptSession = or(o.KeptSession, time.Minute)
-	o.BodyTime = or(o.BodyTime, 30*time.Second)
-	o.Grace = or(o.Grace, 10*time.Second)
+	o.MaxBody = cmp.Or(o.MaxBody, 8<<20)
+	o.MaxBodies = cmp.Or(o.MaxBodies, 24<<20)
+	o.MaxRequests = cmp.Or(o.MaxRequests, 2000)
+	o.MaxSessions = cmp.Or(o.MaxSessions, 1000)
+	o.MaxConns = cmp.Or(o.MaxConns, 4000)
+	o.IdleUnknown = cmp.Or(o.IdleUnknown, 5*time.Second)
+	o.WriteTime = cmp.Or(o.WriteTime, 30*time.Second)
+	o.IdleSession = cmp.Or(o.IdleSession, 30*time.Minute)
+	o.KeptSession = cmp.Or(o.KeptSession, time.Minute)
+	o.BodyTime = cmp.Or(o.BodyTime, 30*time.Second)
+	o.Grace = cmp.Or(o.Grace, 10*time.Second)
 	return o
-}
-
-func or[T int | int64 | time.Duration](v, otherwise T) T {
-	if v == 0 {
-		return otherwise
-	}
-	return v
 }
 
 // maxSmallBody is how many bytes the body of a request may have that doesn't take a turn to be
