@@ -304,6 +304,21 @@ func (p *Program) Effects() []string { return parse.Effects(p.parsed.Term) }
 // Term returns the syntax tree.
 func (p *Program) Term() term.Term { return p.parsed.Term }
 
+// Advise returns a fault of a run in this code with the code that failed in its hint, where
+// that says how it may be meant.
+func (p *Program) Advise(f *fault.Fault) *fault.Fault {
+	if f == nil || p.parsed.Source == nil || f.In != p.parsed.Source.In {
+		return f
+	}
+	hint := check.OwnHint(p.parsed.Term, p.parsed.Source, f)
+	if hint == "" {
+		return f
+	}
+	g := *f
+	g.Hint = hint
+	return &g
+}
+
 // Tool returns the program as what code_of finds under its name. What its own
 // code looks tools up in, for a call, is still to be filled in.
 func (p *Program) Tool() Tool {

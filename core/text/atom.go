@@ -145,7 +145,7 @@ func (r *reader) record() (term.Term, bool) {
 			return true
 		}
 		if r.take(tokRest) || !r.older && r.take(tokPower) {
-			spread = true
+			spread, key.kind = true, tokRest
 			clear(seen)
 			v, ok := r.expr()
 			parts = append(parts, part{term.At(key.off), key, v, nil})

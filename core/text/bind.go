@@ -344,7 +344,7 @@ func (r *reader) let() (term.Term, bool) {
 		return nil, false
 	}
 	for i, b := range binds {
-		if _, _, ok := prim.Lookup(b.Name); ok && r.scope[b.Name] == 0 && isLam(b.Value) && r.names.Uses(b.Name, b.From, b.To) {
+		if _, _, ok := prim.Lookup(b.Name); ok && r.scope[b.Name] == 0 && isLam(b.Value) && !branches(b.Value) && r.names.Uses(b.Name, b.From, b.To) {
 			r.note(int(tokens[i].off), "%[1]s is the function of this let in its own body; ::%[1]s is the operation", b.Name)
 		}
 	}
@@ -411,6 +411,19 @@ func (r *reader) binding(seen bool) (b prim.Binding, names []string, ok bool) {
 		r.bindings = r.bindings[:len(r.bindings)-1]
 	}
 	return b, names, ok
+}
+
+// branches reports whether a part of t is evaluated under a condition only.
+func branches(t term.Term) bool {
+	switch t := t.(type) {
+	case *term.If:
+		return true
+	case *term.Prim:
+		if t.ID == prim.And || t.ID == prim.Or {
+			return true
+		}
+	}
+	return !term.Children(t, func(child term.Term) bool { return !branches(child) })
 }
 
 // hidden notes that a function sees itself by a name that is also known around it.

@@ -232,13 +232,19 @@ func (r *reader) within(x term.Term) (term.Term, bool) {
 	switch kinds := r.kinds.of(of) & prim.KindAny; {
 	case kinds == prim.KindRecord:
 		t = operationOf(at, "has", of, x)
-	case kinds != 0 || r.inQuote > 0:
+	case kinds != 0 || r.inQuote > 0 || isNumber(x) || r.kinds.always(x, prim.KindAny&^prim.KindString):
 		t = operationOf(at, "contains", of, x)
 	default: // by what it is when it runs
 		t = bound(at, prim.Fresh("whole", x), of, func(of term.Term) term.Term {
 			return bound(at, prim.Fresh("part", of), x, func(x term.Term) term.Term {
-				record := operationOf(at, "equal", operationOf(at, "type_of", of), &term.Str{At: at, Value: "record"})
-				return &term.If{At: at, Cond: record, Then: operationOf(at, "has", again(of), x), Else: operationOf(at, "contains", again(of), again(x))}
+				is := func(t term.Term, kind string) term.Term {
+					return operationOf(at, "equal", operationOf(at, "type_of", again(t)), &term.Str{At: at, Value: kind})
+				}
+				key := operationOf(at, "has", of, x)
+				if !r.kinds.always(x, prim.KindString) { // what is no text is no key
+					key = &term.If{At: at, Cond: is(x, "string"), Then: key, Else: &term.Bool{At: at}}
+				}
+				return &term.If{At: at, Cond: is(of, "record"), Then: key, Else: operationOf(at, "contains", again(of), again(x))}
 			})
 		})
 	}

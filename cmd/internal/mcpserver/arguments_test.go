@@ -386,6 +386,30 @@ func TestDeclaredForms(t *testing.T) {
 	}
 }
 
+// TestHintsOfRuns: what fails when it runs is told with the code that was written.
+func TestHintsOfRuns(t *testing.T) {
+	s := New(Options{})
+	for code, c := range map[string]struct{ input, want string }{
+		`xs => fold((acc, x) => acc + x, xs[0], xs[1:])`: {`["a","b"]`, `Join texts with acc ++ x; of numbers in texts write to_dec(acc) + to_dec(x).`},
+		`(a, b) => a ++ b`:               {`{"a":[1],"b":[2]}`, `Join lists with append(a, b).`},
+		`(a, b) => b + (a ++ "!")`:       {`{"a":1,"b":"2"}`, `Make a text of the value: to_text(a) ++ "!".`},
+		`s => parse_csv(s)[0].n * 2`:     {`"n\n4"`, `Make numbers of the texts: to_dec(at(parse_csv(s), 0).n) * 2.`},
+		`s => split(s, ",")[0] > 3`:      {`"4,5"`, `Make numbers of the texts: to_dec(at(split(s, ","), 0)) > 3.`},
+		`r => r.a.b`:                     {`{"a":{}}`, `Write r.a.b ?? d, with d for what stands in for it.`},
+		`(a, b) => div_dec(a, b - b, 2)`: {`{"a":1,"b":2}`, `Test the divisor first: if b - b == 0 then 0 else div_dec(a, b - b, 2, "half_up").`},
+		`xs => max(xs)`:                  {`[]`, `Test the list first: if isEmpty(xs) then null else max(xs).`},
+		`{"lam":"x","body":{"add":[{"var":"x"},{"split":["a",","]}]}}`: {`1`, `{"append":[A,B]}`},
+	} {
+		arg := code
+		if code[0] != '{' {
+			arg = quoteJSON(code)
+		}
+		if a := do(t, s, "run", `{"code":`+arg+`,"input":`+c.input+`}`); a.Fault == nil || !strings.Contains(a.Fault.Hint, c.want) {
+			t.Errorf("%s: %s", code, a.Text)
+		}
+	}
+}
+
 // TestHintsOfTheCode: what fails by a habit of other languages is told with the code
 // that was written, in its form.
 func TestHintsOfTheCode(t *testing.T) {

@@ -277,7 +277,7 @@ func (s *Engine) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 			s.endRound(&p)
 		}
 		if p.Fault != nil {
-			return wire.FailedAfter(wire.InForm(placed(p.Fault, t.tool, c.Tools), t.inText()), used+p.Steps, t.notes, next), round
+			return wire.FailedAfter(wire.InForm(placed(program.Advise(p.Fault), t.tool, c.Tools), t.inText()), used+p.Steps, t.notes, next), round
 		}
 		used += p.Steps
 		r := result{product: p, steps: used, rounds: round, step: t.step, room: room}

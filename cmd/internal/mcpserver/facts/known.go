@@ -353,15 +353,16 @@ func (s Lookup) Notes(t *registry.Tool, same *registry.Tool, together bool) (not
 }
 
 // mayFail is the note about the places that may fail, as is known only when it runs. Of
-// what too little is known to say more, nothing is said: that is no fault of the code.
+// what too little is known to say more, nothing is said: that is no fault of the code. Nor
+// is it of what may be null alone, which is tested in ways that types don't show.
 func mayFail(t *registry.Tool, together bool) []string {
-	reasons := []string{check.ReasonTested, check.ReasonConflict}
+	reasons := []string{check.ReasonTested}
 	if !together { // of several it is said once
 		reasons = append(reasons, check.ReasonCall)
 	}
 	n, first := 0, (*check.Unknown)(nil)
 	for i := range t.Report().Dynamic {
-		if u := &t.Report().Dynamic[i]; slices.Contains(reasons, u.Reason) {
+		if u := &t.Report().Dynamic[i]; slices.Contains(reasons, u.Reason) && !strings.HasSuffix(u.Message, ", not null") && !strings.HasSuffix(u.Message, "which it is is known only when it runs") {
 			if n++; first == nil {
 				first = u
 			}

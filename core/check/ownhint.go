@@ -1,0 +1,111 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/text"
+)
+
+// OwnHint returns the hint on a fault of a run of code in the text form with the code that
+// failed in it, written as it may be meant; empty: there is none.
+func OwnHint(root term.Term, src *term.Source, f *fault.Fault) string {
+	if src == nil || src.Form != term.PIF || f.Line == 0 {
+		return ""
+	}
+	t := failed(root, text.Lines(src.Text), f)
+	if t == nil {
+		return ""
+	}
+	written := func(t term.Term) string {
+		s := string(PrintText(t))
+		if len(s) > longestOwn || strings.Contains(s, "\n") {
+			return ""
+		}
+		return s
+	}
+	whole := written(t)
+	of := func(name string, which ...int) string {
+		u := &term.Prim{ID: t.ID, Args: slices.Clone(t.Args)}
+		for _, i := range which {
+			if id, _, _ := prim.Lookup(name); isOpenTerm(u.Args[i]) {
+				u.Args[i] = &term.Prim{ID: id, Args: []term.Term{u.Args[i]}}
+			}
+		}
+		return written(u)
+	}
+	row := prim.Get(t.ID)
+	isText, isList := strings.Contains(f.Message, "not the string"), strings.Contains(f.Message, "not a list")
+	fill := func(format string, parts ...any) string {
+		if slices.Contains(parts, any("")) {
+			return ""
+		}
+		return fmt.Sprintf(format, parts...)
+	}
+	switch name := row.Name; {
+	case whole == "":
+	case f.Kind == fault.MissingKey || f.Kind == fault.OutOfRange && t.ID == prim.At:
+		if len(t.Args) == 2 && (name == "get" || t.ID == prim.At) {
+			return fill("Write %s ?? d, with d for what stands in for it.", whole)
+		}
+	case f.Kind == fault.DivisionByZero && len(t.Args) > 1 && isOpenTerm(t.Args[1]):
+		return fill("Test the divisor first: if %s == 0 then 0 else %s.", written(t.Args[1]), whole)
+	case f.Kind == fault.EmptyList && len(t.Args) == 1 && isOpenTerm(t.Args[0]):
+		return fill("Test the list first: if isEmpty(%s) then null else %s.", written(t.Args[0]), whole)
+	case f.Kind != fault.TypeError:
+	case isList && (t.ID == prim.Add || t.ID == prim.Concat):
+		return fill("Join lists with append(%s, %s).", written(t.Args[0]), written(t.Args[1]))
+	case isText && t.ID == prim.Add:
+		return fill("Join texts with %s ++ %s; of numbers in texts write %s.", written(t.Args[0]), written(t.Args[1]), of("to_dec", 0, 1))
+	case isText && (t.ID == prim.Sub || t.ID == prim.Mul || t.ID == prim.Div), isText && row.Group == "comparison" && len(t.Args) == 2 && slices.ContainsFunc(t.Args, isNumeral):
+		return fill("Make numbers of the texts: %s.", of("to_dec", 0, 1))
+	case isText && t.ID == prim.Mod:
+		return fill("Make numbers of the texts: %s.", of("parse_int", 0, 1))
+	case isText && name == "to_int":
+		return fill("Write parse_int(%s), or to_dec of a text with a fraction.", written(t.Args[0]))
+	case t.ID == prim.Concat && strings.Contains(f.Message, "first operand") && !strings.Contains(f.Message, "null"):
+		return fill("Make a text of the value: %s.", of("to_text", 0))
+	case t.ID == prim.Concat && !strings.Contains(f.Message, "null"):
+		return fill("Make a text of the value: %s.", of("to_text", 1))
+	}
+	return ""
+}
+
+// failed returns the operation that a fault names, where it stands.
+func failed(root term.Term, lines *text.LineIndex, f *fault.Fault) (found *term.Prim) {
+	var walk func(t term.Term) bool
+	walk = func(t term.Term) bool {
+		if p, ok := t.(*term.Prim); ok && p.Pos() >= 0 {
+			line, col := lines.Position(p.Pos())
+			named := strings.HasPrefix(f.Message, prim.Get(p.ID).Name+" ") || f.Kind == fault.MissingKey || f.Kind == fault.OutOfRange && p.ID == prim.At
+			if line == f.Line && col == f.Col && named {
+				found = p
+				return false
+			}
+		}
+		return term.Children(t, walk)
+	}
+	walk(root)
+	return found
+}
+
+// isOpenTerm reports whether a term is no literal.
+func isOpenTerm(t term.Term) bool {
+	switch t.(type) {
+	case *term.Int, *term.Big, *term.Dec, *term.Str, *term.Bool, *term.Unit, *term.List, *term.Record:
+		return false
+	}
+	return true
+}
+
+func isNumeral(t term.Term) bool {
+	switch t.(type) {
+	case *term.Int, *term.Big, *term.Dec:
+		return true
+	}
+	return false
+}
