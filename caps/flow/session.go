@@ -117,35 +117,48 @@ func (s *Session) Label() Atoms {
 	return p.Start | p.Known(s.now.Label)
 }
 
-// change changes the state, of what is on file now, and writes it.
+// errSame says that there is nothing to change.
+var errSame = errors.New("nothing changes")
+
+// change changes the state, of what is on file now, and writes it, on all nodes of a cluster. It may do so
+// more than once, and nobody waits for it who only looks.
 func (s *Session) change(do func(*SessionState) bool) (changed bool, err error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.path != "" {
-		release, err := statefile.Lock(s.path + ".lock")
-		if err != nil {
-			return false, err
-		}
-		defer release()
-		if err := s.refresh(); err != nil {
-			return false, err
-		}
+	if err := s.refresh(); err != nil {
+		s.mu.Unlock()
+		return false, err
 	}
 	next := SessionState{Label: slices.Clone(s.now.Label), Bits: maps.Clone(s.now.Bits), Taints: maps.Clone(s.now.Taints)}
-	if !do(&next) {
+	changed = do(&next)
+	if changed && s.path == "" {
+		s.now = next
+		s.readTaints()
+	}
+	s.mu.Unlock()
+	if !changed || s.path == "" {
+		return changed, nil
+	}
+	err = statefile.Change(s.path, func(before []byte) ([]byte, error) {
+		var next SessionState
+		if before != nil {
+			if err := json.Unmarshal(before, &next); err != nil {
+				return nil, err
+			}
+		}
+		if !do(&next) {
+			return nil, errSame
+		}
+		return statefile.EncodeJSON(next)
+	})
+	if errors.Is(err, errSame) {
 		return false, nil
 	}
-	if s.path != "" {
-		if err := statefile.ReplaceJSON(s.path, next); err != nil {
-			return false, err
-		}
-		if s.seen, err = os.Stat(s.path); err != nil {
-			return false, err
-		}
+	if err != nil {
+		return false, fmt.Errorf("what the model was shown can't be kept: %w", err)
 	}
-	s.now = next
-	s.readTaints()
-	return true, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return true, s.refresh()
 }
 
 // union adds names to a list; ok is false if all were there.
@@ -171,6 +184,7 @@ func (s *Session) Show(a Atoms) (bool, error) {
 func (s *Session) Spend(a Atoms, bits, most int) (ok bool, err error) {
 	names := s.policy.Names(a)
 	_, err = s.change(func(st *SessionState) bool {
+		ok = false
 		if st.Bits == nil {
 			st.Bits = map[string]int{}
 		}

@@ -112,14 +112,45 @@ func (s *Store) append(x *entry) (seq uint64, err error) {
 
 // push puts an entry into the queue.
 func (s *Store) push(x *entry) error {
-	if s.writer == nil {
+	if s.writer == nil && s.o.Through == nil {
 		return &problem{s.path, ErrReadOnly, "it was opened to be read only", nil}
+	}
+	if s.writer == nil {
+		seq, err := s.o.Through(encodeEntries([]*entry{x}))
+		x.done = make(chan outcome, 1)
+		x.done <- outcome{seq, err}
+		return nil
 	}
 	x.e.Time = s.o.Now().UTC().Truncate(time.Microsecond)
 	if x.stage != Noted {
 		x.done = make(chan outcome, 1)
 	}
 	return s.writer.push(x)
+}
+
+// Take appends, Synced, what [Options.Through] was given in another process.
+func (s *Store) Take(content []byte) (seq uint64, err error) {
+	batch, err := decodeEntries(content)
+	if err != nil || len(batch) != 1 {
+		return 0, errors.Join(err, errGarbled)
+	}
+	x := batch[0]
+	x.stage = Synced
+	switch {
+	case x.blob != nil:
+		_, err := s.PutBlob(bg, x.blob)
+		return 0, err
+	case x.all != nil:
+		x.size, err = checkAll(x.all)
+	case x.change:
+		err = checkChange(x.e.Kind, x.e.Data)
+	default:
+		err = check(x.e.Kind, x.e.Run, x.e.Branch, x.e.Data)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return s.append(x)
 }
 
 // wait waits as the stage of an entry says.

@@ -28,14 +28,14 @@ const MaxBlob = 256 << 20
 // They are kept as they are, not compressed.
 func (s *Store) PutBlob(ctx context.Context, data []byte) (Hash, error) {
 	hash := Hash(sha256.Sum256(data))
-	if s.writer == nil {
+	if s.writer == nil && s.o.Through == nil {
 		return hash, &problem{s.path, ErrReadOnly, "it was opened to be read only", nil}
 	}
 	if len(data) > MaxBlob {
 		return hash, fmt.Errorf("%d bytes can't be recorded, the most is %d", len(data), MaxBlob)
 	}
 	n := int64(len(data))
-	if s.writer.follower != nil {
+	if s.writer == nil || s.writer.follower != nil {
 		if data == nil {
 			data = []byte{}
 		}

@@ -29,6 +29,9 @@ type Options struct {
 	// ReadOnly opens a store to be looked at: no event is written, and no store
 	// made where there is none.
 	ReadOnly bool
+	// Through has another process append to a store that is opened ReadOnly, with [Store.Take]: a node
+	// to a file of its cluster. What is Noted is waited for, too.
+	Through func(content []byte) (seq uint64, err error)
 	// Busy is how long to wait for another process that is writing; 5 s.
 	Busy time.Duration
 	// Queue is how many bytes of events may wait to be written; 8 MiB.

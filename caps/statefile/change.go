@@ -42,7 +42,7 @@ func ReadCluster(dir string) (c Cluster, err error) {
 // ErrMoved means that a file isn't what it was when it was read.
 var ErrMoved = errors.New("it was changed meanwhile")
 
-// A Replacement is a file of a state directory by its name, what it is to be, and what it
+// A Replacement is a file of a state directory by its name there, what it is to be, and what it
 // must have been; nil: there was none.
 type Replacement struct {
 	Name          string
@@ -52,13 +52,28 @@ type Replacement struct {
 // maxTries is how often a change is made anew beside others of a cluster.
 const maxTries = 50
 
-// Change replaces a file of the state directory by what edit makes of it (nil: there is
+// profilesFolder is that of the profiles in a state directory.
+const profilesFolder = "profiles"
+
+// inCluster finds the cluster that a file is changed through, which is in a state directory or
+// in the folder of a profile there, and the file's name there.
+func inCluster(path string) (c Cluster, name string, err error) {
+	dir := filepath.Dir(path)
+	name = filepath.Base(path)
+	if parent := filepath.Dir(dir); filepath.Base(parent) == profilesFolder {
+		name = profilesFolder + "/" + filepath.Base(dir) + "/" + name
+		dir = filepath.Dir(parent)
+	}
+	c, err = ReadCluster(dir)
+	return c, name, err
+}
+
+// Change replaces a file of the state directory, or of a profile in it, by what edit makes of it (nil: there is
 // none), alone among the processes that do, on every node where the machine is one of a
 // cluster. edit may be called again. On an error nothing has changed, unless the cluster
 // didn't answer.
 func Change(path string, edit func(before []byte) (after []byte, err error)) error {
-	dir := filepath.Dir(path)
-	if err := CheckDir(dir); err != nil {
+	if err := CheckDir(filepath.Dir(path)); err != nil {
 		return err
 	}
 	read := func() (before, after []byte, err error) {
@@ -68,14 +83,14 @@ func Change(path string, edit func(before []byte) (after []byte, err error)) err
 		after, err = edit(before)
 		return before, after, err
 	}
-	c, err := ReadCluster(dir)
+	c, name, err := inCluster(path)
 	if err == nil {
 		for range maxTries {
 			before, after, err := read()
 			if err != nil {
 				return err
 			}
-			if err := c.Ask(context.Background(), "replace", Replacement{filepath.Base(path), before, after}, nil); !errors.Is(err, ErrMoved) {
+			if err := c.Ask(context.Background(), "replace", Replacement{name, before, after}, nil); !errors.Is(err, ErrMoved) {
 				return err
 			}
 		}

@@ -71,12 +71,12 @@ func TestClusterDev(t *testing.T) {
 			t.Errorf("tools: %v", names)
 		}
 		says(t, state, [2]string{"cluster status", "node n1 of the order"}, [2]string{"caps revoke kv:x", "revoked kv:x"},
-			[2]string{"caps restore kv:x", "restored kv:x"}, [2]string{"tools retire first --profile http", "only a server with --cluster writes it"},
+			[2]string{"caps restore kv:x", "restored kv:x"}, [2]string{"tools retire " + name + " --profile http", "is retired"}, [2]string{"tools rollback " + name + " 1 --profile http", name},
 			[2]string{"cluster leave", "end it first"}, [2]string{"journal verify --profile http", "ok"})
 		must.NoError(t, s.cmd.Process.Kill())
 		wait.For(t, s.ended, "the end of the server")
 	}
-	says(t, state, [2]string{"caps revoke kv:x", "start it"}, [2]string{"cluster leave", "out of the cluster: 1 profile"}, [2]string{"caps revoke kv:x", "revoked kv:x"})
+	says(t, state, [2]string{"caps revoke kv:x", "start it"}, [2]string{"tools retire first --profile http", "start it"}, [2]string{"cluster leave", "out of the cluster: 1 profile"}, [2]string{"caps revoke kv:x", "revoked kv:x"})
 	alone = startWeb(t, state)
 	if names := alone.connect("", eras[0]).names(); !slices.Contains(names, "first") || !slices.Contains(names, "third") {
 		t.Errorf("tools: %v", names)

@@ -259,7 +259,7 @@ func clearFlow(cmd *cobra.Command, o *app.StoreOptions) error {
 	if strings.TrimSpace(line) != code {
 		return errors.New("nothing was forgotten")
 	}
-	store, err := journal.Open(path, journal.Options{Notes: app.Heads()})
+	store, err := app.OpenStore(path, journal.Options{Notes: app.Heads()})
 	if err != nil {
 		return err
 	}

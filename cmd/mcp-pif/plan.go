@@ -42,7 +42,7 @@ func inStores(o *journalOptions, readOnly bool, look func(*journal.Store) (found
 		return nil, err
 	}
 	for _, path := range paths {
-		s, err := journal.Open(path, journal.Options{ReadOnly: readOnly, Notes: app.Heads()})
+		s, err := app.OpenStore(path, journal.Options{ReadOnly: readOnly, Notes: app.Heads()})
 		if err != nil {
 			return nil, err
 		}

@@ -242,7 +242,7 @@ func newTasksCancel() *cobra.Command {
 stays done; one that no server does at present doesn't go on.`,
 		Args: cobra.ExactArgs(1),
 	}, func(cmd *cobra.Command, path string, args []string) error {
-		s, err := journal.Open(path, journal.Options{Notes: app.Heads()})
+		s, err := app.OpenStore(path, journal.Options{Notes: app.Heads()})
 		if err != nil {
 			return err
 		}

@@ -112,7 +112,7 @@ func (o *CapOptions) Tools(cmd *cobra.Command, how Opening) (_ *Kept, err error)
 	if _, err := os.Stat(path); how == ToWrite && errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("the store %s: there is no such file", cli.Printable(path))
 	}
-	if k.Journal, err = journal.Open(path, journal.Options{Log: log, ReadOnly: how == ToRead, Notes: Heads()}); err != nil {
+	if k.Journal, err = OpenStore(path, journal.Options{Log: log, ReadOnly: how == ToRead, Notes: Heads()}); err != nil {
 		return nil, err
 	}
 	tools, problems, err := registry.Open(run.Log(k.Journal), k.Auth.Policy)

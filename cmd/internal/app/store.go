@@ -13,8 +13,10 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/node"
 )
 
 // A keeping says where tools are kept, in words.
@@ -229,6 +231,31 @@ func (a *Authority) openStore(path string) (journal.Journal, error) {
 		context.AfterFunc(s.Closing(), a.Node.Watch(s))
 	}
 	return Watched(s), nil
+}
+
+// OpenStore opens a store for a command that writes it, one of a cluster through the node of this machine.
+func OpenStore(path string, o journal.Options) (*journal.Store, error) {
+	s, err := journal.Open(path, o)
+	dir, unknown := StateDir()
+	if !errors.Is(err, journal.ErrCluster) || unknown != nil {
+		return s, err
+	}
+	c, none := statefile.ReadCluster(dir)
+	if none != nil {
+		return nil, err
+	}
+	if err := c.Ask(context.Background(), "status", nil, nil); err != nil {
+		return nil, err
+	}
+	o.ReadOnly, o.Through = true, func(content []byte) (seq uint64, err error) {
+		err = c.Ask(context.Background(), "append", node.Append{Path: s.Path(), Content: content}, &seq)
+		if errors.Is(err, statefile.ErrMoved) {
+			err = journal.ErrBehind
+		}
+		return seq, err
+	}
+	s, err = journal.Open(path, o)
+	return s, err
 }
 
 // Watched is what a store is seen through. A test puts its own there, to end the process at an

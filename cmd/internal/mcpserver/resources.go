@@ -122,7 +122,7 @@ func (s *Server) read(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.R
 	var err error
 	if len(a.parts) == 2 && a.parts[0] == "published" && len(a.query) == 0 {
 		all, err = s.publishedContent(ctx, a.parts[1])
-	} else if c := s.content(a); c != nil {
+	} else if c := s.content(ctx, a); c != nil {
 		all = append(all, c)
 	}
 	if err != nil {
@@ -143,7 +143,7 @@ func (s *Server) read(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.R
 }
 
 // content is what is at an address; nil where there is nothing.
-func (s *Server) content(a address) *mcp.ResourceContents {
+func (s *Server) content(ctx context.Context, a address) *mcp.ResourceContents {
 	kind, rest := a.parts[0], a.parts[1:]
 	if len(a.query) > 0 && kind != "results" && kind != "journal" {
 		return nil
@@ -170,7 +170,7 @@ func (s *Server) content(a address) *mcp.ResourceContents {
 	case kind == "journal" && len(rest) == 1:
 		return s.runContent(rest[0], a)
 	case kind == "results" && len(rest) == 1:
-		return s.resultContent(rest[0], a)
+		return s.resultContent(ctx, rest[0], a)
 	}
 	return nil
 }
@@ -246,12 +246,12 @@ func (s *Server) runContent(run string, a address) *mcp.ResourceContents {
 }
 
 // resultContent is a large result, or as much of it as fits from a place on.
-func (s *Server) resultContent(id string, a address) *mcp.ResourceContents {
+func (s *Server) resultContent(ctx context.Context, id string, a address) *mcp.ResourceContents {
 	from, ok := a.number("from")
 	if !ok {
 		return nil
 	}
-	k, ok := s.Result(id)
+	k, ok := s.Result(ctx, id)
 	if !ok || from > uint64(len(k.Shown)) {
 		return nil
 	}

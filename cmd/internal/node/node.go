@@ -27,6 +27,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -58,8 +59,21 @@ const (
 // maxSocket is how long the path of a socket may be on any system.
 const maxSocket = 100
 
-// files are those that are the cluster's.
+// files are those that are the cluster's, besides what models were shown: see shared.
 var files = []string{"revoked.json", "consent.json"}
+
+// sessions are the files of what the model of a profile was shown, by their names in the
+// state directory.
+const sessions = "profiles/*/flow.json"
+
+// isSession reports whether a file is such a one.
+func isSession(name string) bool {
+	is, err := path.Match(sessions, name)
+	return is && err == nil
+}
+
+// shared reports whether a file of the state directory is the cluster's.
+func shared(name string) bool { return slices.Contains(files, name) || isSession(name) }
 
 // Options is what a node is made from.
 type Options struct {
@@ -101,7 +115,8 @@ type Node struct {
 	projecting sync.Mutex        // held until what is projected holds, which may take as long as a write
 	projected  map[string]uint64 // event of the authority's journal that each file is
 
-	giving sync.Mutex // a copy
+	giving sync.Mutex    // a copy
+	hurry  chan struct{} // something was decided that others wait for
 
 	mu       sync.Mutex
 	stores   map[*journal.Store]bool
@@ -117,7 +132,7 @@ type Node struct {
 // Open makes a node, which beats until it is closed. It returns when it has what the
 // cluster decided until then, or the context ends.
 func Open(ctx context.Context, o Options) (_ *Node, err error) {
-	n := &Node{o: o, stores: map[*journal.Store]bool{}, profiles: map[string]bool{}, ended: map[string]bool{}, projected: map[string]uint64{}, docs: map[string]document{}, at: map[string]uint64{}, pools: map[string]*pool{}}
+	n := &Node{o: o, stores: map[*journal.Store]bool{}, profiles: map[string]bool{}, ended: map[string]bool{}, projected: map[string]uint64{}, docs: map[string]document{}, at: map[string]uint64{}, pools: map[string]*pool{}, hurry: make(chan struct{}, 1)}
 	if n.o.Applied == nil {
 		n.o.Applied = func() {}
 	}
@@ -148,6 +163,12 @@ func Open(ctx context.Context, o Options) (_ *Node, err error) {
 			}
 		}
 		n.learn(docs, at)
+		if slices.ContainsFunc(slices.Collect(maps.Keys(docs)), shared) {
+			select {
+			case n.hurry <- struct{}{}:
+			default:
+			}
+		}
 		return n.project(docs, at)
 	}
 	if n.store, err = journal.Open(filepath.Join(dir, "authority.db"), options); err != nil {
@@ -215,6 +236,8 @@ func (n *Node) beats() {
 		case <-n.ctx.Done():
 			return
 		case <-tick.C:
+		case <-n.hurry: // what is applied then the next one tells
+			_ = n.store.Barrier(n.ctx)
 		}
 		_ = n.store.Barrier(n.ctx) // where it fails the lease ends
 	}
@@ -278,14 +301,18 @@ func (n *Node) begin() error {
 	}
 	_, err = os.Stat(n.mark())
 	begun := err == nil && !n.o.Own
-	for _, name := range files {
-		here, err := statefile.Read(filepath.Join(n.o.Dir, name))
+	shown, err := fs.Glob(os.DirFS(n.o.Dir), sessions)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Concat(files, shown) {
+		here, err := statefile.Read(filepath.Join(n.o.Dir, filepath.FromSlash(name)))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		there, known := docs[name]
 		switch {
-		case here == nil || known && (bytes.Equal(here, there.Content) || within(here, there.Content)) || begun:
+		case here == nil || known && (bytes.Equal(here, there.Content) || within(here, there.Content)) || begun && (known || !isSession(name)):
 		case known && !n.o.Own:
 			return fmt.Errorf("%s of this machine isn't the cluster's: do there what it has and the cluster lacks, then move it away", filepath.Join(n.o.Dir, name))
 		default:
@@ -340,11 +367,14 @@ func (n *Node) write(name string, version int, after uint64, content []byte) err
 func (n *Node) project(docs map[string]document, at map[string]uint64) error {
 	n.projecting.Lock()
 	defer n.projecting.Unlock()
-	for _, name := range files {
-		if at[name] <= n.projected[name] {
+	for name := range docs {
+		if !shared(name) || at[name] <= n.projected[name] {
 			continue
 		}
-		path := filepath.Join(n.o.Dir, name)
+		path := filepath.Join(n.o.Dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
 		if here, err := statefile.Read(path); err != nil || !bytes.Equal(here, docs[name].Content) {
 			if err := statefile.Replace(path, docs[name].Content, 0o600); err != nil {
 				return err
@@ -359,7 +389,7 @@ func (n *Node) project(docs map[string]document, at map[string]uint64) error {
 // replace is [statefile.Change] on all nodes. It returns when every node has applied it, or
 // has lost its lease.
 func (n *Node) replace(ctx context.Context, r statefile.Replacement) error {
-	if !slices.Contains(files, r.Name) {
+	if !shared(r.Name) {
 		return fmt.Errorf("%q isn't the cluster's", r.Name)
 	}
 	docs, at, err := n.documents()
@@ -547,11 +577,57 @@ func (n *Node) listen() (err error) {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		}
 	})
+	mux.HandleFunc("POST /append", func(w http.ResponseWriter, r *http.Request) {
+		var body Append
+		var seq uint64
+		err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<20)).Decode(&body)
+		if err == nil {
+			seq, err = n.append(body)
+		}
+		switch {
+		case errors.Is(err, journal.ErrBehind):
+			w.WriteHeader(http.StatusConflict)
+		case err != nil:
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		default:
+			_ = json.NewEncoder(w).Encode(seq)
+		}
+	})
 	mux.HandleFunc("POST /status", func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(n.Status()) })
 	n.server = http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	n.tasks.Go(func() { _ = n.server.Serve(l) })
 	n.o.Config.Node, n.o.Config.Socket = n.o.Name, path
 	return statefile.WriteCluster(n.o.Dir, n.o.Config)
+}
+
+// An Append is what a command records in the file of a profile; see [journal.Options].
+type Append struct {
+	Path    string // of the file
+	Content []byte
+}
+
+// append records what a command does, in a file that a server has open or none has.
+func (n *Node) append(a Append) (seq uint64, err error) {
+	n.mu.Lock()
+	for s := range n.stores {
+		if s != n.store && s.Path() == a.Path {
+			n.mu.Unlock()
+			return s.Take(a.Content)
+		}
+	}
+	n.mu.Unlock()
+	m, err := journal.Member(a.Path)
+	if err != nil || m == nil {
+		return 0, errors.Join(err, fmt.Errorf("%s is no file of the cluster's", a.Path))
+	}
+	o := journal.Options{Log: n.o.Log}
+	n.Join(&o, m.Profile)
+	s, err := journal.Open(a.Path, o)
+	if err != nil {
+		return 0, err
+	}
+	seq, err = s.Take(a.Content)
+	return seq, errors.Join(err, s.Close())
 }
 
 // Name is the node's.

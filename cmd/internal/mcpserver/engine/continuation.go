@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -229,8 +230,8 @@ const resultPart = preview
 
 // offer keeps the result of an answer that shows only its beginning, and says in
 // the answer how to read on: in the text, where the tool gives text. What the record
-// has of the answer is without it: the name is another one each time.
-func (s *Engine) offer(a wire.Answer) wire.Answer {
+// has of the answer is without it: the name, which is id unless that is "", is another one each time.
+func (s *Engine) offer(a wire.Answer, id string) wire.Answer {
 	if a.Large == nil || s.results == nil {
 		return a
 	}
@@ -248,8 +249,7 @@ func (s *Engine) offer(a wire.Answer) wire.Answer {
 			a.Plain, a.Structured = &preview, []byte(append(wire.Previewed(preview, k.Total), rest...))
 		}
 	}
-	id := s.results.Put(s, k)
-	if id == "" {
+	if id = s.results.Put(s, id, k); id == "" {
 		return a
 	}
 	next := readOn(id, int64(len(a.First())))
@@ -268,7 +268,7 @@ func readOn(id string, from int64) wire.Object {
 }
 
 // readResult shows more of a result, as the call that run answered asks for it.
-func (s *Engine) readResult(a *wire.Arguments, in *wire.RunArguments) wire.Answer {
+func (s *Engine) readResult(ctx context.Context, a *wire.Arguments, in *wire.RunArguments) wire.Answer {
 	for _, m := range a.Members {
 		if m.Name != "result" && m.Name != "from" && string(m.Value) != "null" {
 			return wire.Failed(wire.Invalid(fmt.Sprintf(`run takes "result" with "from" only, not with %q`, m.Name), "run", runArguments))
@@ -278,7 +278,7 @@ func (s *Engine) readResult(a *wire.Arguments, in *wire.RunArguments) wire.Answe
 	if in.From != nil {
 		from = uint64(*in.From)
 	}
-	k, ok := s.Result(id)
+	k, ok := s.Result(ctx, id)
 	if !ok {
 		return wire.Failed(&fault.Fault{
 			Kind:    fault.InvalidRequest,
@@ -306,12 +306,35 @@ func (s *Engine) readResult(a *wire.Arguments, in *wire.RunArguments) wire.Answe
 	return answer
 }
 
-// Result is a large result of a run, to be read on.
-func (s *Engine) Result(id string) (k wire.Large, ok bool) {
+// resultID names a large result of a run so that each node of a cluster can compute it again; "": by chance.
+func (s *Engine) resultID(run string) string {
+	if s.opts.Node == nil {
+		return ""
+	}
+	return run + "." + rand.Text()
+}
+
+// Result is a large result of a run, to be read on; in a cluster one of another node's, too, whose run is done
+// again from the record.
+func (s *Engine) Result(ctx context.Context, id string) (k wire.Large, ok bool) {
 	if s.results == nil {
 		return k, false
 	}
-	if k, ok = s.results.Get(s, id); ok && s.broker.ShowNames(k.Under, "") != nil {
+	run, _, named := strings.Cut(id, ".")
+	if k, ok = s.results.Get(s, id); !ok && named && s.opts.Node != nil {
+		s.tasks.recalls.Lock() // one at a time
+		defer s.tasks.recalls.Unlock()
+		if k, ok = s.results.Get(s, id); !ok {
+			a, err := s.answered(ctx, run)
+			if err != nil {
+				s.log.Warn("a result of another node can't be computed again", "run", run, "error", err)
+				return k, false
+			}
+			s.offer(a, id)
+			k, ok = s.results.Get(s, id)
+		}
+	}
+	if ok && s.broker.ShowNames(k.Under, "") != nil {
 		return wire.Large{}, false // it can't be recorded that it is shown
 	}
 	return k, ok
@@ -324,7 +347,7 @@ func (s *Engine) Completed(a *wire.Answer) {
 	if a.Whole || a.Fault != nil || json.Unmarshal(a.Structured, &shown) != nil {
 		return
 	}
-	k, ok := s.Result(strings.TrimPrefix(shown.URI, wire.ResultURI("")))
+	k, ok := s.Result(context.Background(), strings.TrimPrefix(shown.URI, wire.ResultURI("")))
 	switch {
 	case !ok || k.Total > MaxPublished || k.Total != int64(len(k.Shown)):
 	case k.Text:

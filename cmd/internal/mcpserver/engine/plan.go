@@ -268,7 +268,7 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 		defer s.doing.Delete(p.ID)
 	}
 	switch {
-	case here, p.Started > 0 && p.Owner != s.tasks.owner.word() && s.tasks.owner.lives(p.Owner):
+	case here, p.Started > 0 && !p.Ended && p.Owner != s.tasks.owner.word() && s.tasks.owner.lives(p.Owner):
 		return refuse(fault.Conflict, "another call is doing the plan "+p.ID, "Wait for that call: a plan is done once.")
 	case p.Ended:
 		return refuse(fault.Conflict, "the plan "+p.ID+" was done already: a plan is done once", again)

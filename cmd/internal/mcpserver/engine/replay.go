@@ -96,7 +96,16 @@ func WithCode(c run.Call, code []byte) (run.Call, error) {
 }
 
 // replayed is the answer of a run that ended, by its record.
-func (s *Engine) replayed(ctx context.Context, id string) (a wire.Answer, err error) {
+func (s *Engine) replayed(ctx context.Context, id string) (wire.Answer, error) {
+	a, err := s.answered(ctx, id)
+	if err != nil {
+		return a, err
+	}
+	return s.offer(a, s.resultID(id)), nil
+}
+
+// answered is the same with all of a large result.
+func (s *Engine) answered(ctx context.Context, id string) (a wire.Answer, err error) {
 	rec, err := run.ReadRecord(s.broker.Journal(), id)
 	if err != nil {
 		return a, err
@@ -129,5 +138,5 @@ func (s *Engine) replayed(ctx context.Context, id string) (a wire.Answer, err er
 	if rec.End != nil {
 		a.Under = rec.End.Entered
 	}
-	return s.offer(s.orGone(Call{Tool: rec.Call.Tool, Tools: tools}, a)), nil
+	return s.orGone(Call{Tool: rec.Call.Tool, Tools: tools}, a), nil
 }

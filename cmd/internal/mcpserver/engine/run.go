@@ -33,7 +33,7 @@ func (s *Engine) run(ctx context.Context, c Call) wire.Answer {
 		return wire.Failed(f)
 	}
 	if _, ok := a.Raw("result"); ok {
-		return s.plainly(ctx, c, func(s *Engine, _ Call) wire.Answer { return s.readResult(a, &in) })
+		return s.plainly(ctx, c, func(s *Engine, _ Call) wire.Answer { return s.readResult(ctx, a, &in) })
 	}
 	if _, ok := a.Raw("task"); ok {
 		return s.taskCall(ctx, a, &in)
@@ -235,7 +235,7 @@ func (s *Engine) perform(ctx context.Context, c Call, t task, program *core.Prog
 		s.advise(&a, &t, c.Tools)
 	}
 	end = run.End{Steps: a.Steps, Rounds: rounds, Type: a.Type, Result: []byte(a.Text), Fault: a.Fault, Answer: a.Digest()}
-	return s.offer(s.show(ctx, r, &t, a))
+	return s.offer(s.show(ctx, r, &t, a), s.resultID(r.ID()))
 }
 
 // rounds does a task, round by round where it is driven, and says how many those

@@ -59,12 +59,12 @@ func New(bytes int) *Store {
 const resultBytes = 64 << 20
 
 // Put keeps a result and gives the name by which its owner, and nobody else,
-// finds it; "" where it is larger than the room for all.
-func (r *Store) Put(owner any, k wire.Large) (id string) {
+// finds it: id, or where that is "" one by chance; "" where it is larger than the room for all.
+func (r *Store) Put(owner any, id string, k wire.Large) string {
 	if k.Size() > r.most {
 		return ""
 	}
-	id = rand.Text()
+	id = cmp.Or(id, rand.Text())
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.owned[owner]
@@ -78,7 +78,10 @@ func (r *Store) Put(owner any, k wire.Large) (id string) {
 	for r.size+k.Size() > r.most {
 		r.drop(r.largest())
 	}
-	r.owned[owner] = s // dropping may have taken it away
+	r.owned[owner] = s                 // dropping may have taken it away
+	if _, there := s.byID[id]; there { // two have computed it
+		return id
+	}
 	s.byID[id] = k
 	s.order = append(s.order, id)
 	r.count(s, k.Size())

@@ -14,13 +14,13 @@ func large(n int) wire.Large { return wire.Large{Shown: make([]byte, n), Total: 
 func TestOwners(t *testing.T) {
 	room := New(3 << 20)
 	has := func(owner any, id string) bool { _, ok := room.Get(owner, id); return ok }
-	anns := room.Put("ann", large(300_000))
+	anns := room.Put("ann", "", large(300_000))
 	if !has("ann", anns) || has("bob", anns) {
 		t.Error("a result is found by others, or not by its owner")
 	}
 	var bobs []string
 	for range 30 {
-		if bobs = append(bobs, room.Put("bob", large(300_000))); room.size > room.most {
+		if bobs = append(bobs, room.Put("bob", "", large(300_000))); room.size > room.most {
 			t.Fatalf("%d bytes are kept", room.size)
 		}
 	}
@@ -40,7 +40,7 @@ func TestNeeded(t *testing.T) {
 	room := New(64 << 20)
 	var ids []string
 	for range 6 {
-		ids = append(ids, room.Put("ann", large(8<<20)))
+		ids = append(ids, room.Put("ann", "", large(8<<20)))
 	}
 	room.keeper.Drop(8 << 20)
 	if _, ok := room.Get("ann", ids[0]); ok || room.size != 40<<20 {
@@ -60,7 +60,7 @@ func TestMany(t *testing.T) {
 		wg.Go(func() {
 			owner := i % 3
 			for j := range 3000 {
-				room.Get(owner, room.Put(owner, large(1+j%20)))
+				room.Get(owner, room.Put(owner, "", large(1+j%20)))
 				if j == 1000 {
 					room.Forget(owner)
 				}
@@ -81,7 +81,7 @@ func TestMany(t *testing.T) {
 	if size != room.size || size > room.most {
 		t.Errorf("%d bytes are kept, counted as %d", size, room.size)
 	}
-	if id := room.Put(0, large(2<<20)); id != "" {
+	if id := room.Put(0, "", large(2<<20)); id != "" {
 		t.Error("more is kept than there is room for")
 	}
 }
