@@ -203,8 +203,12 @@ func (p *Policy) unheld(m *Manifest, o *Operation, r Request) *fault.Fault {
 		return p.outsideEval(o, s.Capability)
 	}
 	for _, c := range declared {
-		if _, _, l := p.grantFor(c, m); l != nil {
+		h, _, l := p.grantFor(c, m)
+		if l != nil {
 			return denied(fmt.Sprintf("%s: %s isn't granted now: %s", o.Name, c, l.why), l.hint)
+		}
+		if node := h.Grant.Node; r.Home != "" && node != "" && r.Home != node {
+			return denied(fmt.Sprintf("%s: %s", o.Name, NotHere(r.Home, h.Grant)), fmt.Sprintf("Call it at the node %s, or tell the user; don't retry.", r.Home))
 		}
 	}
 	message := fmt.Sprintf("%s: the tool %s holds no capability of the kind %s", o.Name, quoted(r.Tool), m.Kind)
@@ -216,6 +220,11 @@ func (p *Policy) unheld(m *Manifest, o *Operation, r Request) *fault.Fault {
 		hint += fmt.Sprintf("; %s: %s", s.lack(), s.ask())
 	}
 	return denied(message, hint+"; don't retry.")
+}
+
+// NotHere says why a tool doesn't act that was made at the node home, to act on a folder of that node's.
+func NotHere(home string, g *Grant) string {
+	return fmt.Sprintf("it acts on a folder of the node %s, and this is the node %s of the cluster: the operator can grant one that is the same on each with %s,shared=NAME", home, g.Node, g.Shown())
 }
 
 // lackingList tells whether a list of the evals around has nothing by which an

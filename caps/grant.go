@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -40,6 +41,9 @@ type Grant struct {
 	// Link says, for the operator, which path was followed where; empty where
 	// the path has no links.
 	Link string
+	// Shared is the name under which each node of a cluster has the same folder, and Node the node
+	// whose alone it is, of a cluster; "": neither.
+	Shared, Node string
 	// Asked is set where a person approves each tool that is to hold it.
 	Asked bool
 	// Principal is whose it is alone; empty: everybody's.
@@ -77,6 +81,8 @@ type ResolveOptions struct {
 	// Narrow is schemas of arguments by the operations' names, of a server's kind: what doesn't
 	// fit is denied. Their texts belong into Extra.
 	Narrow map[string]Schema
+	// Node is the node of a cluster that the server is; "": of none.
+	Node string
 	// Asked makes it a grant that a person approves for each tool.
 	Asked bool
 	// Principal is whose grant it is alone, which is a part of the identity; empty:
@@ -99,7 +105,17 @@ func Resolve(c Capability, o ResolveOptions) (*Grant, error) {
 	m, _ := o.Kinds.Manifest(c.Kind)
 	g := &Grant{Capability: c, Manifest: m, Label: c.Scope, Asked: o.Asked, Principal: o.Principal, Narrow: o.Narrow, rates: new(rates)}
 	g.state.begin()
-	resolved := ""
+	text, resolved := c.String(), ""
+	if name := c.Options[optionShared]; name != "" {
+		g.Options = maps.Clone(c.Options)
+		if delete(g.Options, optionShared); len(g.Options) == 0 {
+			g.Options = nil
+		}
+		g.Shared, g.Name = name, name
+		c = g.Capability
+	} else if m.Algebra == Path {
+		g.Node = o.Node
+	}
 	if m.Algebra == Path {
 		if err := g.open(o); err != nil {
 			return nil, fmt.Errorf("%s: %w", c, err)
@@ -113,7 +129,16 @@ func Resolve(c Capability, o ResolveOptions) (*Grant, error) {
 	if o.Asked {
 		asked = "ask"
 	}
-	parts := []string{c.String(), resolved, o.Extra, asked}
+	if g.Shared != "" {
+		// Where it is on this machine is no part of it.
+		shared := c
+		shared.Name, shared.Scope = "", g.Shared
+		text, resolved = shared.String(), optionShared
+	}
+	parts := []string{text, resolved, o.Extra, asked}
+	if g.Node != "" {
+		parts = append(parts, optionShared+" by none but", g.Node)
+	}
 	if defined := m.defined(&c); defined != "" {
 		parts = append(parts, defined)
 		g.server = identity([]string{c.Kind, o.Extra, o.Principal})
@@ -135,7 +160,7 @@ func identity(parts []string) string {
 // the same root, which stays the lender's to close, and the same rates.
 func (g *Grant) lend() *Grant {
 	l := &Grant{
-		Capability: g.Capability, ID: g.ID, Label: g.Label, Root: g.Root, Real: g.Real, File: g.File, Link: g.Link,
+		Capability: g.Capability, ID: g.ID, Label: g.Label, Root: g.Root, Real: g.Real, File: g.File, Link: g.Link, Shared: g.Shared, Node: g.Node,
 		Asked: g.Asked, Principal: g.Principal, Manifest: g.Manifest, abs: g.abs, file: g.file, alike: g.alike, server: g.server, Narrow: g.Narrow, lent: true, rates: g.rates,
 	}
 	l.state.begin()

@@ -12,8 +12,11 @@ import (
 // optionRO narrows to the verbs that only read.
 const optionRO = "ro"
 
+// optionShared says under which name each node of a cluster has the same folder.
+const optionShared = "shared"
+
 // hostOptions is those that capabilities of every kind may carry.
-var hostOptions = []string{optionRO, "calls", "bytes", "max", "rate", "timeout", "until"}
+var hostOptions = []string{optionRO, optionShared, "calls", "bytes", "max", "rate", "timeout", "until"}
 
 // callOptions is those of [CallKind].
 var callOptions = []string{"until"}
@@ -40,6 +43,16 @@ func (p parser) option(c *Capability, name, value string, valued bool) error {
 	}
 	var err error
 	switch name {
+	case optionShared:
+		switch {
+		case p.strict && p.manifest.Algebra != Path:
+			err = errors.New("only a folder is shared by the nodes of a cluster")
+		case !isName(value):
+			err = fmt.Errorf("%s is not a name: write letters, digits, _ and -", quoted(value))
+		case c.Name != "" && c.Name != value:
+			err = fmt.Errorf("the folder has the name %s already", c.Name)
+		}
+		setOption(c, name, value)
 	case "calls":
 		c.Limits.Calls, err = parseCount(value)
 	case "bytes":

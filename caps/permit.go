@@ -25,6 +25,8 @@ type Request struct {
 	// Declared is what the tool declares, for what a denial says; nothing is
 	// decided by it.
 	Declared []string
+	// Home is the node of a cluster whose own folders the tool acts on, for the same; "": none.
+	Home string
 	// Input is set for code in an input, which never has authority.
 	Input bool
 	// Consent is what a person said to the version that asks: where a grant asks,

@@ -82,6 +82,12 @@ func RevocationOf(text string, kinds Kinds, dir, principal string) (Revocation, 
 	return e, nil
 }
 
+// scope is what its text names.
+func (e *Revocation) scope(kinds Kinds) string {
+	c, _ := ParsePattern(e.Text, kinds) // what can't be read names nothing
+	return c.Scope
+}
+
 // paths is where it is meant to hold.
 func (e *Revocation) paths() []string {
 	return slices.DeleteFunc([]string{e.Real, e.Path}, func(p string) bool { return p == "" })
@@ -226,12 +232,24 @@ func (p *Policy) names(e Revocation, g *Grant) bool {
 	if e.File != "" && e.File == g.file {
 		return true
 	}
+	if rel, ok := g.sharedAt(c.Scope); ok && rel == "." {
+		return true
+	}
 	return slices.ContainsFunc(e.paths(), func(taken string) bool {
 		return slices.ContainsFunc(g.paths(), func(at string) bool {
 			_, in := inside(taken, at)
 			return in
 		})
 	})
+}
+
+// sharedAt is the path below the root of a folder that nodes share, by which a scope names it: on each node it is
+// elsewhere.
+func (g *Grant) sharedAt(scope string) (rel string, ok bool) {
+	if g.Shared == "" || scope == "" || absolute(scope) {
+		return "", false
+	}
+	return below(g.Shared, scope)
 }
 
 // paths is where a Path grant is: where it was when it was resolved, as it was written
@@ -313,6 +331,9 @@ func (p *Policy) part(e Revocation, g *Grant) (t taken, ok bool) {
 func (p *Policy) below(e Revocation, g *Grant) (rel string, in bool) {
 	if e.File != "" && e.File == g.file {
 		return ".", true
+	}
+	if rel, ok := g.sharedAt(e.scope(p.kinds)); ok {
+		return rel, true
 	}
 	for _, at := range g.paths() {
 		for _, taken := range e.paths() {

@@ -34,6 +34,8 @@ type Hit struct {
 	Grant     string `json:"grant"` // its identity
 	Principal string `json:"principal,omitempty"`
 	Part      bool   `json:"part,omitempty"`
+	// Shared is what other nodes of a cluster call a folder that the revocation names by its place here.
+	Shared string `json:"shared,omitempty"`
 }
 
 // Revision is the same for the same revocations.
@@ -54,7 +56,11 @@ func (p *Principals) Hits(entries []Revocation, named bool) (hits []Hit) {
 			of := Policy{kinds: p.kinds, principal: e.Principal}
 			_, part := of.part(e, g)
 			if part || of.names(e, g) {
-				hits = append(hits, Hit{By: e.ID, Grant: g.ID, Principal: g.Principal, Part: part})
+				shared := ""
+				if _, byName := g.sharedAt(e.scope(p.kinds)); g.Shared != "" && !byName {
+					shared = Capability{Kind: g.Kind, Scope: g.Shared}.String()
+				}
+				hits = append(hits, Hit{By: e.ID, Grant: g.ID, Principal: g.Principal, Part: part, Shared: shared})
 			}
 		}
 	}

@@ -44,6 +44,9 @@ func (g *Grant) Describe(left []string) string {
 		add("links were followed: %s", g.Link)
 	}
 	add("tools call it %s", g.Shown())
+	if g.Shared != "" {
+		add("the same on each node of a cluster that shares %s", g.Shared)
+	}
 	for name, value := range g.Options {
 		if name != optionRO {
 			add("with %s", strings.TrimSuffix(name+"="+value, "="))

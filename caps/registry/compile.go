@@ -105,6 +105,15 @@ func (t *Tool) decide(policy *caps.Policy) *fault.Fault {
 	if f != nil {
 		return f
 	}
+	for _, h := range d.Held {
+		switch {
+		case h.Grant == nil || h.Grant.Node == "":
+		case t.Seq == 0: // it is being made
+			t.Home = h.Grant.Node
+		case t.Home != "" && t.Home != h.Grant.Node:
+			return &fault.Fault{Kind: fault.Refused, Message: caps.NotHere(t.Home, h.Grant), Hint: "Tell the user."}
+		}
+	}
 	t.Held, t.Notes, t.State = d.Held, d.Notes, StateReady
 	t.Capabilities = append(t.Capabilities, d.Texts...)
 	return nil

@@ -246,7 +246,7 @@ func (r *Registry) try(name string, o Edit, build func(*Snapshot, *Tool) (*Tool,
 		if c == nil {
 			return old, nil // there is nothing to change
 		}
-		c.Capabilities, c.Stored = next.Capabilities, next.change(c.Kind).Stored
+		c.Capabilities, c.Home, c.Stored = next.Capabilities, next.Home, next.change(c.Kind).Stored
 		if r.same != nil {
 			c.Facts = next.facts()
 		}

@@ -392,7 +392,7 @@ func fits(t, before *Tool, changed string) *fault.Fault {
 // change is what goes on record of a new version.
 func (t *Tool) change(kind ChangeKind) *Change {
 	return &Change{
-		Kind: kind, Capabilities: t.Capabilities,
+		Kind: kind, Capabilities: t.Capabilities, Home: t.Home,
 		Stored: Stored{
 			Definition: Definition{
 				Name: t.Name, Description: t.Description, Code: t.Source, Text: t.Text,

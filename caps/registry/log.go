@@ -78,6 +78,8 @@ type Change struct {
 	// process that made it; nothing is decided by it. What was declared is
 	// Stored.Definition.Capabilities.
 	Capabilities []string
+	// Home is [Tool.Home].
+	Home string
 	// From is the version that a [RolledBack] one was made from.
 	From int
 	// Unsound is why the entry isn't to be believed though it can be read: the
@@ -431,7 +433,7 @@ func (c *Change) tool() (*Tool, error) {
 	}
 	t := &Tool{
 		Name: c.Name, Version: c.Version, Seq: c.Seq, Time: c.Time, Hash: c.Hash,
-		Description: c.Description, Source: c.Code, Text: c.Text, Examples: c.Examples, As: c.As, Input: c.Definition.input(), MadeUnder: c.MadeUnder,
+		Description: c.Description, Source: c.Code, Text: c.Text, Examples: c.Examples, As: c.As, Input: c.Definition.input(), MadeUnder: c.MadeUnder, Home: c.Home,
 		Declared: c.Definition.Capabilities, Capabilities: []string{}, State: StateReady,
 		code:    &code{name: c.Name, source: c.Code, text: c.Text, hash: c.Hash, json: c.Canonical},
 		finding: &finding{},

@@ -75,8 +75,10 @@ type Tool struct {
 	// MadeUnder is the labels of what the writer of it, or of what it keeps of the version
 	// before, had been shown; sorted.
 	MadeUnder []string
-	Notes     []string // of the decision about its capabilities
-	State     string
+	// Home is the node of a cluster whose own folders it acts on; "": it acts on none of one node alone.
+	Home  string
+	Notes []string // of the decision about its capabilities
+	State string
 	// Why is the reason where State is [StateBlocked].
 	Why string
 

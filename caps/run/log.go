@@ -138,6 +138,7 @@ type evolved struct {
 	From         int                `json:"from"`
 	Declared     []string           `json:"declared"`
 	Capabilities []string           `json:"capabilities"`
+	Node         string             `json:"node"`
 	Bound        []bound            `json:"bound"`
 	Group        []registry.Member  `json:"group,omitempty"`
 	Source       string             `json:"source"`
@@ -185,7 +186,7 @@ func change(e *journal.Event) registry.Change {
 		c.Err = fmt.Errorf("event %d of the journal can't be read: %w", e.Seq, err)
 		return c
 	}
-	c.Name, c.Version, c.Hash, c.From = data.Tool, data.Version, data.Hash, data.From
+	c.Name, c.Version, c.Hash, c.From, c.Home = data.Tool, data.Version, data.Hash, data.From, data.Node
 	c.Description, c.Code, c.Text = data.Description, []byte(data.Source), data.Form == "text"
 	if data.Canonical != "" {
 		c.Canonical = []byte(data.Canonical)
@@ -224,6 +225,9 @@ func appendChange(data []byte, c *registry.Change, after uint64) (_ []byte, refs
 	}
 	data = appendWhole(append(data, `,"declared":`...), c.Definition.Capabilities)
 	data = appendWhole(append(data, `,"capabilities":`...), c.Capabilities)
+	if c.Home != "" {
+		data = journal.AppendString(append(data, `,"node":`...), c.Home)
+	}
 	if len(c.Bound) > 0 {
 		data = append(data, `,"bound":[`...)
 		for i, b := range c.Bound {

@@ -529,7 +529,7 @@ func (r *Run) permitRequest(q *core.Request, among int) (caps.Request, []*caps.H
 	var tool *registry.Tool
 	var held []*caps.Held
 	if v, ok := q.Tools.(*view); ok && v.tool != nil {
-		tool, held, request.Declared = v.tool, v.tool.Held, v.tool.Declared
+		tool, held, request.Declared, request.Home = v.tool, v.tool.Held, v.tool.Declared, v.tool.Home
 	}
 	request.Consent = r.consent(tool)
 	return request, held

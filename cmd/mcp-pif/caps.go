@@ -341,7 +341,7 @@ func revoke(cmd *cobra.Command, text string, o *revokeOptions) error {
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "revoked %s%s\n", cli.Printable(e.Text), ofPrincipal(e.Principal))
 	_, alone := statefile.ReadCluster(filepath.Dir(r.Path))
-	if alone == nil {
+	if alone == nil && hit.Shared == "" {
 		fmt.Fprint(out, "no node of the cluster acts under it any more; on this machine: ")
 	}
 	fmt.Fprint(out, cli.Printable(hit.Words()))
@@ -349,6 +349,9 @@ func revoke(cmd *cobra.Command, text string, o *revokeOptions) error {
 		fmt.Fprintf(out, "; those that start later don't get it until 'mcp-pif caps restore %s'", cli.Printable(e.Text))
 	}
 	fmt.Fprintln(out)
+	if alone == nil && hit.Shared != "" {
+		return fmt.Errorf("the other nodes share that folder and may have it elsewhere: 'mcp-pif caps revoke %s' revokes it on all", hit.Shared)
+	}
 	if len(got.Silent) > 0 {
 		return fmt.Errorf("not confirmed by %s: end it", strings.Join(got.Silent, ", "))
 	}

@@ -86,6 +86,45 @@ func nodeName() (string, error) {
 	return app.FolderName(strings.ToLower(host)), err
 }
 
+// nameNode finds out which node the server is, where the flags say that it is one.
+func (o *serveOptions) nameNode() error {
+	if o.order == "" {
+		return nil
+	}
+	dir, err := app.StateDir()
+	if err != nil {
+		return err
+	}
+	config, err := statefile.ReadCluster(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if o.order == devOrder && config.Order != "" && config.Order != devOrder {
+		return fmt.Errorf("this machine is the node %q of the cluster at %s, which --cluster=dev would take it out of: give this server another place with XDG_STATE_HOME, or 'mcp-pif cluster leave' first", config.Node, printedOrder(config.Order))
+	}
+	if o.order == knownOrder {
+		if config.Order == "" {
+			return errors.New("this machine has joined no cluster: say --cluster=ORDER, or run 'mcp-pif cluster join'")
+		}
+		o.order = config.Order
+	}
+	if o.node == "" && config.Order == o.order {
+		o.node = config.Node
+	}
+	if o.node == "" {
+		if o.node, err = nodeName(); err != nil {
+			return err
+		}
+	}
+	if !app.SafeName.MatchString(o.node) {
+		return fmt.Errorf("--cluster-node is a name of lower-case letters, digits, _, - and ., not %q", o.node)
+	}
+	if o.order != devOrder {
+		o.NodeName = o.node
+	}
+	return nil
+}
+
 // openNode makes the server a node, where the flags say so.
 func (o *serveOptions) openNode(ctx context.Context, auth *app.Authority, log *slog.Logger) (end func(), err error) {
 	if o.order == "" {
@@ -98,26 +137,6 @@ func (o *serveOptions) openNode(ctx context.Context, auth *app.Authority, log *s
 	config, err := statefile.ReadCluster(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
-	}
-	if o.order == devOrder && config.Order != "" && config.Order != devOrder {
-		return nil, fmt.Errorf("this machine is the node %q of the cluster at %s, which --cluster=dev would take it out of: give this server another place with XDG_STATE_HOME, or 'mcp-pif cluster leave' first", config.Node, printedOrder(config.Order))
-	}
-	if o.order == knownOrder {
-		if config.Order == "" {
-			return nil, errors.New("this machine has joined no cluster: say --cluster=ORDER, or run 'mcp-pif cluster join'")
-		}
-		o.order = config.Order
-	}
-	if o.node == "" && config.Order == o.order {
-		o.node = config.Node
-	}
-	if o.node == "" {
-		if o.node, err = nodeName(); err != nil {
-			return nil, err
-		}
-	}
-	if !app.SafeName.MatchString(o.node) {
-		return nil, fmt.Errorf("--cluster-node is a name of lower-case letters, digits, _, - and ., not %q", o.node)
 	}
 	if config.Socket != "" && config.Ask(ctx, "status", nil, nil) == nil {
 		return nil, fmt.Errorf("the node %q runs on this machine with the same state already: end it, or give this one another place with XDG_STATE_HOME", config.Node)

@@ -121,6 +121,9 @@ func serve(cmd *cobra.Command, o *serveOptions) error {
 	o.Private = o.httpOptions.files()
 	o.Principals = o.wantsTokens()
 	o.ManyPrincipals = o.Principals
+	if err := o.nameNode(); err != nil {
+		return cli.Failed(err)
+	}
 	auth, err := o.CapOptions.Prepare(log)
 	if err != nil {
 		return cli.Failed(err)

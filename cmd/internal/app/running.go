@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,6 +128,7 @@ func namedServer(s caps.Running) string {
 // A hit is what one revocation takes of the running servers.
 type hit struct {
 	Servers       []string // their clients
+	Shared        string   // what other nodes call one of them, which it doesn't name there
 	grants, parts int
 }
 
@@ -135,6 +137,9 @@ func (a *applied) By(id string) (h hit) {
 	for _, s := range a.servers {
 		before := h.grants + h.parts
 		for _, x := range s.Hits {
+			if x.By == id {
+				h.Shared = cmp.Or(h.Shared, x.Shared)
+			}
 			switch {
 			case x.By != id:
 			case x.Part:

@@ -1,0 +1,234 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/caps/flow"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/orders/postgres/pgtest"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/must"
+)
+
+// An acting is two nodes of a cluster with tools that act.
+type acting struct {
+	t        *testing.T
+	machines []string
+	nodes    []*webServer
+	clients  []*webClient
+}
+
+// actors starts them, each with flags of all and some of its own.
+func actors(t *testing.T, flags []string, own ...[]string) *acting {
+	t.Helper()
+	url := pgtest.Start(t).URL()
+	a := &acting{t: t}
+	const token = "0123456789abcdef0123456789abcdef"
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	must.NoError(t, os.WriteFile(tokens, []byte("ann "+token+"\n"), 0o600))
+	for i, verb := range []string{"init", "join"} {
+		state := t.TempDir()
+		says(t, state, [2]string{fmt.Sprintf("cluster %s --name n%d %s", verb, i+1, url), fmt.Sprintf("is the node n%d", i+1)})
+		all := append([]string{"--cluster", "--http-tokens", tokens}, flags...)
+		if own != nil {
+			all = append(all, own[i]...)
+		}
+		s := startWeb(t, state, all...)
+		wait.Until(t, "the node is ready", func() bool { return s.readyz() == http.StatusOK })
+		a.machines, a.nodes, a.clients = append(a.machines, state), append(a.nodes, s), append(a.clients, s.connect(token, eras[1]))
+	}
+	return a
+}
+
+// gives has a node run something, whose answer has to hold a text.
+func (a *acting) gives(node int, want string, arguments map[string]any) (text string) {
+	a.t.Helper()
+	text, _ = a.clients[node].asks("run", arguments)
+	if !strings.Contains(text, want) {
+		a.t.Errorf("node n%d with %v: %s\nexpected %q", node+1, arguments, text, want)
+	}
+	return text
+}
+
+// folders makes sure that what nodes have under one name, each at another place, is one grant, also when it is taken
+// back; and that a tool that was made for a node's own folder acts on no other node's. at is where the first has it.
+func folders(a *acting, at string) {
+	a.t.Helper()
+	for _, f := range []string{"papers", "alone"} {
+		a.clients[0].makes("from_"+f, `p => !fs.read({path: p})`, "fs.read:"+f)
+		a.gives(0, "of n1", map[string]any{"tool": "from_" + f, "input": "a.txt"})
+	}
+	shared, alone := map[string]any{"tool": "from_papers", "input": "a.txt"}, map[string]any{"tool": "from_alone", "input": "a.txt"}
+	a.gives(1, "docs of n2", shared)
+	a.gives(1, "of the node n1, and this is the node n2 of the cluster: the operator can grant one that is the same on each with fs:alone,shared=NAME", alone)
+	says(a.t, a.machines[0], [2]string{"caps revoke fs:" + at, "'mcp-pif caps revoke fs:papers' revokes it on all"}, [2]string{"caps revoke fs:papers", "no node of the cluster"})
+	a.gives(1, "revoked by the operator", shared)
+	says(a.t, a.machines[0], [2]string{"caps restore fs:papers", "restored"}, [2]string{"caps restore fs:" + at, "restored"})
+	a.gives(1, "docs of n2", shared)
+	a.clients[1].makes("from_alone", `p => !fs.read({path: p})`, "fs.read:alone")
+	a.gives(1, "alone of n2", alone)
+	a.gives(0, "of the node n2, and this is the node n1", alone)
+}
+
+// TestClusterFlow: what a model was shown at one node holds at the other, and is forgotten at both; what is
+// sealed at one is passed on at the other; a large result of one is read on at the other; a plan made at one,
+// approved on the machine of the other, is done there, once. Folders are shared where the operator says so.
+func TestClusterFlow(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	asked := 0
+	site := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		mu.Lock()
+		asked++
+		mu.Unlock()
+	}))
+	t.Cleanup(site.Close)
+	policy := filepath.Join(t.TempDir(), "policy.json")
+	must.NoError(t, os.WriteFile(policy, []byte(`{"flow":{"sources":[{"of":"kv.get:n/shown","label":"shown"},{"of":"kv.get:n/kept","label":"kept"}],
+		"rules":[{"to":"fetch","not_from":["shown"]},{"to":"model","not_from":["kept"],"else":"seal"}]}}`), 0o600))
+	var own [2][]string
+	for i := range own {
+		dir := t.TempDir()
+		for _, name := range []string{"docs", "alone"} {
+			must.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
+			must.NoError(t, os.WriteFile(filepath.Join(dir, name, "a.txt"), fmt.Appendf(nil, "%s of n%d", name, i+1), 0o600))
+		}
+		own[i] = []string{"--cap", "fs:" + dir + "/docs,shared=papers", "--cap", "fs:alone=" + dir + "/alone"}
+	}
+	a := actors(t, []string{"--policy", policy, "--cap", "kv:n/**", "--cap", "fetch:" + site.URL, "--confirm", "kv.delete:n/**"}, own[:]...)
+	folders(a, strings.TrimSuffix(strings.TrimPrefix(own[0][1], "fs:"), ",shared=papers"))
+	a.clients[0].makes("reads", `k => !kv.get({key: "n/" ++ k, in: "n/**"})`, "kv.get:n/**")
+	a.clients[0].makes("asks", fmt.Sprintf(`i => !fetch.request({method: "GET", url: "%s/" ++ to_text(i)}).status`, site.URL), "fetch:"+site.URL)
+	a.clients[0].makes("drops", `k => !kv.delete({key: "n/x", in: "n/**"})`, "kv.delete:n/**")
+	a.clients[0].makes("size", "x => length(to_text(x))")
+	a.gives(1, "200", map[string]any{"tool": "asks", "input": 1})
+	a.gives(0, "", map[string]any{"tool": "reads", "input": "shown"})
+	a.gives(1, "may not be given what depends on shown", map[string]any{"tool": "asks", "input": 1})
+	sealed := regexp.MustCompile(`s_\w+`).FindString(a.gives(0, "is sealed as", map[string]any{"tool": "reads", "input": "kept"}))
+	a.gives(1, "is sealed as", map[string]any{"tool": "size", "input": "", "sealed": map[string]string{"": sealed}})
+
+	files, err := filepath.Glob(filepath.Join(a.machines[1], "mcp-pif", "profiles", "*", "flow.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	session, err := flow.NewSession(files[0], nil)
+	must.NoError(t, err)
+	must.NoError(t, session.Clear()) // as 'mcp-pif flow clear' does
+	a.gives(0, "200", map[string]any{"tool": "asks", "input": 1})
+	mu.Lock()
+	if asked != 2 {
+		t.Errorf("the site was asked %d times", asked)
+	}
+	mu.Unlock()
+
+	text := a.gives(0, "too large to show", map[string]any{"code": "range(0, 60000)"})
+	large := regexp.MustCompile(`"result":"([^"]+)"`).FindStringSubmatch(text)
+	if large == nil {
+		t.Fatal(text)
+	}
+	on := map[string]any{"result": large[1], "from": 20000}
+	if here, there := a.gives(0, "4300,4301", on), a.gives(1, "4300,4301", on); here != there {
+		t.Errorf("the result differs: %s\n%s", here, there)
+	}
+
+	plan := regexp.MustCompile(`p_[\w-]+`).FindString(a.gives(0, "waiting", map[string]any{"tool": "drops", "input": 1}))
+	named := filepath.Join(t.TempDir(), "mcp-pif")
+	must.NoError(t, os.Symlink(a.nodes[1].cmd.Path, named))
+	screen, err := approving(named+" approve "+plan, "yes NUMBER", append(a.nodes[1].cmd.Env, "TERM=xterm")...)
+	if err != nil || !strings.Contains(screen, "Approved") {
+		t.Fatal(screen, err)
+	}
+	a.gives(1, "false", map[string]any{"plan": plan})
+	a.gives(0, "was done already", map[string]any{"plan": plan})
+}
+
+// TestClusterPaused: a node, or its plugin, that is stopped while a revocation is acknowledged at the other node begins
+// nothing under it when it goes on: neither what its program asks for next, nor what the plugin was asked for before.
+func TestClusterPaused(t *testing.T) {
+	t.Parallel()
+	arrived, answer := make(chan string, 100), make(chan bool, 100)
+	site := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		arrived <- r.URL.Path
+		select {
+		case <-answer:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(site.Close)
+	defer close(answer)
+	a := actors(t, []string{"--cap", "fetch:" + site.URL})
+	a.clients[0].makes("asks", fmt.Sprintf(`n => map(i => !fetch.request({method: "GET", url: "%s/" ++ to_text(i)}).status, range(0, n))`, site.URL), "fetch:"+site.URL)
+	begin := func(n int) (ended func()) {
+		task := regexp.MustCompile(`"task":"([^"]+)"`).FindStringSubmatch(a.gives(0, "task", map[string]any{"tool": "asks", "input": n, "background": true}))
+		if task == nil {
+			t.Fatal("no task")
+		}
+		return func() {
+			t.Helper()
+			text := "working"
+			wait.Until(t, "the end of the task", func() bool {
+				text, _ = a.clients[1].asks("run", map[string]any{"task": task[1]})
+				return !strings.Contains(text, "working")
+			})
+			if !strings.Contains(text, "revoked by the operator") {
+				t.Errorf("the task: %s", text)
+			}
+			select {
+			case path := <-arrived:
+				t.Errorf("%s was asked for after the revocation", path)
+			default:
+			}
+		}
+	}
+	revoke := [2]string{"caps revoke fetch:" + site.URL, "no node of the cluster acts under it any more"}
+
+	ended := begin(3)
+	wait.For(t, arrived, "the first request")
+	must.NoError(t, a.nodes[0].cmd.Process.Signal(syscall.SIGSTOP))
+	answer <- true
+	says(t, a.machines[1], revoke)
+	must.NoError(t, a.nodes[0].cmd.Process.Signal(syscall.SIGCONT))
+	ended()
+
+	says(t, a.machines[1], [2]string{"caps restore fetch:" + site.URL, "restored"})
+	answer <- true
+	a.gives(0, "200", map[string]any{"tool": "asks", "input": 1})
+	wait.For(t, arrived, "the request that starts a plugin")
+	all := children(t, a.nodes[0].cmd.Process.Pid)
+	plugins := func(s syscall.Signal) {
+		for _, pid := range all {
+			_ = syscall.Kill(pid, s) // one whose grant was revoked has ended
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(a.machines[0], "mcp-pif", "profiles", "*", app.JournalFile))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	s, err := journal.Open(files[0], journal.Options{ReadOnly: true})
+	must.NoError(t, err)
+	defer s.Close()
+	requested := func() int {
+		events, _, err := s.Read(journal.Query{Kind: journal.EffectRequested})
+		must.NoError(t, err)
+		return len(events)
+	}
+	before := requested()
+	plugins(syscall.SIGSTOP)
+	ended = begin(1)
+	wait.Until(t, "the plugin is asked", func() bool { return requested() > before })
+	says(t, a.machines[1], revoke)
+	plugins(syscall.SIGCONT)
+	ended()
+}
