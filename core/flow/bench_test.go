@@ -5,6 +5,7 @@ package flow_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,7 +22,8 @@ import (
 )
 
 // BenchmarkPrograms runs the programs of core/testdata/bench up to a million steps on
-// the labelled evaluator, on the reference and on the machine.
+// the labelled evaluator, as long as a verdict on their next request takes, on the
+// reference and on the machine.
 func BenchmarkPrograms(b *testing.B) {
 	files, err := filepath.Glob("../testdata/bench/*.json")
 	if err != nil || len(files) == 0 {
@@ -48,20 +50,24 @@ func BenchmarkPrograms(b *testing.B) {
 						b.Fatal(f)
 					}
 				}
-				b.ReportMetric(float64(cpu(b)-before)/float64(b.N)/float64(steps), "cpu-ns/step")
+				used := float64(cpu(b)-before) / float64(b.N)
+				b.ReportMetric(used/1e6, "cpu-ms")
+				b.ReportMetric(used/float64(steps), "cpu-ns/step")
 				b.ReportMetric(float64(steps), "steps")
 			})
 		}
-		measure("flow", func() (uint64, *fault.Fault) {
-			r, err := flow.Run(context.Background(), flow.Config{
-				Term: p.Term(), Source: p.Tool().Source, Tool: "tool", Budgets: budgets,
-				Inputs: []flow.Input{{Parsed: in, Shadow: flow.Whole(flow.Atom(0))}},
+		for _, steps := range []uint64{1_000, 50_000, budgets.Steps} {
+			measure(fmt.Sprint("flow/", steps), func() (uint64, *fault.Fault) {
+				r, err := flow.Run(context.Background(), flow.Config{
+					Term: p.Term(), Source: p.Tool().Source, Tool: "tool", Budgets: naive.Budgets{Steps: steps, Memory: budgets.Memory},
+					Inputs: []flow.Input{{Parsed: in, Shadow: flow.Whole(flow.Atom(0))}},
+				})
+				if err != nil {
+					b.Skip(err) // it is deeper than is followed
+				}
+				return r.Steps, r.Fault
 			})
-			if err != nil {
-				b.Skip(err) // it is deeper than is followed
-			}
-			return r.Steps, r.Fault
-		})
+		}
 		measure("naive", func() (uint64, *fault.Fault) {
 			_, steps, f := naive.Run(naive.Config{Term: p.Term(), Source: p.Tool().Source, Tool: "tool", Input: in, Budgets: budgets})
 			return steps, f
