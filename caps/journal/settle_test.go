@@ -1,10 +1,15 @@
 package journal
 
 import (
+	"database/sql"
 	"encoding/hex"
 	"errors"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	"modernc.org/sqlite"
 
 	"github.com/mcp-pif/mcp-pif/core/must"
 )
@@ -78,5 +83,32 @@ func TestFlightWhileSweeping(t *testing.T) {
 	f.unwatch()
 	if !f.over(h, now.UnixMicro(), now, time.Second) {
 		t.Error("no event refers to it any more, and it stays")
+	}
+}
+
+// TestWriterHolds writes much at once: a server has such a connection for each principal, so it keeps none of it.
+func TestWriterHolds(t *testing.T) {
+	t.Parallel()
+	s, err := Open(filepath.Join(t.TempDir(), "pif.db"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Append(Synced, ServerStarted, "r", "", []byte(`{"x":"`+strings.Repeat("x", 1<<20)+`"}`)); err != nil {
+		t.Fatal(err)
+	}
+	err = s.writer.use(t.Context(), func(conn *sql.Conn) error {
+		return conn.Raw(func(c any) error {
+			for op, most := range map[sqlite.DBStatusOp]int{sqlite.DBStatusCacheUsed: 32 << 10, sqlite.DBStatusStmtUsed: 32 << 10, sqlite.DBStatusLookasideHit: 0} {
+				n, high, err := c.(sqlite.DBStatus).Status(op, false)
+				if err != nil || max(n, high) > most {
+					t.Errorf("status %d: %d, %v; want at most %d", op, max(n, high), err, most)
+				}
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -86,10 +86,8 @@ func (w *writer) prepare() (err error) {
 	if w.last, err = w.conn.PrepareContext(bg, `SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1`); err != nil {
 		return err
 	}
-	if w.changed, err = w.conn.PrepareContext(bg, newestChange); err != nil {
-		return err
-	}
-	return w.insert.prepare(w.conn)
+	w.changed, err = w.conn.PrepareContext(bg, newestChange)
+	return err
 }
 
 func (w *writer) start(s *Store) {
@@ -226,6 +224,10 @@ func (w *writer) write(batch []*entry, size int64) (err error) {
 	for _, e := range list {
 		w.flight.end(e.Data)
 	}
+	if size > 64<<10 {
+		// The connection would keep the pages of all that it wrote at once.
+		_, _ = w.conn.ExecContext(bg, `PRAGMA shrink_memory`)
+	}
 	w.tidy()
 	return nil
 }
@@ -337,32 +339,30 @@ type inserter struct {
 	args  []driver.NamedValue
 }
 
-func (in *inserter) prepare(conn *sql.Conn) error {
-	in.args = make([]driver.NamedValue, 8*atOnce[0])
-	for i := range in.args {
-		in.args[i].Ordinal = i + 1
+// statement returns the one that inserts atOnce[i] events, prepared when it is first needed: the largest holds 60 KiB.
+func (in *inserter) statement(conn any, i int) (driver.Stmt, error) {
+	if in.stmts[i] != nil {
+		return in.stmts[i], nil
 	}
-	return conn.Raw(func(c any) error {
-		for i, n := range atOnce {
-			// Where one of them fails the transaction is rolled back, so SQLite
-			// needn't be ready to undo a part of it: OR FAIL.
-			const row = `(?,?,?,?,?,?,?,?)`
-			stmt, err := c.(driver.ConnPrepareContext).PrepareContext(bg, `INSERT OR FAIL INTO events VALUES`+row+strings.Repeat(`,`+row, n-1))
-			if err != nil {
-				return err
-			}
-			in.stmts[i] = stmt
-		}
-		return nil
-	})
+	// Where it fails the transaction is rolled back, so SQLite needn't be ready to undo a part of it: OR FAIL.
+	const row = `(?,?,?,?,?,?,?,?)`
+	stmt, err := conn.(driver.ConnPrepareContext).PrepareContext(bg, `INSERT OR FAIL INTO events VALUES`+row+strings.Repeat(`,`+row, atOnce[i]-1))
+	if err == nil {
+		in.stmts[i] = stmt
+	}
+	return stmt, err
 }
 
 // events inserts what is sealed. The caller has a transaction.
 func (in *inserter) events(conn *sql.Conn, list ...*Event) error {
-	return conn.Raw(func(any) error {
+	return conn.Raw(func(c any) error {
 		for i, n := range atOnce {
 			for ; len(list) >= n; list = list[n:] {
-				if err := in.some(in.stmts[i], list[:n]); err != nil {
+				stmt, err := in.statement(c, i)
+				if err == nil {
+					err = in.some(stmt, list[:n])
+				}
+				if err != nil {
 					return err
 				}
 			}
@@ -372,6 +372,9 @@ func (in *inserter) events(conn *sql.Conn, list ...*Event) error {
 }
 
 func (in *inserter) some(stmt driver.Stmt, list []*Event) error {
+	for i := len(in.args); i < 8*len(list); i++ {
+		in.args = append(in.args, driver.NamedValue{Ordinal: i + 1})
+	}
 	args := in.args[:8*len(list)]
 	for i, e := range list {
 		for j, v := range [...]driver.Value{int64(e.Seq), e.Prev[:], e.Hash[:], e.Time.UnixMicro(), string(e.Kind), e.Run, e.Branch, []byte(e.Data)} {
