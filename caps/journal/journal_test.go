@@ -131,6 +131,46 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
+// TestMemoryOfTools fills a journal with tools: what ran last can be read all the same.
+func TestMemoryOfTools(t *testing.T) {
+	const size = 1 << 20
+	for _, m := range []*journal.Memory{journal.NewMemory(size, nil), journal.NewRoom(size).Memory(size)} {
+		long := strings.Repeat("x", 4000)
+		for i := range 600 {
+			for _, k := range []journal.Kind{journal.ToolRefused, journal.ToolEvolved} {
+				if _, err := m.Append(journal.Noted, k, "", "", fmt.Appendf(nil, `{"tool":"t%d","code":%q}`, i, long)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if i%100 == 0 {
+				if found, _ := read(t, m, journal.Query{Tool: fmt.Sprint("t", i)}); len(found) == 0 || found[len(found)-1].Kind != journal.ToolEvolved {
+					t.Fatalf("of tool %d is %v", i, found)
+				}
+				if found, _ := read(t, m, journal.Query{Tool: "other"}); len(found) != 0 {
+					t.Fatalf("of no tool are %d events", len(found))
+				}
+			}
+		}
+		for i := range 3000 {
+			if _, err := m.Append(journal.Noted, journal.RunStarted, fmt.Sprint("r", i), "", []byte(`{}`)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if found, _ := read(t, m, journal.Query{Run: "r2999"}); len(found) != 1 {
+			t.Errorf("of the last run are %d events", len(found))
+		}
+		if found, _ := read(t, m, journal.Query{Changes: true}); len(found) != 600 {
+			t.Errorf("%d tools are kept", len(found))
+		}
+		if all, _ := read(t, m, journal.Query{}); len(all) > 2400 {
+			t.Errorf("%d events are kept", len(all))
+		}
+		if err := m.Verify(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestMirror(t *testing.T) {
 	full := errors.New("full")
 	var seen []uint64

@@ -3,6 +3,7 @@ package journal
 import (
 	"bytes"
 	"fmt"
+	"hash/maphash"
 	"math"
 	"slices"
 	"sort"
@@ -44,9 +45,13 @@ type Memory struct {
 	// of keptSize bytes.
 	kept     []Event
 	keptSize int64
+	forgot   int64  // what keptSize was when forget ended: nothing more can be forgotten soon
 	changed  uint64 // number of the newest event that did
-	mirror   func(*Event) error
-	room     *Room // nil: it has its size alone
+	// tools is hashes of the names of tools that events are or were about, so that a new tool's aren't
+	// looked for in all of them; nil: nobody asked, or there were many.
+	tools  map[uint64]struct{}
+	mirror func(*Event) error
+	room   *Room // nil: it has its size alone
 }
 
 // A Room is what several journals in memory hold together at most. Where they would hold more, the
@@ -101,7 +106,7 @@ func (r *Room) count(m *Memory) {
 	}
 }
 
-// shrink drops events until so many bytes are held, or what is left is tools.
+// shrink drops events until so many bytes are held, or what is left is tools and the last few.
 func (r *Room) shrink(most int64) {
 	stuck := map[*Memory]bool{}
 	for r.held > most {
@@ -116,7 +121,7 @@ func (r *Room) shrink(most int64) {
 		}
 		m.mu.Lock()
 		before := m.held
-		if len(m.chunks) > 0 {
+		if n := len(m.chunks); n > 1 || n == 1 && m.newest > m.size/64 {
 			m.drop()
 		}
 		stuck[m] = m.held >= before
@@ -209,7 +214,7 @@ func (m *Memory) add(k Kind, run, branch string, data []byte) (uint64, error) {
 			return 0, fmt.Errorf("recording event %d: %w", e.Seq, err)
 		}
 	}
-	if n := len(m.chunks); n == 0 || len(m.chunks[n-1]) == chunk || m.newest > m.size/64 {
+	if n := len(m.chunks); n == 0 || len(m.chunks[n-1]) == chunk || m.newest > m.size/256 {
 		m.chunks, m.newest = append(m.chunks, nil), 0
 	}
 	last := &m.chunks[len(m.chunks)-1]
@@ -218,9 +223,12 @@ func (m *Memory) add(k Kind, run, branch string, data []byte) (uint64, error) {
 	if k.Changes() {
 		m.changed = e.Seq
 	}
+	if m.tools != nil && k.aboutTool() {
+		m.tools[hashName(e.Tool())] = struct{}{}
+	}
 	m.newest += weight(&e)
 	m.held += weight(&e)
-	for m.held > m.size && len(m.chunks) > 1 {
+	for m.held > m.size && m.held-m.keptSize > m.size/4 && len(m.chunks) > 1 {
 		m.drop()
 	}
 	if !m.sealing {
@@ -233,6 +241,26 @@ func (m *Memory) add(k Kind, run, branch string, data []byte) (uint64, error) {
 func weight(e *Event) int64 {
 	return overhead + int64(len(e.Run)+len(e.Branch)+cap(e.Data))
 }
+
+// has reports whether an event that is kept may be about a tool.
+func (m *Memory) has(tool string) bool {
+	if m.tools == nil {
+		m.tools = map[uint64]struct{}{}
+		for _, c := range append([][]Event{m.kept}, m.chunks...) {
+			for i := range c {
+				if c[i].Kind.aboutTool() {
+					m.tools[hashName(c[i].Tool())] = struct{}{}
+				}
+			}
+		}
+	}
+	_, ok := m.tools[hashName(tool)]
+	return ok
+}
+
+var nameSeed = maphash.MakeSeed()
+
+func hashName(tool string) uint64 { return maphash.String(nameSeed, tool) }
 
 // at returns the event with a number, which is kept.
 func (m *Memory) at(seq uint64) *Event {
@@ -273,6 +301,9 @@ func (m *Memory) sealBehind() {
 
 // drop gives up the oldest chunk.
 func (m *Memory) drop() {
+	if len(m.tools) > 1<<16 {
+		m.tools = nil // most may be of events that are gone
+	}
 	old := m.chunks[0]
 	end := &old[len(old)-1]
 	if m.sealed < end.Seq {
@@ -286,8 +317,9 @@ func (m *Memory) drop() {
 			m.held -= n
 		}
 	}
-	if m.keptSize > m.size/2 {
+	if m.keptSize > max(m.size/2, m.forgot+m.size/16) {
 		m.forget()
+		m.forgot = m.keptSize
 	}
 	// The checkpoint takes the number of the last event that is gone and so
 	// keeps the chain's shape; the next event was made after that event's hash.
@@ -358,6 +390,9 @@ func (m *Memory) Read(q Query) ([]Event, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.seal()
+	if q.Tool != "" && !m.has(q.Tool) {
+		return nil, false, nil
+	}
 	var found []Event
 	take := func(e *Event) (full bool) {
 		if !q.Matches(e) {
