@@ -352,6 +352,83 @@ type Input struct {
 	prog  *eval.Program
 	in    *parse.Parsed
 	more  []*parse.Parsed // the inputs after the first
+	large *largeInput     // in place of the others
+}
+
+// A largeInput is one whose term isn't kept beside its value: a run that begins takes it, and
+// reads it again where another has. It is a text, or parts of which one at least is large.
+type largeInput struct {
+	src   []byte
+	as    InputAs
+	read  atomic.Pointer[parse.Parsed]
+	parts []Input
+	done  func()
+}
+
+// largeText is from how many bytes on the text of an input is large.
+const largeText = 256 << 10
+
+// LargeValues returns how many values are in the text of a large input, about; 0: it isn't large.
+func LargeValues(src []byte) (n int64) {
+	if len(src) < largeText {
+		return 0
+	}
+	for i := 0; i < len(src); i++ {
+		switch src[i] {
+		case ',', '[', '{', ':':
+			n++
+		case '"':
+			for i++; i < len(src) && src[i] != '"'; i++ {
+				if src[i] == '\\' {
+					i++
+				}
+			}
+		}
+	}
+	return min(n+1, parse.MaxValues)
+}
+
+// whole returns the input with its terms.
+func (in Input) whole() Input {
+	l := in.large
+	if l == nil {
+		return in
+	}
+	if l.parts != nil {
+		parts := make([]Input, len(l.parts))
+		for i := range parts {
+			parts[i] = l.parts[i].whole()
+		}
+		return joinInputs(parts)
+	}
+	p := l.read.Swap(nil)
+	if p == nil {
+		p, _ = parse.Input(l.src, l.as) // it could be read before
+	}
+	in = inputOf(p, l.as)
+	in.prog.Imported = func() {
+		if l.done != nil {
+			l.done()
+		}
+	}
+	return in
+}
+
+// Imported has done be called when a run needs the terms of a large input no more, since it has the
+// value, and reports whether the input is large. It may be called at any time, and never where the
+// run ends before.
+func (in Input) Imported(done func()) bool {
+	if in.large != nil {
+		in.large.done = done
+		for i := range in.large.parts {
+			in.large.parts[i].Imported(done)
+		}
+	}
+	return in.large != nil
+}
+
+func inputOf(in *parse.Parsed, as InputAs) Input {
+	return Input{Notes: in.Notes, in: in, prog: &eval.Program{Term: in.Term, Source: in.Source, Evals: as != InputData && mayEval(in.Source.Text) && code.Evals(in.Term)}}
 }
 
 // ParseInput reads an input of at most 16 MiB; an empty src is null. src must
@@ -361,7 +438,12 @@ func ParseInput(src []byte, as InputAs) (Input, error) {
 	if f != nil {
 		return Input{}, f
 	}
-	return Input{Notes: in.Notes, in: in, prog: &eval.Program{Term: in.Term, Source: in.Source, Evals: as != InputData && mayEval(in.Source.Text) && code.Evals(in.Term)}}, nil
+	if len(src) < largeText {
+		return inputOf(in, as), nil
+	}
+	l := &largeInput{src: src, as: as}
+	l.read.Store(in)
+	return Input{Notes: in.Notes, large: l}, nil
 }
 
 // mayEval is a quick test whether an operation eval can be in JSON: its key, or
@@ -374,13 +456,13 @@ func mayEval(src []byte) bool {
 // gives a function that is applied to the input, or to each of [Inputs]. tools may
 // be nil.
 func (p *Program) Start(in Input, b Budgets, tools Tools) *Machine {
-	return eval.Start(&p.prog, in.prog, b.orDefault(), tools)
+	return eval.Start(&p.prog, in.whole().prog, b.orDefault(), tools)
 }
 
 // Restart makes a machine run p, as Start does, without returning it to the
 // pool in between. Any state of its last run is gone.
 func (p *Program) Restart(m *Machine, in Input, b Budgets, tools Tools) {
-	m.Reset(&p.prog, in.prog, b.orDefault(), tools)
+	m.Reset(&p.prog, in.whole().prog, b.orDefault(), tools)
 }
 
 // A Value is what evaluation gives; see package value.
@@ -468,6 +550,7 @@ func (p *Program) Follow(ctx context.Context, in Input, b Budgets, c flow.Config
 	c.Term, c.Source, c.Tool = p.parsed.Term, p.parsed.Source, p.tool
 	e := b.orDefault()
 	c.Budgets = naive.Budgets{Steps: e.Steps, Memory: e.Memory, Depth: e.Depth}
+	in = in.whole()
 	c.Inputs = []flow.Input{{Parsed: in.in}}
 	for _, more := range in.more {
 		c.Inputs = append(c.Inputs, flow.Input{Parsed: more})
@@ -517,6 +600,7 @@ func (p *Program) Trace(in Input, b Budgets, tools Tools, visit func(TraceEvent)
 // the visitor may choose: the fault is of kind cancelled then.
 func (p *Program) TraceWith(in Input, b Budgets, t Tracing) (Encoded, uint64, *fault.Fault) {
 	e := b.orDefault()
+	in = in.whole()
 	v, steps, f := naive.Run(naive.Config{
 		Term: p.parsed.Term, Source: p.parsed.Source, Tool: p.tool, Input: in.in, More: in.more,
 		Budgets: naive.Budgets{Steps: e.Steps, Memory: e.Memory, Depth: e.Depth},
@@ -539,6 +623,17 @@ func Inputs(all ...Input) Input {
 	if len(all) == 1 {
 		return all[0]
 	}
+	if slices.ContainsFunc(all, func(in Input) bool { return in.large != nil }) {
+		var notes []string
+		for _, in := range all {
+			notes = append(notes, in.Notes...)
+		}
+		return Input{Notes: notes, large: &largeInput{parts: slices.Clone(all)}}
+	}
+	return joinInputs(all)
+}
+
+func joinInputs(all []Input) Input {
 	var joined Input
 	var parsed []*parse.Parsed
 	var progs []eval.Program

@@ -46,7 +46,9 @@ type Program struct {
 	Evals bool
 	// Next is, of an input, the one that the result is applied to; nil: none.
 	Next *Program
-	Unit *code.Unit
+	// Imported, if it isn't nil, is called when Term isn't needed any more beside the value of a large input.
+	Imported func()
+	Unit     *code.Unit
 }
 
 // What a machine exchanges with its host; see package value.

@@ -124,6 +124,10 @@ func (m *Machine) enterInput() {
 			return
 		}
 		w, ok := m.importTerm(m.input.Term, m.input.Source, 0)
+		if done := m.input.Imported; done != nil {
+			m.input = &Program{Next: m.input.Next}
+			done()
+		}
 		if ok {
 			m.enterBody(w)
 		}

@@ -50,6 +50,7 @@ var attacks = []attack{
 	program("shared", "a result that is shared 2^24 times", `fold(p => (fst(p), fst(p)), 1, range(0, 24))`, 2),
 	{name: "many", doc: "eighty extreme programs, four at a time", flags: []string{"--timeout=3s"}, lasts: 20 * time.Second, do: many},
 	{name: "full", doc: "the same, where results and a journal in memory are kept as large as may be", flags: []string{"--timeout=3s", "--store=memory"}, lasts: 20 * time.Second, before: fill, do: many},
+	{name: "items", doc: "ten of these, then calls by name with 1.9 million items, of two principals at once", flags: []string{"--timeout=3s"}, lasts: 30 * time.Second, before: heavy, do: items},
 	{name: "ids", doc: "stdio: answers that nobody reads, with ids of 15 MiB", stdio: true, alone: true, do: ids},
 	{name: "unread", doc: "stdio: 10,000 lists of 1,000 tools that nobody reads", flags: []string{"--store=memory"}, stdio: true, alone: true, lasts: 30 * time.Second, do: unread},
 	{name: "journal", doc: "a tool that reads 200 MiB, four times, `--journal-max-size 32MB`", flags: []string{"--journal-max-size=32MB", "--cap=fs.read:./data"}, lasts: 25 * time.Second, before: data, do: reads},
@@ -191,25 +192,55 @@ func called(name, doc string) attack {
 	return a
 }
 
-// many runs programs that want all of something, one after the other.
+// extremes want all of something.
+var extremes = []string{
+	`length(map(x => x + 1, range(0, 1000000)))`,
+	`map(x => [x, x], range(0, 200000))`,
+	`fold(p => fst(p) * fst(p), 10, range(0, 22))`,
+	`length(fold(p => concat([fst(p), fst(p)]), "0123456789", range(0, 22)))`,
+	`fold(p => {a: fst(p), b: fst(p)}, 1, range(0, 22))`,
+	`(f => f(f))(f => 1 + f(f))`,
+	`length(to_text(map(x => x, range(0, 1000000))))`,
+	`let v = fold(p => (fst(p), snd(p)), 0, range(0, 600000)) in equal(v, (v, v))`,
+}
+
+// many runs such programs, one after the other.
 func many(ctx context.Context, s *server) error {
-	codes := []string{
-		`length(map(x => x + 1, range(0, 1000000)))`,
-		`map(x => [x, x], range(0, 200000))`,
-		`fold(p => fst(p) * fst(p), 10, range(0, 22))`,
-		`length(fold(p => concat([fst(p), fst(p)]), "0123456789", range(0, 22)))`,
-		`fold(p => {a: fst(p), b: fst(p)}, 1, range(0, 22))`,
-		`(f => f(f))(f => 1 + f(f))`,
-		`length(to_text(map(x => x, range(0, 1000000))))`,
-		`let v = fold(p => (fst(p), snd(p)), 0, range(0, 600000)) in equal(v, (v, v))`,
-	}
 	var all sync.WaitGroup
 	for w := range 4 {
 		all.Go(func() {
 			for i := range 20 {
 				if ctx.Err() == nil {
-					_, _ = s.call(ctx, fmt.Sprint("p", w), "run", object{"code": codes[(i+2*w)%len(codes)], "steps": mostSteps})
+					_, _ = s.call(ctx, fmt.Sprint("p", w), "run", object{"code": extremes[(i+2*w)%len(extremes)], "steps": mostSteps})
 				}
+			}
+		})
+	}
+	all.Wait()
+	return nil
+}
+
+// heavy makes a tool, and runs ten extreme programs.
+func heavy(ctx context.Context, s *server) error {
+	for _, p := range []string{"p0", "p1"} {
+		if _, err := s.call(ctx, p, "evolve", object{"name": "f", "code": "xs => length(xs)"}); err != nil {
+			return err
+		}
+	}
+	for i := range 10 {
+		_, _ = s.call(ctx, "p0", "run", object{"code": extremes[i%len(extremes)], "steps": mostSteps})
+	}
+	return nil
+}
+
+// items calls a tool by its name with as many items as there may be.
+func items(ctx context.Context, s *server) error {
+	var all sync.WaitGroup
+	for i, item := range []string{"1", "[]"} {
+		list := "[" + strings.Repeat(item+",", 1_900_000) + item + "]"
+		all.Go(func() {
+			for range 3 {
+				_, _ = s.post(ctx, fmt.Sprint("p", i), "tools/call", "f", `"name":"f","arguments":{"xs":`+list+`}`)
 			}
 		})
 	}

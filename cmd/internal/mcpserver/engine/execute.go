@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -104,18 +105,62 @@ func (s *Engine) draw(ctx context.Context, m *core.Machine, j *job) (_ context.C
 		Wait: func(freed <-chan struct{}) bool {
 			j.lease.End()
 			defer func() { j.lease = s.cpu.Enter(nil, s, false) }()
-			timer := time.NewTimer(min(mostWait, time.Until(j.until)))
-			defer timer.Stop()
-			select {
-			case <-freed:
-				return true
-			case <-acting.Done():
-			case <-timer.C:
-			}
-			return false
+			return waitUntil(acting, freed, min(mostWait, time.Until(j.until)))
 		},
 	})
 	return acting, cancel
+}
+
+// waitUntil waits for freed, for so long at most and until ctx ends, and reports whether it was closed.
+func waitUntil(ctx context.Context, freed <-chan struct{}, most time.Duration) bool {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-freed:
+		return true
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	return false
+}
+
+// What reading takes of a large input for each of its values, in bytes: until it is read, and from
+// then on until a run has its value.
+const (
+	readingBytes = 56
+	readBytes    = 40
+)
+
+// readLarge parses a task's inputs. What large ones take until they are values counts for the principal
+// as what its runs hold; back, which may be called again, gives it back.
+func (s *Engine) readLarge(ctx context.Context, t *task) (in core.Input, back func(), f *fault.Fault) {
+	values := int64(0)
+	for _, text := range append([]json.RawMessage{t.input}, t.more...) {
+		values += core.LargeValues(text)
+	}
+	if values == 0 || s.record != nil {
+		in, f = t.parse()
+		return in, func() {}, f
+	}
+	stake := &core.Stake{
+		Share: &s.share, Most: s.limits.MaxMemory,
+		GiveWay: func(bool) {}, // it has soon
+		Wait:    func(freed <-chan struct{}) bool { return waitUntil(ctx, freed, mostWait) },
+	}
+	if !core.Lend(stake, values*readingBytes) {
+		return core.Input{}, nil, &fault.Fault{
+			Kind:    fault.Overloaded,
+			Message: fmt.Sprintf("reading an input of about %d values takes %d MiB, and there is no room for that beside what runs hold", values, values*readingBytes>>20),
+			Hint:    "Send fewer values in a call, or call again when fewer runs are under way.",
+		}
+	}
+	back = sync.OnceFunc(func() { core.Lend(stake, -values*readBytes) })
+	in, f = t.parse()
+	core.Lend(stake, -values*(readingBytes-readBytes))
+	if f != nil || !in.Imported(back) {
+		back()
+	}
+	return in, back, f
 }
 
 // mostWait is for how long a run waits for others to give way.

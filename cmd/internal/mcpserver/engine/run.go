@@ -205,10 +205,11 @@ func (s *Engine) perform(ctx context.Context, c Call, t task, program *core.Prog
 	if t.tool == nil {
 		t.notes = append(t.notes, facts.RunMeant(program.Free(), c.Tools)...)
 	}
-	in, f := t.parse()
+	in, back, f := s.readLarge(ctx, &t)
 	if f != nil {
 		return wire.Failed(f)
 	}
+	defer back()
 	t.notes = append(t.notes, in.Notes...)
 	s.awaits(ctx, t.tool)
 	pc := planOf(ctx)
