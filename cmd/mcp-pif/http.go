@@ -20,6 +20,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/results"
@@ -190,6 +191,7 @@ func (w *web) serve(ctx context.Context) error {
 	options := streamable.Options{
 		Server: all.server, Hosts: o.names(), Origins: o.origins, Verify: access.verifier(), TLS: access.tls(), Log: w.log,
 		Ready: w.ready(), Note: w.note, Metrics: w.auth.Telemetry.Metrics(), Measure: w.auth.Telemetry.Requests, IdleSession: w.idle,
+		ArgumentsHeader: mcpserver.ArgumentsHeader,
 	}
 	if w.auth.Node != nil {
 		options.Roams = w.auth.Node

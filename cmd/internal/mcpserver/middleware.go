@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -99,9 +100,18 @@ func (s *Server) route(next mcp.MethodHandler) mcp.MethodHandler {
 // of the next, knows how long it is.
 const metaHops = "mcp-pif-hops"
 
+// ArgumentsHeader is the header of a call over HTTP that has its arguments, where whoever serves that moved them
+// there; it lets no client set it.
+const ArgumentsHeader = "Mcp-Pif-Arguments"
+
 // handle is a call of a tool as MCP has it.
 func (s *Server) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	c := Call{Tool: requested(ctx).name, Arguments: req.Params.Arguments}
+	if x := req.Extra; x != nil {
+		if moved := x.Header.Get(ArgumentsHeader); moved != "" {
+			c.Arguments = unsafe.Slice(unsafe.StringData(moved), len(moved)) // only read
+		}
+	}
 	if n, ok := req.Params.Meta[metaHops].(float64); ok && n > 0 {
 		ctx = run.WithHops(ctx, int(min(n, 1000)))
 	}

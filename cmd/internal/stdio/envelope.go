@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -95,6 +96,42 @@ type message struct {
 	params []byte // part of the line
 	result []byte // part of the line; of a response
 	fault  error  // of a response
+	// crowded is set where a response has more values than maxValues.
+	crowded bool
+}
+
+// maxValues bounds the values of a message, those in a call's arguments not counted, which we read
+// ourselves: the SDK makes Go values of them, of a hundred bytes each, before anybody counts their memory.
+const maxValues = 20_000
+
+// MoveArguments takes the arguments out of a tool's call, and leaves an empty object in their place. Without
+// any, arguments is nil.
+func MoveArguments(call []byte) (rest, arguments []byte) {
+	s := scanner{b: call}
+	var e envelope
+	if start := s.space(0); start == len(call) || call[start] != '{' || s.members(start, e.set) < 0 || e.params == nil {
+		return call, nil
+	}
+	if arguments, _ = argumentsOf(e.params); arguments == nil {
+		return call, nil
+	}
+	at := cap(call) - cap(arguments)
+	return slices.Concat(call[:at], []byte("{}"), call[at+len(arguments):]), arguments
+}
+
+// argumentsOf returns the first member arguments of params, and how many values are in it; nil: there is none.
+func argumentsOf(params []byte) (arguments []byte, values int) {
+	s := scanner{b: params}
+	before := 0
+	if params[0] == '{' {
+		s.members(0, func(key, value []byte) {
+			if string(key) == `"arguments"` && arguments == nil {
+				arguments, values = value, s.values-before
+			}
+			before = s.values
+		})
+	}
+	return arguments, values
 }
 
 // parse understands a line. A nil message without a refusal is one to ignore: a
@@ -141,6 +178,9 @@ func parse(line []byte) (*message, *refusal) {
 		if !haveID || string(e.version) != `"2.0"` {
 			return nil, nil
 		}
+		if s.values > maxValues {
+			return &message{id: parsed, crowded: true, fault: tooMany(nil).fault()}, nil
+		}
 		return &message{id: parsed, result: e.result, fault: parseFault(e.fault)}, nil
 	}
 	switch {
@@ -162,6 +202,14 @@ func parse(line []byte) (*message, *refusal) {
 		return nil, invalid(back, "params must be an object")
 	case s.deepest > MaxDepth:
 		return nil, invalid(back, "params nest deeper than %d", MaxDepth)
+	case s.values > maxValues:
+		if string(e.method) == `"tools/call"` && e.params != nil {
+			_, own := argumentsOf(e.params)
+			s.values -= own
+		}
+		if s.values > maxValues {
+			return nil, tooMany(back)
+		}
 	}
 	m := &message{id: parsed, call: haveID}
 	if bytes.IndexByte(e.method, '\\') < 0 {
@@ -209,6 +257,10 @@ func wantsTasksUndeclared(params []byte) bool {
 	}
 	_, declared := p.Meta.Client.Extensions[tasksExtension]
 	return !declared
+}
+
+func tooMany(id []byte) *refusal {
+	return invalid(id, "more than %d values besides a call's arguments", maxValues)
 }
 
 // parseFault reads the error of a response to one of our calls. One that isn't

@@ -533,3 +533,25 @@ func TestRefusal(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestCrowded counts what isn't in a call's arguments, of which the SDK makes Go values.
+func TestCrowded(t *testing.T) {
+	t.Parallel()
+	many := "[" + strings.Repeat("[],", 20_000) + "1]"
+	for text, refused := range map[string]bool{
+		`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"x":` + many + `}}}`:                                           true,
+		`{"jsonrpc":"2.0","method":"notifications/x","params":{"x":` + many + `}}`:                                                 true,
+		`{"jsonrpc":"2.0","id":1,"result":{"content":` + many + `}}`:                                                               true,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"f","arguments":{"x":` + many + `}}}`:                      false,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"f","arguments":{},"arguments":{"x":` + many + `}}}`:       true,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"f","arguments":{"x":` + many + `},"_meta":` + many + `}}`: true,
+	} {
+		if got := string(Refusal([]byte(text), false)); strings.Contains(got, "more than 20000 values") != refused {
+			t.Errorf("%.80s…: %s", text, got)
+		}
+	}
+	call := `{"id":1,"params":{"name":"f","arguments":{"x":[1]},"_meta":{}}}`
+	if rest, arguments := MoveArguments([]byte(call)); string(rest) != strings.Replace(call, `{"x":[1]}`, `{}`, 1) || string(arguments) != `{"x":[1]}` {
+		t.Errorf("%s, %s", rest, arguments)
+	}
+}

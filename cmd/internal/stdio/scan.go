@@ -8,6 +8,7 @@ package stdio
 type scanner struct {
 	b       []byte
 	deepest int    // the deepest nesting seen in any value so far
+	values  int    // how many were seen
 	at      int    // where the last failure was noticed; len(b) if the text just ends
 	kinds   bits   // what is open: 1 for an object, 0 for an array
 	fault   string // what was wrong there
@@ -87,6 +88,7 @@ func (s *scanner) value(i int) int {
 		if i >= len(b) {
 			return s.fail(i, "unexpected end")
 		}
+		s.values++
 		switch c := b[i]; {
 		case c == '"':
 			i = s.str(i)

@@ -20,22 +20,27 @@
 package streamable
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"runtime"
 	"slices"
 	"time"
+	"unsafe"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/stdio"
 )
 
 // Path is where MCP is served. The root is, too, since clients are often given
@@ -73,17 +78,19 @@ type Options struct {
 	TLS *tls.Config
 	Log *slog.Logger // nil discards
 
-	MaxBody     int64         // bytes of one request; 8 MiB
-	MaxBodies   int64         // bytes of the requests being read or served; 24 MiB, a quarter for each principal
-	MaxRequests int           // at once, streams included; 2,000, a quarter for each principal
-	MaxSessions int           // of the older protocols, for each principal; 1,000
-	MaxConns    int           // connections; 4,000, a quarter for those of one address on which nobody was admitted
-	IdleUnknown time.Duration // after which such a connection ends; 5 s
-	IdleSession time.Duration // after which such a session ends; 30 min
-	KeptSession time.Duration // for which one stays that isn't used, though there is no room for another; 1 min
-	BodyTime    time.Duration // for a body to arrive; 30 s, a third of it where its request is refused
-	WriteTime   time.Duration // for a client to take what is written; 30 s
-	Grace       time.Duration // for what is under way when the server ends; 10 s
+	MaxBody int64 // bytes of one request; 8 MiB
+	// ArgumentsHeader is where a server finds the arguments of a large call; "": in the call.
+	ArgumentsHeader string
+	MaxBodies       int64         // bytes of the requests being read or served; 24 MiB, a quarter for each principal
+	MaxRequests     int           // at once, streams included; 2,000, a quarter for each principal
+	MaxSessions     int           // of the older protocols, for each principal; 1,000
+	MaxConns        int           // connections; 4,000, a quarter for those of one address on which nobody was admitted
+	IdleUnknown     time.Duration // after which such a connection ends; 5 s
+	IdleSession     time.Duration // after which such a session ends; 30 min
+	KeptSession     time.Duration // for which one stays that isn't used, though there is no room for another; 1 min
+	BodyTime        time.Duration // for a body to arrive; 30 s, a third of it where its request is refused
+	WriteTime       time.Duration // for a client to take what is written; 30 s
+	Grace           time.Duration // for what is under way when the server ends; 10 s
 }
 
 func (o Options) orDefault() Options {
@@ -289,6 +296,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r = r.WithContext(context.WithValue(r.Context(), serverKey{}, server))
+	r.Header.Del(h.o.ArgumentsHeader) // no client has it
 	body, status := place.read(w, r)
 	switch {
 	case status == http.StatusRequestEntityTooLarge:
@@ -333,6 +341,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 		if misrouted(w, r, body, methods) {
 			return
 		}
+		h.moveArguments(r, body, methods)
 		h.modern.ServeHTTP(w, r)
 		return
 	}
@@ -353,6 +362,20 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	if r.Context().Err() != nil && r.Method == http.MethodPost && r.Header.Get(sessionHeader) != "" {
 		h.cancelRun(r, body)
 	}
+}
+
+// moveArguments hands the arguments of a large call on in a header of ours: to compare the tool's name with Mcp-Name,
+// the SDK would make Go values of them all.
+func (h *Handler) moveArguments(r *http.Request, body []byte, methods []string) {
+	if h.o.ArgumentsHeader == "" || len(body) <= maxSmallBody || len(methods) != 1 || methods[0] != "tools/call" {
+		return
+	}
+	rest, arguments := stdio.MoveArguments(body)
+	if arguments == nil {
+		return
+	}
+	r.Header.Set(h.o.ArgumentsHeader, unsafe.String(&arguments[0], len(arguments))) // nobody changes a body
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(rest)), int64(len(rest))
 }
 
 // refuseForNow answers a request that may do better when it is sent again.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -462,6 +463,33 @@ func TestMisrouted(t *testing.T) {
 		})
 		if got := status == http.StatusBadRequest && strings.Contains(answer, "-32020") && strings.Contains(answer, `"id":7`); got != refused {
 			t.Errorf("%q: status %d: %s", name, status, answer)
+		}
+	}
+}
+
+// A large call's arguments come by the header of ours, which no client can set; the SDK makes no Go values of them.
+func TestArgumentsAreMoved(t *testing.T) {
+	t.Parallel()
+	const header = "Mcp-Test-Arguments"
+	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	server.AddTool(&mcp.Tool{Name: "f", InputSchema: map[string]any{"type": "object"}}, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf("%d %d", len(r.Params.Arguments), len(r.Extra.Header.Get(header)))}}}, nil
+	})
+	url := start(t, Options{ArgumentsHeader: header, Server: func(context.Context, string) (*mcp.Server, error) { return server, nil }})
+	for _, n := range []int{1, 50_000} {
+		arguments := `{"xs":[` + strings.Repeat("0,", n) + `0]}`
+		code, text := post(t, url+Path, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"f","arguments":`+arguments+`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`),
+			func(r *http.Request) {
+				for key, value := range map[string]string{versionHeader: "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "f", header: "mine"} {
+					r.Header.Set(key, value)
+				}
+			})
+		want := fmt.Sprintf(`"%d 0"`, len(arguments))
+		if n > 1 {
+			want = fmt.Sprintf(`"2 %d"`, len(arguments))
+		}
+		if code != http.StatusOK || !strings.Contains(text, want) {
+			t.Errorf("%d items: %d %s, want %s", n, code, text, want)
 		}
 	}
 }

@@ -127,8 +127,8 @@ func waitUntil(ctx context.Context, freed <-chan struct{}, most time.Duration) b
 // What reading takes of a large input for each of its values, in bytes: until it is read, and from
 // then on until a run has its value.
 const (
-	readingBytes = 56
-	readBytes    = 40
+	readingBytes = 66
+	readBytes    = 50
 )
 
 // readLarge parses a task's inputs. What large ones take until they are values counts for the principal
