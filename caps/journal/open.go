@@ -17,8 +17,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
+	"modernc.org/libc"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -124,12 +124,9 @@ var opening sync.Mutex
 // closing of the file in this process, where the system has such locks.
 var descriptorLocks = sync.OnceFunc(func() { _, _ = sqlite.OFDLocking(true) })
 
-// noLookaside is how many small objects of how many bytes a connection has room set apart for: by itself SQLite takes
-// 48 KiB, of which ours use a tenth.
-var noLookaside [2]int64
-
+// By itself SQLite sets 48 KiB apart in each connection for small objects, of which ours use a tenth.
 func init() {
-	sqlite3.Xsqlite3_config(nil, sqlite3.SQLITE_CONFIG_LOOKASIDE, uintptr(unsafe.Pointer(&noLookaside)))
+	sqlite3.Xsqlite3_config(nil, sqlite3.SQLITE_CONFIG_LOOKASIDE, libc.NewVaList(int32(0), int32(0)))
 }
 
 // Open opens the store at path, and makes it, with its directory, where there is

@@ -119,7 +119,7 @@ var rules = map[string]rule{
 	"caps/journal/order":           {std: append([]string{"context", "crypto/rand", "time"}, pure...)},
 	"caps/journal/order/ordertest": {std: anyStd, ours: []string{"caps/journal/order"}, tests: true},
 
-	"caps/journal": {std: anyStd, ours: []string{"core/...", "caps", "caps/lease", "caps/statefile", "caps/journal/order"}, libraries: []string{"modernc.org/sqlite/...", "golang.org/x/sys/unix"}},
+	"caps/journal": {std: anyStd, ours: []string{"core/...", "caps", "caps/lease", "caps/statefile", "caps/journal/order"}, libraries: []string{"modernc.org/sqlite/...", "modernc.org/libc", "golang.org/x/sys/unix"}},
 	"caps/run":     {std: anyStd, ours: []string{"core/...", "caps", "caps/flow", "caps/lease", "caps/registry", "caps/journal"}, libraries: []string{"golang.org/x/sync/semaphore"}},
 
 	// What protoc-gen-go writes imports unsafe.

@@ -8,7 +8,6 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
-	"unsafe"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -109,7 +108,7 @@ func (s *Server) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 	c := Call{Tool: requested(ctx).name, Arguments: req.Params.Arguments}
 	if x := req.Extra; x != nil {
 		if moved := x.Header.Get(ArgumentsHeader); moved != "" {
-			c.Arguments = unsafe.Slice(unsafe.StringData(moved), len(moved)) // only read
+			c.Arguments = []byte(moved)
 		}
 	}
 	if n, ok := req.Params.Meta[metaHops].(float64); ok && n > 0 {

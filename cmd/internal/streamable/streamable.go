@@ -34,7 +34,6 @@ import (
 	"runtime"
 	"slices"
 	"time"
-	"unsafe"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -374,7 +373,7 @@ func (h *Handler) moveArguments(r *http.Request, body []byte, methods []string) 
 	if arguments == nil {
 		return
 	}
-	r.Header.Set(h.o.ArgumentsHeader, unsafe.String(&arguments[0], len(arguments))) // nobody changes a body
+	r.Header.Set(h.o.ArgumentsHeader, string(arguments))
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(rest)), int64(len(rest))
 }
 
