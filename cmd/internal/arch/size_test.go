@@ -49,7 +49,7 @@ var maxLines = map[string]int{
 	"cmd/internal/tour":            565,
 	"cmd/internal/ui":              3033,
 	"cmd/internal/ui/figures":      188,
-	"cmd/mcp-pif":                  9339,
+	"cmd/mcp-pif":                  9341,
 	"core":                         1055,
 	"core/check":                   9831,
 	"core/check/cert":              590,
