@@ -32,7 +32,7 @@ var maxLines = map[string]int{
 	"cmd/internal/clientconfig":    970,
 	"cmd/internal/loadbench":       1096,
 	"cmd/internal/mcpcmd":          2232,
-	"cmd/internal/mcpserver":       12530,
+	"cmd/internal/mcpserver":       12535,
 	"cmd/internal/node":            1603,
 	"cmd/internal/orders/postgres": 398,
 	"cmd/internal/orders/remote":   490,
