@@ -82,6 +82,11 @@ func (p *Policy) widen(g *Grant, verbs []string) string {
 	if g.Manifest.Algebra == Path && (g.Name != "" || absolute(g.Scope)) {
 		return fmt.Sprintf("ask the operator to add %s to what is granted as %s", strings.Join(more, ", "), bare(g.Label))
 	}
+	if _, ro := g.Capability.Options[optionRO]; ro && g.Manifest.Server != "" {
+		// What nobody accepted as read-only: to grant it without ro would be the wrong way.
+		return fmt.Sprintf("with ro only what was accepted as read-only is granted; ask the operator to look at it with 'mcp-pif mcp show %s %s', "+
+			"to take the server's word with 'mcp-pif mcp accept %[1]s %[2]s', and to start anew", g.Kind, strings.Join(more, " "))
+	}
 	h := Held{Capability: g.Capability}
 	h.setVerbs(slices.Concat(permitted(&g.Capability, g.Manifest), more))
 	if p.principal != "" {

@@ -104,13 +104,17 @@ func (d *decider) declare(i int, text string) *fault.Fault {
 	}
 	c, err := Parse(text, d.p.kinds)
 	if err != nil {
-		kind := fault.InvalidRequest
+		kind, write := fault.InvalidRequest, "Write KIND.VERB:SCOPE, such as fs.read:./sandbox."
 		if name, _, _ := strings.Cut(strings.SplitN(text, ":", 2)[0], "."); isWord(name) {
-			if _, ok := d.p.kinds.Manifest(name); !ok && strings.Contains(text, ":") {
+			m, ok := d.p.kinds.Manifest(name)
+			if !ok && strings.Contains(text, ":") {
 				kind = fault.Refused
 			}
+			if ok && m.Server != "" {
+				write = fmt.Sprintf("Write %s.VERB, or %[1]s for all that is granted of the server.", name)
+			}
 		}
-		return fail(kind, err.Error(), "Write KIND.VERB:SCOPE, such as fs.read:./sandbox.")
+		return fail(kind, err.Error(), write)
 	}
 	if c.Name != "" {
 		return fail(fault.InvalidRequest, fmt.Sprintf("%s: only the operator names paths", c), fmt.Sprintf("Declare %s.", quoted(c.Kind+":"+c.Name)))

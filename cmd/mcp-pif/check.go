@@ -44,6 +44,9 @@ hash, and what is allowed but may not be meant. Nothing is run. With --store or
 --profile it may call the tools that are kept there, and --tool looks at one of them;
 nothing is changed.
 
+The formulas of steps and memory have at most the terms that grow fastest; --json has
+all of them.
+
 With --equal it says whether the tool and another, given as code or as the name of a
 tool that is kept, do the same for every input; where they don't it shows one.
 

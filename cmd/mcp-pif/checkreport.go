@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/check/cost"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -71,6 +72,8 @@ type checkCost struct {
 	Memory string        `json:"memory,omitempty"`
 	Exact  bool          `json:"exact"`
 	Why    []checkReason `json:"why"`
+
+	steps, memory cost.Bound // of which people read the terms that count
 }
 
 // A checkReason is a place that makes the bound what it is.
@@ -120,7 +123,7 @@ func (s *subject) report(strict bool) *checkReport {
 	}
 	r.Result = typ.String()
 	if c, ok := t.Cost(); ok {
-		r.Cost = &checkCost{Class: string(c.Class), Exact: c.Exact, Why: []checkReason{}}
+		r.Cost = &checkCost{Class: string(c.Class), Exact: c.Exact, Why: []checkReason{}, steps: c.Steps, memory: c.Memory}
 		if c.Steps.Finite() {
 			r.Cost.Steps = c.Steps.Explain()
 		}
@@ -226,8 +229,12 @@ func (r *checkReport) print(out io.Writer, source []byte) {
 		line("cost", "the code is too large for it to be worked out")
 	} else {
 		line("cost", c.words())
-		line("steps", c.Steps)
-		line("memory", c.Memory)
+		if c.Steps != "" {
+			line("steps", c.steps.Short())
+		}
+		if c.Memory != "" {
+			line("memory", c.memory.Short())
+		}
 	}
 	line("certificate", r.Certificate.words())
 	line("same as", r.Equals)

@@ -62,6 +62,9 @@ func (o *StoreOptions) Path(otherwise string) (string, error) {
 	case o.Store == InMemory:
 		return "", nil
 	case o.Store != "":
+		if _, err := os.Stat(filepath.Dir(o.Store)); errors.Is(err, fs.ErrNotExist) { // a typo would begin anew without a word
+			return "", fmt.Errorf("--store: there is no folder %s: correct the path, or make the folder", cli.Printable(filepath.Dir(o.Store)))
+		}
 		return o.Store, nil
 	case o.Profile != "":
 		if names, err := Profiles(); err == nil && slices.Contains(names, o.Profile) {
@@ -93,7 +96,7 @@ func (o *StoreOptions) There() (string, error) {
 	case err != nil:
 		return "", err
 	case len(names) == 0:
-		return "", errors.New("no tools yet: no server has run for this user; read another file with --store FILE")
+		return "", errors.New("nothing is kept yet: no server has run for this user; --store FILE reads another file")
 	case len(names) > 1:
 		return "", fmt.Errorf("there are several profiles (%s): choose one with --profile, or a file with --store", cli.Printable(strings.Join(names, ", ")))
 	}

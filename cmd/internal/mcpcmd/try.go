@@ -213,7 +213,7 @@ each principal.`,
 			}
 			kept, err := store.There()
 			if err != nil {
-				return cli.Failed(err)
+				return cli.Failed(fmt.Errorf("nothing is kept: 'mcp-pif mcp try %s' shows what it writes: %w", args[0], err))
 			}
 			state, err := app.StateOfPlugin(kept, args[0])
 			if err != nil {
@@ -221,7 +221,7 @@ each principal.`,
 			}
 			text, err := os.ReadFile(mcp.LogPath(state, principal))
 			if errors.Is(err, fs.ErrNotExist) {
-				return cli.Failed(fmt.Errorf("%s wrote nothing there: %s", args[0], kept))
+				return cli.Failed(fmt.Errorf("%s wrote nothing to its standard error for the server of %s", args[0], kept))
 			}
 			if err == nil {
 				_, err = cmd.OutOrStdout().Write(text)

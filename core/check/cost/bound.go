@@ -1,6 +1,7 @@
 package cost
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/big"
@@ -214,6 +215,38 @@ func (b Bound) ExplainAs(roots, as []string) string {
 		return s
 	}
 	return s + ", " + strings.Join(legend, ", ")
+}
+
+// maxShown is how many terms of a formula a person reads; of a longer one those that outgrow the others.
+const maxShown = 3
+
+// Short does what [Bound.Explain] does, for people: of a long formula it has the terms that grow fastest.
+func (b Bound) Short() string {
+	if len(b.p) <= maxShown+1 {
+		return b.Explain()
+	}
+	var most poly
+	for _, m := range b.p {
+		if !slices.ContainsFunc(b.p, m.outgrown) {
+			most = append(most, m)
+		}
+	}
+	slices.SortStableFunc(most, func(m, n mono) int { return cmp.Compare(n.degree(), m.degree()) })
+	formula, legend, _ := strings.Cut(Bound{p: most[:min(maxShown, len(most))]}.Explain(), ", ")
+	return formula + " + smaller terms, " + legend
+}
+
+// outgrown reports whether another term has all of its variables, and one more or of a higher power.
+func (m mono) outgrown(by mono) bool {
+	isMore := len(by.f) > len(m.f)
+	for _, f := range m.f {
+		i := slices.IndexFunc(by.f, func(g factor) bool { return g.Var == f.Var && g.base >= f.base && g.pow >= f.pow })
+		if i < 0 {
+			return false
+		}
+		isMore = isMore || by.f[i].pow > f.pow || by.f[i].base > f.base
+	}
+	return isMore
 }
 
 // rename returns the variable with another name for its root.

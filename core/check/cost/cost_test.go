@@ -85,6 +85,20 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// A person reads the terms of a long formula that grow fastest; a short one is as it is.
+func TestShort(t *testing.T) {
+	for formula, want := range map[string]string{
+		"7": "7", "1 + 2*len(a) + 3*len(b) + 4*len(c)": "1 + 2·n + 3·m + 4·k, n = length of a, m = length of b, k = length of c",
+		"118 + 8*len(a) + 6*len(c) + 4*bytes(b)*len(a) + 20*len(a)^2 + 5*bytes(b)*len(a)^2": "5·n·m^2 + 6·k + smaller terms, n = bytes of b, m = length of a, k = length of c",
+	} {
+		b, err := cost.ParseBound(formula)
+		must.NoError(t, err)
+		if got := b.Short(); got != want {
+			t.Errorf("%s is shown as %q, want %q", formula, got, want)
+		}
+	}
+}
+
 // Strings that are known could double with every term.
 func TestKnownTextIsBounded(t *testing.T) {
 	var src strings.Builder
