@@ -61,6 +61,7 @@ answer about it.`,
   mcp-pif approve --clear notes`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			o.list = o.list || o.asJSON
 			switch {
 			case o.list && (o.no || o.clear != "" || len(args) > 0 && !strings.HasPrefix(args[0], "p_")):
 				return errors.New("--list stands alone, or with a plan")
@@ -87,7 +88,7 @@ answer about it.`,
 	stores.register(cmd, false)
 	f := cmd.Flags()
 	f.BoolVar(&o.list, "list", false, "list what waits for an answer, and what was answered; this takes no terminal")
-	f.BoolVar(&o.asJSON, "json", false, "with --list, print JSON")
+	f.BoolVar(&o.asJSON, "json", false, "list as JSON")
 	f.BoolVar(&o.no, "no", false, "say no, without typing more")
 	f.StringVar(&o.clear, "clear", "", "forget what was said about the tools called `NAME`: they may ask again, and have nothing until they are approved anew")
 	return cmd
@@ -404,7 +405,7 @@ func (c *controlling) Close() error {
 }
 
 // errNoTerminal is that nobody sits here.
-var errNoTerminal = errors.New("an approval is typed by a person, at a terminal: run 'mcp-pif approve' in one, with nothing piped into it")
+var errNoTerminal = errors.New("an approval is typed by a person, at a terminal: run 'mcp-pif approve' in one, with nothing piped into it; 'mcp-pif approve --list' needs none")
 
 // openTerminal opens the terminal that controls this process, which a process that
 // a server or a model's client started has not. What is piped in is no person

@@ -142,6 +142,9 @@ func (o *checking) given(cmd *cobra.Command, args []string) (s subject, err erro
 	if err != nil {
 		return s, err
 	}
+	if name, ok := core.LoneName([]byte(code)); ok && !json.Valid([]byte(code)) {
+		return s, cli.UsageError(fmt.Errorf("%s is a name, and no code: --tool %[1]s looks at the kept tool of that name", cli.Printable(name)))
+	}
 	auth, err := o.grants.Look(app.Warnings(cmd))
 	if err != nil {
 		return s, cli.Failed(err)

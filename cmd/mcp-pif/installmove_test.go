@@ -28,11 +28,17 @@ func TestMoveServers(t *testing.T) {
 	t.Cleanup(web.Close)
 	t.Cleanup(web.CloseClientConnections)
 	env := []string{"npm_config_registry=http://127.0.0.1:1", "npm_config_fetch_retries=0"}
-	npmServer, npmWord := "", ""
+	npmServer, npmWord, script := "", "", ""
 	if _, err := exec.LookPath("npm"); err == nil {
 		s := npmtest.Registry(t, map[string][]byte{"hello-server-1.0.0": npmtest.Server(t, "hello-server", "1.0.0"), "hello-server-2.0.0": npmtest.Server(t, "hello-server", "2.0.0")})
 		env = append(env, npmtest.Env(t, s)...)
-		npmServer = `"Hello-Server": {"command": "npx", "args": ["-y", "hello-server@^1.0.0"], "env": {"WORD": "npm-secret-0123456789abc"}},`
+		// Its copy runs: the file that the client's entry names is nobody's to write.
+		folder := t.TempDir()
+		for name, text := range npmtest.Files("script-server", "1.0.0") {
+			must.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
+		}
+		script = filepath.Join(folder, "main.js")
+		npmServer = `"script": {"command": "node", "args": ["` + script + `"]}, "Hello-Server": {"command": "npx", "args": ["-y", "hello-server@^1.0.0"], "env": {"WORD": "npm-secret-0123456789abc"}},`
 		npmWord = `hello_server`
 	}
 	bad := filepath.Join(t.TempDir(), "bad")
@@ -95,6 +101,12 @@ func TestMoveServers(t *testing.T) {
 		"gone stays as it is: it can't be pinned", "args stays as it is: its command or URL has what looks like a secret", `filled stays as it is: it has "${input:key}"`,
 		"off stays as it is: it is switched off", "fs stays as it is: the name fs is reserved", `+        "--cap=up_there,ro"`)
 
+	if script != "" {
+		contains("the screen", shown, "script: 1 tools, pinned to a copy of its folder")
+	}
+	if script != "" && strings.Contains(shown, "writing "+script) {
+		t.Errorf("the server may write its own script: %s", shown)
+	}
 	shown += install(true, "--move-servers", "--yes")
 	for _, secret := range []string{"up-secret", "npm-secret", "web-secret"} {
 		if strings.Contains(shown+read(config)+read(lock), secret) {

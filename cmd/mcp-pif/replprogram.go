@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -228,6 +229,9 @@ func (r *repl) tool(name string) (*registry.Tool, bool) {
 	return r.server.Registry().Snapshot().Get(name)
 }
 
+// assignment begins what other languages bind a name with; here it is read as a let.
+var assignment = regexp.MustCompile(`^[A-Za-z_]\w*\s*=[^=>]`)
+
 // enter does an entry that is no command: a program, a let, or a tool with its input.
 func (r *repl) enter(entry string) {
 	name, rest, _ := strings.Cut(entry, " ")
@@ -250,9 +254,14 @@ func (r *repl) enter(entry string) {
 		r.run(map[string]any{"tool": name}, rest)
 		return
 	}
-	if lets, ok := r.lets(entry); ok {
-		r.let(lets)
-		return
+	for _, read := range []string{entry, "let " + entry} {
+		if read != entry && !assignment.MatchString(entry) {
+			continue
+		}
+		if lets, ok := r.lets(read); ok {
+			r.let(lets)
+			return
+		}
 	}
 	for i := range entry { // FUNCTION INPUT
 		if entry[i] != ' ' || !json.Valid([]byte(entry[i:])) {

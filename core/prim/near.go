@@ -85,6 +85,8 @@ var instead = map[string]string{
 	"datetime":      asTexts,
 	"days_in_month": `write parse_time(add_time(add_time("2026-02-01", {months: 1}), {days: -1})).day`,
 	"now":           asEffect,
+	"print":         asValue,
+	"console":       asValue,
 	"today":         asEffect,
 }
 
@@ -93,6 +95,7 @@ const (
 	week     = `write let thu = add_time(t, {days: 3 - index_of(["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"], weekday(t))}) in floor(diff_time(thu, $"{parse_time(thu).year}-01-01", "days") / 7) + 1 for the ISO week of t`
 	truth    = "write a comparison, x != null or length(s) > 0: nothing but true is true"
 	asTexts  = `dates are text: write parse_time(t).year, format_time(t, "YYYY-MM-DD"), add_time(t, {days: 1}), diff_time(a, b, "days") or weekday(t)`
+	asValue  = `give what is to be shown as the value, text as in $"total: {n}"`
 	asEffect = "write !clock.now({}), an effect that a tool declares as clock.now"
 )
 

@@ -119,7 +119,7 @@ func Parse(src []byte, o Options) (*Parsed, *fault.Fault) {
 
 // Lone gives the name that is all there is in a source, bare or in backquotes,
 // and false where there is anything else or the word has a meaning of its own:
-// a keyword or a primitive. A lone name is hardly ever a program; a caller may
+// a keyword, a primitive, or True. A lone name is hardly ever a program; a caller may
 // take it for a tool's name or for a string.
 func Lone(src []byte) (string, bool) {
 	s := string(src)
@@ -134,7 +134,7 @@ func Lone(src []byte) (string, bool) {
 	case tokName:
 		name := s[t.off:t.end]
 		_, _, ok := prim.Lookup(name)
-		return name, !ok
+		return name, !ok && constants[name] == ""
 	case tokQuoted:
 		name, _, _ := unescape(s[t.off+1 : t.end-1])
 		return name, true

@@ -157,7 +157,10 @@ func (m *Move) pin(s *movedServer, u *clientconfig.Upstream) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, text := range slices.Concat(u.Command[min(1, len(u.Command)):], slices.Collect(maps.Values(u.Env))) {
+	named := slices.DeleteFunc(slices.Clone(u.Command[min(1, len(u.Command)):]), func(text string) bool {
+		return !slices.Contains(line, text) // the script: what runs is a copy, and nobody's to write
+	})
+	for _, text := range slices.Concat(named, slices.Collect(maps.Values(u.Env))) {
 		if _, err := os.Stat(text); err == nil && filepath.IsAbs(text) && filepath.Dir(text) != text {
 			o.write = append(o.write, text)
 		}

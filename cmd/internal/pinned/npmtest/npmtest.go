@@ -29,8 +29,13 @@ func Env(t testing.TB, s *httptest.Server) []string {
 // that do the same.
 func Server(t testing.TB, name, version string, others ...string) []byte {
 	t.Helper()
+	return Tarball(t, Files(name, version, others...))
+}
+
+// Files are those of a package of [Server].
+func Files(name, version string, others ...string) map[string]string {
 	all, _ := json.Marshal(append([]string{"hello"}, others...)) // strings have JSON
-	return Tarball(t, map[string]string{
+	return map[string]string{
 		"package.json": `{"name":"` + name + `","version":"` + version + `","bin":{"` + path.Base(name) + `":"main.js"}}`,
 		"main.js": `#!/usr/bin/env node
 const tools = ` + string(all) + `.map(name => ({name, description: 'Gives a word.', inputSchema: {type: 'object', properties: {}}, annotations: {readOnlyHint: true}}))
@@ -47,7 +52,7 @@ require('readline').createInterface({input: process.stdin}).on('line', line => {
   console.log(JSON.stringify({jsonrpc: '2.0', id, ...out}))
 })
 `,
-	})
+	}
 }
 
 // Tarball makes a package of npm.
