@@ -102,7 +102,7 @@ func TestMoveServers(t *testing.T) {
 		"off stays as it is: it is switched off", "fs stays as it is: the name fs is reserved", `+        "--cap=up_there,ro"`)
 
 	if script != "" {
-		contains("the screen", shown, "script: 1 tools, pinned to a copy of its folder")
+		contains("the screen", shown, "script: 1 tool, pinned to a copy of its folder")
 	}
 	if script != "" && strings.Contains(shown, "writing "+script) {
 		t.Errorf("the server may write its own script: %s", shown)

@@ -352,7 +352,7 @@ func fill(s *mcplock.Server, listed *mcp.Listing, rename map[string]string) erro
 }
 
 func printAdded(out io.Writer, name string, s *mcplock.Server, isAccepted bool) {
-	fmt.Fprintf(out, "%s %s, protocol %s, %d tools, pinned to %s\n", lock.Shown(s.Info.Name, 60), lock.Shown(s.Info.Version, 40), lock.Shown(s.Protocol, 20), len(s.Tools), lock.Shown(pinnedBy(s), 200))
+	fmt.Fprintf(out, "%s %s, protocol %s, %s, pinned to %s\n", lock.Shown(s.Info.Name, 60), lock.Shown(s.Info.Version, 40), lock.Shown(s.Protocol, 20), cli.Count(len(s.Tools), "tool", "tools"), lock.Shown(pinnedBy(s), 200))
 	printClaims(out, s)
 	printGiven(out, name, s)
 	if !isAccepted {
@@ -592,7 +592,7 @@ func upgradeServer(cmd *cobra.Command, at *ServerLock, o *serverOptions, name st
 		l.Discard(was)
 	}
 	printGiven(cmd.OutOrStdout(), name, &now)
-	fmt.Fprintf(cmd.OutOrStdout(), "wrote %s: %s %s, %d tools\n", l.Path, name, lock.Shown(now.Info.Version, 40), len(now.Tools))
+	fmt.Fprintf(cmd.OutOrStdout(), "wrote %s: %s %s, %s\n", l.Path, name, lock.Shown(now.Info.Version, 40), cli.Count(len(now.Tools), "tool", "tools"))
 	return nil
 }
 

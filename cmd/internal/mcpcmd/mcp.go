@@ -241,7 +241,7 @@ func truncateWords(words []string, max int) string {
 }
 
 func printServer(out io.Writer, name string, s *mcplock.Server) {
-	fmt.Fprintf(out, "%s: %s %s, protocol %s, %d tools, added %s\n", name, lock.Shown(s.Info.Name, 60), lock.Shown(s.Info.Version, 40), lock.Shown(s.Protocol, 20), len(s.Tools), s.Added)
+	fmt.Fprintf(out, "%s: %s %s, protocol %s, %s, added %s\n", name, lock.Shown(s.Info.Name, 60), lock.Shown(s.Info.Version, 40), lock.Shown(s.Protocol, 20), cli.Count(len(s.Tools), "tool", "tools"), s.Added)
 	row := func(title, text string) {
 		if text != "" {
 			fmt.Fprintf(out, "  %-12s %s\n", title, lock.Shown(text, 2000))

@@ -379,7 +379,7 @@ func (m *Move) Print(out io.Writer) {
 		if s.word != s.name {
 			name += ", here " + s.word
 		}
-		fmt.Fprintf(out, "%s: %d tools, pinned to %s\n", lock.Shown(name, 80), len(s.entry.Tools), lock.Shown(pinnedBy(s.entry), 120))
+		fmt.Fprintf(out, "%s: %s, pinned to %s\n", lock.Shown(name, 80), cli.Count(len(s.entry.Tools), "tool", "tools"), lock.Shown(pinnedBy(s.entry), 120))
 		fmt.Fprintf(out, "  %-12s %s\n", "gets", cmp.Or(strings.Join(given(s.entry), ", "), "no file, no network"))
 		fmt.Fprintf(out, "  %-12s %s\n", "runs", cli.OrNone(s.reads())+"  (by its own word these only read)")
 		fmt.Fprintf(out, "  %-12s %s\n", "asks", "for everything else, with 'mcp-pif approve'")

@@ -174,7 +174,7 @@ func try(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server, sa
 		if cli.AsJSON(cmd) {
 			return cli.PrintJSON(cmd, map[string]any{"name": listed.Name, "version": listed.Version, "protocol": listed.Protocol, "tools": listed.Tools})
 		}
-		fmt.Fprintf(out, "%s %s, protocol %s, %d tools\n", lock.Shown(listed.Name, 60), lock.Shown(listed.Version, 40), lock.Shown(listed.Protocol, 20), len(listed.Tools))
+		fmt.Fprintf(out, "%s %s, protocol %s, %s\n", lock.Shown(listed.Name, 60), lock.Shown(listed.Version, 40), lock.Shown(listed.Protocol, 20), cli.Count(len(listed.Tools), "tool", "tools"))
 		for _, raw := range listed.Tools {
 			var t struct{ Name, Description string }
 			if err := json.Unmarshal(raw, &t); err != nil {
