@@ -70,6 +70,13 @@ func (p *Policy) Offers(m *Manifest, o *Operation) (offered, asks bool) {
 	return offered, offered
 }
 
+// unaccepted says how the operator grants with ro what nobody accepted as read-only; to grant it
+// without would be the wrong way.
+func unaccepted(kind string, words ...string) string {
+	of := strings.Join(append([]string{kind}, words...), " ")
+	return fmt.Sprintf("ask the operator to read 'mcp-pif mcp show %s', to take the server's word with 'mcp-pif mcp accept %[1]s', and to start anew: with ro only what was accepted as read-only is granted", of)
+}
+
 // widen says how the operator gives a grant more verbs: as the flag where its
 // text has no path that tools don't see, else in words.
 func (p *Policy) widen(g *Grant, verbs []string) string {
@@ -83,9 +90,7 @@ func (p *Policy) widen(g *Grant, verbs []string) string {
 		return fmt.Sprintf("ask the operator to add %s to what is granted as %s", strings.Join(more, ", "), bare(g.Label))
 	}
 	if _, ro := g.Capability.Options[optionRO]; ro && g.Manifest.Server != "" {
-		// What nobody accepted as read-only: to grant it without ro would be the wrong way.
-		return fmt.Sprintf("with ro only what was accepted as read-only is granted; ask the operator to look at it with 'mcp-pif mcp show %s %s', "+
-			"to take the server's word with 'mcp-pif mcp accept %[1]s %[2]s', and to start anew", g.Kind, strings.Join(more, " "))
+		return unaccepted(g.Kind, more...)
 	}
 	h := Held{Capability: g.Capability}
 	h.setVerbs(slices.Concat(permitted(&g.Capability, g.Manifest), more))

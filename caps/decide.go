@@ -159,6 +159,8 @@ func (d *decider) hold(c Capability, m *Manifest, isRest bool, fail func(fault.K
 	}
 	if all, took := d.deny(h, m); took {
 		return nil, fail(fault.Refused, fmt.Sprintf("%s: revoked by the operator", c), d.p.restoreHint(h.Grant.Shown().String(), d.p.takenBy(h.Grant)))
+	} else if all && m.Server != "" && len(permitted(&h.Grant.Capability, m)) == 0 {
+		return nil, fail(fault.Refused, fmt.Sprintf("%s: none of its operations was accepted as read-only", c), upper(unaccepted(c.Kind))+".")
 	} else if all {
 		return nil, fail(fault.Refused, fmt.Sprintf("%s: the operator denies it", c), "Do without it: no call can change that.")
 	}

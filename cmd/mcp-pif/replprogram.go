@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/step"
@@ -230,7 +230,7 @@ func (r *repl) tool(name string) (*registry.Tool, bool) {
 }
 
 // assignment begins what other languages bind a name with; here it is read as a let.
-var assignment = regexp.MustCompile(`^[A-Za-z_]\w*\s*=[^=>]`)
+var assignment = lazyregexp.New(`^[A-Za-z_]\w*\s*=[^=>]`)
 
 // enter does an entry that is no command: a program, a let, or a tool with its input.
 func (r *repl) enter(entry string) {

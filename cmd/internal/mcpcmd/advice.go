@@ -9,12 +9,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 	"github.com/mcp-pif/mcp-pif/plugins/proc"
@@ -88,11 +88,11 @@ func (w *serverWords) print(out io.Writer) {
 // What programs say of a network that they don't have, with the host that they wanted where
 // they name it, and of a variable.
 var (
-	noNetwork  = regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|ENETDOWN|EHOSTUNREACH|fetch failed|[Nn]ame resolution|[Nn]etwork is unreachable|[Cc]ould not resolve|[Nn]o such host`)
-	wantedHost = regexp.MustCompile(`(?:https?://|getaddrinfo [A-Z_]+ |resolve(?: host:)? |lookup )([a-z0-9-]+(?:\.[a-z0-9-]+)+)`)
-	wantedName = regexp.MustCompile(`\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b`)
-	lacking    = regexp.MustCompile(`(?i)environment|env var|required|must be set|not set|missing|unset|undefined|provide`)
-	plainWord  = regexp.MustCompile(`^[A-Za-z0-9/._@:+=~-]+$`) // means the same to every shell
+	noNetwork  = lazyregexp.New(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|ENETDOWN|EHOSTUNREACH|fetch failed|[Nn]ame resolution|[Nn]etwork is unreachable|[Cc]ould not resolve|[Nn]o such host`)
+	wantedHost = lazyregexp.New(`(?:https?://|getaddrinfo [A-Z_]+ |resolve(?: host:)? |lookup )([a-z0-9-]+(?:\.[a-z0-9-]+)+)`)
+	wantedName = lazyregexp.New(`\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b`)
+	lacking    = lazyregexp.New(`(?i)environment|env var|required|must be set|not set|missing|unset|undefined|provide`)
+	plainWord  = lazyregexp.New(`^[A-Za-z0-9/._@:+=~-]+$`) // means the same to every shell
 )
 
 // proposals are flags that would give a server what it failed for, by what it said: they are a
@@ -110,7 +110,7 @@ func proposals(s *mcplock.Server, said string) (flags, why []string) {
 		add("it has no network", "--network "+origin)
 	}
 	for line := range strings.Lines(said) {
-		name := wantedName.FindString(line)
+		name := wantedName.Compiled().FindString(line)
 		isGiven := slices.ContainsFunc(s.Env, func(text string) bool { return text == name || strings.HasPrefix(text, name+"=") })
 		if name == "" || isGiven || strings.HasPrefix(name, "ERR_") || !lacking.MatchString(line) {
 			continue
