@@ -224,6 +224,40 @@ func switchHint(r around, k int) string {
 	return fmt.Sprintf("Write match %s { %s => a; _ => b }.", r.said(k+1, open), first)
 }
 
+// keyword returns a hint for an operand that is given by its name, sorted(xs, reverse=True).
+func (r around) keyword() string {
+	open := r.i - 2
+	for deep := 0; open > 0 && (deep > 0 || r.toks[open].kind != tokOpen); open-- {
+		if kind := r.toks[open].kind; kind.closes() {
+			deep++
+		} else if kind.opens() {
+			deep--
+		}
+	}
+	if open < 1 || r.toks[open-1].kind != tokName {
+		return ""
+	}
+	list := r.said(open+1, r.end(open+1, ","))
+	if open+1 == r.i-1 && open > 2 { // xs.sort(key=f)
+		list = r.word(open - 3)
+	}
+	by := map[string]string{"sorted": "sort_by", "sort": "sort_by", "max": "max_by", "min": "min_by"}[r.word(open-1)]
+	f := r.said(r.i+1, r.end(r.i+1, ","))
+	if k := r.i + 1; r.word(k) == "lambda" {
+		colon := r.end(k+1, ":")
+		f = fmt.Sprintf("%s => %s", r.params(k+1, colon), r.said(colon+1, r.end(colon+1, ",")))
+	}
+	switch key := r.word(r.i - 1); {
+	case key == "key" && by != "" && r.word(r.end(r.i+1, ",")+1) == "reverse":
+		return fmt.Sprintf("Write reverse(%s(%s, %s)).", by, f, list)
+	case key == "key" && by != "":
+		return fmt.Sprintf("Write %s(%s, %s).", by, f, list)
+	case key == "reverse" && by == "sort_by":
+		return fmt.Sprintf("Write reverse(sort(%s)), or sort(%[1]s) for the smallest first.", list)
+	}
+	return "Operands have no names: write them in their order, f(a, b). To compare write a == b."
+}
+
 // params returns the parameters of another language's function as a function here has
 // them.
 func (r around) params(a, b int) string {

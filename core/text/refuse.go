@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -112,7 +113,7 @@ func (r *reader) surprise(t token) string {
 	case tokRest:
 		return "Write ...xs in a list or a record, [x, ...xs] or {...r, k: 1}, or last in the pattern of a list."
 	case tokBind:
-		if hint := r.assigned(); hint != "" {
+		if hint := cmp.Or(r.assigned(), around{r}.keyword()); hint != "" {
 			return hint
 		}
 		return "Compare with a == b, or bind a name with let x = 1 in x + 1."
