@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -226,10 +227,32 @@ func (c *checker) result(x *test) {
 		if x.bad == prim.KindDec {
 			reason = ReasonWhole
 		}
-		c.unknownAt(x.pos, reason, fmt.Sprint(x.id, x.operand, x.inner, x.part), "whether it succeeds is tested when it runs: "+f.Message)
+		c.unknownAt(x.pos, reason, fmt.Sprint(x.id, x.operand, x.inner, x.part), "whether it succeeds is tested when it runs: "+c.spoken(*f, x))
 		return
 	}
 	c.failsAt(x.pos, f).test = x
+}
+
+// spoken is the message of a fault by what stands in the code, where that isn't the name of
+// the operation that may fail: a pattern, ...xs, x[i].
+func (c *checker) spoken(f fault.Fault, x *test) string {
+	if c.src == nil || c.src.Form != term.PIF || x.pos < 0 || x.pos >= len(c.src.Text) || x.op != "" {
+		return f.Message
+	}
+	before := f.Message
+	if prim.NamePattern(&f, c.src.Text, x.pos); f.Message != before || x.inner != "" {
+		return f.Message
+	}
+	switch at, name := c.src.Text[x.pos], prim.Get(x.id).Name; {
+	case x.id == prim.At && at == '[' && x.operand == 0:
+		return "x[i] takes " + f.Expected + " as x, not " + f.Got
+	case strings.IndexByte("[{,.+", at) < 0:
+	case name == "cons" || name == "append" || name == "push":
+		return "what is joined to a list is a list, not " + f.Got
+	case name == "merge" || name == "put":
+		return "what ... takes into a record is a record, not " + f.Got
+	}
+	return f.Message
 }
 
 func mismatch(x *test) *fault.Fault {

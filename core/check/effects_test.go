@@ -256,6 +256,31 @@ func TestArgument(t *testing.T) {
 	}
 }
 
+// TestSpokenPlaces: what may fail is told by what stands in the code, and not where a guard
+// excludes it.
+func TestSpokenPlaces(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]string{
+		`s => split(s, ",").map(p => re_find(p, "(a)=(b)")).filter(g => g != null and g[1] == "E").map(g => g[0])`:                          ``,
+		`s => split(s, ",").map(p => re_find(p, "(a)=(b)")).map(g => g[0])`:                                                                 `x[i] takes a string or a list or a record as x, not null`,
+		`o => fold((acc, k) => if type_of(o[k]) == "list" then push(o[k], acc) else acc, 0, keys(o))`:                                       ``,
+		`(cs, n) => fold((b, a) => push(b, fold((m, c) => if b[a - c] != null then [c, ...b[a - c]] else m, null, cs)), [[]], range(1, n))`: ``,
+		`(cs, n) => fold((b, a) => push(b, fold((m, c) => if b[a - c] != null then [c, ...b[a + c]] else m, null, cs)), [[]], range(1, n))`: `what is joined to a list is a list, not null`,
+		`s => map(([a, b]) => a, map(l => re_find(l, "(a)(b)"), split(s, ",")))`:                                                            `the pattern [a, b] takes a list, not null`,
+		`s => {...(if s == "a" then null else {a: 2}), b: 1}`:                                                                               `what ... takes into a record is a record, not null`,
+	} {
+		var all []string
+		for _, u := range reportOf(t, code).Dynamic {
+			if u.Reason == check.ReasonTested {
+				all = append(all, u.Message)
+			}
+		}
+		if got := strings.Join(all, "\n"); !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %q, not %q", code, got, want)
+		}
+	}
+}
+
 // TestNotes: what is compared and can never be equal is a note, and so is a quotient
 // that is used as if it had digits after the point.
 func TestNotes(t *testing.T) {

@@ -69,12 +69,32 @@ func (e env) path(t term.Term) string {
 		if len(t.Args) != 2 {
 			return ""
 		}
-		switch a := t.Args[1].(type) {
-		case *term.Str:
-			return of + step + strconv.Quote(a.Value)
-		case *term.Int:
-			return of + step + ":" + strconv.FormatInt(a.Value, 10)
+		if key := e.key(t.Args[1]); key != "" {
+			return of + step + key
 		}
+	}
+	return ""
+}
+
+// key is the name of what stands for a key or an index: a literal, a path, a sum or the
+// like of these. It is empty for others.
+func (e env) key(t term.Term) string {
+	switch t := t.(type) {
+	case *term.Str:
+		return strconv.Quote(t.Value)
+	case *term.Int:
+		return ":" + strconv.FormatInt(t.Value, 10)
+	case *term.Prim:
+		switch t.ID {
+		case prim.Add, prim.Sub, prim.Mul, prim.Concat:
+			if a, b := e.key(t.Args[0]), e.key(t.Args[1]); a != "" && b != "" {
+				return fmt.Sprintf("(%s %d %s)", a, t.ID, b)
+			}
+			return ""
+		}
+	}
+	if path := e.path(t); path != "" {
+		return "[" + path + "]"
 	}
 	return ""
 }

@@ -81,8 +81,44 @@ func (c *checker) prelude(t *term.Prim, e env, ctx context) *variable {
 	c.library = max(outer, certain)
 	v := c.infer(body, inside, ctx)
 	c.library = outer
+	if l, ok := t.Args[0].(*term.Lam); ok && t.ID == filterRow && !c.single && neverNull(l.Body, l.Param) {
+		items := c.variable()
+		c.watches(v, prim.KindList, func(s *shape) {
+			if s.dynamic {
+				c.add(items, s)
+			} else if s.item != nil {
+				c.flow(s.item, items)
+			}
+		})
+		return c.fixed(c.listOf(c.notNull(items)))
+	}
 	return v
 }
+
+// neverNull reports whether a condition, where it is true, shows that a variable isn't
+// null: x != null, alone or with others.
+func neverNull(cond term.Term, name string) bool {
+	t, ok := cond.(*term.Prim)
+	switch {
+	case !ok:
+	case t.ID == prim.And:
+		return neverNull(t.Args[0], name) || neverNull(t.Args[1], name)
+	case t.ID == prim.Not:
+		same, ok := t.Args[0].(*term.Prim)
+		if !ok || same.ID != prim.Equal {
+			break
+		}
+		for i := range 2 {
+			_, null := same.Args[1-i].(*term.Unit)
+			if v, ok := same.Args[i].(*term.Var); ok && null && v.Name == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var filterRow = id("filter")
 
 var pipeline = id("pipeline")
 
