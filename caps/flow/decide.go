@@ -255,8 +255,8 @@ func (p *Policy) Known(list []string) (a Atoms) {
 // Words is a set of sources in a sentence: "mail and web".
 func (p *Policy) Words(a Atoms) string { return conjoin(p.names.list(a), "and") }
 
-// givers is what is read to get a source, in words.
-func (p *Policy) givers(a Atoms) string {
+// givers is what is read to get sources, in words.
+func (p *Policy) givers(a Atoms, with string) string {
 	var list []string
 	for i, name := range p.names {
 		one := Atoms(1 << i)
@@ -275,7 +275,10 @@ func (p *Policy) givers(a Atoms) string {
 				of = []string{"what the server calls " + mark}
 			}
 		}
-		list = append(list, fmt.Sprintf("%s (%s)", name, strings.Join(of, ", ")))
+		if words := strings.Join(of, ", "); words != name {
+			name += " (" + words + ")"
+		}
+		list = append(list, name)
 	}
-	return conjoin(list, "or")
+	return conjoin(list, with)
 }

@@ -37,8 +37,8 @@ func TestSentences(t *testing.T) {
 	want := strings.Split(strings.TrimSpace(p.at(`
 1. The recipient (to) of mail.send may not be made of what is read of mail (mail.read) or web (fetch.get). Otherwise you are asked.
 2. Nothing that is made of, or depends on, what is read of private (fs.read:DIR/private) may reach fetch. Otherwise it is denied.
-3. What is shown to the model may not depend on what is read of mail (mail.read). Otherwise it gets a name for the result, and the result is sealed. It is shown if it is {"type":"boolean"} or {"type":"integer","minimum":0,"maximum":999}, as long as all of that together tells at most 64 bits.
-4. Nothing that is made of, or depends on, what is read of private (fs.read:DIR/private) and web (fetch.get) at once may reach openworld. Otherwise it is denied.
+3. What is shown to the model may not depend on what is read of mail (mail.read). Otherwise the result is sealed: the model gets a name for it. It is shown if it is {"type":"boolean"} or {"type":"integer","minimum":0,"maximum":999}, as long as all of that together tells at most 64 bits.
+4. Nothing that is made of, or depends on, what is read of private (fs.read:DIR/private) and web (fetch.get) at once may reach anything beyond this machine. Otherwise it is denied.
 5. The argument attachments[].url of mail.send may not be made of what is read of web (fetch.get). Otherwise it is denied.
 6. Whether mail.archive is asked for may not depend on what is read of web (fetch.get). Otherwise it is denied.
 7. Nothing that is made of, or depends on, what is read of mail (mail.read) may reach kv:notes/**. Otherwise the store has their label from then on.`)), "\n")
@@ -186,7 +186,7 @@ func TestDesignate(t *testing.T) {
 	p := newPlace(t, everything...)
 	f := p.mustCompile("", "designate")
 	got := strings.Join(f.Sentences(), "\n")
-	from := " may not be made of what is read of fetch (fetch) or mail (mail). Otherwise it is denied."
+	from := " may not be made of what is read of fetch or mail. Otherwise it is denied."
 	for _, want := range []string{
 		"The argument path of fs.write", "The argument from of fs.move", "The argument to of fs.move", "The argument key of kv.put",
 		"The argument url of fetch.request", "The recipient (to) of mail.send", "The argument id of mail.archive",

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -237,24 +238,25 @@ func (p *Policy) Sentences() []string {
 
 // Sentence is a rule in words.
 func (p *Policy) Sentence(r *Rule) string {
-	from := p.givers(r.Forbidden())
+	from := p.givers(r.NotFrom, "or")
 	if r.AllOf != 0 {
-		from = strings.ReplaceAll(p.givers(r.AllOf), ") or ", ") and ") + " at once"
+		from = p.givers(r.AllOf, "and") + " at once"
 	}
 	var s string
+	to := cmp.Or(map[string]string{caps.OpenWorld: "anything beyond this machine"}[r.To], r.To)
 	switch {
 	case r.To == Model || r.To == User:
-		s = fmt.Sprintf("What is shown to the %s may not depend on what is read of %s.", r.To, from)
+		s = fmt.Sprintf("What is shown to the %s may not depend on what is read of %s.", to, from)
 	case r.MadeOnly:
-		s = fmt.Sprintf("Whether %s is asked for may not depend on what is read of %s.", r.To, from)
+		s = fmt.Sprintf("Whether %s is asked for may not depend on what is read of %s.", to, from)
 	case r.Any && r.Argument == nil:
-		s = fmt.Sprintf("Nothing that is made of, or depends on, what is read of %s may reach %s.", from, r.To)
+		s = fmt.Sprintf("Nothing that is made of, or depends on, what is read of %s may reach %s.", from, to)
 	case r.Any:
-		s = fmt.Sprintf("The %s of %s may not be made of, or depend on, what is read of %s.", p.noun(r), r.To, from)
+		s = fmt.Sprintf("The %s of %s may not be made of, or depend on, what is read of %s.", p.noun(r), to, from)
 	case r.Argument == nil:
-		s = fmt.Sprintf("No argument of %s may be made of what is read of %s.", r.To, from)
+		s = fmt.Sprintf("No argument of %s may be made of what is read of %s.", to, from)
 	default:
-		s = fmt.Sprintf("The %s of %s may not be made of what is read of %s.", p.noun(r), r.To, from)
+		s = fmt.Sprintf("The %s of %s may not be made of what is read of %s.", p.noun(r), to, from)
 	}
 	if r.Else == Ask && p.neverAsks(r) {
 		return s + " Otherwise it is denied: you would be asked, were it written where a source's label has that."
@@ -303,7 +305,7 @@ func (r *Rule) otherwise() string {
 		for _, e := range r.except {
 			but = append(but, e.text)
 		}
-		s := "Otherwise it gets a name for the result, and the result is sealed."
+		s := "Otherwise the result is sealed: the model gets a name for it."
 		if len(but) > 0 {
 			s += " It is shown if it is " + strings.Join(but, " or ")
 			if r.Bits > 0 {
@@ -320,7 +322,7 @@ func (r *Rule) otherwise() string {
 func (p *Policy) SessionSentence() string {
 	switch {
 	case p.IgnoreSession:
-		return "What the model was shown doesn't count: rules hold within each program, and not for what a model writes or passes on that has read something."
+		return "What the model was shown doesn't count: the rules hold within each program, but not for what a model writes or passes on after it has read something."
 	case p.Start != 0:
 		return "What the model was shown counts, and it is taken to have seen " + p.Words(p.Start) + " from the start."
 	}
