@@ -95,7 +95,7 @@ func (s *session) fail(ctx context.Context, o *operation, x *exchange, err error
 		return &trouble{wasSent: true, failure: sdk.Fail("too_large", "the server's answer has more than the %d bytes that are allowed", x.most).
 			WithHint("Ask for less at once, such as a smaller page.")}
 	case errors.Is(err, errAnswer):
-		return &trouble{wasSent: true, failure: unknown(o, "the server's answer is against the protocol")}
+		return &trouble{wasSent: true, failure: unknown(o, "the server's answer is against the protocol, or made of more than a million values")}
 	case ctx.Err() != nil && x.sent.Load():
 		what := "the server didn't answer in time"
 		if errors.Is(context.Cause(ctx), context.Canceled) {

@@ -396,3 +396,17 @@ func TestEvents(t *testing.T) {
 		}
 	}
 }
+
+// TestHugeMessages counts values, of which a parser takes a hundred bytes each: in texts there are none.
+func TestHugeMessages(t *testing.T) {
+	t.Parallel()
+	for text, huge := range map[string]bool{
+		`{"id":1,"result":{"_meta":[` + strings.Repeat("[],", maxValues/2) + `1]}}`: true,
+		`{"id":1,"result":{"text":"` + strings.Repeat("[],", maxValues/2) + `"}}`:   false,
+	} {
+		f, err := readFrame(bufio.NewReader(strings.NewReader(text+"\n")), func() int64 { return 1 << 30 })
+		if err != nil || f.isHuge != huge || isHuge([]byte(text)) != huge || !f.id.IsValid() {
+			t.Errorf("%.40s…: %v, %v", text, f.isHuge, err)
+		}
+	}
+}

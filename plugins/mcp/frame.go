@@ -16,18 +16,24 @@ type frame struct {
 	line []byte // nil: it has more bytes than were allowed
 	size int64
 	id   jsonrpc.ID // of the message, as far as it can be seen without parsing
-	// isDeep is set if it is nested deeper than any parser should follow.
-	isDeep bool
+	// isHuge is set if it is nested deeper, or made of more values, than any parser should follow.
+	isHuge bool
 }
 
 // maxDepth is how deep a message may be nested: more than a value in it may be.
 const maxDepth = jsonvalue.Deepest + 20
 
-// isDeep reports whether a message is nested deeper.
-func isDeep(text []byte) bool {
+// maxValues is how many values a message may be made of: as many as what is made of it may have. A parser takes
+// over a hundred bytes for each.
+const maxValues = 1_000_000
+
+func (s *idScanner) isHuge() bool { return s.deepest > maxDepth || s.values > maxValues }
+
+// isHuge reports whether a message is nested deeper, or made of more values.
+func isHuge(text []byte) bool {
 	var s idScanner
 	s.scan(text)
-	return s.deepest > maxDepth
+	return s.isHuge()
 }
 
 // readFrame reads one line of at most the bytes that most gives; of a longer one it reads
@@ -48,7 +54,7 @@ func readFrame(r *bufio.Reader, most func() int64) (f frame, err error) {
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
-		f.id, f.isDeep = ids.id(), ids.deepest > maxDepth
+		f.id, f.isHuge = ids.id(), ids.isHuge()
 		f.line = bytes.TrimSpace(kept)
 		if kept == nil {
 			f.line = nil
@@ -61,6 +67,7 @@ func readFrame(r *bufio.Reader, most func() int64) (f frame, err error) {
 // nothing else.
 type idScanner struct {
 	depth, deepest  int
+	values          int // about: what opens or separates them
 	inText, escaped bool
 	isKey, isID     bool
 	key, found      []byte
@@ -78,6 +85,7 @@ func (s *idScanner) scan(part []byte) {
 			s.key = s.key[:0]
 		case '{', '[':
 			s.depth++
+			s.values++
 			s.deepest = max(s.deepest, s.depth)
 			s.isKey = s.depth == 1
 		case '}', ']':
@@ -89,6 +97,7 @@ func (s *idScanner) scan(part []byte) {
 				s.isKey = false
 			}
 		case ',':
+			s.values++
 			if s.depth == 1 {
 				s.isKey, s.isID = true, false
 			}

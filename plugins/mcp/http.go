@@ -248,7 +248,7 @@ func (c *httpConn) deliver(m jsonrpc.Message) {
 
 // take reads a message, and reports whether it is the answer to a request.
 func (c *httpConn) take(m *jsonrpc.Request, text []byte) (isAnswer bool) {
-	if isDeep(text) {
+	if isHuge(text) {
 		return false
 	}
 	got, err := jsonrpc.DecodeMessage(text)

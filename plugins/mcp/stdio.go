@@ -75,7 +75,7 @@ func (c *stdioConn) message(f frame) jsonrpc.Message {
 	}
 	var m jsonrpc.Message
 	err := errAnswer
-	if !f.isDeep {
+	if !f.isHuge {
 		m, err = jsonrpc.DecodeMessage(f.line)
 	}
 	if err != nil {
