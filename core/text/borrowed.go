@@ -224,7 +224,11 @@ func laid(t term.Term) []string {
 	if !ok {
 		return nil
 	}
-	m := numberLayout.FindStringSubmatch(s.Value)
+	layout := s.Value
+	if len(layout) > 1 && strings.Trim(layout, "0") == "" { // 00 is 02d
+		layout = fmt.Sprintf("0%dd", len(layout))
+	}
+	m := numberLayout.FindStringSubmatch(layout)
 	if m == nil || m[7] == "" && (m[8] == "f" || m[8] == "%") || m[7] != "" && m[8] == "d" || m[2] != "" && m[4] != "" {
 		return nil
 	}
@@ -244,9 +248,11 @@ func (r *reader) formatted(c callee, x term.Term, m []string) term.Term {
 	if m[6]+m[8] == "%" || m[8] == "%" {
 		percent = "%"
 		x = &term.Prim{At: at, ID: prim.Mul, Args: []term.Term{r.exact(x, num(digits+2), str("half_up")), num(100)}}
+	} else if digits > 0 || m[8] == "f" {
+		x = r.exact(x, num(digits), str("half_up"))
 	}
 	written := func(x term.Term) term.Term {
-		args := r.exactly(c, []term.Term{x, num(digits)})
+		args := []term.Term{x, num(digits)}
 		if m[4] == "" {
 			args = append(args, str(""))
 		}
@@ -271,9 +277,6 @@ func (r *reader) formatted(c callee, x term.Term, m []string) term.Term {
 	}
 	if m[1] == "" && m[2] == "" {
 		return fill(written(x), 0, " ")
-	}
-	if r.divides(x) {
-		x = r.exact(x, num(digits), str("half_up"))
 	}
 	return bound(at, "number", x, func(x term.Term) term.Term {
 		less := &term.If{At: at, Cond: &term.Prim{At: at, ID: prim.Lt, Args: []term.Term{x, num(0)}}}

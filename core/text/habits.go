@@ -282,6 +282,7 @@ func (r *reader) exactly(c callee, args []term.Term) []term.Term {
 	mode := func(m string) term.Term { return &term.Str{At: term.At(args[0].Pos()), Value: m} }
 	var digits, by term.Term = &term.Int{At: term.At(args[0].Pos())}, nil
 	switch name := c.row.Name; {
+	case name == "format" && len(args) > 1 && isZero(args[1]): // as an integer, which / gives
 	case (name == "round" || name == "format") && len(args) > 1 && simple(args[1]):
 		digits, by = args[1], mode("half_up")
 	case name == "round" && len(args) == 1:

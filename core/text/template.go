@@ -164,6 +164,7 @@ func (r *reader) shownAs(x term.Term) term.Term {
 		digits, sep := int64(0), ","
 		if m[6] != "" {
 			digits = int64(m[6][0] - '0')
+			x = r.exact(x, &term.Int{At: at, Value: digits}, &term.Str{At: at, Value: "half_up"})
 		}
 		if m[5] == "" {
 			sep = ""
