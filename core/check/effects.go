@@ -122,7 +122,7 @@ func (c *checker) call(t *term.Prim, e env, ctx context) *variable {
 	if !callee.Sound {
 		c.unknown(t, ReasonCall, literal.Value, fmt.Sprintf("the tool %q has places of its own that fail, or that are tested when it runs", literal.Value))
 	}
-	g := giving{c, t, map[string]*variable{}, map[string]*Type{}, map[given]bool{}}
+	g := giving{c, t, map[string]*variable{}, map[string]*Type{}, map[given]bool{}, res}
 	switch params := prim.Placed(callee.Params); {
 	case len(inputs) < len(params) && len(inputs) > 1:
 		c.fails(t, prim.MissingInputs(literal.Value, params, params[len(inputs):], nil))

@@ -90,6 +90,9 @@ type giving struct {
 	// named is the types that parts refer to by their names.
 	named map[string]*Type
 	seen  map[given]bool
+	// res is what the call gives: anything, if what is given isn't of the type, which
+	// then says nothing of it.
+	res *variable
 }
 
 type given struct {
@@ -106,8 +109,10 @@ func (g *giving) take(v *variable, t *Type) {
 	if t.Name != "" {
 		g.named[t.Name] = t
 	}
+	kinds := t.Kinds
 	for _, name := range t.Vars {
-		if of := g.named[name]; of == nil {
+		of := g.named[name]
+		if of == nil {
 			// It may be anything.
 			c.flow(v, typeVariable(c, name, g.vars))
 			return
@@ -115,7 +120,13 @@ func (g *giving) take(v *variable, t *Type) {
 			g.take(v, of)
 			return
 		}
+		kinds |= of.Kinds
 	}
+	c.watches(v, prim.KindAny, func(s *shape) {
+		if s.unknown == nil && s.seed == nil && !s.dynamic && s.kind&kinds == 0 {
+			c.add(g.res, c.dynData)
+		}
+	})
 	x := c.testOf(g.at, g.at.ID, 1, "what the tool takes", t.Kinds)
 	if len(t.Vars) > 0 {
 		// A union with a type by its name isn't taken apart.
