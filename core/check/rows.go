@@ -34,6 +34,9 @@ func (c *checker) prim(t *term.Prim, e env, ctx context) *variable {
 		return c.fixed(c.shape(prim.KindQuoted))
 	}
 	if row.Body != "" {
+		if t.ID == getIn && len(t.Args) == 3 && !c.single {
+			return c.reached(t, e, ctx)
+		}
 		if t.ID == pipeline && !c.single {
 			if l, ok := t.Args[0].(*term.List); ok {
 				return c.pipeline(t, l, e, ctx)
@@ -118,7 +121,18 @@ func neverNull(cond term.Term, name string) bool {
 	return false
 }
 
-var filterRow = id("filter")
+var filterRow, getIn = id("filter"), id("get_in")
+
+// reached types get_in with a default: it takes anything, and may give any part of it.
+func (c *checker) reached(t *term.Prim, e env, ctx context) *variable {
+	c.sinks(c.infer(t.Args[0], e, ctx))
+	c.take(c.infer(t.Args[1], e, ctx), t, t.ID, 1, prim.KindList, nil)
+	res := c.variable()
+	c.flow(c.infer(t.Args[2], e, ctx), res)
+	c.add(res, c.dynamic)
+	c.unknown(t, ReasonIndex, "", "what a path reaches is known only when it runs")
+	return res
+}
 
 var pipeline = id("pipeline")
 
