@@ -377,6 +377,23 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
+// What a message may have is asked when it comes: the wait for it began before the call that allows it more.
+func TestFrameAllowedLate(t *testing.T) {
+	t.Parallel()
+	most, text := int64(1), strings.NewReader("an answer\n")
+	r := bufio.NewReader(readFunc(func(p []byte) (int, error) {
+		most = 100
+		return text.Read(p)
+	}))
+	if f, err := readFrame(r, func() int64 { return most }); err != nil || string(f.line) != "an answer" {
+		t.Fatalf("got %q (%v)", f.line, err)
+	}
+}
+
+type readFunc func([]byte) (int, error)
+
+func (f readFunc) Read(p []byte) (int, error) { return f(p) }
+
 // Events are read as the specification of server-sent events has them, and bounded.
 func TestEvents(t *testing.T) {
 	const stream = ": a comment\n\nid: 1\nretry: 20\ndata: {\"a\":\ndata: 1}\n\nevent: other\ndata: x\r\n\r\ndata\n\ndata: last"

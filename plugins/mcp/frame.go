@@ -40,9 +40,12 @@ func isHuge(text []byte) bool {
 // on to the end and keeps nothing but the identifier.
 func readFrame(r *bufio.Reader, most func() int64) (f frame, err error) {
 	var ids idScanner
-	limit, kept := most(), []byte{}
+	limit, kept := int64(-1), []byte{}
 	for {
 		part, err := r.ReadSlice('\n')
+		if limit < 0 { // what may come is asked when it comes, not when the wait for it began
+			limit = most()
+		}
 		f.size += int64(len(part))
 		ids.scan(part)
 		switch {

@@ -64,7 +64,7 @@ func (c *stdioConn) listen(in *os.File) {
 // message is what a line says; nil: nothing, or nothing for us. A line that can't be read
 // says nothing: many servers write other lines by mistake.
 func (c *stdioConn) message(f frame) jsonrpc.Message {
-	if f.id.IsValid() && f.size > c.mostOf(f.id) {
+	if f.id.IsValid() && (f.line == nil || f.size > c.mostOf(f.id)) {
 		return c.failed(f.id, errTooLarge)
 	}
 	if len(f.line) == 0 {
