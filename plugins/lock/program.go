@@ -282,7 +282,7 @@ func runnable(f *os.File) error {
 		return err
 	}
 	if bytes.Equal(head, []byte("#!")) {
-		return fmt.Errorf("%s is a script: what is executed is its interpreter, which wouldn't be hashed; add its folder with the interpreter, plugin add FOLDER INTERPRETER FILE", name)
+		return fmt.Errorf("%s is a script: what is executed is its interpreter, which wouldn't be hashed; name the interpreter itself, after your program's folder: ./weather /usr/bin/python3 main.py", name)
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ var maxLines = map[string]int{
 	"plugins/internal/wire":        1090,
 	"plugins/kv":                   840,
 	"plugins/lock":                 1134,
-	"plugins/mcp":                  2345,
+	"plugins/mcp":                  2346,
 	"plugins/mcp/mcpprobe":         140,
 	"plugins/mcplock":              1210,
 	"plugins/mcplogin":             520,
