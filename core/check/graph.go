@@ -237,6 +237,7 @@ type shape struct {
 	code                *term.Quote // of quoted code; nil: not known
 	foreign             bool        // it stands in another source
 	node                bool        // a record that to_data made
+	group               bool        // a string that the one group of a pattern fits
 	next                *variable   // of a continuation
 	atom                *atom       // an effect, in variables of effects only
 }
@@ -303,6 +304,7 @@ type checker struct {
 	remarks  map[term.Term]*remark
 	remarked []*remark
 	decimals map[*term.Prim]bool // divisions of what is a decimal
+	oneGroup *shape              // a string that the one group of a pattern fits
 
 	branches []tested
 	called   []*called

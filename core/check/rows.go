@@ -243,13 +243,19 @@ func (c *checker) declared(t *prim.Type) *variable {
 	if t.Kinds&prim.KindData == prim.KindData {
 		return c.fixed(c.dynData)
 	}
-	if v, ok := c.basic[t.Kinds]; ok {
+	if v, ok := c.basic[t.Kinds]; ok && !t.Group {
 		return v
 	}
 	var shapes []*shape
 	for k := prim.KindInt; k < prim.KindName; k <<= 1 {
 		switch v, basic := c.basic[k]; {
 		case t.Kinds&k == 0:
+		case k == prim.KindString && t.Group:
+			if c.oneGroup == nil {
+				c.oneGroup = c.shape(k)
+				c.oneGroup.group = true
+			}
+			shapes = append(shapes, c.oneGroup)
 		case basic:
 			shapes = append(shapes, v.lower...)
 		case k == prim.KindList:

@@ -415,7 +415,19 @@ func indexing(u *use) *variable {
 		return getting(u)
 	}
 	x := c.testOf(u.t, u.t.ID, 1, "", u.row.Params[1].Kinds)
+	var odd *remark
+	n, ok := u.t.Args[1].(*term.Int)
+	if ok && !sliced && (n.Value == 0 || n.Value == 1) {
+		odd = c.remark(u.t)
+	}
 	both := func(s, i *shape) {
+		switch {
+		case odd == nil:
+		case s.group:
+			odd.message = fmt.Sprintf("[%[1]d] is one character of the text that the group fits: re_find and re_find_all give a list of groups from two on; leave out [%[1]d] for the text", n.Value)
+		default:
+			odd.dropped = true
+		}
 		record := s.kind == prim.KindRecord
 		fits := i.kind == prim.KindInt && !record || i.kind == prim.KindString && record && !sliced || i.kind == prim.KindUnit && sliced && !record
 		switch {
@@ -435,6 +447,8 @@ func indexing(u *use) *variable {
 			return
 		}
 		switch {
+		case s.group:
+			c.flow(c.basic[s.kind], res)
 		case s.dynamic || sliced || s.kind == prim.KindString:
 			c.add(res, c.some(s, false))
 		case s.kind == prim.KindList:

@@ -17,6 +17,8 @@ type Type struct {
 	// besides; nil: nothing.
 	Fields []Field
 	Rest   *Type
+	// Group is set of a string that is what the one group of a pattern fits.
+	Group bool
 }
 
 // A Field is one of a record's; Optional where it may not be there.

@@ -272,7 +272,7 @@ func given(p *pattern) *Type {
 	case p.groups() > 1:
 		return typeStrings
 	}
-	return typeString
+	return &Type{Kinds: KindString, Group: p.groups() == 1}
 }
 
 func orNull(t *Type) *Type {
