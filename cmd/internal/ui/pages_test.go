@@ -98,6 +98,7 @@ func TestExampleRuns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	w.populate()
+	w.call(false, "evolve", object{"name": "last", "code": "n => n"}) // with it what was only noted before is in the file
 	s, err := w.page.open("test")
 	w.fatal(err)
 	before, err := s.Journal.Last()
