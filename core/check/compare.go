@@ -155,7 +155,7 @@ func (c *checker) decide() {
 func (d doubt) open() bool { return d.a.remains() && d.b.remains() }
 
 func (d doubt) settle(a, b *shape) {
-	if a.unknown != nil || b.unknown != nil || a.seed == b.seed || d.reason == ReasonIndex || d.reason != ReasonCompare && b.kind != prim.KindString {
+	if a.unknown != nil || b.unknown != nil || a.seed == b.seed || a.letter || b.letter || d.reason == ReasonIndex || d.reason != ReasonCompare && b.kind != prim.KindString {
 		return
 	}
 	fit := b.kind

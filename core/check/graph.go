@@ -227,6 +227,7 @@ type shape struct {
 	// unknown is what a caller gives, before it is tested; seed, that the shape
 	// is what it became.
 	unknown, seed *seed
+	letter        bool // what is computed with the seed, a character
 
 	item, first, second *variable   // of a list, a pair
 	length              length      // of a list

@@ -98,6 +98,20 @@ func (c *checker) decimalOf(d *shape) *shape {
 	return d.seed.decimal
 }
 
+// letterOf is a character of a string. Where that is a caller's, so is the cause of the result; beside it may
+// be an item, if the caller gives a list.
+func (c *checker) letterOf(s *shape) *shape {
+	if s.seed == nil {
+		return s
+	}
+	if s.seed.letter == nil {
+		m := c.shape(prim.KindString)
+		m.seed, m.letter = s.seed, true
+		s.seed.letter = m
+	}
+	return s.seed.letter
+}
+
 func comparing(u *use) *variable {
 	x := u.c.testOf(u.t, u.t.ID, 0, "", prim.KindAny&^notEqual)
 	u.c.compares(u.args[0], u.args[1], u.t.ID == compare, x, u.t)
@@ -449,8 +463,10 @@ func indexing(u *use) *variable {
 		switch {
 		case s.group:
 			c.flow(c.basic[s.kind], res)
-		case s.dynamic || sliced || s.kind == prim.KindString:
+		case s.dynamic || sliced:
 			c.add(res, c.some(s, false))
+		case s.kind == prim.KindString:
+			c.add(res, c.letterOf(s))
 		case s.kind == prim.KindList:
 			u.item(s, res)
 		case record:

@@ -35,6 +35,8 @@ type seed struct {
 	freely bool
 	// decimal is what is computed with it, where it is a decimal.
 	decimal *shape
+	// letter is a character of it, where it is a string.
+	letter *shape
 	// mixed is set for the items of a list, and the fields whose keys aren't written: it
 	// stands for many values, which one test makes of one kind though they need not be.
 	mixed bool
