@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/prim/gen"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -37,7 +38,7 @@ func TestRows(t *testing.T) {
 			if f != nil || e.Fault != "" && row.Group != "failure" {
 				continue
 			}
-			if n := use(p.Term, term.ID(i)); n != nil {
+			if n := gen.Use(p.Term, term.ID(i)); n != nil {
 				uses, operands = append(uses, n), max(operands, len(n.Args))
 			}
 		}
@@ -69,20 +70,6 @@ func TestRows(t *testing.T) {
 			t.Fatalf("line %d of %s is another; write it with -update and read it\n%s", i+1, file, strings.Join(got[i:min(len(got), i+1)], ""))
 		}
 	}
-}
-
-// use finds the use of a row in a term.
-func use(t term.Term, id term.ID) (found *term.Prim) {
-	if p, ok := t.(*term.Prim); ok && p.ID == id {
-		return p
-	}
-	term.Children(t, func(c term.Term) bool {
-		if found == nil {
-			found = use(c, id)
-		}
-		return found == nil
-	})
-	return found
 }
 
 // told runs the uses of a row of which operand k has a shadow, and gives the label of

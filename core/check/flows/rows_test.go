@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/prim/gen"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -28,7 +29,7 @@ func TestRowsTold(t *testing.T) {
 			if f != nil || e.Fault != "" {
 				continue
 			}
-			n := use(p.Term, term.ID(i))
+			n := gen.Use(p.Term, term.ID(i))
 			if n == nil {
 				continue
 			}
@@ -185,18 +186,4 @@ func put(t *testing.T, code term.Term, empty bool) (made, asked bool) {
 		t.Fatal(err)
 	}
 	return made, asked
-}
-
-// use finds the use of a row in a term.
-func use(t term.Term, id term.ID) (found *term.Prim) {
-	if p, ok := t.(*term.Prim); ok && p.ID == id {
-		return p
-	}
-	term.Children(t, func(c term.Term) bool {
-		if found == nil {
-			found = use(c, id)
-		}
-		return found == nil
-	})
-	return found
 }

@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
 // Draw gives a number from 0 up to, not including, n.
@@ -269,4 +270,18 @@ var borders = []string{
 	"4611686018427387903", "4611686018427387904", "-4611686018427387904", "-4611686018427387905",
 	"123456789012345678901234567890", "4294967296", "2147483647", "-2147483649",
 	"32767", "32768", "-32768", "-32769", "255", "256", "1024",
+}
+
+// Use finds a use of a row in a term.
+func Use(t term.Term, id term.ID) (found *term.Prim) {
+	if p, ok := t.(*term.Prim); ok && p.ID == id {
+		return p
+	}
+	term.Children(t, func(c term.Term) bool {
+		if found == nil {
+			found = Use(c, id)
+		}
+		return found == nil
+	})
+	return found
 }
