@@ -271,7 +271,13 @@ func TestClusterPlaceGivenAgain(t *testing.T) {
 		if lost {
 			m.Truncate(c.Place - 1)
 		}
+		file, err := journal.Member(path)
+		must.NoError(t, err)
 		for range 3 {
+			err := file.Follows(t.Context(), m.Open())
+			if lost != errors.Is(err, order.ErrEnds) || !lost && err != nil {
+				t.Error(lost, err)
+			}
 			must.NoError(t, m.Open().Propose(t.Context(), journal.Message("b", nil)))
 		}
 	}

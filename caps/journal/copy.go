@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -361,17 +362,34 @@ func open(path string, do func(*Store) error) error {
 // comes after it: [order.ErrEnds] where it has lost its end, even if others have filled that
 // again, and [order.ErrTrimmed] where it begins later.
 func (m *Membership) Follows(ctx context.Context, o order.Order) error {
-	seen := order.Seen{}
-	if m.last != (Hash{}) {
-		seen = order.Seen{Place: m.Place, Sum: m.last}
+	wait := time.Minute
+	if m.last == (Hash{}) { // only what comes next tells, and it may be yet to come
+		wait = 3 * time.Second
 	}
-	err := o.Follow(ctx, seen.From(m.Place+1), func(place uint64, p []byte) error {
-		if _, err := seen.Check(place, p); err != nil {
-			return err
-		}
-		return errFound
-	})
-	if errors.Is(err, errFound) {
+	limit, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	seen := order.Seen{Place: m.Place, Sum: m.last}
+	ends := make(chan error, 2)
+	if m.last != (Hash{}) {
+		go func() {
+			ends <- o.Follow(limit, seen.From(0), func(place uint64, p []byte) error {
+				_, err := seen.Check(place, p)
+				return cmp.Or(err, errFound)
+			})
+		}()
+	}
+	// Who follows from the place waits where the order ends right before it; who follows from
+	// the next one is told.
+	go func() {
+		ends <- o.Follow(limit, m.Place+1, func(uint64, []byte) error {
+			if m.last != (Hash{}) {
+				<-limit.Done()
+			}
+			return errFound
+		})
+	}()
+	err := <-ends
+	if errors.Is(err, errFound) || m.last == (Hash{}) && ctx.Err() == nil && limit.Err() != nil {
 		return nil
 	}
 	return err

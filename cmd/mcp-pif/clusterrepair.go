@@ -263,11 +263,11 @@ func (r *repairing) lost(ctx context.Context) (bool, error) {
 			continue
 		}
 		followed = true
-		limit, cancel := context.WithTimeout(ctx, 3*time.Second)
-		err = m.Follows(limit, r.at)
-		cancel()
+		err = m.Follows(ctx, r.at)
 		if errors.Is(err, order.ErrEnds) {
 			return false, fmt.Errorf("the order ends before the place %d that the profile %s has, or has something else there: it has lost proposals, so the cluster needs another one: end all servers, make an empty order, and give it to 'mcp-pif cluster repair ORDER' on each machine", m.Place, profile)
+		} else if err != nil && !errors.Is(err, order.ErrTrimmed) {
+			return false, err
 		}
 	}
 	return !followed, nil
@@ -319,15 +319,12 @@ func (r *repairing) take(ctx context.Context, c node.Copies, begins *journal.Beg
 
 // followed reports whether the order still has what comes after a file.
 func (r *repairing) followed(ctx context.Context, path string) bool {
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
-	defer cancel()
 	identity, err := r.at.Identity(ctx)
 	m, unread := journal.Member(path)
 	if err != nil || unread != nil || m == nil || m.Identity != identity {
 		return false
 	}
-	err = m.Follows(ctx, r.at)
-	return err == nil || errors.Is(err, context.DeadlineExceeded)
+	return m.Follows(ctx, r.at) == nil
 }
 
 // begin begins the cluster anew in an order that is empty.
