@@ -320,11 +320,17 @@ func (p *process) tool(m message) toolReply {
 	return r
 }
 
+// fault is the kind and message of a failure.
+func (r toolReply) fault() (kind, message string) {
+	var e struct{ Kind, Message string }
+	_ = json.Unmarshal(r.StructuredContent["error"], &e)
+	return e.Kind, e.Message
+}
+
 // kind is the kind of a failure, or "".
 func (r toolReply) kind() string {
-	var e struct{ Kind string }
-	_ = json.Unmarshal(r.StructuredContent["error"], &e)
-	return e.Kind
+	kind, _ := r.fault()
+	return kind
 }
 
 // peak is the most memory the process has had resident, in bytes; 0 where the

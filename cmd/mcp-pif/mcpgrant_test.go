@@ -124,13 +124,6 @@ func (w *servedWorld) acted() string {
 	return string(text)
 }
 
-// fault is the kind and message of a failure.
-func (r toolReply) fault() (kind, message string) {
-	var e struct{ Kind, Message string }
-	_ = json.Unmarshal(r.StructuredContent["error"], &e)
-	return e.Kind, e.Message
-}
-
 // A program calls the tools of a server that the lock has, typed and exact, and no other.
 func TestUpstreamCalls(t *testing.T) {
 	t.Parallel()
