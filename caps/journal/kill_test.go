@@ -18,6 +18,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
 // helper in the environment makes the test binary another program: its value
@@ -167,7 +168,7 @@ func TestKilledProcessesLoseNothing(t *testing.T) {
 			victims = append(victims, startVictim(t, after, args...))
 		}
 		for _, v := range victims {
-			over(t, "it writes", v.reached)
+			wait.For(t, v.reached, "it writes")
 			time.Sleep(time.Duration(rand.IntN(3000)) * time.Microsecond) // the point
 			if err := v.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 				t.Fatal(err)
@@ -175,7 +176,7 @@ func TestKilledProcessesLoseNothing(t *testing.T) {
 		}
 		acks := 0
 		for i, v := range victims {
-			over(t, "it ended", v.ended)
+			wait.For(t, v.ended, "it ended")
 			if err := v.cmd.Wait(); err == nil || v.cmd.ProcessState.Exited() {
 				t.Fatalf("it ended by itself: %v, %s, %s", err, v.acks[max(0, len(v.acks)-3):], v.stderr)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
 // version is the data of an event that evolves a tool, of some size, bound to
@@ -246,7 +247,7 @@ func TestKeepWithin(t *testing.T) {
 		t.Errorf("the tools are %s, %v", seqs(newest), err)
 	}
 	must.NoError(t, s.Close())
-	over(t, "keeping ended", ended)
+	wait.For(t, ended, "keeping ended")
 	mu.Lock()
 	if said := log.String(); !strings.Contains(said, "were dropped") || strings.Contains(said, "ERROR") {
 		t.Errorf("the log says %s", said)
@@ -277,7 +278,7 @@ func TestKeepWithin(t *testing.T) {
 		t.Errorf("it was said %d times", n)
 	}
 	cancel()
-	over(t, "keeping ended", ended)
+	wait.For(t, ended, "keeping ended")
 }
 
 // locked is a writer that a log and a test may use at once.

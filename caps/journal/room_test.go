@@ -18,6 +18,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
 // held opens a store that is held within a limit until the test ends.
@@ -31,37 +32,12 @@ func held(t *testing.T, o journal.Options, l journal.Limits) (s *journal.Store, 
 		defer close(ended)
 		s.KeepWithin(until, l)
 	}()
-	eventually(t, "the store is held", func() bool { return s.HeldTo() == l.Size })
+	wait.Until(t, "the store is held", func() bool { return s.HeldTo() == l.Size })
 	t.Cleanup(func() {
 		cancel()
-		over(t, "keeping ended", ended)
+		wait.For(t, ended, "keeping ended")
 	})
 	return s, path
-}
-
-// eventually waits until something is so, as long as the test may take.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	end, bounded := t.Deadline()
-	for !ok() {
-		if bounded && time.Until(end) < 5*time.Second {
-			t.Fatalf("it never came to pass that %s", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
-
-// over waits until a channel is closed.
-func over(t *testing.T, what string, closed <-chan struct{}) {
-	t.Helper()
-	eventually(t, what, func() bool {
-		select {
-		case <-closed:
-			return true
-		default:
-			return false
-		}
-	})
 }
 
 // bytesOf is how large the files of a store are.
@@ -182,7 +158,7 @@ func TestOverLimit(t *testing.T) {
 		add(t, s, journal.Written, journal.EffectOutcome, referring(t, h, size))
 	}
 	verified(t, s)
-	eventually(t, "there is room again", func() bool {
+	wait.Until(t, "there is room again", func() bool {
 		_, err := s.PutBlob(ctx, blobOf(1000, size))
 		return err == nil
 	})
@@ -250,7 +226,7 @@ func TestClockAhead(t *testing.T) {
 		defer close(ended)
 		s.KeepWithinEvery(until, journal.Limits{Age: 30 * 24 * time.Hour}, time.Millisecond)
 	}()
-	eventually(t, "it is said", func() bool {
+	wait.Until(t, "it is said", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return strings.Contains(log.String(), "if the clock is wrong")
@@ -259,7 +235,7 @@ func TestClockAhead(t *testing.T) {
 		add(t, s, journal.Written, journal.RunStarted, `{}`)
 	}
 	cancel()
-	over(t, "keeping ended", ended)
+	wait.For(t, ended, "keeping ended")
 	if n := len(all(t, s, journal.Query{Kind: journal.RunStarted})); n < 700 || n > 720+1 {
 		t.Errorf("%d events are left", n)
 	}

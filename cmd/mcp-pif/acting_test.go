@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
 // children is the processes that a process has started, and those have.

@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
 // A revocation stops an effect that is under way.

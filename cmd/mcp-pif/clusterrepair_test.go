@@ -18,8 +18,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/orders/postgres"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/orders/postgres/pgtest"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
 // joined makes a machine a node, whose server keeps in the order what others lack only.

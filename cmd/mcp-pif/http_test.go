@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

@@ -23,8 +23,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
 // certificate makes a certificate for this machine, and its key, as PEM.

@@ -16,8 +16,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
 const (

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -345,7 +346,7 @@ func TestRace(t *testing.T) {
 	c, err := w.newDialer(guard{port: 80}).dial(t.Context(), "tcp", "a.example:80")
 	must.NoError(t, err)
 	c.Close()
-	<-abandoned
+	wait.For(t, abandoned, "the end of the first")
 }
 
 // TestLateConnection: a connection that is made after the dial was given up is
@@ -366,9 +367,9 @@ func TestLateConnection(t *testing.T) {
 		_, err := w.newDialer(guard{port: 80}).dial(ctx, "tcp", "a.example:80")
 		done <- err
 	}()
-	<-trying
+	wait.For(t, trying, "a dial")
 	cancel()
-	if err := <-done; err == nil {
+	if err := wait.For(t, done, "its end"); err == nil {
 		t.Error("a cancelled dial gave a connection")
 	}
 	close(goOn)

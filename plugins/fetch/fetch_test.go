@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/jsonvalue"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
@@ -345,12 +346,12 @@ func TestCancel(t *testing.T) {
 		go func() { <-arrived; cancel() }()
 		v, err := h.Invoke(ctx, "fetch.request", valueOf(fields{"url": s.URL + path}))
 		failedWith(t, v, err, "failed", "cancelled")
-		<-gone
+		wait.For(t, gone, "the server sees the end")
 
 		go func() { <-arrived; h.Close() }()
 		v, err = h.Invoke(t.Context(), "fetch.request", valueOf(fields{"url": s.URL + path}))
 		failedWith(t, v, err, "denied", "closed")
-		<-gone
+		wait.For(t, gone, "the server sees the end")
 		fails(t, h, fields{"url": s.URL + path}, "denied", "closed")
 	}
 	h := open(t, world{}, s.URL)
@@ -383,7 +384,7 @@ func TestCancelledOther(t *testing.T) {
 		var body string
 		var kept atomic.Bool
 		done := make(chan struct{})
-		ctx, cancel := context.WithCancel(t.Context())
+		ctx, cancel := context.WithTimeout(t.Context(), wait.Limit(t))
 		defer cancel()
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{PutIdleConn: func(error) {
 			kept.Store(true)
@@ -401,7 +402,7 @@ func TestCancelledOther(t *testing.T) {
 		for !kept.Load() { // on a busy machine a connection isn't always
 			_, _ = h.Invoke(ctx, "fetch.request", valueOf(fields{"url": s.URL + "/first"}))
 		}
-		<-done
+		wait.For(t, done, "the answer to the second")
 		close(leave)
 		if f, _ := errors.AsType[sdk.Failure](second); f.Code != code || code == "" && body != "here" {
 			t.Errorf("%s gave %q, %v", method, body, second)

@@ -23,6 +23,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
 // A plugin that doesn't introduce itself as it should is killed and not used.
@@ -55,11 +56,11 @@ func TestAttackHandshake(t *testing.T) {
 			if role == "other" && !strings.Contains(f.Message, "isn't what its manifest says") {
 				t.Fatal(f)
 			}
-			until(t, "nothing is left of it", func() bool {
+			wait.Until(t, "nothing is left of it", func() bool {
 				left, err := os.ReadDir(w.dir)
 				return err == nil && len(left) == 0
 			})
-			until(t, "the problem is known", func() bool { return w.Status()[0].Problem != "" })
+			wait.Until(t, "the problem is known", func() bool { return w.Status()[0].Problem != "" })
 			if s := w.Status()[0]; s.State != "failed" || !strings.Contains(s.Problem, says) {
 				t.Fatalf("%s, %s; want a problem with %q", s.State, s.Problem, says)
 			}
@@ -72,7 +73,7 @@ func TestAttackLogLinePanicsGoPlugin(t *testing.T) {
 	w := newWorld(t, "shouts")
 	h := w.grant(t, "toy:a/**")
 	w.do(t, h, "pid")
-	until(t, "the line is in the log", func() bool { return strings.Contains(w.log.String(), "@timestamp") })
+	wait.Until(t, "the line is in the log", func() bool { return strings.Contains(w.log.String(), "@timestamp") })
 }
 
 func TestAttackAnswersAgainstTheContract(t *testing.T) {
@@ -247,7 +248,7 @@ func TestAttackHostIsKilled(t *testing.T) {
 				defer os.RemoveAll(dir)
 				must.NoError(t, cmd.Process.Signal(sig))
 				cmd.Wait()
-				until(t, "the plugin is gone", func() bool { return !alive(pid) })
+				wait.Until(t, "the plugin is gone", func() bool { return !alive(pid) })
 			})
 		}
 	}
@@ -264,7 +265,7 @@ func TestAttackGrandchildOutlivesNobody(t *testing.T) {
 		t.Fatal("there is no grandchild")
 	}
 	syscall.Kill(pid, syscall.SIGKILL)
-	until(t, "the grandchild is gone", func() bool { return !alive(grandchild) })
+	wait.Until(t, "the grandchild is gone", func() bool { return !alive(grandchild) })
 	if again := w.pid(t, h); again == pid {
 		t.Fatal("the dead answer")
 	}
@@ -278,7 +279,7 @@ func TestAttackNothingAccumulates(t *testing.T) {
 	round := func() {
 		w.pid(t, h)
 		w.fails(t, act(t, h, "die"), fault.EffectFailed, "the plugin's process ended")
-		until(t, "it has ended", func() bool { return w.Status()[0].State == "idle" })
+		wait.Until(t, "it has ended", func() bool { return w.Status()[0].State == "idle" })
 	}
 	held := func() (goroutines, descriptors int) {
 		fds, err := os.ReadDir("/proc/self/fd")
@@ -290,7 +291,7 @@ func TestAttackNothingAccumulates(t *testing.T) {
 	for range 8 {
 		round()
 	}
-	until(t, "as much is held as before", func() bool {
+	wait.Until(t, "as much is held as before", func() bool {
 		left, err := os.ReadDir(w.dir)
 		must.NoError(t, err)
 		goroutines, descriptors := held()
@@ -324,9 +325,9 @@ func TestAttackFailingStartsAreSpaced(t *testing.T) {
 	h := w.grant(t, "toy:a/**")
 	a := act(t, h, "pid")
 	w.fails(t, a, fault.EffectFailed, "doesn't start")
-	until(t, "its end is known", func() bool { return w.Status()[0].State == "failed" })
+	wait.Until(t, "its end is known", func() bool { return w.Status()[0].State == "failed" })
 	w.fails(t, a, fault.EffectFailed, "doesn't start")
-	until(t, "the second end is known", func() bool {
+	wait.Until(t, "the second end is known", func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		s := w.seats[h.Grant.ID]

@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 	"golang.org/x/sys/unix"
 )
@@ -249,7 +250,7 @@ func TestAttackHostileHandshake(t *testing.T) {
 		if v, _, f := w.Perform(t.Context(), act(t, h, "echo", arg("v", value.Unit{}))); f == nil {
 			t.Errorf("%s: it gave %v", role, v)
 		}
-		until(t, "the problem is known", func() bool { return w.Status()[0].Problem != "" })
+		wait.Until(t, "the problem is known", func() bool { return w.Status()[0].Problem != "" })
 		if s := w.Status()[0]; !strings.Contains(s.Problem, says) {
 			t.Errorf("%s: %s; want %q", role, s.Problem, says)
 		}

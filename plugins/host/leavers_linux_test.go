@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -174,9 +175,9 @@ func TestAttackLeavers(t *testing.T) {
 				if got := w.do(t, held, "leave"); got != value.Str("done") {
 					t.Fatal(got)
 				}
-				until(t, "all are there", func() bool { return len(marked(t, mark)) >= 5 })
+				wait.Until(t, "all are there", func() bool { return len(marked(t, mark)) >= 5 })
 				end(t, w, held)
-				until(t, "none is left", func() bool { return len(marked(t, mark)) == 0 })
+				wait.Until(t, "none is left", func() bool { return len(marked(t, mark)) == 0 })
 			})
 		}
 	}
@@ -195,10 +196,10 @@ func TestAttackLeaversHostIsKilled(t *testing.T) {
 		if !lines.Scan() || lines.Text() != "ready" {
 			t.Fatalf("the host says %q", lines.Text())
 		}
-		until(t, "all are there", func() bool { return len(marked(t, mark)) >= 6 })
+		wait.Until(t, "all are there", func() bool { return len(marked(t, mark)) >= 6 })
 		must.NoError(t, cmd.Process.Signal(sig))
 		cmd.Wait()
-		until(t, "none is left", func() bool { return len(marked(t, mark)) == 0 })
+		wait.Until(t, "none is left", func() bool { return len(marked(t, mark)) == 0 })
 	}
 }
 
@@ -226,10 +227,10 @@ func TestAttackChain(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
-	until(t, "they are under way", func() bool { return strings.Count(w.log.String(), "chain on") == 4 })
+	wait.Until(t, "they are under way", func() bool { return strings.Count(w.log.String(), "chain on") == 4 })
 	w.policy.Revoke(held.Grant.ID)
 	// Whoever is left holds the plugin's output.
-	until(t, "nobody is left", func() bool { return isClosed(p.launch.drained) })
+	wait.Until(t, "nobody is left", func() bool { return isClosed(p.launch.drained) })
 	if strings.Contains(w.log.String(), "chain over") {
 		t.Error("a chain went on to its end")
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -49,7 +50,7 @@ func TestPerformGivesTheOutcome(t *testing.T) {
 		t.Fatalf("the panic's own words: %v", f)
 	}
 	w.fails(t, act(t, h, "echo"), fault.EffectFailed, "v is missing")
-	until(t, "the panic is in the log", func() bool { return strings.Contains(w.log.String(), "at the disco") })
+	wait.Until(t, "the panic is in the log", func() bool { return strings.Contains(w.log.String(), "at the disco") })
 }
 
 func TestPerformOpensACapabilityOnce(t *testing.T) {
@@ -161,7 +162,7 @@ func TestPerformCancelledInTime(t *testing.T) {
 		}()
 		v, _, f = w.Perform(ctx, a)
 		cancel()
-		<-over
+		wait.For(t, over, "the watcher's end")
 		w.failed(t, a, v, f, fault.EffectFailed, "stopped and undone")
 	}
 	if again := w.pid(t, h); again != pid {
@@ -191,7 +192,7 @@ func TestPerformRunawayIsKilled(t *testing.T) {
 		a := act(t, h, name)
 		v, f := w.overdue(a)
 		w.failed(t, a, v, f, kind, "the plugin was stopped")
-		until(t, "the process is gone", func() bool { return !alive(pid) })
+		wait.Until(t, "the process is gone", func() bool { return !alive(pid) })
 		if again := w.pid(t, h); again == pid {
 			t.Fatalf("process %d still serves", pid)
 		}
@@ -209,7 +210,7 @@ func TestPerformCrashes(t *testing.T) {
 	// Before: the process was killed while nothing was under way.
 	pid := w.pid(t, h)
 	syscall.Kill(pid, syscall.SIGKILL)
-	until(t, "its end is known", func() bool { return w.Status()[0].State == "idle" })
+	wait.Until(t, "its end is known", func() bool { return w.Status()[0].State == "idle" })
 	w.do(t, h, "echo_once", arg("v", value.Unit{}))
 
 	// During: what isn't repeatable is not repeated.
@@ -229,7 +230,7 @@ func TestPerformCrashes(t *testing.T) {
 	pid = w.pid(t, h)
 	w.do(t, h, "echo_once", arg("v", value.Unit{}))
 	syscall.Kill(pid, syscall.SIGKILL)
-	until(t, "its end is known", func() bool { return w.Status()[0].State == "idle" })
+	wait.Until(t, "its end is known", func() bool { return w.Status()[0].State == "idle" })
 	if again := w.pid(t, h); again == pid {
 		t.Fatalf("process %d still serves", pid)
 	}
@@ -255,13 +256,13 @@ func TestPerformStoppedProcess(t *testing.T) {
 	h := w.grant(t, "toy:a/**")
 	pid := w.pid(t, h)
 	syscall.Kill(pid, syscall.SIGSTOP)
-	until(t, "all its threads have stopped", func() bool { return stopped(pid) })
+	wait.Until(t, "all its threads have stopped", func() bool { return stopped(pid) })
 	// Long before its deadline it is found that nobody is there; it only reads, so
 	// that a new process answers.
 	if again := w.pid(t, h); again == pid {
 		t.Fatal("a stopped process answered")
 	}
-	until(t, "the stopped one is gone", func() bool { return !alive(pid) })
+	wait.Until(t, "the stopped one is gone", func() bool { return !alive(pid) })
 	// And where that isn't found, the deadline holds.
 	w = newWorld(t, "toy")
 	h = w.grant(t, "toy:a/**")
@@ -299,7 +300,7 @@ func TestPerformLapsed(t *testing.T) {
 			return 0, errors.New("there is no majority")
 		}
 		syscall.Kill(pid, syscall.SIGSTOP)
-		until(t, "it is paused", func() bool { return stopped(pid) })
+		wait.Until(t, "it is paused", func() bool { return stopped(pid) })
 		end := lease.Now().Add(20 * time.Millisecond)
 		go func() {
 			for !end.Over() {
@@ -334,7 +335,7 @@ func TestPerformRevoked(t *testing.T) {
 			w.policy.Revoke(h.Grant.ID)
 		}()
 		w.fails(t, a, kind, "was revoked by the operator")
-		until(t, "the process is gone", func() bool { return !alive(pid) })
+		wait.Until(t, "the process is gone", func() bool { return !alive(pid) })
 		w.fails(t, act(t, h, "pid"), fault.Denied, "was revoked by the operator")
 		if !w.policy.Restore(h.Grant.ID) {
 			t.Fatal("it can't be restored")
@@ -374,19 +375,19 @@ func TestCloseEndsEverything(t *testing.T) {
 		_, _, f := w.Perform(context.Background(), a)
 		over <- f
 	}()
-	until(t, "it sleeps", func() bool {
+	wait.Until(t, "it sleeps", func() bool {
 		return slices.ContainsFunc(w.Status(), func(s Status) bool { return s.Calls == 1 })
 	})
 	must.NoError(t, w.Host.Close())
-	if f := <-over; f == nil || f.Kind != fault.OutcomeUnknown {
+	if f := wait.For(t, over, "the end of the request"); f == nil || f.Kind != fault.OutcomeUnknown {
 		t.Fatalf("%v", f)
 	}
-	until(t, "both processes are gone", func() bool { return !alive(pid) && !alive(grandchild) })
+	wait.Until(t, "both processes are gone", func() bool { return !alive(pid) && !alive(grandchild) })
 	if _, err := os.Stat(filepath.Join(w.dir, "closed")); err != nil {
 		t.Fatalf("the capability wasn't closed: %v", err)
 	}
 	os.Remove(filepath.Join(w.dir, "closed"))
-	until(t, "nothing is left", func() bool { left, err := os.ReadDir(w.dir); return err == nil && len(left) == 0 })
+	wait.Until(t, "nothing is left", func() bool { left, err := os.ReadDir(w.dir); return err == nil && len(left) == 0 })
 	w.fails(t, act(t, h, "pid"), fault.EffectFailed, "the server is ending")
 }
 
@@ -394,7 +395,7 @@ func TestPrepareStartsBeforehand(t *testing.T) {
 	w := newWorld(t, "toy")
 	h := w.grant(t, "toy:a/**")
 	w.Prepare(h.Grant)
-	until(t, "it runs", func() bool { s := w.Status(); return len(s) == 1 && s[0].State == "running" })
+	wait.Until(t, "it runs", func() bool { s := w.Status(); return len(s) == 1 && s[0].State == "running" })
 	w.do(t, h, "pid")
 	if s := w.Status()[0]; s.Starts != 1 {
 		t.Fatalf("%+v", s)
@@ -480,5 +481,5 @@ func TestHearOut(t *testing.T) {
 		t.Error(err)
 	}
 	close(heard)
-	<-given
+	wait.For(t, given, "the reader's end")
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
 	pluginv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1"
 )
@@ -32,7 +33,7 @@ func TestRestoredAtOnce(t *testing.T) {
 	}
 	s.watch(h.Grant)
 	s.mu.Unlock()
-	until(t, "the process is gone", func() bool { return !alive(pid) })
+	wait.Until(t, "the process is gone", func() bool { return !alive(pid) })
 	if again := w.pid(t, h); again == pid {
 		t.Fatalf("process %d still serves", pid)
 	}
@@ -90,7 +91,7 @@ func TestStrayIsReadOut(t *testing.T) {
 		if err != nil || answer.GetFailure() != nil {
 			t.Fatal(err, answer.GetFailure())
 		}
-		<-log.begun
+		wait.For(t, log.begun, "a stray word")
 	}
 	p.launch.mu.Lock()
 	p.launch.draining = patience

@@ -23,6 +23,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 	pluginv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1"
@@ -266,7 +267,7 @@ func TestSecretsDontComeBack(t *testing.T) {
 	if got, f := perform(w.using(t, h, "inherited", aKey)); f != nil || strings.Contains(got, "sk-live") || !strings.Contains(got, "MCP_PIF_PLUGIN") {
 		t.Errorf("the process has %s, %v", got, f)
 	}
-	until(t, "the log has what the plugin wrote", func() bool {
+	wait.Until(t, "the log has what the plugin wrote", func() bool {
 		log := w.log.String()
 		return strings.Contains(log, "using [secret key]") && strings.Contains(log, "msg=shouted") && strings.Contains(log, "with [secret key]")
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -133,12 +134,12 @@ func TestShared(t *testing.T) {
 			_, _, f := w.Perform(t.Context(), request)
 			done <- f
 		}()
-		<-waits
+		wait.For(t, waits, "a request under way")
 		return done
 	}
 	ofA, ofB := begin(a), begin(b)
 	w.policy.Revoke(a.Grant.ID)
-	if f := <-ofA; f.Kind != fault.OutcomeUnknown {
+	if f := wait.For(t, ofA, "the end of the request"); f.Kind != fault.OutcomeUnknown {
 		t.Errorf("the revoked grant's request: %v", f)
 	}
 	w.fails(t, act(t, a, "pid"), fault.Denied, "was revoked by the operator")
@@ -151,10 +152,10 @@ func TestShared(t *testing.T) {
 	default:
 	}
 	w.policy.Revoke(b.Grant.ID)
-	if f := <-ofB; f.Kind != fault.OutcomeUnknown {
+	if f := wait.For(t, ofB, "the end of the request"); f.Kind != fault.OutcomeUnknown {
 		t.Errorf("the last grant's request: %v", f)
 	}
-	until(t, "the process is gone", func() bool { return !alive(pid) })
+	wait.Until(t, "the process is gone", func() bool { return !alive(pid) })
 	w.policy.Restore(a.Grant.ID)
 	if again := w.pid(t, a); again == pid {
 		t.Error("the restored grant has the process that was ended")

@@ -151,16 +151,6 @@ func alive(pid int) bool {
 	return len(after) == 0 || after[0] != 'Z' && after[0] != 'X'
 }
 
-// until waits for something to be so.
-func until(t testing.TB, what string, so func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !so(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("it doesn't come about that %s", what)
-		}
-	}
-}
-
 // A syncBuffer is a log that may be read meanwhile.
 type syncBuffer struct {
 	mu sync.Mutex

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
@@ -162,7 +163,7 @@ func TestAskCancelled(t *testing.T) {
 			return sdk.Answer{Action: "cancel"}
 		}}
 		v, err := w.call(sdk.WithAsk(ctx, p.ask), "ask", fmt.Sprintf(`{"method":%q}`, methodElicit))
-		<-gone
+		wait.For(t, gone, "the question is taken back")
 		if err == nil {
 			t.Errorf("it gave %v", v)
 		}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
@@ -213,7 +214,7 @@ func TestProgress(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range 100 {
-			if got, want := <-heard, fmt.Sprintf("srv.progress %d/100", i+1); got != want {
+			if got, want := wait.For(t, heard, "progress"), fmt.Sprintf("srv.progress %d/100", i+1); got != want {
 				t.Fatalf("the progress is %q, want %q", got, want)
 			}
 		}
@@ -255,7 +256,7 @@ func TestBounds(t *testing.T) {
 	v, err := w.call(soon, "note", `{}`)
 	w.failed(v, err, "failed", "it wasn't begun")
 	cancel()
-	<-waiting
+	wait.For(t, waiting, "the end of the first")
 	w.gives("note", `{}`, `{"text":"noted"}`)
 	near := newWorld(t, mcptest.Script{}, false, func(s *Settings) { s.Hops, s.Env = maxHops-1, map[string]string{"SECRET": "s3cret"} })
 	near.gives("hops", `{}`, `{"text":"3 3 s3cret"}`)

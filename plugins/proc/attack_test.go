@@ -20,6 +20,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/sandbox"
 	"github.com/mcp-pif/mcp-pif/plugins/plugintest"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
@@ -191,9 +192,9 @@ func TestLeavingGroups(t *testing.T) {
 			s := h.start()
 			h.until(s, "left\n")
 			// A program that has just begun has no command line yet.
-			eventually(t, "not all are there", func() bool { return len(marked(t, mark)) >= 4 })
+			wait.Until(t, "not all are there", func() bool { return len(marked(t, mark)) >= 4 })
 			end(h, s)
-			eventually(t, "some are left", func() bool { return len(marked(t, mark)) == 0 })
+			wait.Until(t, "some are left", func() bool { return len(marked(t, mark)) == 0 })
 		})
 	}
 }
@@ -233,7 +234,7 @@ func TestLimits(t *testing.T) {
 			h := hold(t, c)
 			s := h.start()
 			var v value.Value
-			eventually(t, "it doesn't end", func() bool { // naming it would keep it from being idle
+			wait.Until(t, "it doesn't end", func() bool { // naming it would keep it from being idle
 				states, _ := value.Slice(h.does("list"))
 				v = states[0]
 				return !bool(field(v, "running").(value.Bool))
@@ -322,10 +323,10 @@ func TestKilledPlugin(t *testing.T) {
 	if n, err := out.Read(make([]byte, 5)); n == 0 {
 		t.Fatal(err)
 	}
-	eventually(t, "not all are there", func() bool { return len(marked(t, mark)) >= 6 })
+	wait.Until(t, "not all are there", func() bool { return len(marked(t, mark)) >= 6 })
 	must.NoError(t, syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL))
 	_ = cmd.Wait()
-	eventually(t, "some are left", func() bool { return len(marked(t, mark)) == 0 })
+	wait.Until(t, "some are left", func() bool { return len(marked(t, mark)) == 0 })
 }
 
 // TestKilledKeeper: where a keeper is killed from outside, the plugin ends what it
@@ -345,7 +346,7 @@ func TestKilledKeeper(t *testing.T) {
 	if !killed {
 		t.Fatal("there is no keeper")
 	}
-	eventually(t, "some are left", func() bool { return len(marked(t, mark)) == 0 })
+	wait.Until(t, "some are left", func() bool { return len(marked(t, mark)) == 0 })
 	if _, _, v := h.rest(s); text(v, "why") != "lost" {
 		t.Errorf("%v", v)
 	}

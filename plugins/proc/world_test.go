@@ -198,16 +198,6 @@ func marked(t testing.TB, mark string) (pids []string) {
 	return pids
 }
 
-// eventually waits for something that has to come.
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patient * time.Millisecond); !is(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal(what)
-		}
-	}
-}
-
 // newMark is a word that no other process's command line has.
 func newMark(t testing.TB) string {
 	return fmt.Sprintf("mark-%d-%s-%d", os.Getpid(), t.Name(), time.Now().UnixNano())

@@ -109,6 +109,7 @@ var rules = map[string]rule{
 	"core/internal/long":    {std: pure},
 	"core/internal/vectors": {std: anyStd, ours: []string{"core/..."}, tests: true},
 	"core/must":             {std: anyStd, ours: []string{"core/fault"}, tests: true},
+	"core/wait":             {std: anyStd, tests: true},
 
 	"caps/statefile": {std: anyStd, ours: []string{"core/display", "core/fault"}},
 	"caps":           {std: anyStd, ours: []string{"core/...", "caps/statefile"}},
@@ -174,7 +175,7 @@ var rules = map[string]rule{
 	// A cluster's order, in engines that exist.
 	"cmd/internal/orders/postgres":        {std: anyStd, ours: []string{"caps/journal/order"}, libraries: []string{"github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgconn"}},
 	"cmd/internal/orders/remote":          {std: anyStd, ours: []string{"caps/journal/order", "proto/..."}, libraries: []string{"google.golang.org/grpc/..."}},
-	"cmd/internal/orders/postgres/pgtest": {std: anyStd, ours: []string{"cmd/internal/wait"}, libraries: []string{"github.com/jackc/pgx/v5"}, tests: true},
+	"cmd/internal/orders/postgres/pgtest": {std: anyStd, ours: []string{"core/wait"}, libraries: []string{"github.com/jackc/pgx/v5"}, tests: true},
 
 	"cmd/internal/arch":           {std: anyStd},
 	"cmd/internal/pinned":         {std: anyStd, ours: []string{"core/lazyregexp"}},
@@ -213,7 +214,6 @@ var rules = map[string]rule{
 	"cmd/internal/packs": {std: anyStd, ours: []string{"core/prim", "caps", "caps/registry"}},
 	// Tests alone: the conformance suite on our server, others' clients, the bundle.
 	"cmd/internal/nodejs":      {std: anyStd, tests: true},
-	"cmd/internal/wait":        {std: anyStd, tests: true},
 	"cmd/internal/conformance": {std: anyStd, ours: serving, libraries: mcpSDK, tests: true},
 	"cmd/internal/clients":     {std: anyStd, ours: serving, libraries: mcpSDK, tests: true},
 	"cmd/mcpb":                 {std: anyStd, ours: serving, libraries: mcpSDK, tests: true},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
 // binary is the server, built by itself.
@@ -116,17 +117,13 @@ func (p *place) listen(t *testing.T, command []string) {
 	}()
 	t.Cleanup(func() {
 		cancel()
-		<-ended
+		wait.For(t, ended, "the end of its log")
 		_ = cmd.Wait()
 		if out.Len() > 0 {
 			t.Errorf("a server over HTTP wrote to its standard output: %.200s", out.String())
 		}
 	})
-	select {
-	case p.url = <-url:
-	case <-time.After(5 * time.Minute):
-	}
-	if p.url == "" {
+	if p.url = wait.For(t, url, "its address"); p.url == "" {
 		t.Fatal("the server didn't say where it is")
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal/order/ordertest"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/orders/postgres"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/orders/postgres/pgtest"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
 // open opens the order of a URL.

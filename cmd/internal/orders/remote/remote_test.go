@@ -22,8 +22,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal/order"
 	"github.com/mcp-pif/mcp-pif/caps/journal/order/ordertest"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/orders/remote"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
 // serve serves an order until the test ends.
