@@ -231,10 +231,11 @@ func (p *Policy) Shown() []*Rule {
 	return p.model
 }
 
-// Released is the sources that a version's results lose on the way to where a rule is about.
-func (p *Policy) Released(name, hash string, r *Rule) (a Atoms) {
+// Released is the sources that a version's results lose on the way to where a rule is about. hash gives that of all of
+// its code.
+func (p *Policy) Released(name string, hash func() string, r *Rule) (a Atoms) {
 	for _, rel := range p.releases {
-		if rel.name == name && rel.hash == hash && (rel.to == nil || slices.Contains(rel.to, r.To)) {
+		if rel.name == name && rel.hash == hash() && (rel.to == nil || slices.Contains(rel.to, r.To)) {
 			a |= rel.from
 		}
 	}

@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/mcp-pif/mcp-pif/caps"
@@ -20,6 +22,8 @@ import (
 type Session struct {
 	path   string // "": in memory
 	policy *Policy
+	// Stores is what folders hold, whichever profile or principal wrote it there; nil: only this session's is known.
+	Stores *Session
 
 	mu   sync.Mutex
 	seen os.FileInfo
@@ -100,7 +104,18 @@ func (s *Session) State() (SessionState, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.refresh()
-	return s.now, err
+	state := s.now
+	if s.Stores != nil {
+		all, wrong := s.Stores.State()
+		state.Taints, err = maps.Clone(state.Taints), errors.Join(err, wrong)
+		for store, names := range all.Taints {
+			if state.Taints == nil {
+				state.Taints = map[string][]string{}
+			}
+			state.Taints[store], _ = union(state.Taints[store], names)
+		}
+	}
+	return state, err
 }
 
 // Label is the sources that count as shown to the model. Where that can't be read it is all of them.
@@ -137,6 +152,9 @@ func (s *Session) change(do func(*SessionState) bool) (changed bool, err error) 
 	s.mu.Unlock()
 	if !changed || s.path == "" {
 		return changed, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
+		return false, err
 	}
 	err = statefile.Change(s.path, func(before []byte) ([]byte, error) {
 		var next SessionState
@@ -204,6 +222,10 @@ func (s *Session) Spend(a Atoms, bits, most int) (ok bool, err error) {
 
 // Taint gives a store the label of sources from now on. It reports whether that is new.
 func (s *Session) Taint(store string, a Atoms) (bool, error) {
+	kind, _, _ := strings.Cut(strings.SplitN(store, ":", 2)[0], ".")
+	if m, ok := s.policy.kinds.Manifest(kind); ok && m.Algebra == caps.Path && s.Stores != nil {
+		return s.Stores.Taint(store, a)
+	}
 	return s.change(func(st *SessionState) (ok bool) {
 		if st.Taints == nil {
 			st.Taints = map[string][]string{}
@@ -213,26 +235,37 @@ func (s *Session) Taint(store string, a Atoms) (bool, error) {
 	})
 }
 
-// Tainted is the sources that what a request reads holds besides the labels of the policy.
-func (s *Session) Tainted(permit *caps.Permit) (a Atoms) {
+// Tainted is the sources that what a request reads holds besides the labels of the policy, and those that all that it
+// changes holds.
+func (s *Session) Tainted(permit *caps.Permit) (read, kept Atoms) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.Stores != nil {
+		read, kept = s.Stores.Tainted(permit)
+	}
 	if s.refresh() != nil {
-		return ^Atoms(0) >> (maxAtoms - len(s.policy.names))
+		return ^Atoms(0) >> (maxAtoms - len(s.policy.names)), 0
 	}
 	for _, t := range s.tainted {
 		if t.store.Near(permit) {
-			a |= t.atoms
+			read |= t.atoms
+		}
+		if t.store.Keeps(permit) {
+			kept |= t.atoms
 		}
 	}
-	return a
+	return read, kept
 }
 
 // Clear forgets all of it: a person says that a new conversation began, and stores are clean.
 func (s *Session) Clear() error {
 	_, err := s.change(func(st *SessionState) bool {
+		empty := st.Empty()
 		*st = SessionState{}
-		return true
+		return !empty
 	})
+	if err == nil && s.Stores != nil {
+		err = s.Stores.Clear()
+	}
 	return err
 }

@@ -2,9 +2,12 @@ package registry
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -279,6 +282,28 @@ func pattern(scope string) bool { return strings.Contains(scope, "*") }
 // worked out when it runs: what those can do, it can bring about.
 func (t *Tool) Late() bool {
 	return slices.ContainsFunc(t.Reach(), func(h *caps.Held) bool { return h.Kind == caps.CallKind && pattern(h.Scope) })
+}
+
+// Whole is a hash of the tool's code and of that of all that it is bound to: its own where it is bound to nothing; ""
+// where it calls what is worked out when it runs.
+func (t *Tool) Whole() string {
+	if t.Late() {
+		return ""
+	} else if len(t.Bound) == 0 {
+		return t.Hash
+	}
+	sum, all, at := sha256.New(), []*Tool{t}, map[*Tool]int{t: 0}
+	for i := 0; i < len(all); i++ {
+		fmt.Fprintf(sum, "%s\n", all[i].Hash)
+		for _, name := range slices.Sorted(maps.Keys(all[i].Bound)) {
+			b := all[i].Bound[name]
+			if _, known := at[b]; !known {
+				at[b], all = len(all), append(all, b)
+			}
+			fmt.Fprintf(sum, "%q %d\n", name, at[b])
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // Reach is everything that running the tool can act with: what it holds, and

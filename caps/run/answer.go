@@ -58,6 +58,9 @@ func (r *Run) Answer(ctx context.Context, until time.Time, requests []core.Reque
 		acts = append(acts, a)
 	}
 	acts = r.carryOut(ctx, until, acts)
+	if r.Section() {
+		r.Abandon()
+	}
 	return answers
 }
 
@@ -150,7 +153,7 @@ func (r *Run) decide(ctx context.Context, q *core.Request, index, among int) (*a
 		f = &fault.Fault{Kind: fault.Denied, Message: "this program can't act: it has no plugins", Hint: "Don't try again."}
 	}
 	if before {
-		return a, a.goOn(f)
+		return a, a.goOn(ctx, f)
 	}
 	if g := r.confirmed(a, f); g != nil {
 		if f == nil {

@@ -135,7 +135,10 @@ func (r *Run) flow(ctx context.Context, a *act) (*verdict, *fault.Fault) {
 	var held, moved flow.Atoms
 	if stores {
 		held, moved = f.policy.StoreLabel(a.permit)
-		held |= r.b.session.Tainted(a.permit)
+		read, kept := r.b.session.Tainted(a.permit)
+		if held |= kept; len(a.permit.Designates) > 1 {
+			moved |= read
+		}
 	}
 	v := &verdict{tier: 1, verdict: flowAllow}
 	all := flow.Both(f.entered)
@@ -190,7 +193,7 @@ func (v *verdict) judge(rules []*flow.Rule, stores bool, held, moved flow.Atoms,
 		made, argument := labels(rule)
 		from := rule.Violation(made, argument|flow.Label(moved))
 		if t := a.tool; from != 0 && t != nil {
-			from &^= p.Released(t.Name, t.Hash, rule)
+			from &^= p.Released(t.Name, t.Whole, rule)
 		}
 		switch {
 		case from == 0:
@@ -405,7 +408,7 @@ func (r *Run) came(a *act) (c came) {
 	if f := a.answer.Fault; f != nil {
 		v, _ = f.Raised.(value.Value)
 	}
-	tainted := r.b.session.Tainted(a.permit)
+	tainted, _ := r.b.session.Tainted(a.permit)
 	all, by, alone := r.flows.policy.Came(a.permit, v)
 	c = came{all: all | tainted, alone: alone, n: a.n}
 	if by != nil && a.answer.Fault == nil && tainted&^all == 0 {

@@ -73,6 +73,9 @@ func (r *Run) Section() bool { return r.doing != nil && r.halted.Load() == errSe
 func (r *Run) confirmed(a *act, f *fault.Fault) *fault.Fault {
 	d := r.doing
 	if d == nil {
+		if f == nil && r.planning != nil && !a.permit.Flags.ReadOnly { // it has just come to be permitted
+			return &fault.Fault{Kind: fault.Denied, Message: a.request.Op + " wasn't permitted when it was planned", Hint: "Plan it again."}
+		}
 		if f == nil && r.b.confirms(a.permit) {
 			return &fault.Fault{
 				Kind: fault.Denied, Message: a.request.Op + " is performed only as part of a plan that the operator approved",
@@ -91,8 +94,7 @@ func (r *Run) confirmed(a *act, f *fault.Fault) *fault.Fault {
 	}
 	switch {
 	case !ok && a.n > last && !d.plan.Complete:
-		r.halted.CompareAndSwap(nil, errSection)
-		r.Abandon()
+		r.halted.CompareAndSwap(nil, errSection) // and abandoned when what was planned of the round is done
 		return stop("the plan ends here")
 	case !ok:
 		return r.deviate("asks for %s at %s, which isn't planned", a.request.Op, cmp.Or(string(a.request.At), "/"))

@@ -32,6 +32,7 @@ type Record struct {
 	Rounds    int // at most driven; 0: it wasn't
 	Even      bool
 	Under     []string // the sources that the model had been shown when it asked for it
+	Flow      string   // the hash of the rules about where data may flow that it began under
 	Answers   registry.Answers
 	Read      []byte // see [Start]
 	Bounds    Bounds
@@ -180,6 +181,7 @@ func (r *Record) readStart(text []byte) error {
 		Answers   registry.Answers
 		Read      json.RawMessage
 		Under     []string
+		Flow      string
 		Limits    *struct {
 			Steps     uint64
 			Memory    int64
@@ -208,7 +210,7 @@ func (r *Record) readStart(text []byte) error {
 	l := data.Limits
 	r.Call = Call{data.Call.Tool, arguments}
 	r.Tool, r.Version, r.Hash = data.Tool, data.Version, data.Hash
-	r.Even, r.Under = data.Even, data.Under
+	r.Even, r.Under, r.Flow = data.Even, data.Under, data.Flow
 	r.AsOf, r.Semantics, r.Rounds, r.Answers = *data.AsOf, data.Semantics, data.Rounds, data.Answers
 	r.Bounds = Bounds{l.Steps, l.Memory, l.Depth, l.Result, time.Duration(l.TimeoutMS) * time.Millisecond}
 	r.Limits = Limits{Effects: l.Effects, Bytes: l.Bytes}

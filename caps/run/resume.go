@@ -2,6 +2,7 @@ package run
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 
 	"github.com/mcp-pif/mcp-pif/caps"
@@ -106,7 +107,7 @@ func (a *act) recall() (again bool, f *fault.Fault) {
 }
 
 // goOn takes up what was permitted before: f is why it isn't any more.
-func (a *act) goOn(f *fault.Fault) *fault.Fault {
+func (a *act) goOn(ctx context.Context, f *fault.Fault) *fault.Fault {
 	r, d := a.run, a.run.past.rec.byNumber[a.n]
 	if f != nil {
 		return r.halt(f.Kind, "what it did before isn't permitted any more: %s", f.Message)
@@ -115,6 +116,12 @@ func (a *act) goOn(f *fault.Fault) *fault.Fault {
 	if !d.done {
 		if flags := a.permit.Flags; !flags.ReadOnly && !flags.Idempotent {
 			return a.interrupted()
+		}
+		if r.flows != nil && r.b.flow.Hash != r.past.rec.Flow { // other rules let it be made
+			if _, f = r.flow(ctx, a); f != nil {
+				a.settle(0)
+				return r.halt(f.Kind, "what was under way isn't permitted any more: %s", f.Message)
+			}
 		}
 		a.recorded = func() (uint64, error) { return d.seq, nil }
 		return nil

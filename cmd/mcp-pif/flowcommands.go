@@ -144,6 +144,10 @@ enumerations, dates. Only a person writes policy.`,
 		if !ok {
 			return fmt.Errorf("there is no tool %q", args[0])
 		}
+		whole := t.Whole()
+		if whole == "" {
+			return fmt.Errorf("%s calls tools that are worked out when it runs, so nothing says which code would be released", args[0])
+		}
 		typ := t.Report().Signature()
 		var to []string
 		for _, r := range p.Rules {
@@ -155,7 +159,7 @@ enumerations, dates. Only a person writes policy.`,
 		for _, s := range p.Sources {
 			from = append(from, p.Names(s.Atoms)...)
 		}
-		entry := flow.ReleaseConfig{Tool: t.Name + "@sha256:" + t.Hash, From: from, To: to}
+		entry := flow.ReleaseConfig{Tool: t.Name + "@sha256:" + whole, From: from, To: to}
 		bits, bounded := flow.Bits(t.OutputSchema())
 		if cli.AsJSON(cmd) {
 			answer := map[string]any{"name": t.Name, "version": t.Version, "type": typ, "release": entry}
@@ -172,6 +176,9 @@ enumerations, dates. Only a person writes policy.`,
 			fmt.Fprintln(out, "A result may tell anything: there is no bound to what this type holds.")
 		}
 		fmt.Fprintf(out, "Its code, all of which is released:\n%s\n", cli.PrintableLines(string(t.Shown())))
+		for _, name := range slices.Sorted(maps.Keys(t.Bound)) {
+			fmt.Fprintf(out, "and that of %s, version %d, as 'mcp-pif tools show' prints it\n", cli.Printable(name), t.Bound[name].Version)
+		}
 		fmt.Fprintf(out, "To release it, add to \"release\" in the policy's flow, with the sources and sinks that are meant:\n%s\n", cli.Marshal(entry))
 		return nil
 	})
@@ -208,7 +215,7 @@ func newFlowClear() *cobra.Command {
 		Use:   "clear",
 		Short: "Forget what the model was shown, and that stores hold what they weren't labelled for",
 		Long: `Empty the session of a profile: the labels of what its model was shown, the bits that were
-let through, and the labels that stores took on. Do it when a new conversation begins, which no
+let through, and the labels that stores took on (folders for all profiles). Do it when a new conversation begins, which no
 server can see, and when the stores are clean. It takes a terminal. Servers that run learn of it
 at once.`,
 		Args: cobra.NoArgs,
@@ -222,7 +229,7 @@ at once.`,
 func sessionOf(store string, p *flow.Policy) (s *flow.Session, state flow.SessionState, err error) {
 	file, err := app.SessionOf(store)
 	if err == nil {
-		s, err = flow.NewSession(file, p)
+		s, err = app.OpenSession(file, p)
 	}
 	if err == nil {
 		state, err = s.State()

@@ -362,6 +362,15 @@ func SessionOf(store string) (string, error) {
 	return filepath.Join(filepath.Dir(path), "flow.json"), err
 }
 
+// OpenSession opens the session of a file ("": one in memory), with what folders hold, which all profiles share.
+func OpenSession(path string, p *flow.Policy) (*flow.Session, error) {
+	s, err := flow.NewSession(path, p)
+	if state, none := StateDir(); err == nil && none == nil {
+		s.Stores, err = flow.NewSession(filepath.Join(state, "flow.json"), p)
+	}
+	return s, err
+}
+
 // checkFlow tells where the policy file says another thing of flow than when the server
 // started, which holds from the next start on.
 func (a *Authority) checkFlow(said sayings) {

@@ -126,7 +126,7 @@ func (a *Authority) record(lasts bool) error {
 			return err
 		}
 		options.Flow = a.Flow
-		if options.Session, err = flow.NewSession(path, a.Flow); err != nil {
+		if options.Session, err = OpenSession(path, a.Flow); err != nil {
 			return err
 		}
 		if a.options.AskVia == "elicitation" {

@@ -66,10 +66,13 @@ var files = []string{"revoked.json", "consent.json"}
 // state directory.
 const sessions = "profiles/*/flow.json"
 
+// stores is the file of what folders hold.
+const stores = "flow.json"
+
 // isSession reports whether a file is such a one.
 func isSession(name string) bool {
 	is, err := path.Match(sessions, name)
-	return is && err == nil
+	return name == stores || is && err == nil
 }
 
 // shared reports whether a file of the state directory is the cluster's.
@@ -305,7 +308,7 @@ func (n *Node) begin() error {
 	if err != nil {
 		return err
 	}
-	for _, name := range slices.Concat(files, shown) {
+	for _, name := range slices.Concat(files, shown, []string{stores}) {
 		here, err := statefile.Read(filepath.Join(n.o.Dir, filepath.FromSlash(name)))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

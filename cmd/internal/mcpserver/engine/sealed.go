@@ -68,7 +68,7 @@ func (s *Engine) show(ctx context.Context, r *run.Run, t *task, a wire.Answer) w
 	for _, rule := range p.Shown() {
 		from := rule.Violation(ended, l)
 		if t.tool != nil {
-			released := p.Released(t.tool.Name, t.tool.Hash, rule)
+			released := p.Released(t.tool.Name, t.tool.Whole, rule)
 			from, shown = from&^released, shown&^released
 		}
 		if from == 0 {
