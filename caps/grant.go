@@ -306,6 +306,10 @@ func (g *Grant) check(o ResolveOptions) (string, error) {
 	return g.Real + "\x00" + g.file, nil
 }
 
+// madeUp is the directories that hold Linux's view of itself: memory and descriptors of
+// processes, devices, settings. A path in them can lead anywhere. Elsewhere no list is complete.
+var madeUp = map[string][]string{"linux": {"/proc", "/sys", "/dev"}}[runtime.GOOS]
+
 // apart refuses paths that the system makes up, and that touch a protected one.
 func apart(roots, protected []string) error {
 	for _, p := range madeUp {

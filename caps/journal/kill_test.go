@@ -141,7 +141,7 @@ func startVictim(t *testing.T, after int, args ...string) *victim {
 // the race detector.
 func full(a, b int) int {
 	switch {
-	case slow:
+	case must.Racing():
 		return a / 4
 	case os.Getenv("PIF_FULL") != "":
 		return b

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // mostMemory is what the server may have resident with default budgets.
@@ -147,7 +149,7 @@ func (h hostileProgram) given() string {
 // answers the next call, and stays within its memory.
 func TestHostile(t *testing.T) {
 	t.Parallel()
-	if racing && !full() {
+	if must.Racing() && !full() {
 		t.Skip("slow with the race detector, and one call after the other")
 	}
 	programs := hostile()
@@ -188,7 +190,7 @@ func (p *process) still(t *testing.T) {
 	if r := p.call("run", `{"code":`+square+`,"input":12}`); r.Content[0].Text != "144" {
 		t.Errorf("the next call gave %s", r.Content[0].Text)
 	}
-	if peak := p.peak(); peak > mostMemory && !racing {
+	if peak := p.peak(); peak > mostMemory && !must.Racing() {
 		t.Errorf("%d MiB were resident, at most %d may be", peak>>20, mostMemory>>20)
 	}
 }
@@ -229,7 +231,7 @@ func TestHostileTogether(t *testing.T) {
 		t.Errorf("the next call gave %s", r.Content[0].Text)
 	}
 	peak := p.peak()
-	if peak > 2*mostMemory && !racing {
+	if peak > 2*mostMemory && !must.Racing() {
 		t.Errorf("%d MiB were resident", peak>>20)
 	}
 	t.Logf("at most %d MiB were resident", peak>>20)

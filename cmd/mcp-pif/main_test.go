@@ -439,7 +439,7 @@ func TestOverloaded(t *testing.T) {
 			t.Fatalf("%s was answered with %v %.300s", m.ID, m.Error, m.Result)
 		}
 	}
-	if p.peak() > mostMemory && !racing {
+	if p.peak() > mostMemory && !must.Racing() {
 		t.Errorf("the server took %d bytes", p.peak())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 	"unsafe"
 )
 
@@ -157,5 +158,19 @@ func TestDispatch(t *testing.T) {
 	top, end := into+2, jump+3
 	if top%32+end-top > 32 {
 		t.Errorf("the dispatch is at bytes %d to %d of the loop: move a field that is read first in it, so that it begins at a multiple of 32 or a little after", top, end)
+	}
+}
+
+// Characters are counted in pieces as they are at once, wherever the pieces end, in what is no text, too.
+func TestCountRunes(t *testing.T) {
+	t.Parallel()
+	var m Machine
+	for _, c := range []string{"é", "€", "𝄞", "\x80", "\xe2\x82", "\xf0\x9d\x84"} {
+		for before := range 5 {
+			s := strings.Repeat("a", copyPiece-before) + strings.Repeat(c, 8) + "a" + strings.Repeat(c, copyPiece/len(c))
+			if n := m.countRunes(s); n != utf8.RuneCountInString(s) {
+				t.Errorf("%q at %d: %d", c, before, n)
+			}
+		}
 	}
 }

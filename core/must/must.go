@@ -4,6 +4,7 @@ package must
 
 import (
 	"runtime/debug"
+	"slices"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
@@ -44,4 +45,11 @@ func Value[V any](v V, err error) V {
 		panic(err)
 	}
 	return v
+}
+
+// Racing reports whether the race detector is on: much is some ten times slower then, and
+// memory isn't what it is.
+func Racing() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }

@@ -67,7 +67,7 @@ var grant = []string{"--cap", "fs:./sandbox", "--log-level", "error"}
 // newPlace makes a folder for a server, and over HTTP starts it.
 func newPlace(t *testing.T, http bool) *place {
 	t.Helper()
-	if racing {
+	if must.Racing() {
 		t.Skip("the race detector would see the tests only: the server is another process")
 	}
 	server, err := binary()

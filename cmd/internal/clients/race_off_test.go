@@ -1,6 +1,0 @@
-//go:build !race
-
-package clients
-
-// racing reports whether the race detector is on.
-const racing = false

@@ -1,6 +1,0 @@
-//go:build !unix
-
-package stdio
-
-// surviveSIGPIPE does nothing where there is no such signal.
-func surviveSIGPIPE() {}
