@@ -1,4 +1,4 @@
-package caps
+package caps_test
 
 import (
 	"os"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
@@ -21,12 +22,12 @@ func TestSplitCommand(t *testing.T) {
 		`a '\' "\"" \'`:                   {"a", `\`, `"`, "'"},
 		"a $(b) `c` $D ~ * ; & | > < # {": {"a", "$(b)", "`c`", "$D", "~", "*", ";", "&", "|", ">", "<", "#", "{"},
 	} {
-		if c, err := SplitCommand(line); err != nil || !slices.Equal(c.Args, want) {
+		if c, err := caps.SplitCommand(line); err != nil || !slices.Equal(c.Args, want) {
 			t.Errorf("%s is %q, %v", line, c.Args, err)
 		}
 	}
 	for _, line := range []string{`a 'b`, `a "b`, `a \`} {
-		if c, err := SplitCommand(line); err == nil {
+		if c, err := caps.SplitCommand(line); err == nil {
 			t.Errorf("%s is %q", line, c.Args)
 		}
 	}
@@ -34,14 +35,14 @@ func TestSplitCommand(t *testing.T) {
 
 // TestParseCommand: what is misspelled, twice, or ours to say is refused.
 func TestParseCommand(t *testing.T) {
-	if c, err := ParseCommand([]byte(`{"command":["/bin/sh","-i"],"env":{"A":"b"},"network":true}`)); err != nil || len(c.Args) != 2 || !c.Network || c.Env["A"] != "b" {
+	if c, err := caps.ParseCommand([]byte(`{"command":["/bin/sh","-i"],"env":{"A":"b"},"network":true}`)); err != nil || len(c.Args) != 2 || !c.Network || c.Env["A"] != "b" {
 		t.Errorf("%+v, %v", c, err)
 	}
 	for _, text := range []string{
 		`null`, `[]`, `"/bin/sh"`, `{"command":"/bin/sh"}`, `{"comand":[]}`, `{"command":[],"Command":[]}`, `{"command":[]} x`,
 		`{"path":"/bin/sh"}`, `{"Path":"/bin/sh"}`, `{"sandbox":"off"}`, `{"SANDBOX":"off"}`,
 	} {
-		if c, err := ParseCommand([]byte(text)); err == nil {
+		if c, err := caps.ParseCommand([]byte(text)); err == nil {
 			t.Errorf("%s is %+v", text, c)
 		}
 	}
@@ -63,20 +64,20 @@ func TestResolveCommand(t *testing.T) {
 		}
 	}
 	protected := []string{state, filepath.Join(dir, "server")}
-	c, err := Command{Args: []string{filepath.Join(dir, "other"), "x"}, Write: []string{free}}.Resolve(protected, protected)
+	c, err := caps.Command{Args: []string{filepath.Join(dir, "other"), "x"}, Write: []string{free}}.Resolve(protected, protected)
 	must.NoError(t, err)
-	if c.Path != program || c.Args[0] == program || c.Sessions != defaultSessions || c.Idle != defaultIdle || c.Buffer != defaultBuffer {
+	if c.Path != program || c.Args[0] == program || c.Sessions != 32 || c.Idle != "30m" || c.Buffer != 4<<20 {
 		t.Errorf("%+v", c)
 	}
-	back, err := ReadCommand(c.Text())
+	back, err := caps.ReadCommand(c.Text())
 	if err != nil || back.Text() != c.Text() {
 		t.Errorf("%v: %s", err, back.Text())
 	}
-	if (*Command)(nil).Text() != "" {
+	if (*caps.Command)(nil).Text() != "" {
 		t.Error("no command has a text")
 	}
 	args := []string{program}
-	for what, bad := range map[string]Command{
+	for what, bad := range map[string]caps.Command{
 		"no program":          {},
 		"an empty program":    {Args: []string{""}},
 		"a relative program":  {Args: []string{"./program"}},
@@ -94,13 +95,13 @@ func TestResolveCommand(t *testing.T) {
 		"a zero byte":         {Args: []string{program, "a\x00b"}},
 		"a variable":          {Args: args, Env: map[string]string{"A=B": "c"}},
 		"a prompt":            {Args: args, Prompt: "("},
-		"many sessions":       {Args: args, Sessions: mostSessions + 1},
+		"many sessions":       {Args: args, Sessions: 257},
 		"negative processes":  {Args: args, Processes: -1},
 		"little memory":       {Args: args, Memory: 1},
-		"large buffers":       {Args: args, Buffer: mostBuffers},
+		"large buffers":       {Args: args, Buffer: 512 << 20},
 		"a time":              {Args: args, Total: "soon"},
 		"no time":             {Args: args, Idle: "0s"},
-		"a long one":          {Args: []string{program, strings.Repeat("x", mostCommand)}},
+		"a long one":          {Args: []string{program, strings.Repeat("x", 64<<10)}},
 	} {
 		if c, err := bad.Resolve(protected, protected); err == nil {
 			t.Errorf("%s: %+v", what, c)
@@ -110,12 +111,12 @@ func TestResolveCommand(t *testing.T) {
 
 // TestPolicyProcesses: the policy file maps names.
 func TestPolicyProcesses(t *testing.T) {
-	p, err := ParsePolicy([]byte(`{"grant":["proc:a"],"processes":{"a":{"command":["/bin/a"]},"b":{"command":["/bin/b"],"pty":true}}}`))
+	p, err := caps.ParsePolicy([]byte(`{"grant":["proc:a"],"processes":{"a":{"command":["/bin/a"]},"b":{"command":["/bin/b"],"pty":true}}}`))
 	if err != nil || len(p.Processes) != 2 || p.Processes["a"].Args[0] != "/bin/a" || !p.Processes["b"].PTY {
 		t.Errorf("%+v, %v", p, err)
 	}
 	for _, text := range []string{`{"processes":null}`, `{"processes":[]}`, `{"processes":{"a":["/bin/a"]}}`, `{"processes":{"a":{"cmd":[]}}}`, `{"Processes":{}}`} {
-		if _, err := ParsePolicy([]byte(text)); err == nil {
+		if _, err := caps.ParsePolicy([]byte(text)); err == nil {
 			t.Errorf("%s was taken", text)
 		}
 	}

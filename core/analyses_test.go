@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/check/normal"
 	"github.com/mcp-pif/mcp-pif/core/eval"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/prim/gen"
@@ -61,7 +62,7 @@ func asking(d gen.Draw) trial {
 // TestAnalysesAgree: what is said of code is the same on both evaluators, with
 // the same steps, whatever the budget.
 func TestAnalysesAgree(t *testing.T) {
-	n := trials(300, 20_000)
+	n := must.Full(150, 20_000)
 	seen := tally{}
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 21))

@@ -249,7 +249,7 @@ func (tr trial) limited(d gen.Draw) trial {
 }
 
 func TestEvalAgreesWithNaive(t *testing.T) {
-	n := trials(5_000, 1_000_000)
+	n := must.Full(2500, 1_000_000)
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 7))
 		draw(r.IntN).compare(t)
@@ -278,7 +278,7 @@ func acting(d gen.Draw) trial {
 // TestActing holds the evaluators against each other on what acts: not only
 // what comes of it, but each round of requests with all that they say.
 func TestActing(t *testing.T) {
-	n := trials(2_500, 300_000)
+	n := must.Full(1200, 300_000)
 	seen := tally{}
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 8))
@@ -368,7 +368,7 @@ func TestBrokenAlwaysFails(t *testing.T) {
 		if r.Name == "scan" || r.Name == "filter_entries" {
 			continue // the function, which is given a pair or a string, fails for each item, if there is one
 		}
-		for range trials(20, 60) {
+		for range must.Full(20, 60) {
 			args, names := make([]string, max(r.Min, len(r.Params)-rng.IntN(2))), []string{}
 			if len(args) < len(r.Params) && r.Min == 0 {
 				args = make([]string, len(r.Params))
@@ -389,7 +389,7 @@ func TestBrokenAlwaysFails(t *testing.T) {
 				continue
 			}
 			broken++
-			for range trials(10, 30) {
+			for range must.Full(10, 30) {
 				given := code
 				for range names {
 					given = fmt.Sprintf(`{"app":[%s,%s]}`, given, operands[rng.IntN(len(operands))])

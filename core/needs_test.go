@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -204,14 +203,6 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: %v", code, err)
 		}
 	}
-}
-
-// trials is how many programs a generated test makes: few, or all with PIF_FULL.
-func trials(few, all int) int {
-	if os.Getenv("PIF_FULL") != "" {
-		return all
-	}
-	return few
 }
 
 // A tally counts what generated programs showed, by its name.

@@ -197,7 +197,7 @@ func TestChangedMissesNothing(t *testing.T) {
 	stores := []*journal.Store{open(), open(), openStore(t, path, journal.Options{ReadOnly: true})}
 	conn := raw(t, path)
 	last, number := uint64(0), uint64(0)
-	for i := range full(600, 10_000) {
+	for i := range full(200, 10_000) {
 		s := stores[pick.IntN(2)]
 		switch n := pick.IntN(20); {
 		case n < 8:

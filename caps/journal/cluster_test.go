@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -333,10 +332,7 @@ func (w without) Follow(ctx context.Context, from uint64, fn func(uint64, []byte
 // events, of which each acknowledged one is one, once; and so does a file that follows later.
 func TestClusterDeterminism(t *testing.T) {
 	t.Parallel()
-	all, runs, most := t.TempDir(), 0, 12
-	if os.Getenv("PIF_FULL") != "" {
-		most = 100
-	}
+	all, runs, most := t.TempDir(), 0, must.Full(6, 100)
 	rapid.Check(t, func(t *rapid.T) {
 		if runs == most {
 			return // each takes half a second

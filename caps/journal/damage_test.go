@@ -302,7 +302,7 @@ func TestDamagedFiles(t *testing.T) {
 		recorded[e.Hash] = true
 	}
 	unopened, found, harmless := 0, 0, 0
-	for i := range full(120, 3000) {
+	for i := range full(50, 3000) {
 		pick := rand.New(rand.NewPCG(uint64(i), 7))
 		b := bytes.Clone(whole)
 		switch pick.IntN(4) {
@@ -398,7 +398,7 @@ func TestDamagedWAL(t *testing.T) {
 		files[name] = b
 	}
 	whole, cut := 0, 0
-	for i := range full(60, 1000) {
+	for i := range full(30, 1000) {
 		pick := rand.New(rand.NewPCG(uint64(i), 8))
 		wal := bytes.Clone(files["-wal"])
 		switch pick.IntN(3) {

@@ -140,13 +140,10 @@ func startVictim(t *testing.T, after int, args ...string) *victim {
 // full is a in `go test`, b where the full counts are asked for; less than a with
 // the race detector.
 func full(a, b int) int {
-	switch {
-	case must.Racing():
+	if must.Racing() {
 		return a / 4
-	case os.Getenv("PIF_FULL") != "":
-		return b
 	}
-	return a
+	return must.Full(a, b)
 }
 
 // Three processes write one file, one of them also drops old events; all are
@@ -155,7 +152,7 @@ func TestKilledProcessesLoseNothing(t *testing.T) {
 	t.Parallel()
 	const together = 3
 	path := ""
-	for round := range full(9, 120) {
+	for round := range full(5, 120) {
 		if round%6 == 0 {
 			path = filepath.Join(t.TempDir(), "j.db") // so that making it is cut short, too
 		}

@@ -74,7 +74,7 @@ func history(t *testing.T, pick *rand.Rand, n int, appenders ...journal.Journal)
 // What is known of tools is the same in a store, in a journal in memory, and by
 // reading all events.
 func TestToolsOfAnyHistory(t *testing.T) {
-	for round := range full(6, 60) {
+	for round := range full(4, 60) {
 		pick := rand.New(rand.NewPCG(7, uint64(round)))
 		s, m := newStore(t), journal.NewMemory(1<<30, nil)
 		history(t, pick, 1+pick.IntN(300), s, m)

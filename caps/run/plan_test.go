@@ -153,10 +153,7 @@ func planned(t *testing.T, w *world, e *entries, made *registry.Tool, input stri
 // of the plans; programs read what they wrote, and depend on answers that are by chance.
 func TestPlanIsRun(t *testing.T) {
 	t.Parallel()
-	count := 300
-	if os.Getenv("PIF_FULL") != "" {
-		count = 20_000
-	}
+	count := must.Full(150, 20_000)
 	steps, sections, whole := 0, 0, 0
 	for seed := range uint64(count) {
 		dice := rand.New(rand.NewPCG(seed, 7))

@@ -1,4 +1,4 @@
-package check
+package check_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -57,7 +58,7 @@ func TestMisfit(t *testing.T) {
 		{"data", &value.Closure{}, "what isn't data where data was said"},
 		{"list[data]", list(&value.Continuation{}), "item 0: what isn't data where data was said"},
 	} {
-		typ, err := ParseAnswer(c.typ)
+		typ, err := check.ParseAnswer(c.typ)
 		if err != nil {
 			t.Fatalf("%s: %v", c.typ, err)
 		}
@@ -77,7 +78,7 @@ func TestMisfit(t *testing.T) {
 // TestMisfitBounded: a value that shares its parts 2^60 times, and one that is nested
 // endlessly deep, are refused in a bounded time, and what a plugin can send isn't.
 func TestMisfitBounded(t *testing.T) {
-	typ, err := ParseAnswer("json")
+	typ, err := check.ParseAnswer("json")
 	must.NoError(t, err)
 	var shared value.Value = list(value.NewInt(1))
 	for range 60 {
@@ -109,7 +110,7 @@ func TestParseAnswer(t *testing.T) {
 		"int", "num", "bool | string", "unit", "data", "json", "code", "list[unit | list[int]]", "pair[int, data]",
 		"{}", `{a: int, b?: string, "c d": bool, *: json}`, "{*: data}", "list[nothing]",
 	} {
-		typ, err := ParseAnswer(s)
+		typ, err := check.ParseAnswer(s)
 		if err != nil || typ.String() != s {
 			t.Errorf("%s: %v, %v", s, typ, err)
 		}
@@ -119,7 +120,7 @@ func TestParseAnswer(t *testing.T) {
 		"code[int]", "code{fs.read}[int]", "{a: any}", "{b: int, a: int}", "{a: int, a: int}", "int | int", "data | int", "int,", "list[",
 		strings.Repeat("list[", 500) + "int" + strings.Repeat("]", 500),
 	} {
-		if typ, err := ParseAnswer(s); err == nil {
+		if typ, err := check.ParseAnswer(s); err == nil {
 			t.Errorf("%.60s is taken for %s", s, typ)
 		}
 	}
@@ -128,8 +129,8 @@ func TestParseAnswer(t *testing.T) {
 // answers makes types of answers, and values of them.
 type answers struct{ *rand.Rand }
 
-func (m answers) typ(depth int) *Type {
-	t := &Type{}
+func (m answers) typ(depth int) *check.Type {
+	t := &check.Type{}
 	for t.Kinds == 0 {
 		for _, k := range []prim.Kinds{prim.KindInt, prim.KindDec, prim.KindBool, prim.KindString, prim.KindUnit, prim.KindList, prim.KindPair, prim.KindRecord} {
 			if m.IntN(5) > 0 || depth == 0 && k&ofParts != 0 {
@@ -143,7 +144,7 @@ func (m answers) typ(depth int) *Type {
 			case prim.KindRecord:
 				for _, key := range []string{"a", "b", "c"} {
 					if m.IntN(2) == 0 {
-						t.Fields = append(t.Fields, Field{Key: key, Type: m.typ(depth - 1), Optional: m.IntN(2) == 0})
+						t.Fields = append(t.Fields, check.Field{Key: key, Type: m.typ(depth - 1), Optional: m.IntN(2) == 0})
 					}
 				}
 				if m.IntN(3) == 0 {
@@ -152,7 +153,7 @@ func (m answers) typ(depth int) *Type {
 			}
 		}
 		if m.IntN(20) == 0 {
-			return []*Type{Data, JSON}[m.IntN(2)]
+			return []*check.Type{check.Data, check.JSON}[m.IntN(2)]
 		}
 	}
 	return t
@@ -160,14 +161,14 @@ func (m answers) typ(depth int) *Type {
 
 const ofParts = prim.KindList | prim.KindPair | prim.KindRecord
 
-func (m answers) value(t *Type, depth int) value.Value {
+func (m answers) value(t *check.Type, depth int) value.Value {
 	var kinds []prim.Kinds
 	for k := prim.Kinds(1); k != 0; k <<= 1 {
 		if t.Kinds&k != 0 && k != prim.KindQuoted && (depth > 0 || k&ofParts == 0 || t.Kinds&^ofParts == 0) {
 			kinds = append(kinds, k)
 		}
 	}
-	part := func(p *Type) value.Value {
+	part := func(p *check.Type) value.Value {
 		if t.Deep {
 			p = t
 		}
@@ -213,11 +214,11 @@ func TestAnswersGenerated(t *testing.T) {
 	within, outside := 0, 0
 	for range 3000 {
 		a, b := m.typ(3), m.typ(2)
-		back, err := ParseAnswer(a.String())
+		back, err := check.ParseAnswer(a.String())
 		if err != nil || back.String() != a.String() {
 			t.Fatalf("%s: %v, %v", a, back, err)
 		}
-		holds := Within(a, b) == ""
+		holds := check.Within(a, b) == ""
 		misfits := 0
 		for range 20 {
 			v := m.value(a, 4)
@@ -244,7 +245,7 @@ func TestAnswersGenerated(t *testing.T) {
 
 // TestMisfitOrder: fields are found whatever others there are.
 func TestMisfitOrder(t *testing.T) {
-	typ, err := ParseAnswer("{b: int, d?: int, f: int, *: string}")
+	typ, err := check.ParseAnswer("{b: int, d?: int, f: int, *: string}")
 	must.NoError(t, err)
 	for n := range 64 {
 		r := &value.Record{}

@@ -225,7 +225,7 @@ func TestTypes(t *testing.T) {
 func TestDerivation(t *testing.T) {
 	w := newWorld(t)
 	derived, terms := 0, 0
-	for seed := range trials(20_000) {
+	for seed := range must.Full(600, 20_000) {
 		r := rand.New(rand.NewPCG(uint64(seed), 31))
 		src := gen.Term(r.IntN, 1+r.IntN(60), gen.Options{Records: true})
 		if seed%2 == 0 {

@@ -3,11 +3,11 @@ package check_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
@@ -103,10 +103,7 @@ func drawOperators(r *rand.Rand, size int, vars []string) string {
 // TestPrintOperators: any term is printed so that it is read back.
 func TestPrintOperators(t *testing.T) {
 	t.Parallel()
-	n, named := 400, 0
-	if os.Getenv("PIF_FULL") != "" {
-		n = 50_000
-	}
+	n, named := must.Full(200, 50_000), 0
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
 		p, f := parse.Code([]byte(drawOperators(r, 2+r.IntN(7), []string{"a", "b"})), parse.Options{})

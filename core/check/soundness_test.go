@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -21,14 +20,6 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
-
-// trials is how many programs a generated test makes.
-func trials(full int) int {
-	if os.Getenv("PIF_FULL") != "" {
-		return full
-	}
-	return 1_400
-}
 
 func code(t testing.TB, tool, src string) *parse.Parsed {
 	t.Helper()
@@ -187,7 +178,7 @@ func (w *world) generated(t testing.TB, d gen.Draw) *trial {
 // and what it gives is of its type.
 func TestSound(t *testing.T) {
 	w := newWorld(t)
-	n := trials(100_000)
+	n := must.Full(600, 100_000)
 	sound, ran, functions := 0, 0, 0
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 21))
@@ -236,7 +227,7 @@ func TestSound(t *testing.T) {
 // that was permitted was not said to be inert.
 func TestEffectsInRow(t *testing.T) {
 	w := newWorld(t)
-	n := trials(100_000)
+	n := must.Full(600, 100_000)
 	asked, denied, exact := 0, 0, 0
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 22))
@@ -279,7 +270,7 @@ func TestEffectsInRow(t *testing.T) {
 // doesn't come to an end with a value.
 func TestDiagnosticsAreCertain(t *testing.T) {
 	w := newWorld(t)
-	n := trials(100_000)
+	n := must.Full(600, 100_000)
 	with, met := 0, 0
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 23))

@@ -2,7 +2,6 @@ package eval_test
 
 import (
 	"math/rand/v2"
-	"os"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/eval"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/prim/gen"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
@@ -27,14 +27,6 @@ func stressed(t testing.TB, tight bool) {
 
 // stressedNot is for runs in between, with the sizes of real ones.
 func stressedNot() { eval.Calm() }
-
-// full is n with PIF_FULL, a part of it without.
-func full(n, part int) int {
-	if os.Getenv("PIF_FULL") != "" {
-		return n
-	}
-	return part
-}
 
 func TestStressVectors(t *testing.T) {
 	vectors.Each(t, func(t *testing.T, v vectors.Vector) vectors.Outcome {
@@ -158,7 +150,7 @@ func drawWith(d gen.Draw, effects bool) trial {
 // TestStressActing does the same with what asks, calls and branches all over.
 func TestStressActing(t *testing.T) {
 	rounds := 0
-	for seed := range full(20_000, 1_300) {
+	for seed := range must.Full(520, 20_000) {
 		stressed(t, seed%2 == 0)
 		r := rand.New(rand.NewPCG(uint64(seed), 98))
 		tr := drawWith(r.IntN, true)
@@ -169,14 +161,14 @@ func TestStressActing(t *testing.T) {
 			rounds++
 		}
 	}
-	if rounds < 50 {
+	if rounds < 15 {
 		t.Errorf("only %d programs have a round of two requests", rounds)
 	}
 }
 
 func TestStressGenerated(t *testing.T) {
 	stressed(t, true)
-	for seed := range full(20_000, 1_300) {
+	for seed := range must.Full(520, 20_000) {
 		stressed(t, seed%2 == 0)
 		r := rand.New(rand.NewPCG(uint64(seed), 99))
 		tr := draw(r.IntN)

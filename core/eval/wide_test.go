@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // nest puts inner into n layers of open and close, in which # is the layer.
@@ -117,7 +118,7 @@ func TestWide(t *testing.T) {
 	for name, program := range wides {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			for i, n := range wideSizes {
-				if i%full(1, 4) != 0 {
+				if i%must.Full(4, 1) != 0 {
 					continue
 				}
 				if strings.HasPrefix(name, "eval in folds") && n > 90 {

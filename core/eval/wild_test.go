@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 )
 
@@ -294,7 +295,7 @@ func wildTrial(seed int) trial {
 
 func TestStressWild(t *testing.T) {
 	kinds := map[string]int{}
-	for seed := range full(5_000, 300) {
+	for seed := range must.Full(120, 5_000) {
 		stressed(t, seed%2 == 0)
 		if seed%5 == 0 {
 			stressedNot()

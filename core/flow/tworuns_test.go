@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/flow"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim/gen"
@@ -29,10 +30,7 @@ var secret = flow.Atom(0)
 // isn't labelled must see no difference: the same requests in each branch, or a beginning
 // of them where a run failed, and the same parts of the result, or the same failure.
 func TestTwoRuns(t *testing.T) {
-	n := 20_000
-	if os.Getenv("PIF_FULL") != "" {
-		n = 1_000_000
-	}
+	n := must.Full(7_000, 1_000_000)
 	if s := os.Getenv("FLOW_RUNS"); s != "" {
 		n, _ = strconv.Atoi(s)
 	}

@@ -3,6 +3,7 @@
 package must
 
 import (
+	"os"
 	"runtime/debug"
 	"slices"
 
@@ -45,6 +46,14 @@ func Value[V any](v V, err error) V {
 		panic(err)
 	}
 	return v
+}
+
+// Full returns how many a test makes: few, or all with PIF_FULL=1, as for a release.
+func Full(few, all int) int {
+	if os.Getenv("PIF_FULL") != "" {
+		return all
+	}
+	return few
 }
 
 // Racing reports whether the race detector is on: much is some ten times slower then, and

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -128,10 +127,7 @@ func at(t *testing.T, src []byte, p fault.Pointer) json.RawMessage {
 func TestLocate(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	places := 0
-	longest := 1_000
-	if os.Getenv("PIF_FULL") != "" {
-		longest = 1 << 20
-	}
+	longest := must.Full(1_000, 1<<20)
 	for range 60 {
 		src := []byte(" " + strings.ReplaceAll(gen.Term(r.IntN, 12, gen.Options{Wrong: 30, Records: true, Effects: true}), ":", " : "))
 		if len(src) > longest {

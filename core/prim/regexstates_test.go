@@ -46,7 +46,7 @@ func TestStatesCount(t *testing.T) {
 		}
 		return out, m.Used()*perMatchStep + v.work
 	}
-	rounds, searched := 4_000, 0
+	rounds, searched := 1_500, 0
 	if os.Getenv("PIF_FULL") != "" {
 		rounds = 20_000
 	}

@@ -1,9 +1,11 @@
-package text
+package text_test
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
 // TestAlone reads what was written as the server does: as JSON where it is
@@ -26,15 +28,15 @@ func TestAlone(t *testing.T) {
 		{`x + y`, `x + y`},
 		{`self`, `self`},
 	} {
-		p, f := Parse([]byte(c.text), Options{})
+		p, f := text.Parse([]byte(c.text), text.Options{})
 		if f != nil {
 			t.Fatal(c.text, f)
 		}
-		out := Alone(p.Term, Print(p.Term))
+		out := text.Alone(p.Term, text.Print(p.Term))
 		if string(out) != c.alone {
 			t.Errorf("%s is written %s, want %s", c.text, out, c.alone)
 		}
-		if again, f := Parse(out, Options{}); f != nil || string(Canonical(again.Term)) != string(Canonical(p.Term)) {
+		if again, f := text.Parse(out, text.Options{}); f != nil || string(text.Canonical(again.Term)) != string(text.Canonical(p.Term)) {
 			t.Errorf("%s is read as another term: %v", out, f)
 		}
 		if json.Valid(out) && strings.ContainsAny(string(out), ".{") {
@@ -56,9 +58,9 @@ func TestParts(t *testing.T) {
 	} {
 		var got []string
 		whole := ""
-		for _, p := range Parts(src) {
+		for _, p := range text.Parts(src) {
 			whole += p.Text
-			if p.Class != ClassNone {
+			if p.Class != text.ClassNone {
 				got = append(got, string(p.Class)+":"+p.Text)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/prim/gen"
@@ -210,10 +211,7 @@ func every(v any, visit func(any)) {
 
 // TestRoundTripGenerated: what the generator makes.
 func TestRoundTripGenerated(t *testing.T) {
-	n := 2000
-	if os.Getenv("PIF_FULL") != "" {
-		n = 50_000 // each twice, with other names of variables
-	}
+	n := must.Full(800, 50_000) // each twice, with other names of variables
 	for seed := range n {
 		draw := rand.New(rand.NewPCG(uint64(seed), 11)).IntN
 		o := gen.Options{Wrong: 50, Records: true, Effects: true, Tool: seed%2 == 0}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -137,10 +136,7 @@ func TestStrict(t *testing.T) {
 // TestLoad: the inspector's load on one tool finds no error.
 func TestLoad(t *testing.T) {
 	t.Parallel()
-	requests := 200
-	if os.Getenv("PIF_FULL") != "" {
-		requests = 500
-	}
+	requests := must.Full(60, 500)
 	for _, http := range []bool{false, true} {
 		i := newInspector(t, newPlace(t, http), modern)
 		var load struct{ Requests, OK, ToolErrors, Errors int }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -223,10 +222,7 @@ func answering(t *testing.T, m *caps.Manifest, h run.Handler) (*Server, *journal
 // with type_error or unbound while these hold, gives what its schema says, and fails
 // by the plugin's fault where that lies.
 func TestAnswersSound(t *testing.T) {
-	worlds := 6
-	if os.Getenv("PIF_FULL") != "" {
-		worlds = 60
-	}
+	worlds := full(3, 60)
 	const ops, tools, runs = 6, 25, 6
 	sound, unsound, failed, lies := 0, 0, 0, 0
 	for seed := range worlds {

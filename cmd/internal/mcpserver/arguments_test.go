@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
@@ -73,10 +72,7 @@ func spell(v value.Value) string {
 // TestArgumentsSound: evolve refuses an argument only if the host would, too; an
 // argument of which nothing is left open is performed; and no other reaches a plugin.
 func TestArgumentsSound(t *testing.T) {
-	worlds := 5
-	if os.Getenv("PIF_FULL") != "" {
-		worlds = 60
-	}
+	worlds := full(3, 60)
 	refused, performed, open := 0, 0, 0
 	for seed := range worlds {
 		o := &oracle{Rand: rand.New(rand.NewPCG(uint64(seed), 19))}

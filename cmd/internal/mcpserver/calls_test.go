@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +41,14 @@ func do(t testing.TB, s *Server, tool, arguments string) wire.Answer {
 		t.Fatalf("%s %s: no text", tool, arguments)
 	}
 	return a
+}
+
+// full returns how many a test makes: few, or all with PIF_FULL=1.
+func full(few, all int) int {
+	if os.Getenv("PIF_FULL") != "" {
+		return all
+	}
+	return few
 }
 
 // must makes a call that succeeds.

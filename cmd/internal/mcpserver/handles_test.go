@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/metrics"
@@ -68,10 +67,7 @@ func readAll(t testing.TB, cs *mcp.ClientSession, text string, res *mcp.CallTool
 func TestReadOn(t *testing.T) {
 	inEras(t, func(t *testing.T, version string) {
 		cs := speaking(t, New(Options{}), version, nil)
-		n := 1_000_000
-		if os.Getenv("PIF_FULL") != "" {
-			n = 3_000_000
-		}
+		n := full(1_000_000, 3_000_000)
 		text, res := ask(t, cs, "run", large(n))
 		shown := res.StructuredContent.(map[string]any)
 		if res.IsError || shown["total"].(float64) != float64(n*11/10+2) || shown["preview"] != text || len(text) > preview {

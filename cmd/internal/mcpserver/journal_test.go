@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -173,10 +172,7 @@ func TestJournalChain(t *testing.T) {
 // by page; and what is evolved or retired between two pages makes nothing else
 // appear twice or not at all.
 func TestPages(t *testing.T) {
-	n := 2_500
-	if os.Getenv("PIF_FULL") != "" {
-		n = registry.MaxTools - 100
-	}
+	n := full(1_200, registry.MaxTools-100)
 	s := New(Options{})
 	var tools, prompts, published []string
 	for i := range n {
@@ -380,10 +376,7 @@ func TestPagesAreKept(t *testing.T) {
 // A walk through a recorded run comes, forwards and backwards, to the effects and to the
 // end that the machine wrote down.
 func TestWalksAreAsRecorded(t *testing.T) {
-	runs := 40
-	if os.Getenv("PIF_FULL") != "" {
-		runs = 300
-	}
+	runs := full(20, 300)
 	w := newRecordedWorld(t, 42)
 	w.evolveGenerated()
 	effects, ends := 0, map[string]int{}

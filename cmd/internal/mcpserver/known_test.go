@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -184,10 +183,7 @@ func TestHugeCheck(t *testing.T) {
 // TestAskedIsInTheRow: whatever is asked for while a tool runs is among the effects
 // that were known before, or it was said that there can be others.
 func TestAskedIsInTheRow(t *testing.T) {
-	runs := 150
-	if os.Getenv("PIF_FULL") != "" {
-		runs = 5000
-	}
+	runs := full(60, 5000)
 	w := newRecordedWorld(t, 7)
 	w.evolve("helper", term1{"lam": "x", "body": []any{term1{"toy.get": "notes/helper"}, term1{"var": "x"}}}, toyGet)
 	w.evolve("secret", 1)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,10 +32,7 @@ const (
 // Whatever a run did, and however it ended, its replay gives the very same
 // answer.
 func TestReplaysAreIdentical(t *testing.T) {
-	runs := 100
-	if os.Getenv("PIF_FULL") != "" {
-		runs = 1000
-	}
+	runs := full(50, 1000)
 	w := newRecordedWorld(t, 42)
 	w.evolveGenerated()
 	ends, effects := map[string]int{}, 0
@@ -270,10 +266,7 @@ func requests(dice *rand.Rand, n, k int, edit func(i int) any) any {
 // Code that asks for something else is caught at the very request; code that is
 // only written otherwise passes.
 func TestOtherCodeIsCaughtAtTheRequest(t *testing.T) {
-	runs := 60
-	if os.Getenv("PIF_FULL") != "" {
-		runs = 1000
-	}
+	runs := full(30, 1000)
 	w := newRecordedWorld(t, 3)
 	for i := range runs {
 		n := 2 + w.dice.IntN(12)

@@ -122,10 +122,7 @@ func TestReplayOfWhatTheJournalDidntTake(t *testing.T) {
 
 // A record that lies is refused, or differs; it breaks nothing.
 func TestRecordsThatLie(t *testing.T) {
-	runs := 300
-	if os.Getenv("PIF_FULL") != "" {
-		runs = 20_000
-	}
+	runs := full(120, 20_000)
 	w := newRecordedWorld(t, 6)
 	w.evolve("helper", term1{"lam": "x", "body": []any{term1{"toy.get": "notes/helper"}, term1{"var": "x"}}}, toyGet)
 	w.evolve("it", term1{"lam": "x", "body": []any{term1{"par": []any{term1{"try": term1{"toy.get": "notes/a"}}, term1{"try": term1{"toy.get": "elsewhere"}}}},

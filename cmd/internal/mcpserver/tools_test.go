@@ -482,10 +482,7 @@ func TestAnswersFitSchemas(t *testing.T) {
 	evolve("fields", `"x => if has(x, \"b\") then x.a + x.b else x.a"`)
 	evolve("inputField", `"x => x.input + 1"`)
 	evolve("anyRecord", `"x => product(values(x))"`)
-	n := 100
-	if os.Getenv("PIF_FULL") != "" {
-		n = 5000
-	}
+	n := full(50, 5000)
 	for i := range n {
 		r := rand.New(rand.NewPCG(uint64(i), 3))
 		o := gen.Options{Records: true, Wrong: []int{0, 20}[r.IntN(2)], Tool: true}

@@ -210,13 +210,7 @@ func (p *pair) look(t testing.TB, r *rand.Rand, name string) {
 // and what reaches the plugin to be sent is the same.
 func TestTwoServers(t *testing.T) {
 	t.Parallel()
-	scripts := 100
-	if testing.Short() {
-		scripts = 30
-	}
-	if os.Getenv("PIF_FULL") != "" {
-		scripts = 10_000
-	}
+	scripts := full(40, 10_000)
 	if n, err := strconv.Atoi(os.Getenv("TWO_SERVERS")); err == nil {
 		scripts = n
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
@@ -22,14 +21,6 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
-
-// count is how many programs a test makes.
-func count(few, full int) int {
-	if os.Getenv("PIF_FULL") != "" {
-		return full
-	}
-	return few
-}
 
 const runSteps = 300_000
 
@@ -201,7 +192,7 @@ func library(t testing.TB) vectors.Library {
 
 // TestBoundsHold: programs of the generator take no more than their bounds.
 func TestBoundsHold(t *testing.T) {
-	n := count(1_400, 100_000)
+	n := must.Full(700, 100_000)
 	bounded, seen := 0, map[cost.Class]int{}
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 51))
@@ -360,7 +351,7 @@ func TestCalls(t *testing.T) {
 // TestShapesHold: programs of every shape take no more than their bounds, and
 // all but a few have some.
 func TestShapesHold(t *testing.T) {
-	n := count(1_700, 200_000)
+	n := must.Full(850, 200_000)
 	without := map[string]bool{}
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 52))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/check/flows"
 	"github.com/mcp-pif/mcp-pif/core/flow"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim/gen"
@@ -42,10 +42,7 @@ func query(tool bool, code func(string) (term.Term, bool)) flows.Query {
 // TestHolds runs generated programs with labels: what is never so isn't, and what must be
 // so is.
 func TestHolds(t *testing.T) {
-	n := 3_000
-	if os.Getenv("PIF_FULL") != "" {
-		n = 300_000
-	}
+	n := must.Full(1_200, 300_000)
 	tools := vectors.Library{Owner: "tool", Code: map[string]value.Tool{}}
 	for name, code := range gen.Tools {
 		p, f := parse.Code([]byte(code), parse.Options{Tool: name})

@@ -167,7 +167,7 @@ func inhabits(v value.Value, t *cert.Type) bool {
 // TestHolds: what certificates claim is so.
 func TestHolds(t *testing.T) {
 	ran := 0
-	all := samples(t, trials(150, 20_000))
+	all := samples(t, must.Full(75, 20_000))
 	for _, s := range all {
 		for k := range 12 {
 			if holds(t, s, func(n int) int { return k % n }) {

@@ -3,7 +3,6 @@ package issue_test
 import (
 	"encoding/json"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -18,13 +17,6 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
-
-func trials(few, full int) int {
-	if os.Getenv("PIF_FULL") != "" {
-		return full
-	}
-	return few
-}
 
 // tools is what the programs of these tests can name.
 func tools(name string) (cert.Need, *cert.Type, bool) {
@@ -112,7 +104,7 @@ func samples(t testing.TB, n int) []sample {
 // written and read.
 func TestTrue(t *testing.T) {
 	typed := 0
-	all := samples(t, trials(100, 5_000))
+	all := samples(t, must.Full(50, 5_000))
 	for _, s := range all {
 		src, err := json.Marshal(s.c)
 		must.NoError(t, err)

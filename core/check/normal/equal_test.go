@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/check/normal"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -303,7 +304,7 @@ func run(t testing.TB, code term.Term, tool string, inputs []string) (outcome st
 // never called different, and one that is called different is; what is called
 // the same gives the same for inputs that Equal didn't see.
 func TestNeverWrong(t *testing.T) {
-	n := count(600, 20_000)
+	n := must.Full(300, 20_000)
 	seen := map[string]int{}
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 33))

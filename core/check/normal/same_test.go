@@ -3,7 +3,6 @@ package normal_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
@@ -19,14 +18,6 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
-
-// count is how many programs a test makes.
-func count(few, full int) int {
-	if os.Getenv("PIF_FULL") != "" {
-		return full
-	}
-	return few
-}
 
 // read is the term of canonical JSON, with its source.
 func read(t testing.TB, src []byte) *parse.Parsed {
@@ -117,7 +108,7 @@ func program(d gen.Draw) (code, input, tool string) {
 // TestSameAsItsForm: a program and its normal form give the same, fail with the
 // same kind and ask for the same in the same order.
 func TestSameAsItsForm(t *testing.T) {
-	n := count(1_400, 50_000)
+	n := must.Full(700, 50_000)
 	compared, opaque, budget := 0, 0, 0
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 21))

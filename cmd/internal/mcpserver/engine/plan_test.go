@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/core/wait"
 )
@@ -322,10 +322,7 @@ func TestPlanOnce(t *testing.T) {
 	if got := wait.For(t, first, "the end"); got.Fault != nil || world.done() != "a2=hello log=a" {
 		t.Fatalf("%s %q", got.Text, world.done())
 	}
-	rounds := 5
-	if os.Getenv("PIF_FULL") != "" {
-		rounds = 300
-	}
+	rounds := must.Full(3, 300)
 	for round := range rounds {
 		world.mu.Lock()
 		world.puts = nil

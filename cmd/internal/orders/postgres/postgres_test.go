@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -113,10 +112,7 @@ func TestKilledServer(t *testing.T) {
 		defer o.Close()
 	}
 	l := start(t, nodes...)
-	times := 2
-	if os.Getenv("PIF_FULL") != "" {
-		times = 20
-	}
+	times := must.Full(2, 20)
 	for range times {
 		l.more(t, "proposals are acknowledged")
 		s.Kill()
