@@ -36,6 +36,8 @@ type Hit struct {
 	Part      bool   `json:"part,omitempty"`
 	// Shared is what other nodes of a cluster call a folder that the revocation names by its place here.
 	Shared string `json:"shared,omitempty"`
+	// Named is set where the revocation names such a folder as they do.
+	Named bool `json:"named,omitempty"`
 }
 
 // Revision is the same for the same revocations.
@@ -56,11 +58,11 @@ func (p *Principals) Hits(entries []Revocation, named bool) (hits []Hit) {
 			of := Policy{kinds: p.kinds, principal: e.Principal}
 			_, part := of.part(e, g)
 			if part || of.names(e, g) {
-				shared := ""
-				if _, byName := g.sharedAt(e.scope(p.kinds)); g.Shared != "" && !byName {
-					shared = Capability{Kind: g.Kind, Scope: g.Shared}.String()
+				h := Hit{By: e.ID, Grant: g.ID, Principal: g.Principal, Part: part}
+				if _, h.Named = g.sharedAt(e.scope(p.kinds)); g.Shared != "" && !h.Named {
+					h.Shared = Capability{Kind: g.Kind, Scope: g.Shared}.String()
 				}
-				hits = append(hits, Hit{By: e.ID, Grant: g.ID, Principal: g.Principal, Part: part, Shared: shared})
+				hits = append(hits, h)
 			}
 		}
 	}

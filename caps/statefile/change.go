@@ -2,6 +2,7 @@ package statefile
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -111,6 +113,15 @@ func Change(path string, edit func(before []byte) (after []byte, err error)) err
 	return Replace(path, after, 0o600)
 }
 
+// Runs reports whether the node runs on this machine, also where it is stopped, or too busy to answer.
+func (c *Cluster) Runs() bool {
+	conn, err := net.Dial("unix", c.Socket)
+	if err == nil {
+		_ = conn.Close()
+	}
+	return err == nil || errors.Is(err, syscall.EAGAIN) // as many wait as may
+}
+
 // Ask asks the node that runs on this machine.
 func (c *Cluster) Ask(ctx context.Context, what string, question, answer any) error {
 	body, err := json.Marshal(question)
@@ -129,8 +140,10 @@ func (c *Cluster) Ask(ctx context.Context, what string, question, answer any) er
 		return err
 	}
 	res, err := (&http.Client{Transport: transport}).Do(req)
-	if err != nil {
+	if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" && !c.Runs() {
 		return fmt.Errorf("this machine is the node %q of a cluster, and no server with --cluster runs here, which this takes: start it", c.Node)
+	} else if err != nil {
+		return fmt.Errorf("the node %q of this machine doesn't answer, so that nobody knows whether it did this: %w", c.Node, cmp.Or(context.Cause(ctx), err))
 	}
 	defer res.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(res.Body, 64<<20))

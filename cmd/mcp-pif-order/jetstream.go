@@ -275,11 +275,15 @@ func (s *stream) Follow(ctx context.Context, from uint64, fn func(uint64, []byte
 		if r.missing.IsZero() {
 			continue
 		}
-		if checked = (time.Time{}); time.Since(r.missing) > lossTimeout {
-			if err := r.check(ctx); isFinal(err) {
+		if checked = (time.Time{}); r.missed.Sub(r.missing) > lossTimeout {
+			err := r.check(ctx)
+			if err == nil {
+				_, err = s.stored(ctx, r.from)
+			}
+			if isFinal(err) {
 				return s.why(outer, err)
 			}
-			return s.why(outer, fmt.Errorf("%w: place %d isn't there", order.ErrEnds, r.from))
+			r.missing = time.Time{} // the leader has it, or doesn't answer
 		}
 	}
 }
@@ -295,6 +299,7 @@ type reader struct {
 	before  []byte // what was read at the place before; nil: nothing
 	hinted  time.Time
 	missing time.Time // since when the place isn't there though later ones are
+	missed  time.Time // when that was seen last
 	inbox   *nats.Subscription
 	prefix  string
 	turn    int
@@ -379,8 +384,12 @@ func (r *reader) read(ctx context.Context) (some []message, err error) {
 					r.before = nil // it was trimmed
 				}
 			}
-			if r.missing.IsZero() {
-				r.missing = time.Now()
+			now := time.Now()
+			if now.Sub(r.missed) > 2*requestTimeout { // nobody looked meanwhile
+				r.missing = time.Time{}
+			}
+			if r.missed = now; r.missing.IsZero() {
+				r.missing = now
 			}
 			return some, nil // what follows belongs to this turn, and is passed over
 		}
@@ -416,6 +425,31 @@ func (r *reader) check(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// stored returns what the leader has at a place, where it has something.
+func (s *stream) stored(ctx context.Context, place uint64) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	var answer struct {
+		Message *struct {
+			Data []byte `json:"data"`
+		} `json:"message"`
+		Error *jetstream.APIError `json:"error"`
+	}
+	m, err := s.conn.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+s.name, fmt.Appendf(nil, `{"seq":%d}`, place))
+	if err == nil {
+		err = json.Unmarshal(m.Data, &answer)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case answer.Error != nil && answer.Error.ErrorCode != jetstream.JSErrCodeMessageNotFound:
+		return nil, answer.Error
+	case answer.Message == nil:
+		return nil, fmt.Errorf("%w: place %d isn't there", order.ErrEnds, place)
+	}
+	return answer.Message.Data, nil
 }
 
 // Alive returns an error unless the leader answers and this process isn't behind it for long.

@@ -13,6 +13,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -109,7 +110,7 @@ func run(ctx context.Context, args []string, stderr *os.File) error {
 		if conn.MaxPayload() < 1<<20 {
 			return errors.New("the server's max_payload is below 1 MiB")
 		}
-		*copies = or(*copies, 3)
+		*copies = cmp.Or(*copies, 3)
 	} else {
 		// A folder belongs to one name: a server that comes back under another one, or with
 		// other files under its name, would count as one that has acknowledged what it hasn't.
@@ -124,7 +125,7 @@ func run(ctx context.Context, args []string, stderr *os.File) error {
 		if conn, err = e.connect(); err != nil {
 			return err
 		}
-		*copies = or(*copies, len(others)+1)
+		*copies = cmp.Or(*copies, len(others)+1)
 	}
 	defer conn.Close()
 	l, err := remote.Listen(*listen, secure != nil)
@@ -151,13 +152,6 @@ func run(ctx context.Context, args []string, stderr *os.File) error {
 		secure = nil
 	}
 	return remote.Serve(ctx, l, s, secure)
-}
-
-func or(n, otherwise int) int {
-	if n == 0 {
-		return otherwise
-	}
-	return n
 }
 
 // claim writes the name into the folder, or finds it there.

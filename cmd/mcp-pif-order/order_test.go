@@ -86,6 +86,15 @@ func TestLoss(t *testing.T) {
 		t.Errorf("where the place before has something else: %v", err)
 	}
 	must.NoError(t, js.DeleteMsg(t.Context(), 3))
+	// Who was stopped doesn't take the time for one in which the place was missing.
+	past := time.Now().Add(-time.Hour)
+	r := &reader{stream: s, from: 3, missing: past, missed: past}
+	if _, err := r.read(t.Context()); err != nil || !r.missing.Equal(r.missed) {
+		t.Error(err, r.missing, r.missed)
+	}
+	if data, err := s.stored(t.Context(), 4); err != nil || len(data) == 0 {
+		t.Errorf("place 4: %q, %v", data, err)
+	}
 	if err := s.Follow(t.Context(), 1, func(uint64, []byte) error { return nil }); !errors.Is(err, order.ErrEnds) {
 		t.Errorf("without place 3: %v", err)
 	}

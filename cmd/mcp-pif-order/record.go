@@ -14,8 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/mcp-pif/mcp-pif/caps/journal/order"
 )
 
@@ -174,25 +172,11 @@ func (s *stream) holds(ctx context.Context, last noted) error {
 	case mark <= last.Place:
 		return fmt.Errorf("%w: its last place was %d, and place %d was acknowledged", order.ErrEnds, mark-1, last.Place)
 	}
-	var answer struct {
-		Message *struct {
-			Data []byte `json:"data"`
-		} `json:"message"`
-		Error *jetstream.APIError `json:"error"`
+	data, err := s.stored(ctx, last.Place)
+	if err == nil && sumOf(data) != last.Sum {
+		err = fmt.Errorf("%w: place %d, which was acknowledged, isn't what it was", order.ErrEnds, last.Place)
 	}
-	m, err := s.conn.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+s.name, fmt.Appendf(nil, `{"seq":%d}`, last.Place))
-	if err == nil {
-		err = json.Unmarshal(m.Data, &answer)
-	}
-	switch {
-	case err != nil:
-		return err
-	case answer.Error != nil && answer.Error.ErrorCode != jetstream.JSErrCodeMessageNotFound:
-		return answer.Error
-	case answer.Message == nil || sumOf(answer.Message.Data) != last.Sum:
-		return fmt.Errorf("%w: place %d, which was acknowledged, isn't what it was", order.ErrEnds, last.Place)
-	}
-	return nil
+	return err
 }
 
 // lostMark is what a mark says in an order that lost something.

@@ -382,6 +382,9 @@ func newRestore() *cobra.Command {
 				return cli.Failed(err)
 			}
 			found, err := r.Remove(e)
+			if err == nil && !found {
+				found, err = app.RemoveShared(cli.Context(cmd), r, e)
+			}
 			switch {
 			case err != nil:
 				return cli.Failed(err)

@@ -63,6 +63,19 @@ func (o *serveOptions) checkCluster() error {
 	return nil
 }
 
+var errNoCluster = errors.New("this machine is in no cluster")
+
+// clusterOf reads what this machine knows of its cluster, which has no order where it is in none.
+func clusterOf() (dir string, config statefile.Cluster, err error) {
+	if dir, err = app.StateDir(); err != nil {
+		return dir, config, err
+	}
+	if config, err = statefile.ReadCluster(dir); errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return dir, config, err
+}
+
 // openOrder opens the order of a cluster.
 func openOrder(ctx context.Context, target string, log *slog.Logger) (order.Order, error) {
 	switch scheme, _, _ := strings.Cut(target, "://"); {
@@ -91,12 +104,8 @@ func (o *serveOptions) nameNode() error {
 	if o.order == "" {
 		return nil
 	}
-	dir, err := app.StateDir()
+	_, config, err := clusterOf()
 	if err != nil {
-		return err
-	}
-	config, err := statefile.ReadCluster(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if o.order == devOrder && config.Order != "" && config.Order != devOrder {
@@ -130,15 +139,11 @@ func (o *serveOptions) openNode(ctx context.Context, auth *app.Authority, log *s
 	if o.order == "" {
 		return func() {}, nil
 	}
-	dir, err := app.StateDir()
+	dir, config, err := clusterOf()
 	if err != nil {
 		return nil, err
 	}
-	config, err := statefile.ReadCluster(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	if config.Socket != "" && config.Ask(ctx, "status", nil, nil) == nil {
+	if config.Socket != "" && config.Runs() {
 		return nil, fmt.Errorf("the node %q runs on this machine with the same state already: end it, or give this one another place with XDG_STATE_HOME", config.Node)
 	}
 	at, err := openOrder(ctx, o.order, log)
@@ -240,14 +245,12 @@ func newClusterJoin(first bool) *cobra.Command {
 }
 
 func joinCluster(cmd *cobra.Command, target, name string, first bool) (err error) {
-	dir, err := app.StateDir()
+	dir, config, err := clusterOf()
 	if err != nil {
 		return err
 	}
-	if config, err := statefile.ReadCluster(dir); err == nil {
+	if config.Order != "" {
 		return fmt.Errorf("this machine is the node %q of the cluster at %s: 'mcp-pif cluster leave' first", config.Node, printedOrder(config.Order))
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return err
 	}
 	if _, err := os.Stat(filepath.Join(dir, "cluster")); err == nil {
 		return errors.New("the files of this machine are of a cluster that it has been in: 'mcp-pif cluster leave' first")
@@ -294,7 +297,7 @@ func joinCluster(cmd *cobra.Command, target, name string, first bool) (err error
 	if err := takeCopies(ctx, copies); err != nil {
 		return err
 	}
-	config := statefile.Cluster{Order: target, Node: name}
+	config = statefile.Cluster{Order: target, Node: name}
 	if err := statefile.WriteCluster(dir, config); err != nil {
 		return err
 	}
@@ -314,13 +317,9 @@ func newClusterStatus() *cobra.Command {
 		Long:  "Show the node that runs on this machine, the others as it sees them, and how far each\nprofile is. The exit status is 1 if the node may not act now.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := app.StateDir()
-			if err != nil {
-				return cli.Failed(err)
-			}
-			config, err := statefile.ReadCluster(dir)
-			if errors.Is(err, fs.ErrNotExist) {
-				err = errors.New("this machine is in no cluster")
+			_, config, err := clusterOf()
+			if err == nil && config.Order == "" {
+				err = errNoCluster
 			}
 			var st node.Status
 			if err == nil {
@@ -411,15 +410,11 @@ func readOrder(cmd *cobra.Command, config statefile.Cluster) (err error) {
 }
 
 func leaveCluster(cmd *cobra.Command, offline bool) error {
-	dir, err := app.StateDir()
+	dir, config, err := clusterOf()
 	if err != nil {
 		return err
 	}
-	config, err := statefile.ReadCluster(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := ended(cmd, config); err != nil {
+	if err := ended(config); err != nil {
 		return err
 	}
 	folders, err := app.Profiles()
@@ -448,7 +443,7 @@ func leaveCluster(cmd *cobra.Command, offline bool) error {
 		}
 	}
 	if left == 0 && begun != nil && config.Order == "" {
-		return errors.New("this machine is in no cluster")
+		return errNoCluster
 	}
 	if err := os.RemoveAll(filepath.Join(dir, "cluster")); err != nil {
 		return err

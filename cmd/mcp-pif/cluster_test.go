@@ -39,6 +39,7 @@ func onMachine(t *testing.T, state, args string) string {
 	t.Helper()
 	cmd := self("mcp-pif", strings.Fields(args)...)
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "XDG_STATE_HOME=") }), "XDG_STATE_HOME="+state)
+	cmd.Dir = state // another one on each machine
 	out, _ := cmd.CombinedOutput()
 	return string(out)
 }

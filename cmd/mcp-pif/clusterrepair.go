@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,8 +43,8 @@ func profilePaths() (paths []string, err error) {
 }
 
 // ended refuses where the node of this machine runs.
-func ended(cmd *cobra.Command, config statefile.Cluster) error {
-	if config.Socket != "" && config.Ask(cli.Context(cmd), "status", nil, nil) == nil {
+func ended(config statefile.Cluster) error {
+	if config.Socket != "" && config.Runs() {
 		return fmt.Errorf("the node %q runs on this machine: end it first", config.Node)
 	}
 	return nil
@@ -185,15 +186,11 @@ member has shown its files, but for those that --without names.`,
 }
 
 func repairCluster(cmd *cobra.Command, target, from string, without []string) (err error) {
-	dir, err := app.StateDir()
-	if err != nil {
-		return err
+	dir, config, err := clusterOf()
+	if err != nil || config.Order == "" || config.Order == devOrder {
+		return cmp.Or(err, errNoCluster)
 	}
-	config, err := statefile.ReadCluster(dir)
-	if err != nil || config.Order == devOrder {
-		return errors.Join(err, errors.New("this machine is in no cluster"))
-	}
-	if err := ended(cmd, config); err != nil {
+	if err := ended(config); err != nil {
 		return err
 	}
 	moves := target != "" && target != config.Order
@@ -249,26 +246,31 @@ func (r *repairing) print(format string, args ...any) {
 	fmt.Fprintf(r.cmd.OutOrStdout(), format+"\n", args...)
 }
 
+// follows returns what a file knows of its cluster, nil where it didn't follow this order, and why it can't go on in it.
+func (r *repairing) follows(ctx context.Context, path string) (*journal.Membership, error) {
+	identity, err := r.at.Identity(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m, unread := journal.Member(path)
+	if unread != nil || m == nil || m.Identity != identity {
+		return nil, nil
+	}
+	return m, m.Follows(ctx, r.at)
+}
+
 // lost reports whether the order isn't the one that the files followed. It refuses one that
 // is, and has lost something.
 func (r *repairing) lost(ctx context.Context) (bool, error) {
-	identity, err := r.at.Identity(ctx)
-	if err != nil {
-		return false, err
-	}
 	followed := false
 	for _, profile := range slices.Sorted(maps.Keys(r.files)) {
-		m, err := journal.Member(r.files[profile])
-		if err != nil || m == nil || m.Identity != identity {
-			continue
-		}
-		followed = true
-		err = m.Follows(ctx, r.at)
+		m, err := r.follows(ctx, r.files[profile])
 		if errors.Is(err, order.ErrEnds) {
 			return false, fmt.Errorf("the order ends before the place %d that the profile %s has, or has something else there: it has lost proposals, so the cluster needs another one: end all servers, make an empty order, and give it to 'mcp-pif cluster repair ORDER' on each machine", m.Place, profile)
 		} else if err != nil && !errors.Is(err, order.ErrTrimmed) {
 			return false, err
 		}
+		followed = followed || m != nil
 	}
 	return !followed, nil
 }
@@ -291,9 +293,11 @@ func (r *repairing) take(ctx context.Context, c node.Copies, begins *journal.Beg
 		if d.Damage == nil && d.Common == 0 && ours > 0 && theirs > 0 {
 			return fmt.Errorf("the profile %s has no event that the node %s has: that is another cluster", profile, c.From)
 		}
-		if d.Damage == nil && len(d.Extra) == 0 && begins == nil && r.followed(ctx, path) {
-			r.print("%s: whole, as the node %s has it up to event %d", profile, c.From, max(d.Common, min(ours, theirs)))
-			continue
+		if d.Damage == nil && len(d.Extra) == 0 && begins == nil {
+			if m, behind := r.follows(ctx, path); m != nil && behind == nil {
+				r.print("%s: whole, as the node %s has it up to event %d", profile, c.From, max(d.Common, min(ours, theirs)))
+				continue
+			}
 		}
 		before, err := node.Install(path, c.Files[profile], begins)
 		if err != nil {
@@ -315,16 +319,6 @@ func (r *repairing) take(ctx context.Context, c node.Copies, begins *journal.Beg
 		r.print("%s: is the node %s's up to event %d; what it was is in %s", profile, c.From, theirs, before)
 	}
 	return nil
-}
-
-// followed reports whether the order still has what comes after a file.
-func (r *repairing) followed(ctx context.Context, path string) bool {
-	identity, err := r.at.Identity(ctx)
-	m, unread := journal.Member(path)
-	if err != nil || unread != nil || m == nil || m.Identity != identity {
-		return false
-	}
-	return m.Follows(ctx, r.at) == nil
 }
 
 // begin begins the cluster anew in an order that is empty.

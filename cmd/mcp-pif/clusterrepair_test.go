@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
@@ -95,6 +96,10 @@ func TestClusterRepair(t *testing.T) {
 	n3.has("first")
 	nodes[1].s.connect("", eras[1]).makes("second", "1")
 	n3.has("first", "second")
+
+	must.NoError(t, n3.s.cmd.Process.Signal(syscall.SIGSTOP)) // it can't answer, and goes on later
+	says(t, n3.state, [2]string{"cluster repair", "end it first"})
+	must.NoError(t, n3.s.cmd.Process.Signal(syscall.SIGCONT))
 
 	// Damage to its file.
 	n3.s.stop()

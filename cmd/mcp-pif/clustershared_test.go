@@ -75,7 +75,10 @@ func folders(a *acting, at string) {
 	a.gives(1, "of the node n1, and this is the node n2 of the cluster: the operator can grant one that is the same on each with fs:alone,shared=NAME", alone)
 	says(a.t, a.machines[0], [2]string{"caps revoke fs:" + at, "'mcp-pif caps revoke fs:papers' revokes it on all"}, [2]string{"caps revoke fs:papers", "no node of the cluster"})
 	a.gives(1, "revoked by the operator", shared)
-	says(a.t, a.machines[0], [2]string{"caps restore fs:papers", "restored"}, [2]string{"caps restore fs:" + at, "restored"})
+	says(a.t, a.machines[0], [2]string{"caps revoke fs:mine", "revoked"}) // is nothing that the nodes share
+	says(a.t, a.machines[1], [2]string{"caps restore fs:mine", "is not revoked"})
+	says(a.t, a.machines[1], [2]string{"caps restore fs:papers", "restored"})
+	says(a.t, a.machines[0], [2]string{"caps restore fs:" + at, "restored"})
 	a.gives(1, "docs of n2", shared)
 	a.clients[1].makes("from_alone", `p => !fs.read({path: p})`, "fs.read:alone")
 	a.gives(1, "alone of n2", alone)
@@ -202,11 +205,15 @@ func TestClusterPaused(t *testing.T) {
 	must.NoError(t, a.nodes[0].cmd.Process.Signal(syscall.SIGCONT))
 	ended()
 
-	says(t, a.machines[1], [2]string{"caps restore fetch:" + site.URL, "restored"})
-	answer <- true
-	a.gives(0, "200", map[string]any{"tool": "asks", "input": 1})
-	wait.For(t, arrived, "the request that starts a plugin")
-	all := children(t, a.nodes[0].cmd.Process.Pid)
+	var all []int
+	start := func() {
+		t.Helper()
+		says(t, a.machines[1], [2]string{"caps restore fetch:" + site.URL, "restored"})
+		answer <- true
+		a.gives(0, "200", map[string]any{"tool": "asks", "input": 1})
+		wait.For(t, arrived, "the request that starts a plugin")
+		all = children(t, a.nodes[0].cmd.Process.Pid)
+	}
 	plugins := func(s syscall.Signal) {
 		for _, pid := range all {
 			_ = syscall.Kill(pid, s) // one whose grant was revoked has ended
@@ -224,11 +231,22 @@ func TestClusterPaused(t *testing.T) {
 		must.NoError(t, err)
 		return len(events)
 	}
-	before := requested()
-	plugins(syscall.SIGSTOP)
-	ended = begin(1)
-	wait.Until(t, "the plugin is asked", func() bool { return requested() > before })
-	says(t, a.machines[1], revoke)
-	plugins(syscall.SIGCONT)
-	ended()
+	for _, both := range []bool{false, true} {
+		start()
+		before := requested()
+		plugins(syscall.SIGSTOP)
+		ended = begin(1)
+		wait.Until(t, "the plugin is asked", func() bool { return requested() > before })
+		if both { // so that the node neither ends it nor takes back what it asked for
+			a.clients[0].names() // by then the plugin has the request
+			must.NoError(t, a.nodes[0].cmd.Process.Signal(syscall.SIGSTOP))
+		}
+		says(t, a.machines[1], revoke)
+		plugins(syscall.SIGCONT)
+		if both {
+			says(t, a.machines[1], [2]string{"caps revoked", site.URL}) // while the plugin looks
+			must.NoError(t, a.nodes[0].cmd.Process.Signal(syscall.SIGCONT))
+		}
+		ended()
+	}
 }

@@ -102,7 +102,7 @@ func ask(t *testing.T, n *app.Installed) (string, string) {
 	must.NoError(t, app.AddPlugins(h, k, n.Sources(), &app.Upstreams{}, &app.Models{}))
 	c, err := caps.Parse("weather:rome/**", k)
 	must.NoError(t, err)
-	g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: k, Extra: n.Identity("weather")})
+	g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: k, Extra: n.Identity(k["weather"])})
 	must.NoError(t, err)
 	defer g.Close()
 	o, _ := g.Manifest.Operation("weather.get")

@@ -321,23 +321,29 @@ func grantTexts(grants []*caps.Grant) []string {
 // Given returns hashes of what the operator gave this machine, which the nodes of a cluster
 // should have alike.
 func (a *Authority) Given() map[string]string {
-	hash := func(v any) string {
-		text, _ := json.Marshal(v) // what was read as JSON
-		sum := sha256.Sum256(text)
-		return hex.EncodeToString(sum[:8])
-	}
-	given := map[string]string{"version": cli.Version(), "grants": hash([][]string{grantTexts(a.Policy.Grants()), a.Policy.ShownDenies()})}
+	given := map[string]string{"version": cli.Version(), "grants": hashOf([][]string{grantTexts(a.Policy.Grants()), a.Policy.ShownDenies()}), "flow rules": ""}
 	var plugins, servers any
+	ship := map[string]string{}
+	for kind := range Shipped {
+		ship[kind] = a.installed.Identity(a.Kinds[kind])
+	}
 	if a.installed != nil {
 		plugins = a.installed.Lock.Entries
 	}
 	if a.upstreams != nil {
 		servers = a.upstreams.Lock.Servers
 	}
-	if given["plugins"], given["flow rules"] = hash([]any{plugins, servers}), ""; a.Flow != nil {
+	if given["plugins"] = hashOf([]any{plugins, servers, ship}); a.Flow != nil {
 		given["flow rules"] = a.Flow.Hash
 	}
 	return given
+}
+
+// hashOf is that of what was read as JSON, or could be.
+func hashOf(v any) string {
+	text, _ := json.Marshal(v)
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }
 
 // Warnings is the log of a command that a person runs: what they should know.

@@ -106,13 +106,15 @@ func (n *Installed) protected() []string {
 	return n.Lock.Protected()
 }
 
-// Identity is what a kind's program is, for the identity of grants; empty for the
-// plugins that ship.
-func (n *Installed) Identity(kind string) string {
-	if n == nil || n.programs[kind] == nil {
-		return ""
+// Identity is what performs a kind, for the identity of grants: the locked program, or of a
+// plugin that ships what its manifest says, whatever build of this program has it.
+func (n *Installed) Identity(m *caps.Manifest) string {
+	if n != nil && n.programs[m.Kind] != nil {
+		return n.programs[m.Kind].Identity
 	}
-	return n.programs[kind].Identity
+	var e lock.Entry
+	e.Describe(m, 0, nil, false)
+	return hashOf(e)
 }
 
 // Close closes what is open.

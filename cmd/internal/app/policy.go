@@ -306,7 +306,7 @@ func (a *Authority) grant(text string, asked bool, r *resolving) (*caps.Grant, e
 		Kinds: a.Kinds, Protected: r.protected, Programs: r.secrets.programs,
 		// The plugin fs holds to files with one name, unless it is told otherwise.
 		Linked: c.Kind != "fs" || c.Options["links"] == "ok",
-		Extra:  a.installed.Identity(c.Kind) + mapped.Text() + model.text(), Asked: asked, Principal: r.principal, Node: a.options.NodeName,
+		Extra:  a.installed.Identity(m) + mapped.Text() + model.text(), Asked: asked, Principal: r.principal, Node: a.options.NodeName,
 	})
 	if err != nil {
 		return nil, err

@@ -125,10 +125,25 @@ func namedServer(s caps.Running) string {
 	return fmt.Sprintf("%s (pid %d)", s.Client, s.PID)
 }
 
+// RemoveShared removes what has the same text, from where in a cluster that ever was said: where
+// the server of this machine has the folder that it names under that name, as all nodes have it.
+func RemoveShared(ctx context.Context, r caps.Revocations, e caps.Revocation) (found bool, err error) {
+	a, err := AwaitServers(ctx, r)
+	entries, unread := r.Load()
+	for _, other := range entries {
+		if other.Text == e.Text && other.Principal == e.Principal && a.By(other.ID).named {
+			removed, failed := r.Remove(other)
+			found, err = found || removed, errors.Join(err, failed)
+		}
+	}
+	return found, errors.Join(err, unread)
+}
+
 // A hit is what one revocation takes of the running servers.
 type hit struct {
 	Servers       []string // their clients
 	Shared        string   // what other nodes call one of them, which it doesn't name there
+	named         bool     // it names one as they do
 	grants, parts int
 }
 
@@ -138,7 +153,7 @@ func (a *applied) By(id string) (h hit) {
 		before := h.grants + h.parts
 		for _, x := range s.Hits {
 			if x.By == id {
-				h.Shared = cmp.Or(h.Shared, x.Shared)
+				h.Shared, h.named = cmp.Or(h.Shared, x.Shared), h.named || x.Named
 			}
 			switch {
 			case x.By != id:

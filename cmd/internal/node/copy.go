@@ -162,6 +162,9 @@ func Copy(ctx context.Context, o order.Order, name, from, dir string) (c Copies,
 		}
 		return true, pieces.take(m, raw)
 	})
+	if asked && errors.Is(err, silence) {
+		err = fmt.Errorf("the node %s began to give its files, and hasn't gone on for %v: try again", c.From, deaf)
+	}
 	if !errors.Is(err, errDone) {
 		return c, err
 	}

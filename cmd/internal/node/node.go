@@ -261,12 +261,12 @@ func (n *Node) documents() (docs map[string]document, at map[string]uint64, err 
 		defer n.mu.Unlock()
 		return maps.Clone(n.docs), maps.Clone(n.at), nil
 	}
-	return n.recorded()
+	return recorded(n.store)
 }
 
 // recorded is the same by the file.
-func (n *Node) recorded() (docs map[string]document, at map[string]uint64, err error) {
-	events, err := n.store.Newest(0)
+func recorded(s *journal.Store) (docs map[string]document, at map[string]uint64, err error) {
+	events, err := s.Newest(0)
 	docs, at = map[string]document{}, map[string]uint64{}
 	for i := range events {
 		if err := read(docs, at, &events[i]); err != nil {
@@ -325,7 +325,7 @@ func (n *Node) begin() error {
 		}
 	}
 	n.holds.Store(true)
-	if docs, at, err = n.recorded(); err == nil {
+	if docs, at, err = recorded(n.store); err == nil {
 		n.learn(docs, at)
 		err = n.project(docs, at)
 	}
@@ -567,40 +567,33 @@ func (n *Node) listen() (err error) {
 		return err
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /replace", func(w http.ResponseWriter, r *http.Request) {
-		var body statefile.Replacement
-		err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<20)).Decode(&body)
-		if err == nil {
-			err = n.replace(r.Context(), body)
-		}
-		switch {
-		case errors.Is(err, statefile.ErrMoved):
-			w.WriteHeader(http.StatusConflict)
-		case err != nil:
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		}
-	})
-	mux.HandleFunc("POST /append", func(w http.ResponseWriter, r *http.Request) {
-		var body Append
-		var seq uint64
-		err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<20)).Decode(&body)
-		if err == nil {
-			seq, err = n.append(body)
-		}
-		switch {
-		case errors.Is(err, journal.ErrBehind):
-			w.WriteHeader(http.StatusConflict)
-		case err != nil:
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		default:
-			_ = json.NewEncoder(w).Encode(seq)
-		}
-	})
-	mux.HandleFunc("POST /status", func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(n.Status()) })
+	mux.HandleFunc("POST /replace", answer(func(ctx context.Context, r statefile.Replacement) (any, error) { return nil, n.replace(ctx, r) }))
+	mux.HandleFunc("POST /append", answer(func(_ context.Context, a Append) (any, error) { return n.append(a) }))
+	mux.HandleFunc("POST /status", answer(func(context.Context, any) (any, error) { return n.Status(), nil }))
 	n.server = http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	n.tasks.Go(func() { _ = n.server.Serve(l) })
 	n.o.Config.Node, n.o.Config.Socket = n.o.Name, path
 	return statefile.WriteCluster(n.o.Dir, n.o.Config)
+}
+
+// answer answers a command by what do makes of its question.
+func answer[Q any](do func(context.Context, Q) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var question Q
+		var answer any
+		err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<20)).Decode(&question)
+		if err == nil {
+			answer, err = do(r.Context(), question)
+		}
+		switch {
+		case errors.Is(err, statefile.ErrMoved), errors.Is(err, journal.ErrBehind):
+			w.WriteHeader(http.StatusConflict)
+		case err != nil:
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		default:
+			_ = json.NewEncoder(w).Encode(answer)
+		}
+	}
 }
 
 // An Append is what a command records in the file of a profile; see [journal.Options].

@@ -139,7 +139,7 @@ func TestRevocation(t *testing.T) {
 	go func() { done <- b.revocations().Add(caps.Revocation{ID: "2", Text: "kv:y"}) }()
 	go func() { done <- a.revocations().Add(caps.Revocation{ID: "3", Text: "kv:z"}) }()
 	for range 2 {
-		must.NoError(t, <-done)
+		must.NoError(t, wait.For(t, done, "the end of a change"))
 	}
 	for _, one := range []*machine{a, b} {
 		if _, err := one.Act(within(t, time.Minute)); err != nil {

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -71,20 +70,12 @@ func whoLeft(path string) (left map[string]bool, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	events, err := s.Newest(0)
+	docs, _, err := recorded(s)
 	left = map[string]bool{}
-	for i := range events {
-		var d document
-		var r report
-		if json.Unmarshal(events[i].Data, &d) != nil {
-			continue
-		}
-		if name, ok := strings.CutPrefix(d.Tool, reports); ok && json.Unmarshal(d.Content, &r) == nil {
-			left[name] = r.Left
-		}
+	for name, r := range reportedIn(docs) {
+		left[name] = r.Left
 	}
-	return left, err
+	return left, errors.Join(err, s.Close())
 }
 
 // A Restart is a cluster that begins anew in another order.

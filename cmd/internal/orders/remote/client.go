@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -148,12 +150,7 @@ func (c *client) leave(at int, err error) {
 
 // final reports whether an error is an answer, which another process would give too.
 func final(err error) bool {
-	for _, known := range codesOf {
-		if errors.Is(err, known) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Values(codesOf)), func(known error) bool { return errors.Is(err, known) })
 }
 
 // call calls one target with a limit, and has another one used if it doesn't answer.

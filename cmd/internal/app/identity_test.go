@@ -1,0 +1,39 @@
+package app
+
+import (
+	"testing"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/must"
+)
+
+// TestShippedByManifest: a grant of a kind that ships is the same grant in any build of this program whose plugin
+// says the same of itself, and so are two nodes; and is another one where it says something else.
+func TestShippedByManifest(t *testing.T) {
+	t.Parallel()
+	given := func(kind string, change func(*caps.Manifest)) (id, plugins string) {
+		kinds, err := Kinds()
+		must.NoError(t, err)
+		change(kinds[kind])
+		a := &Authority{options: new(CapOptions), Kinds: kinds, Policy: caps.NewPolicy(kinds, time.Now)}
+		g, err := a.grant("kv:notes", true, &resolving{secrets: &hidden{}})
+		must.NoError(t, err)
+		return g.ID, a.Given()["plugins"]
+	}
+	id, plugins := given("kv", func(*caps.Manifest) {})
+	for _, c := range []struct {
+		what, kind   string
+		change       func(*caps.Manifest)
+		same, common bool // the grant, and the node
+	}{
+		{"nothing", "kv", func(*caps.Manifest) {}, true, true},
+		{"what a verb can do", "kv", func(m *caps.Manifest) { m.Verbs[0].Destructive = !m.Verbs[0].Destructive }, false, false},
+		{"an operation", "kv", func(m *caps.Manifest) { m.Operations = m.Operations[1:] }, false, false},
+		{"another kind", "clock", func(m *caps.Manifest) { m.Version = "2.0.0" }, true, false},
+	} {
+		if i, p := given(c.kind, c.change); (i == id) != c.same || (p == plugins) != c.common {
+			t.Errorf("with another manifest in %s: the grants are alike: %v, the nodes: %v", c.what, i == id, p == plugins)
+		}
+	}
+}
