@@ -49,7 +49,7 @@ var maxLines = map[string]int{
 	"cmd/internal/tour":            565,
 	"cmd/internal/ui":              3033,
 	"cmd/internal/ui/figures":      188,
-	"cmd/mcp-pif":                  9351,
+	"cmd/mcp-pif":                  9354,
 	"core":                         1055,
 	"core/check":                   9957,
 	"core/check/cert":              590,
