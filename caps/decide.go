@@ -569,7 +569,7 @@ func (d *decider) use(n Need) {
 		d.undeclared(n, m, o)
 		return
 	}
-	h, err := named(m, o, held, n.In)
+	h, err := Named(m, o, held, n.In)
 	if err != nil {
 		d.problem(n, o.Name+": "+err.Error(), fmt.Sprintf(`Write {%q:{"in":%s,…}}.`, o.Name, quoted(held[0].Scope)))
 		return

@@ -174,18 +174,18 @@ func (p *Policy) choose(m *Manifest, o *Operation, holder []*Held, r Request) (*
 	if len(kind) == 0 {
 		return nil, p.unheld(m, o, r)
 	}
-	h, err := named(m, o, kind, r.In)
+	h, err := Named(m, o, kind, r.In)
 	if err != nil {
 		return nil, denied(o.Name+": "+err.Error(), "")
 	}
 	return h, nil
 }
 
-// named finds the capability that "in" names: by its scope, or by its grant's
+// Named finds the capability that "in" names: by its scope, or by its grant's
 // label where only one has it. Without a name there must be only one. Those that have
 // the operation's verb come before those that don't; of an MCP server's, which have no
 // scope, the first is taken.
-func named(m *Manifest, o *Operation, held []*Held, in string) (*Held, error) {
+func Named(m *Manifest, o *Operation, held []*Held, in string) (*Held, error) {
 	able := func(all []*Held) []*Held {
 		v, ok := m.Verb(o.Verb)
 		if !ok || o.VerbParam != "" {

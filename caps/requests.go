@@ -101,6 +101,14 @@ func (r *Requests) Covers(h *Held, o *Operation) bool {
 			return false
 		}
 	}
+	return r.around(h)
+}
+
+// Around reports whether all that is held lies in the scope of one kind, whatever the verb.
+func (r *Requests) Around(h *Held) bool { return !r.open && r.where.Kind == h.Kind && r.around(h) }
+
+func (r *Requests) around(h *Held) bool {
+	m := h.Grant.Manifest
 	if m.Algebra != Path || !r.scoped {
 		return !r.scoped || m.Algebra.Contains(r.where.Scope, h.Scope)
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
-// An Expectation is what is known of a rule at a place of a tool before it runs.
+// An Expectation is what is known of a rule at a place of a tool before it runs. A rule without a number is that a store
+// keeps nothing without its label.
 type Expectation struct {
 	Rule *Rule
 	From Atoms
@@ -22,7 +23,7 @@ type Expectation struct {
 // calls. It is false if the code is too large to tell. What the model is shown, and what it
 // was shown before, isn't seen.
 func (p *Policy) Expect(t term.Term, held []*caps.Held, code func(name string) (term.Term, bool)) (list []Expectation, ok bool) {
-	if p == nil || len(p.byOp) == 0 {
+	if p == nil || p.rules == 0 {
 		return nil, true
 	}
 	q := flows.Query{Tool: true, Code: code}
@@ -91,15 +92,48 @@ func (p *Policy) Expect(t term.Term, held []*caps.Held, code func(name string) (
 		}
 		q.Rules = append(q.Rules, rule)
 	}
+	for _, h := range held {
+		left := p.unkept(h)
+		if left == 0 {
+			continue
+		}
+		m, kind := h.Grant.Manifest, slices.DeleteFunc(slices.Clone(held), func(other *caps.Held) bool { return other.Kind != h.Kind })
+		rules = append(rules, &Rule{NotFrom: left})
+		q.Rules = append(q.Rules, flows.Rule{Made: true, Forbidden: labelled.Label(left), Mask: labelled.Both, Of: func(a *flows.Asking) (may, must bool) {
+			_, o, known := p.kinds.Operation(a.Op)
+			if !known || !a.Own || !stores(m, o) {
+				return false, false
+			}
+			in, err := caps.Named(m, o, kind, a.In)
+			return err == nil && in == h, false
+		}})
+	}
 	found, ok := flows.Of(t, q)
 	for _, f := range found {
 		r := rules[f.Rule]
+		if r.N == 0 && (f.Op == "" || f.Verdict == flows.Never || slices.ContainsFunc(list, func(e Expectation) bool { return e.At == f.At && e.Verdict != flows.Never })) {
+			continue
+		}
 		if f.Op == "" && !slices.ContainsFunc(held, func(h *caps.Held) bool { return h.Grant != nil && r.to.Reaches(h.Grant) }) {
 			continue // what isn't known can't ask for it either
 		}
 		list = append(list, Expectation{r, Label(f.From).Data(), f})
 	}
 	return list, ok
+}
+
+// unkept is the sources that rules are about and that a place where something is kept hasn't as its label.
+func (p *Policy) unkept(h *caps.Held) Atoms {
+	if h.Grant == nil || h.Grant.Manifest.Server != "" || remembers(h.Grant.Manifest) {
+		return 0
+	}
+	left := p.rules
+	for _, s := range p.Sources {
+		if s.of.Around(h) {
+			left &^= s.Atoms
+		}
+	}
+	return left
 }
 
 // Words is where it comes from and what it goes through, the request first, each in a word or two; where says of a term

@@ -19,8 +19,8 @@ import (
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
 	"(tests)":                      6108,
-	"caps":                         7678,
-	"caps/flow":                    1464,
+	"caps":                         7683,
+	"caps/flow":                    1495,
 	"caps/journal":                 5641,
 	"caps/journal/order":           420,
 	"caps/lease":                   20,
@@ -32,7 +32,7 @@ var maxLines = map[string]int{
 	"cmd/internal/clientconfig":    970,
 	"cmd/internal/loadbench":       1096,
 	"cmd/internal/mcpcmd":          2235,
-	"cmd/internal/mcpserver":       12535,
+	"cmd/internal/mcpserver":       12543,
 	"cmd/internal/node":            1589,
 	"cmd/internal/orders/postgres": 398,
 	"cmd/internal/orders/remote":   490,

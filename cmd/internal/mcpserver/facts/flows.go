@@ -25,7 +25,7 @@ type flowFinding struct {
 	From    []string      `json:"from,omitempty"`
 	By      string        `json:"by,omitempty"`
 	Verdict flows.Verdict `json:"verdict"`
-	Rule    int           `json:"rule"`
+	Rule    int           `json:"rule,omitempty"`
 	Via     []string      `json:"via,omitempty"`
 	of      *flow.Rule
 }
@@ -94,6 +94,8 @@ func (s Lookup) findFlows(t *registry.Tool, tools *registry.Snapshot) (list []fl
 func (f *flowFinding) sentence() string {
 	s := f.To + " may not depend on "
 	switch {
+	case f.Rule == 0:
+		s = f.To + " may not keep where it would be read without that label what depends on "
 	case f.Argument != "":
 		s = fmt.Sprintf("%s may not have `%s` %s ", f.To, f.Argument, map[string]string{"data": "made of", "control": "decided by"}[f.By])
 	case f.By == "data":
@@ -110,7 +112,10 @@ func (f *flowFinding) sentence() string {
 		}
 		s += fmt.Sprintf(", and it %s %s", is, flow.Path(f.Via))
 	}
-	return s + fmt.Sprintf(" (rule %d)", f.Rule)
+	if f.Rule > 0 {
+		s += fmt.Sprintf(" (rule %d)", f.Rule)
+	}
+	return s
 }
 
 // FlowErrors refuses code that breaks a rule whenever it gets to a place and, with strict,
@@ -151,6 +156,9 @@ func (s Lookup) FlowNotes(t *registry.Tool, tools *registry.Snapshot) (notes []s
 			continue
 		}
 		becomes := map[flow.Else]string{flow.Deny: "may be denied", flow.Ask: "may need the user's yes", flow.Taint: "may label the store"}[found.of.Else]
+		if found.Rule == 0 {
+			becomes = "may be denied"
+		}
 		var grants []*caps.Grant
 		for _, h := range t.Held {
 			grants = append(grants, h.Grant)
