@@ -349,7 +349,7 @@ func (u *use) wants() {
 // compared with those of one kind only; else none.
 func (s *seed) wanted() prim.Kinds {
 	switch s.wants {
-	case prim.KindNumber, prim.KindBool, prim.KindUnit:
+	case prim.KindNumber, prim.KindBool, prim.KindString, prim.KindUnit:
 		if !s.freely {
 			return s.wants
 		}

@@ -342,7 +342,7 @@ func TestNotes(t *testing.T) {
 }
 
 // TestWanted: a parameter that is compared only with literals of one kind is read as
-// that kind, wherever its type leaves it open.
+// that kind, wherever its type leaves it open; and how one is given by its name.
 func TestWanted(t *testing.T) {
 	for _, c := range []struct{ code, input, want string }{
 		{`n => n == 1`, `"1"`, `[1]`},
@@ -354,12 +354,31 @@ func TestWanted(t *testing.T) {
 		{`x => x == 1 or x == "1"`, `"1"`, `["1"]`},
 		{`x => x == 1 or x == [1]`, `"1"`, `["1"]`},
 		{`n => eq(n, 1)`, `"1"`, `[1]`},
+		// By the only parameter's name, unless the code reads that key of it.
+		{`n => n == 1`, `{"n":"1"}`, `[1]`},
+		{`day => if day == "Mon" then 1 else 0`, `{"day":"Mon"}`, `["Mon"]`},
+		{`user => user.name`, `{"user":{"name":"Bob"}}`, `[{"name":"Bob"}]`},
+		{`user => user.name`, `{"user":{"nme":"Bob"}}`, `[{"nme":"Bob"}]`},
+		{`r => map(x => if x.c == null then 0 else x.c + 1, r)`, `{"r":[{"c":1},{"c":null}]}`, `[[{"c":1},{"c":null}]]`},
+		{`xs => sum(xs)`, `{"xs":[1,null]}`, `[[1,null]]`},
+		{`v => match v { {v: n} => n; n => n }`, `{"v":5}`, `[{"v":5}]`},
+		{`name => $"Hello {name}"`, `{"name":"Bob"}`, `["Bob"] noted`},
+		{`path => {path, ok: true}`, `{"path":"x"}`, `["x"] noted`},
+		{`path => {path, ok: true}`, `{"path":{"path":"x"}}`, `[{"path":"x"}] noted`},
+		{`path => {path, ok: true}`, `{"path":"x","more":1}`, `[{"path":"x","more":1}]`},
+		{`m => length(keys(m))`, `{"m":{"a":1,"b":2}}`, `[{"a":1,"b":2}] noted`},
+		{`m => length(keys(m))`, `{"m":5}`, `[{"m":5}] noted`},
+		{`items => match items { [] => 0; [x, ...] => x }`, `{"items":[4]}`, `[[4]] noted`},
 	} {
 		d, f := check.Read(json.RawMessage(c.input), reportOf(t, c.code), nil)
 		if f != nil {
 			t.Fatal(f)
 		}
-		if got := fmt.Sprintf("%s", d.Values); got != c.want {
+		got := fmt.Sprintf("%s", d.Values)
+		if len(d.Notes) > 0 && strings.Contains(d.Notes[0], "record") {
+			got += " noted"
+		}
+		if got != c.want {
 			t.Errorf("%s with %s reads %s, want %s", c.code, c.input, got, c.want)
 		}
 	}

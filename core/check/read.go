@@ -243,21 +243,21 @@ func (c *call) one(src json.RawMessage) *fault.Fault {
 		return f
 	}
 	if !c.byName {
-		// A key that can only be the parameter's name is taken off.
-		if len(given) == 1 && (given[0].key == Input || len(c.names) == 1 && given[0].key == c.names[0]) &&
-			!hasField(p.Type, given[0].key) && !isOpen(p.Type) && fits(given[0].value, p) && !fits(src, p) {
-			src = given[0].value
-		}
-		c.read(src, p)
+		c.read(c.named(src, p), p)
 		return nil
 	}
 	switch {
 	case len(given) == 0 && !isRecord(p.Type):
 		c.read(json.RawMessage("null"), p) // without an argument, as in run
 	case len(given) == 1 && given[0].key == Input && !(hasField(p.Type, Input) && fits(src, p) && !fits(given[0].value, p)):
-		c.read(given[0].value, p)
-	case len(given) == 1 && len(c.names) == 1 && given[0].key == c.names[0] && fits(given[0].value, p) && !fits(src, p):
-		c.read(given[0].value, p)
+		c.read(c.named(given[0].value, p), p)
+	case c.isName(given, p) && (fits(given[0].value, p) || isRecord(p.Type) && fits(src, p)):
+		if isRecord(p.Type) {
+			src = c.named(src, p)
+		} else {
+			src = given[0].value // arguments, which are an object whatever the input is
+		}
+		c.read(src, p)
 	case !isRecord(p.Type):
 		return c.unknown(given, []string{Input})
 	case len(given) == 1 && given[0].key == "record" && !hasField(p.Type, "record"):
@@ -272,6 +272,36 @@ func (c *call) one(src json.RawMessage) *fault.Fault {
 		c.read(src, p)
 	}
 	return nil
+}
+
+// isName reports whether all that is given has the name of the only parameter, of which
+// the code reads no part of that name.
+func (c *call) isName(given []member, p Parameter) bool {
+	return len(given) == 1 && len(c.names) == 1 && given[0].key == c.names[0] && !hasField(p.Type, given[0].key)
+}
+
+// named is what an input is that gives the only parameter by its name: what it holds.
+// Where the code might as well be given the object itself, a note tells what was taken.
+func (c *call) named(src json.RawMessage, p Parameter) json.RawMessage {
+	given, ok := members(src)
+	if isName := ok && c.isName(given, p); !isName {
+		if ok && len(given) == 1 && given[0].key == Input && !hasField(p.Type, Input) && !isOpen(p.Type) && fits(given[0].value, p) && !fits(src, p) {
+			return given[0].value
+		}
+		return src
+	}
+	value, key := given[0].value, quoted(given[0].key)
+	switch wanted := p.Type.Wanted(); {
+	case !fits(src, p), wanted != 0 && fits(value, Parameter{p.Name, &Type{Kinds: wanted}}):
+		return value
+	case isCode(p.Type):
+		return src
+	case !fits(value, p):
+		c.reading.Notes = append(c.reading.Notes, fmt.Sprintf("input: the record {%s: …} was taken whole, though %[1]s is the parameter's name", key))
+		return src
+	}
+	c.reading.Notes = append(c.reading.Notes, fmt.Sprintf("input: {%s: …} was read as the parameter by its name; {%[1]s: {%[1]s: …}} would give it that record", key))
+	return value
 }
 
 // isRecord reports whether every value of the type is a record.

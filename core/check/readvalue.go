@@ -147,7 +147,7 @@ func (d *read) value(t *Type) bool {
 	case c == '{':
 		return d.object(t)
 	default:
-		if c == 'n' && t.Kinds&prim.KindUnit == 0 || (c == 't' || c == 'f') && t.Kinds&prim.KindBool == 0 || c == '[' {
+		if c == 'n' && t.Kinds&prim.KindUnit == 0 && !t.orNull || (c == 't' || c == 'f') && t.Kinds&prim.KindBool == 0 || c == '[' {
 			d.misfit = true
 		}
 		return d.any()

@@ -48,6 +48,9 @@ type Type struct {
 	Next    *Type // the input of a continuation
 	// wants is what Wanted gives: a string that holds one of those is read as that.
 	wants prim.Kinds
+	// orNull is set where the code compares it with null, which then is no reason for not
+	// fitting.
+	orNull bool
 }
 
 // A Field is a member of a record's type, or a variable with its type. Fields

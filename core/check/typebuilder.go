@@ -60,8 +60,8 @@ func (d *typeBuilder) taken(v *variable) *Type {
 		may = v.open.alive()
 	}
 	t := d.union(may, true)
-	if k := v.open.wanted(); k != 0 && t != Dynamic {
-		t.wants = k
+	if t != Dynamic {
+		t.wants, t.orNull = v.open.wanted(), v.open.wants&prim.KindUnit != 0
 	}
 	return t
 }

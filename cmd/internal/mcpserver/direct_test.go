@@ -218,8 +218,12 @@ func TestInputField(t *testing.T) {
 		{"both", `{"input":5}`, "6", ""}, // which is the input
 		{"mat", `{"input":{"input":5,"other":2}}`, "7", ""},
 		{"num", `{"n":5}`, "6", ""},
+		{"num", `{"input":{"n":5}}`, "6", ""},
+		{"any", `{"x":{"y":3}}`, `{"y":3}`, ""},
+		{"any", `{"input":{"x":3}}`, "3", "by its name"},
 		{"total", `{"xs":[1,2]}`, "3", ""},
 		{"rec", `{"a":1}`, "2", ""},
+		{"rec", `{"input":{"input":{"a":1}}}`, "2", ""},
 	} {
 		a := do(t, s, c.tool, c.arguments)
 		if a.Fault != nil || a.Text != c.want || c.note == "" != (field(t, a, "notes") == "[]" || field(t, a, "notes") == "") || !strings.Contains(field(t, a, "notes"), c.note) {
@@ -233,11 +237,9 @@ func TestInputField(t *testing.T) {
 		{"mat", `{"input":5,"other":1}`, `{"name":"mat","arguments":{"input":{"input":5,"other":1}}}`},
 		{"num", `{"input":7,"x":1}`, `{"name":"num","arguments":{"input":7}}`},
 		{"num", `{"x":7}`, `{"name":"num","arguments":{"input":7}}`},
-		{"num", `{"input":{"n":5}}`, `{"name":"num","arguments":{"input":5}}`},
 		{"num", `{}`, `{"name":"num","arguments":{"input":5}}`},
-		{"any", `{"x":{"input":3}}`, `{"name":"any","arguments":{"input":{"x":{"input":3}}}}`},
+		{"any", `{"y":{"input":3}}`, `{"name":"any","arguments":{"input":{"y":{"input":3}}}}`},
 		{"any", `{"input":1,"b":2}`, `{"name":"any","arguments":{"input":{"input":1,"b":2}}}`},
-		{"rec", `{"input":{"input":{"a":1}}}`, `{"name":"rec","arguments":{"input":{"a":5}}}`},
 		{"run", `{"tool":"rec","input":3}`, `{"name":"run","arguments":{"tool":"rec","input":{"a":5}}}`},
 		{"run", `{"tool":"rec"}`, `{"name":"run","arguments":{"tool":"rec","input":{"a":5}}}`},
 	} {

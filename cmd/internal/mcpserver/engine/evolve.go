@@ -111,7 +111,8 @@ type proposal struct {
 	d         registry.Definition
 	edit      registry.Edit
 	notes     []string
-	steps     uint64 // of its examples
+	steps     uint64   // of its examples
+	read      []string // how their inputs were read
 	published string
 	before    *registry.Tool // that it replaces
 	tried     *registry.Tool
@@ -163,11 +164,11 @@ func (s *Engine) propose(ctx context.Context, a *wire.Arguments) (p *proposal, f
 				return f
 			}
 		}
-		p.steps, f = s.try(ctx, candidate, sees, p.d.Examples)
+		p.steps, p.read, f = s.try(ctx, candidate, sees, p.d.Examples)
 		return f
 	}
 	p.edit.Carried = func(candidate *registry.Tool, sees *registry.Snapshot) *fault.Fault {
-		_, f := s.try(ctx, candidate, sees, nil)
+		_, _, f := s.try(ctx, candidate, sees, nil)
 		return f
 	}
 	return p, nil
@@ -299,7 +300,7 @@ func (s *Engine) made(ctx context.Context, c Call, t *registry.Tool, p *proposal
 		p.notes = append(p.notes, keptBefore(t, p.before, &p.d)...)
 	}
 	same := s.tools.Same(t)
-	p.notes = append(p.notes, s.facts.FlowNotes(t, c.Tools)...)
+	p.notes = append(append(p.notes, p.read...), s.facts.FlowNotes(t, c.Tools)...)
 	p.notes = append(append(append(p.notes, facts.NotesOf(t)...), t.Notes...), facts.ToolsMeant(t.Program().Free(), t.Name, c.Tools)...)
 	p.notes = append(append(p.notes, s.facts.Notes(t, same, p.together)...), s.retiredNotes(t, c.Tools)...)
 	if t.Version > 1 {

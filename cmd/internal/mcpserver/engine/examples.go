@@ -42,15 +42,19 @@ type trial struct {
 	// granted, and nobody evolves.
 	imported bool
 
+	notes []string // of how the inputs were read
+
 	// Of the example under way:
 	answered []bool // which of its outcomes were given
 	missing  *fault.Fault
 }
 
 // try runs a candidate's examples, and refuses it at the first that differs.
-// steps is what that one took.
-func (s *Engine) try(ctx context.Context, candidate *registry.Tool, sees *registry.Snapshot, given []registry.Example) (steps uint64, f *fault.Fault) {
-	return s.newTrial(candidate, sees, given).all(ctx)
+// steps is what that one took, notes tell how inputs were read.
+func (s *Engine) try(ctx context.Context, candidate *registry.Tool, sees *registry.Snapshot, given []registry.Example) (steps uint64, notes []string, f *fault.Fault) {
+	t := s.newTrial(candidate, sees, given)
+	steps, f = t.all(ctx)
+	return steps, t.notes, f
 }
 
 func (s *Engine) newTrial(candidate *registry.Tool, sees *registry.Snapshot, given []registry.Example) *trial {
@@ -108,6 +112,9 @@ func (t *trial) input(e *registry.Example) (core.Input, *fault.Fault) {
 	}
 	if f := src.Check(r, true); f != nil {
 		return core.Input{}, f
+	}
+	for _, note := range r.Notes {
+		t.notes = append(t.notes, "example "+note)
 	}
 	var read task
 	read.take(r)

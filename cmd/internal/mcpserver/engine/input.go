@@ -23,6 +23,10 @@ func (s *Engine) readInput(t *task, p *core.Program, raw json.RawMessage, tools 
 		return t.fromRecord(s.record.Read)
 	}
 	raw = bytes.TrimSpace(raw)
+	if s.record != nil && !byName {
+		t.input = raw // it was read as it stands there
+		return nil
+	}
 	if s.record == nil && t.tool == nil && len(raw) > 0 && string(raw) != "null" && !p.IsFunction() {
 		src, _ := inputs.For(nil, p)
 		if params, _ := src.Report.Arguments(); len(params) == 0 {
