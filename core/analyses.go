@@ -219,7 +219,7 @@ func equivalent(code []*value.Code, m *prim.Meter) (value.Value, *fault.Fault) {
 	case f != nil:
 		return nil, f
 	case v.Overloaded:
-		return nil, prim.Overloaded(false)
+		return nil, prim.Overloaded(prim.NoRoom)
 	}
 	return verdict(v), nil
 }

@@ -407,7 +407,7 @@ func (w *web) principal(ctx context.Context, name string, number uint64) (*princ
 	w.o.retain.keepWithin(ctx, auth.Journal)
 	w.log.Info("profile opened", "principal", name, "tools", tools.Snapshot().Len(), "kept in", kept.Where, "capabilities", auth.Summary())
 	options := engine.Options{
-		Version: cli.Version(), Name: w.o.name, Profile: profile, Sandbox: auth.Sandboxes.Lines(auth.Policy.Grants()), Registry: tools, Broker: auth.Broker, Limits: w.limits, Log: w.log,
+		Version: cli.Version(), Name: w.o.name, Profile: profile, Principal: name, Sandbox: auth.Sandboxes.Lines(auth.Policy.Grants()), Registry: tools, Broker: auth.Broker, Limits: w.limits, Log: w.log,
 		Elicit: w.o.AskVia == "elicitation", HideEvolved: !w.o.listEvolved, Fleeting: kept.Fleeting, Trace: w.o.Tracer(w.errs),
 		Results: w.results, Processors: w.processors, Tasks: &w.tasks, TaskDir: auth.TaskDir(),
 	}

@@ -32,7 +32,7 @@ func (m *Machine) outOfFuel() {
 
 func (m *Machine) outOfMemory() { m.failed(prim.OutOfMemory(m.budget.Memory), m.place()) }
 
-func (m *Machine) overloaded() { m.failed(prim.Overloaded(m.stake != nil && m.stake.own), m.place()) }
+func (m *Machine) overloaded() { m.failed(m.stake.Overloaded(), m.place()) }
 
 // place returns the instruction a fault of the machine itself is reported at; −1
 // where none is running.

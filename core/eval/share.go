@@ -1,10 +1,17 @@
 package eval
 
+import (
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+)
+
 // A Share is what of the pool the runs of one principal hold together. A principal may use all that
 // nobody else needs. Where the pool is short, the newest run gives way of the principal that is
 // furthest above what is its own: its part of the pool, or what one run may have
 // if that is more. The zero value is ready.
 type Share struct {
+	Owner string // the principal, for its own eyes; "": there is one alone
+
 	held int64
 	runs map[*Stake]struct{} // that hold something
 }
@@ -36,6 +43,29 @@ const (
 
 // Draw has a run draw on the pool for somebody. It is called before the first Run.
 func (m *Machine) Draw(s *Stake) { m.stake = s }
+
+// Overloaded returns the fault of a run that there was no room for. It names the run's own principal where that one's
+// runs hold the room, and no other.
+func (s *Stake) Overloaded() *fault.Fault { return pool.overloaded(s) }
+
+func (p *slabPool) overloaded(s *Stake) *fault.Fault {
+	p.Lock()
+	defer p.Unlock()
+	switch {
+	case s == nil:
+	case s.own && s.Share.Owner != "":
+		return prim.Overloaded("your own runs, those of " + s.Share.Owner + ", hold")
+	case s.own:
+		return prim.Overloaded("your own runs hold")
+	default:
+		for share := range p.active {
+			if share != s.Share {
+				return prim.Overloaded("runs of another principal hold")
+			}
+		}
+	}
+	return prim.Overloaded(prim.NoRoom)
+}
 
 // Lend counts bytes more of a run that aren't a machine's, or fewer; false: there is no room for them.
 func Lend(s *Stake, bytes int64) bool { return pool.lend(s, bytes) }

@@ -50,14 +50,15 @@ func TestShares(t *testing.T) {
 			t.Errorf("taken: %v; gave way: %q", got, gone)
 		}
 	}
-	var ann, bob, cyd, dan Share
+	ann := Share{Owner: "ann"}
+	var bob, cyd, dan Share
 	a1, a2, a3 := run("a1", &ann), run("a2", &ann), run("a3", &ann)
 	take(a1, 60*mb, true)
 	take(a2, 40*mb, true)
 	take(a3, 30*mb, true) // alone one has everything
 	take(run("a4", &ann), 30*mb, false)
-	if !all[3].own {
-		t.Error("it isn't said that its own runs hold the memory")
+	if f := p.overloaded(all[3]); !strings.HasPrefix(f.Message, "your own runs, those of ann, hold the memory") {
+		t.Error(f)
 	}
 	take(a1, 10*mb, true, "a3 (own)") // the newest of one's own, too
 	b1 := run("b1", &bob)
@@ -71,8 +72,8 @@ func TestShares(t *testing.T) {
 	// Nobody is above what one run may have: a newcomer has only what is kept for it.
 	d1 := run("d1", &dan)
 	take(d1, 8*mb, false)
-	if d1.own {
-		t.Error("it is said that its own runs hold the memory")
+	if f := p.overloaded(d1); !strings.HasPrefix(f.Message, "runs of another principal hold the memory") {
+		t.Error(f)
 	}
 	take(d1, 1*mb, true)
 	take(d1, 4*mb, false)

@@ -128,7 +128,7 @@ func (p *slabPool) makeRoom(most int64) {
 
 // full reports whether what was dropped takes room that is needed.
 func (p *slabPool) full(most int64) bool {
-	return p.dropped >= 4<<20 && p.held+p.idle+p.kept+p.dropped > most
+	return p.dropped >= largeLoan && p.held+p.idle+p.kept+p.dropped > most
 }
 
 // reclaim has Go's collector take what was dropped. Those who come meanwhile
@@ -148,12 +148,17 @@ func (p *slabPool) reclaim(most int64) {
 	p.Unlock()
 }
 
+// largeLoan is from how many bytes on that are given back at once it matters that Go's collector has yet to take them.
+const largeLoan = 4 << 20
+
 // lend takes bytes that a run holds outside slabs, or gives them back where
 // they are negative; false: there is no room.
 func (p *slabPool) lend(s *Stake, bytes int64) bool {
 	p.Lock()
 	if bytes <= 0 {
-		p.count(s, bytes)
+		if p.count(s, bytes); bytes <= -largeLoan {
+			p.dropped -= bytes
+		}
 		p.Unlock()
 		return true
 	}

@@ -39,20 +39,18 @@ func TooDeep(budget int) *fault.Fault {
 		"more than %d applications are pending", budget)
 }
 
-// Overloaded returns the fault of a run for which the machines' pool has no room, since
-// runs of the same principal have as much of it as they may have, or else since others do.
-func Overloaded(own bool) *fault.Fault {
-	f := &fault.Fault{
+// Overloaded returns the fault of a run for which the machines' pool has no room. whose says whose runs hold it,
+// or that it is the server that has none.
+func Overloaded(whose string) *fault.Fault {
+	return &fault.Fault{
 		Kind:    fault.Overloaded,
-		Message: "other runs hold the memory that this one needs",
+		Message: whose + " the memory that this one needs",
 		Hint:    "Call again when fewer runs are under way, or ask for less memory.",
 	}
-	if own {
-		f.Message = "your own runs together hold all the memory that they may have"
-		f.Hint = "Wait for answers to the calls already made, or ask for less memory."
-	}
-	return f
 }
+
+// NoRoom begins the message where no principal's runs hold the pool.
+const NoRoom = "the server has no room now for"
 
 // Unbound returns the fault of a variable that nothing binds. bound is the variables
 // that are bound there, the innermost first.

@@ -45,7 +45,7 @@ func (s *Server) converse(ctx context.Context, req *mcp.CallToolRequest, c Call)
 // older reports whether a call is of a protocol in which the server asks the client.
 func older(req *mcp.CallToolRequest) bool {
 	p := req.Session.InitializeParams()
-	return p != nil && p.ProtocolVersion < "2026-07-28"
+	return p != nil && p.ProtocolVersion < firstStateless
 }
 
 // who is whose server this is.

@@ -275,7 +275,7 @@ func TestRunsGiveWay(t *testing.T) {
 		}
 	}
 	a := wait.For(t, answers, "a run that gives way")
-	if a.Fault == nil || a.Fault.Kind != fault.Overloaded || !strings.Contains(a.Fault.Message, "gave way to one of somebody else's") {
+	if a.Fault == nil || a.Fault.Kind != fault.Overloaded || !strings.Contains(a.Fault.Message, "gave way to one of another principal") {
 		t.Errorf("what gave way is told %+v", a.Fault)
 	}
 	wake()
@@ -466,6 +466,7 @@ func TestRefusals(t *testing.T) {
 		{"params of the wrong kind", []string{"initialize", hello, "tools/call", `{"name":5}`}, jsonrpc.CodeInvalidParams, "name"},
 		{"discover in the older protocol", []string{"initialize", hello, "server/discover", `{}`}, jsonrpc.CodeMethodNotFound, "server/discover"},
 		{"a resource that isn't there", []string{"initialize", hello, "resources/read", `{"uri":"pif://nope"}`}, -32002, "not found"},
+		{"the same, by whom no version was agreed with", []string{"initialize", strings.Replace(hello, "2025-11-25", "zzz", 1), "resources/read", `{"uri":"pif://nope"}`}, -32002, "not found"},
 		{"ping in the newer protocol", []string{"ping", `{` + newMeta + `}`}, jsonrpc.CodeMethodNotFound, "ping"},
 		{"initialize in the newer protocol", []string{"initialize", `{` + newMeta + `}`}, jsonrpc.CodeMethodNotFound, "initialize"},
 		{"an unknown method, newer", []string{"nope", `{` + newMeta + `}`}, jsonrpc.CodeMethodNotFound, "nope"},

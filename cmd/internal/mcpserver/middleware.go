@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 
@@ -51,6 +52,9 @@ func (s *Server) addHandlers() {
 	}
 }
 
+// The newest version of the protocol that initialize may settle, and the first that is without it.
+const newestHandshake, firstStateless = "2025-11-25", "2026-07-28"
+
 // route sends each request to where it is answered.
 func (s *Server) route(next mcp.MethodHandler) mcp.MethodHandler {
 	ours := func(ctx context.Context, method, name string, req mcp.Request) (mcp.Result, error) {
@@ -82,6 +86,10 @@ func (s *Server) route(next mcp.MethodHandler) mcp.MethodHandler {
 				err = notFound(r.ProtocolVersion(), r.Params.URI) // the SDK has one code for all versions
 			}
 			return res, err
+		case *mcp.ServerRequest[*mcp.InitializeParams]:
+			if p := r.Params; p != nil && (p.ProtocolVersion >= firstStateless || !slices.Contains(mcp.SupportedProtocolVersions(), p.ProtocolVersion)) {
+				p.ProtocolVersion = newestHandshake // which is what the SDK answers; it goes by what was asked for
+			}
 		case *mcp.ListToolsRequest:
 			return listTools(ctx, method, req)
 		case *mcp.ListResourcesRequest, *mcp.ListPromptsRequest, *mcp.ListResourceTemplatesRequest:
@@ -105,11 +113,15 @@ const ArgumentsHeader = "Mcp-Pif-Arguments"
 
 // handle is a call of a tool as MCP has it.
 func (s *Server) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	c := Call{Tool: requested(ctx).name, Arguments: req.Params.Arguments}
+	r := requested(ctx)
 	if x := req.Extra; x != nil {
-		if moved := x.Header.Get(ArgumentsHeader); moved != "" {
-			c.Arguments = []byte(moved)
+		if moved := x.Header[ArgumentsHeader]; len(moved) == 1 && moved[0] != "" {
+			r.arguments, moved[0] = []byte(moved[0]), "" // which would be kept twice
 		}
+	}
+	c := Call{Tool: r.name, Arguments: req.Params.Arguments}
+	if r.arguments != nil {
+		c.Arguments = r.arguments
 	}
 	if n, ok := req.Params.Meta[metaHops].(float64); ok && n > 0 {
 		ctx = run.WithHops(ctx, int(min(n, 1000)))

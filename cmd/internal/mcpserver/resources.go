@@ -104,7 +104,7 @@ const noResource = "Resource not found"
 // since 2026-07-28.
 func notFound(version, uri string) error {
 	code := int64(jsonrpc.CodeInvalidParams)
-	if version < "2026-07-28" {
+	if version < firstStateless {
 		code = -32002
 	}
 	shown := wire.Beginning([]byte(strings.ToValidUTF8(uri, "\uFFFD")), mostURI)

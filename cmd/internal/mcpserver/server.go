@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"strings"
 	"sync"
@@ -86,6 +87,8 @@ func (s *Server) extras(tools []*mcp.Tool) (more []*mcp.Tool) {
 type request struct {
 	name string     // of the tool or the prompt, or the address of the resource
 	task mcp.Result // the answer in place of what the handler returns; nil: that
+
+	arguments json.RawMessage // those of [ArgumentsHeader]; nil: there were none
 }
 
 type requestKey struct{}

@@ -117,7 +117,7 @@ func (s *Server) addTaskMethods() {
 // known gives the task that a client asks for, if it declares the extension, with its answer where
 // that is wanted.
 func (s *Server) known(ctx context.Context, ss *mcp.ServerSession, p *taskParams, whole bool) (st engine.TaskState, err error) {
-	if init := ss.InitializeParams(); init != nil && init.ProtocolVersion < "2026-07-28" {
+	if init := ss.InitializeParams(); init != nil && init.ProtocolVersion < firstStateless {
 		return st, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "tasks are an extension of protocol 2026-07-28; earlier clients call run with background, and with task"}
 	}
 	if p == nil || !declaresTasks(p.Meta) {

@@ -195,6 +195,9 @@ func (p *paced) rest()  { _ = p.control.SetWriteDeadline(time.Time{}) }
 
 // WriteHeader implements [http.ResponseWriter].
 func (p *paced) WriteHeader(status int) {
+	if forNow := status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests; forNow && p.Header().Get("Retry-After") == "" {
+		p.Header().Set("Retry-After", "1") // whoever refuses
+	}
 	if p.last {
 		p.Header().Set("Connection", "close")
 	}

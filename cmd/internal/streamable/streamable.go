@@ -275,34 +275,35 @@ func principalOf(ctx context.Context) string {
 // serve finds whose request it is, and in which protocol.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	principal := principalOf(r.Context())
+	if h.o.ArgumentsHeader != "" {
+		r.Header[h.o.ArgumentsHeader] = []string{""} // no client has it; nor is the map changed once others look at it
+	}
 	r, one, end := h.live.begin(r)
 	defer end()
 	place, status := h.budget.enter(principal, one.cancel)
 	if status != 0 {
-		refuseForNow(w, status)
+		http.Error(w, http.StatusText(status), status)
 		return
 	}
 	defer place.leave()
 	server, err := h.o.Server(r.Context(), principal)
 	if errors.Is(err, ErrFull) {
-		refuseForNow(w, http.StatusServiceUnavailable)
+		http.Error(w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
 		return
 	}
 	if err != nil || server == nil {
 		h.o.Log.Error("there is no server for a principal", "principal", principal, "error", err)
-		w.Header().Set("Retry-After", "1")
 		http.Error(w, "not available now; the operator's log says why", http.StatusServiceUnavailable)
 		return
 	}
 	r = r.WithContext(context.WithValue(r.Context(), serverKey{}, server))
-	r.Header.Del(h.o.ArgumentsHeader) // no client has it
 	body, status := place.read(w, r)
 	switch {
 	case status == http.StatusRequestEntityTooLarge:
 		h.tooLarge(w, r)
 		return
 	case status != 0:
-		refuseForNow(w, status)
+		http.Error(w, http.StatusText(status), status)
 		return
 	case r.Method == http.MethodPost && refuseMalformed(w, r, body), unspoken(w, r, body):
 		return
@@ -373,16 +374,8 @@ func (h *Handler) moveArguments(r *http.Request, body []byte, methods []string) 
 	if arguments == nil {
 		return
 	}
-	r.Header.Set(h.o.ArgumentsHeader, string(arguments))
+	r.Header[h.o.ArgumentsHeader][0] = string(arguments)
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(rest)), int64(len(rest))
-}
-
-// refuseForNow answers a request that may do better when it is sent again.
-func refuseForNow(w http.ResponseWriter, status int) {
-	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
-		w.Header().Set("Retry-After", "1")
-	}
-	http.Error(w, http.StatusText(status), status)
 }
 
 // Serve answers what comes in on a listener until ctx ends, and then what is

@@ -2,7 +2,9 @@ package streamable
 
 import (
 	"bytes"
+	"compress/flate"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -467,6 +469,41 @@ func TestMisrouted(t *testing.T) {
 	}
 }
 
+// Whatever can't be answered now tells when to come again: that the server isn't ready, that a principal's can't be
+// made, that a session doesn't end since the cluster doesn't answer.
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	fails := func() error { return io.ErrClosedPipe }
+	url := start(t, Options{Ready: fails, Server: func(context.Context, string) (*mcp.Server, error) { return nil, fails() }})
+	lost := start(t, Options{Roams: lostEnds{}})
+	opening := func() string {
+		var packed bytes.Buffer
+		z, _ := flate.NewWriter(&packed, flate.BestCompression)
+		_, _ = io.WriteString(z, `{"jsonrpc":"2.0","id":1,"method":"initialize"}`)
+		must.NoError(t, z.Close())
+		return base64.RawURLEncoding.EncodeToString(packed.Bytes())
+	}()
+	for _, asked := range []struct{ method, url, session string }{
+		{http.MethodGet, url + "/readyz", ""}, {http.MethodPost, url + Path, ""}, {http.MethodDelete, lost + Path, "x.y." + opening},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), asked.method, asked.url, http.NoBody)
+		must.NoError(t, err)
+		r.Header.Set(sessionHeader, asked.session)
+		res, err := http.DefaultClient.Do(r)
+		must.NoError(t, err)
+		res.Body.Close()
+		if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: %s %q", asked.url, res.Status, res.Header)
+		}
+	}
+}
+
+// lostEnds is a cluster that doesn't answer.
+type lostEnds struct{}
+
+func (lostEnds) Ended(string) bool                 { return false }
+func (lostEnds) End(context.Context, string) error { return io.ErrClosedPipe }
+
 // A large call's arguments come by the header of ours, which no client can set; the SDK makes no Go values of them.
 func TestArgumentsAreMoved(t *testing.T) {
 	t.Parallel()
@@ -475,7 +512,12 @@ func TestArgumentsAreMoved(t *testing.T) {
 	server.AddTool(&mcp.Tool{Name: "f", InputSchema: map[string]any{"type": "object"}}, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf("%d %d", len(r.Params.Arguments), len(r.Extra.Header.Get(header)))}}}, nil
 	})
-	url := start(t, Options{ArgumentsHeader: header, Server: func(context.Context, string) (*mcp.Server, error) { return server, nil }})
+	url := start(t, Options{ArgumentsHeader: header, Server: func(ctx context.Context, _ string) (*mcp.Server, error) {
+		if have := ctx.Value(requestKey{}).(*request).http.Header[header]; len(have) != 1 || have[0] != "" {
+			t.Errorf("others look at the headers %q, which are still to change", have)
+		}
+		return server, nil
+	}})
 	for _, n := range []int{1, 50_000} {
 		arguments := `{"xs":[` + strings.Repeat("0,", n) + `0]}`
 		code, text := post(t, url+Path, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"f","arguments":`+arguments+`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`),

@@ -53,6 +53,8 @@ type Options struct {
 	// who reads pif://server.
 	Profile string
 	Sandbox []string
+	// Principal is who has them, where others have some, too.
+	Principal string
 	// Registry is the tools; nil: those that the broker's journal tells of.
 	Registry *registry.Registry
 	// Broker carries out effects and records runs; nil: nothing is granted, and
@@ -152,6 +154,7 @@ func New(opts Options) *Engine {
 	if s.cpu = opts.Processors; s.cpu == nil {
 		s.cpu = queue.NewProcessors()
 	}
+	s.share.Owner = opts.Principal
 	s.tools.OnChange(s.changed)
 	s.tools.OnProblem(func(err error) { s.log.Error("a tool on record can't be made", "error", err) })
 	return s

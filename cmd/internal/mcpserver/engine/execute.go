@@ -148,11 +148,10 @@ func (s *Engine) readLarge(ctx context.Context, t *task) (in core.Input, back fu
 		Wait:    func(freed <-chan struct{}) bool { return waitUntil(ctx, freed, mostWait) },
 	}
 	if !core.Lend(stake, values*readingBytes) {
-		return core.Input{}, nil, &fault.Fault{
-			Kind:    fault.Overloaded,
-			Message: fmt.Sprintf("reading an input of about %d values takes %d MiB, and there is no room for that beside what runs hold", values, values*readingBytes>>20),
-			Hint:    "Send fewer values in a call, or call again when fewer runs are under way.",
-		}
+		f := stake.Overloaded()
+		f.Message = fmt.Sprintf("reading an input of about %d values takes %d MiB: %s", values, values*readingBytes>>20, f.Message)
+		f.Hint = "Send fewer values in a call, or call again when fewer runs are under way."
+		return core.Input{}, nil, f
 	}
 	back = sync.OnceFunc(func() { core.Lend(stake, -values*readBytes) })
 	in, f = t.parse()
@@ -170,7 +169,7 @@ const mostWait = time.Second
 func gaveWay(own bool) *fault.Fault {
 	f := &fault.Fault{
 		Kind:    fault.Overloaded,
-		Message: "this run gave way to one of somebody else's, since yours together held more than your share of the server's memory",
+		Message: "this run gave way to one of another principal, since yours together held more than your share of the server's memory",
 		Hint:    "Call again when fewer of your runs are under way, or ask for less memory.",
 	}
 	if own {

@@ -221,11 +221,11 @@ func (ts *taskSet) forget(t *taskRun) {
 	}
 }
 
-// full is the fault of a task that there is no room for.
-func full() *fault.Fault {
+// full is the fault of a task that there is no room for beside whose.
+func full(whose string) *fault.Fault {
 	return &fault.Fault{
 		Kind:    fault.Overloaded,
-		Message: "there is no room for another task",
+		Message: "there is no room for another task beside " + whose,
 		Hint:    "Wait for the end of those under way, or cancel one; without background it can be called now.",
 	}
 }
@@ -235,11 +235,11 @@ func (ts *taskSet) admit(t *taskRun) *fault.Fault {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if ts.closed || ts.under >= maxTasks {
-		return full()
+		return full("yours")
 	}
 	if ts.room.under.Add(1) > maxAllTasks {
 		ts.room.under.Add(-1)
-		return full()
+		return full("those of other principals")
 	}
 	ts.under++
 	if ts.all == nil {

@@ -67,7 +67,7 @@ func (s *Slots) Enter(ctx context.Context, ticket uint64, bytes int) *fault.Faul
 		s.mu.Unlock()
 		return &fault.Fault{
 			Kind:    fault.Overloaded,
-			Message: fmt.Sprintf("%d calls are waiting for their turn, no more fit", s.room),
+			Message: fmt.Sprintf("%d of your calls are waiting for their turn, and no more fit", s.room),
 			Hint:    "Wait for answers to the calls already made, then make this one again.",
 		}
 	}
