@@ -117,6 +117,17 @@ func TestDroppedSlabs(t *testing.T) {
 	}
 }
 
+// TestLargeLoans: what was lent of much, and is given back, takes room until Go's collector has it.
+func TestLargeLoans(t *testing.T) {
+	p := &slabPool{limit: 64 << 20}
+	s := &Stake{Share: &Share{}, Most: 64 << 20}
+	for _, c := range []struct{ lend, dropped int64 }{{40, 0}, {-2, 0}, {-38, 38}, {20, 38}, {30, 0}, {-50, 50}, {10, 50}, {-10, 60}, {60, 0}, {-6, 6}} {
+		if !p.lend(s, c.lend<<20) || p.dropped != c.dropped<<20 {
+			t.Errorf("%d MiB more: %d bytes dropped, expected %d MiB", c.lend, p.dropped, c.dropped)
+		}
+	}
+}
+
 // TestKeepers: what is kept for later goes where runs need the room, after what lies idle, and no
 // earlier.
 func TestKeepers(t *testing.T) {

@@ -156,10 +156,15 @@ const largeLoan = 4 << 20
 func (p *slabPool) lend(s *Stake, bytes int64) bool {
 	p.Lock()
 	if bytes <= 0 {
-		if p.count(s, bytes); bytes <= -largeLoan {
+		p.count(s, bytes)
+		most, full := p.limit, false
+		if bytes <= -largeLoan {
 			p.dropped -= bytes
+			full = p.full(most)
 		}
-		p.Unlock()
+		if p.Unlock(); full {
+			p.reclaim(most)
+		}
 		return true
 	}
 	if !p.admit(s, bytes) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps/flow"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/inputs"
@@ -171,11 +172,18 @@ func (t *task) recorded() []byte {
 	if !t.reread {
 		return nil
 	}
-	r := reading{[]string{string(t.input)}, inputNames[t.as], t.notes}
-	for _, in := range t.more {
-		r.Inputs = append(r.Inputs, string(in))
+	o := append(slices.Grow(wire.Begin().Key("inputs"), len(t.input)*9/8), '[') // once, where it is large
+	for i, in := range append([]json.RawMessage{t.input}, t.more...) {
+		if i > 0 {
+			o = append(o, ',')
+		}
+		o = journal.AppendString(o, string(in))
 	}
-	return wire.Encode(r)
+	o = append(o, ']').Text("as", inputNames[t.as])
+	if len(t.notes) > 0 {
+		o = o.Raw("notes", wire.EncodeTexts(t.notes))
+	}
+	return o.End()
 }
 
 func (t *task) fromRecord(recorded []byte) *fault.Fault {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
@@ -42,13 +41,13 @@ func (o Object) End() Object { return append(o, '}') }
 
 // Encode gives compact JSON. What it is given always has some.
 func Encode(v any) []byte {
-	var b strings.Builder
+	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
 		panic(fmt.Sprintf("mcpserver: %T has no JSON: %v", v, err))
 	}
-	return []byte(strings.TrimSuffix(b.String(), "\n"))
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 // EncodeTexts is a list of strings, never null.
