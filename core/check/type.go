@@ -157,6 +157,9 @@ func (t *Type) or() *Type {
 // finish gives a type its variables' names, in the order of their reading. An
 // unknown that nothing is given of is any value.
 func (d *typeBuilder) finish(t *Type) *Type {
+	if !d.flows {
+		d.shorten(t)
+	}
 	taken := map[string]bool{}
 	t.walk(func(u *Type) {
 		for _, v := range append(slices.Clone(u.Vars), u.Name) {
@@ -187,6 +190,72 @@ func (d *typeBuilder) finish(t *Type) *Type {
 	}
 	d.rename(t, name)
 	return t
+}
+
+// shorten makes one word of each type that says in many words what any, data or json
+// says. An unknown in one may be anything then, wherever else it is.
+func (d *typeBuilder) shorten(t *Type) {
+	anything := map[string]bool{}
+	post(t, func(u *Type) {
+		for _, w := range []*Type{Any, Data, JSON} {
+			if unknowns, ok := u.saysNoMore(w); ok {
+				*u = Type{Kinds: w.Kinds, Any: w.Any, Deep: w.Deep, Dynamic: u.Dynamic, wants: u.wants}
+				for _, v := range unknowns {
+					anything[v] = true
+				}
+				return
+			}
+		}
+	})
+	if len(anything) == 0 {
+		return
+	}
+	post(t, func(u *Type) {
+		if slices.ContainsFunc(u.Vars, func(v string) bool { return anything[v] }) {
+			*u = Type{Kinds: prim.KindAny, Any: true, Dynamic: u.Dynamic}
+		}
+	})
+}
+
+// post visits the parts of a type and then the type.
+func post(t *Type, visit func(*Type)) {
+	var all []*Type
+	t.walk(func(u *Type) { all = append(all, u) })
+	for _, u := range slices.Backward(all) {
+		if u != Any && u != Dynamic && u != Nothing {
+			visit(u)
+		}
+	}
+}
+
+// saysNoMore reports whether all parts of the type are w again, or unknowns where that is
+// any. Lists of data that are compared lack only quoted code of it.
+func (t *Type) saysNoMore(w *Type) (unknowns []string, ok bool) {
+	lacks := w.Kinds &^ t.Kinds
+	if t.Any || t.Deep || t.Kinds&^w.Kinds != 0 || lacks != 0 && (w != Data || lacks != prim.KindQuoted || t.Name != "") ||
+		len(t.Vars)+len(t.Fields)+len(t.Effects.Ops) > 0 || t.Effects.Open || t.Kinds&prim.KindQuoted != 0 && !t.Unknown {
+		return nil, false
+	}
+	parts := []*Type{t.Item, t.Rest}
+	if w.Kinds&prim.KindPair != 0 {
+		parts = append(parts, t.First, t.Second)
+	}
+	if w.Any {
+		parts = append(parts, t.Result, t.Next)
+		if t.Param.or().String() != "nothing" {
+			parts = append(parts, t.Param)
+		}
+	}
+	for _, p := range parts {
+		switch p = p.or(); {
+		case p.Any && w.Any, p.Deep && p.Kinds == w.Kinds:
+		case w.Any && isUnknown(p):
+			unknowns = append(unknowns, p.Vars...)
+		case p.Kinds != 0 || p.Dynamic || len(p.Vars) != 1 || (p.Vars[0] != t.Name && p.Vars[0] != "&"+strconv.Itoa(int(w.Kinds))):
+			return nil, false
+		}
+	}
+	return unknowns, true
 }
 
 // rename goes through a type that nobody else has yet, in the order in which it
