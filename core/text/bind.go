@@ -289,6 +289,7 @@ func (r *reader) let() (term.Term, bool) {
 				name := r.text(r.toks[functions[i].tok])
 				early = append(early, name)
 				r.bind(name)
+				r.kinds.is(name, prim.KindFunction)
 				push(name, letBound{two: r.takesTwo(functions[i].tok + 2)})
 			}
 		}

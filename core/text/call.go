@@ -204,7 +204,7 @@ func (r *reader) call(c callee, piped term.Term) (t term.Term, done, ok bool) {
 			args = slices.Insert(args, 0, piped)
 		}
 	}
-	if c.row != nil && c.row.Name == "sort" {
+	if c.row != nil && (c.row.Name == "sort" || c.row.Name == "sort_by") {
 		if piped != nil && !done && len(args) == 1 {
 			args, done = append(args, piped), true
 		}
@@ -213,7 +213,7 @@ func (r *reader) call(c callee, piped term.Term) (t term.Term, done, ok bool) {
 			if _, last := list.(*term.Lam); last {
 				f, list = list, f
 			}
-			if t = r.compared(c.tok, f, list); t != nil {
+			if t = r.compared(c, f, list); t != nil {
 				return t, done, true
 			}
 		}
@@ -421,7 +421,8 @@ func (r *reader) passPair(c callee, args []term.Term) {
 			r.unbind(acc.Name)
 		}
 		var pair prim.Pattern
-		pair.At, pair.IsPair = cmp.Or(two.open, l.At), true
+		pair.At, pair.IsList = cmp.Or(two.open, l.At), row.Passes != prim.PassesPair && !ofPairs && r.kinds.ofTwo(row.Through(args))
+		pair.IsPair = !pair.IsList
 		for _, p := range two.params {
 			pair.Items = append(pair.Items, p.Pattern)
 		}
@@ -519,8 +520,8 @@ func isList(t term.Term) bool {
 	return ok
 }
 
-// noteOrder notes operands of what goes through a list that stand in each other's
-// places, and a function of two parameters where it gets one item.
+// noteOrder notes a pattern that stands where the text is taken, and a function of two
+// parameters where it gets one item.
 func (r *reader) noteOrder(c callee, args []term.Term) {
 	row := c.row
 	if row == nil || len(args) < 2 || len(row.Params) != len(args) {
@@ -545,23 +546,8 @@ func (r *reader) noteOrder(c callee, args []term.Term) {
 		}
 		return
 	}
-	if kinds := r.kinds.of(last) & prim.KindAny; row.Name == "append" && (kinds != 0 && kinds&prim.KindList == 0 || literally(last) && !isList(last)) {
-		r.note(int(c.tok.off), "append joins lists; push(list, item) adds an item")
-		return
-	}
-	f, isLam := first.(*term.Lam)
-	_, lastLam := last.(*term.Lam)
-	_, lastInt := last.(*term.Int)
-	switch takes := row.Params[len(args)-1].Kinds; {
-	case isLam && row.Name == "map_values" && r.two[f].body != nil:
+	if f, isLam := first.(*term.Lam); isLam && row.Name == "map_values" && r.two[f].body != nil {
 		r.note(f.Pos(), "the function of map_values takes the value alone; for the key as well write from_entries(map((k, v) => (k, …), entries(r)))")
-	case takes != prim.KindList && takes != prim.KindList|prim.KindString:
-	case lastLam && !isLam, lastInt:
-		r.note(int(c.tok.off), "the list stands last: %s", Shape(row))
-	case isLam && row.Passes == prim.PassesItem && !r.kinds.takesPairs(row, args):
-		if inner, two := f.Body.(*term.Lam); two {
-			r.note(f.Pos(), "the function of %s takes one item; where that is a pair, write ((%s, %s)) => …", row.Name, f.Param, inner.Param)
-		}
 	}
 }
 

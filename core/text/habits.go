@@ -173,8 +173,8 @@ func (r *reader) member(x term.Term, key token, args []term.Term) (t term.Term, 
 	if t, done = sliced(c, x, args); done {
 		return t, true, true
 	}
-	if len(args) == 1 && c.row.Name == "sort" {
-		if t = r.compared(key, args[0], x); t != nil {
+	if len(args) == 1 && (c.row.Name == "sort" || c.row.Name == "sort_by") {
+		if t = r.compared(c, args[0], x); t != nil {
 			return t, true, true
 		}
 	}

@@ -233,7 +233,7 @@ func (k kinder) ofBound(t term.Term) prim.Kinds {
 // takesPairs reports whether a function of two parameters that is the row's first operand
 // takes a pair apart, see [prim.Row.TakesPairs].
 func (k kinder) takesPairs(row *prim.Row, args []term.Term) bool {
-	return row.TakesPairs(args) || row.Passes == prim.PassesItem && k.ofPairs(row.Through(args))
+	return row.TakesPairs(args) || row.Passes == prim.PassesItem && (isLam(args[0]) || k.ofPairs(row.Through(args)))
 }
 
 // byOperands reports whether an operator is read by what its operands are: < of what is
@@ -306,6 +306,8 @@ func (k kinder) of(t term.Term) prim.Kinds {
 		return prim.KindList
 	case *term.Record:
 		return prim.KindRecord
+	case *term.Lam:
+		return prim.KindFunction
 	case *term.Var:
 		if all := k.vars[t.Name]; len(all) > 0 {
 			return all[len(all)-1]

@@ -33,10 +33,63 @@ func (k kinder) otherwise(row *prim.Row, args []term.Term) bool {
 	case "pow":
 		n, ok := args[1].(*term.Int)
 		return ok && n.Value < 0 || negates(args[1]) != nil
+	case "append":
+		return k.never(args[1], prim.KindList) && !k.never(args[0], prim.KindList)
 	case "from_entries":
 		return k.listsOfTwo(args[0])
 	}
-	return false
+	return k.order(row, args) != nil
+}
+
+// never reports whether a term gives no value of the kinds, by its form; numbers are one kind.
+func (k kinder) never(t term.Term, kinds prim.Kinds) bool {
+	of := k.of(t) & prim.KindAny
+	switch t.(type) {
+	case *term.Int, *term.Big, *term.Dec:
+		of = prim.KindNumber
+	case *term.Bool:
+		of = prim.KindBool
+	case *term.Unit:
+		of = prim.KindUnit
+	}
+	if of&prim.KindNumber != 0 {
+		of |= prim.KindNumber
+	}
+	return of != 0 && of&kinds == 0
+}
+
+// orders is in which orders operands are looked at that can't be meant as they are written.
+var orders = map[int][][]int{2: {{1, 0}}, 3: {{0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}}
+
+// order returns the order in which a row can take operands, the one nearest to that in which
+// they are written, where it can't take them in that, by their form; nil: it can, or there is
+// none, or what it takes first isn't the same in all. What fold and scan begin with stands
+// between the list and a function at the end.
+func (k kinder) order(row *prim.Row, args []term.Term) (best []int) {
+	if row.Form && row.Name != "fold" || row.Many || row.Beside || row.Name == "cons" || row.Name == "repeat" || len(args) < 2 || len(args) > min(3, len(row.Params)) {
+		return nil
+	}
+	fits := func(order []int) bool {
+		for i := range args {
+			if k.never(args[order[i]], row.Params[i].Kinds) {
+				return false
+			}
+		}
+		return row.Passes != prim.PassesPair || len(args) < 3 || order[1] == 1 || !k.always(args[2], prim.KindFunction)
+	}
+	if fits([]int{0, 1, 2}) {
+		return nil
+	}
+	for _, order := range orders[len(args)] {
+		switch {
+		case !fits(order):
+		case best == nil:
+			best = order
+		case best[0] != order[0]:
+			return nil
+		}
+	}
+	return best
 }
 
 // sizeNames is what how many items are taken is called.
@@ -62,12 +115,10 @@ func tens(t term.Term) int64 {
 	return int64(math.Pow10(int(-n.Value)))
 }
 
-// negates returns the name that t negates; nil: none.
+// negates returns what t negates; nil: it is nothing written so.
 func negates(t term.Term) term.Term {
 	if p, ok := t.(*term.Prim); ok && p.ID == prim.Sub && isNegated(p) {
-		if v, ok := p.Args[1].(*term.Var); ok {
-			return v
-		}
+		return p.Args[1]
 	}
 	return nil
 }
@@ -78,7 +129,17 @@ func (r *reader) meant(c callee, args []term.Term) term.Term {
 		return nil
 	}
 	at := term.At(c.tok.off)
+	if order := r.kinds.order(c.row, args); order != nil {
+		moved := make([]term.Term, len(args))
+		for i, from := range order {
+			moved[i] = args[from]
+		}
+		t, _ := r.apply(c, moved)
+		return t
+	}
 	switch c.row.Name {
+	case "append":
+		return operationOf(at, "push", args...)
 	case "repeat":
 		return operationOf(at, "repeat_text", args...)
 	case "join", "take", "drop", "chunk", "window":
@@ -108,10 +169,13 @@ func (r *reader) meant(c callee, args []term.Term) term.Term {
 		if n, ok := args[1].(*term.Int); ok {
 			return over(args[0], &term.Int{At: n.At, Value: -n.Value})
 		}
-		n := negates(args[1])
-		more := &term.Prim{At: at, ID: prim.Gt, Args: []term.Term{again(n), &term.Int{At: at}}}
-		return bound(at, prim.Fresh("base", n), args[0], func(base term.Term) term.Term {
-			return &term.If{At: at, Cond: more, Then: over(base, n), Else: operationOf(at, "pow", again(base), args[1])}
+		less := args[1].(*term.Prim)
+		return bound(at, prim.Fresh("base", less), args[0], func(base term.Term) term.Term {
+			return bound(at, prim.Fresh("exponent", base), less.Args[1], func(n term.Term) term.Term {
+				less.Args[1] = again(n)
+				more := &term.Prim{At: at, ID: prim.Gt, Args: []term.Term{n, &term.Int{At: at}}}
+				return &term.If{At: at, Cond: more, Then: over(again(base), again(n)), Else: operationOf(at, "pow", again(base), less)}
+			})
 		})
 	}
 	if m, ok := args[0].(*term.Prim); ok {
@@ -137,6 +201,15 @@ func (k kinder) listsOfTwo(t term.Term) bool {
 		return len(t.Items) > 0 && !slices.ContainsFunc(t.Items, func(x term.Term) bool { return !k.listOfTwo(x) })
 	}
 	return false
+}
+
+// ofTwo reports whether a list is one of lists of two, or of such a list's items.
+func (k kinder) ofTwo(t term.Term) bool {
+	p, ok := t.(*term.Prim)
+	for ; ok && prim.Get(p.ID).Keeps; p, ok = t.(*term.Prim) {
+		t = prim.Get(p.ID).Through(p.Args)
+	}
+	return k.listsOfTwo(t)
 }
 
 func (k kinder) listOfTwo(t term.Term) bool {
@@ -237,10 +310,10 @@ type comparator struct {
 
 // compared reads a list sorted by a function of two items; nil: it is none that is
 // understood.
-func (r *reader) compared(tok token, f, list term.Term) term.Term {
+func (r *reader) compared(c callee, f, list term.Term) term.Term {
 	l, _ := f.(*term.Lam)
 	two, ok := r.two[l]
-	if !ok || r.older {
+	if !ok || r.older || c.row.Name == "sort_by" && r.kinds.ofPairs(list) {
 		return nil
 	}
 	var names [2][]string
@@ -258,9 +331,9 @@ func (r *reader) compared(tok token, f, list term.Term) term.Term {
 	if !ok || len(keys) == 0 {
 		return nil
 	}
-	at := term.At(tok.off)
+	at := term.At(c.tok.off)
 	for _, k := range slices.Backward(keys) {
-		by := callee{tok: tok, name: "sort_by"}
+		by := callee{tok: c.tok, name: "sort_by"}
 		by.id, by.row, _ = prim.Lookup("sort_by")
 		p := two.params[0]
 		if k.second {

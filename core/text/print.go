@@ -347,6 +347,7 @@ func (w *speller) let(t term.Term) (*doc, int) {
 			w.perhaps(g, -1)
 			for _, b := range g.bindings {
 				w.bind(b.Name)
+				w.kinds.is(b.Name, prim.KindFunction)
 			}
 		}
 		values := make([]*doc, len(g.bindings))

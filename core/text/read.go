@@ -385,6 +385,7 @@ func (r *reader) reread(t term.Term) {
 	case *term.LetRec:
 		for _, f := range u.Funcs {
 			r.kinds.bind(f.Name)
+			r.kinds.is(f.Name, prim.KindFunction)
 			defer r.kinds.unbind(f.Name)
 		}
 	case *term.App:

@@ -99,21 +99,17 @@ func FailedAfter(f *fault.Fault, steps uint64, notes []string, next string) Answ
 }
 
 // Noted is a fault whose hint is the note of the same place, which tells more of what
-// was meant, and the other notes. Where the input can't be read since a function and a
-// list stand in each other's places, the note of that is all that is said.
+// was meant, and the other notes.
 func Noted(f *fault.Fault, notes []string) (*fault.Fault, []string) {
 	same := fmt.Sprintf("line %d, column %d: ", f.Line, f.Col)
 	behind := fmt.Sprintf("line %d, column %d: values have no methods", f.Line, f.Col+1)
 	for i, note := range notes {
 		_, said, _ := strings.Cut(note, ": ")
-		input := f.In == "input" && f.Kind == fault.ParseError && strings.HasPrefix(said, "the list stands last")
-		if !input && (f.Kind != fault.TypeError || !strings.HasPrefix(note, same) && !strings.HasPrefix(note, behind)) {
+		if f.Kind != fault.TypeError || !strings.HasPrefix(note, same) && !strings.HasPrefix(note, behind) {
 			continue
 		}
 		g := *f
-		if g.Hint = strings.ToUpper(said[:1]) + said[1:]; input {
-			g.Message, g.Hint = said, "The input is read as code for what stands where a function does."
-		} else if !strings.HasSuffix(g.Hint, "?") {
+		if g.Hint = strings.ToUpper(said[:1]) + said[1:]; !strings.HasSuffix(g.Hint, "?") {
 			g.Hint += "."
 		}
 		return &g, slices.Delete(slices.Clone(notes), i, i+1)
