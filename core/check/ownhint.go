@@ -32,7 +32,7 @@ func OwnHint(root term.Term, src *term.Source, f *fault.Fault) string {
 	of := func(name string, which ...int) string {
 		u := &term.Prim{ID: t.ID, Args: slices.Clone(t.Args)}
 		for _, i := range which {
-			if id, _, _ := prim.Lookup(name); isOpenTerm(u.Args[i]) {
+			if id, _, _ := prim.Lookup(name); isOpenTerm(u.Args[i]) || t.ID == prim.Concat && isNumeral(u.Args[i]) {
 				u.Args[i] = &term.Prim{ID: id, Args: []term.Term{u.Args[i]}}
 			}
 		}
@@ -68,6 +68,9 @@ func OwnHint(root term.Term, src *term.Source, f *fault.Fault) string {
 	case isText && name == "to_int":
 		return fill("Write parse_int(%s), or to_dec of a text with a fraction.", written(t.Args[0]))
 	case t.ID == prim.Concat && strings.Contains(f.Message, "first operand") && !strings.Contains(f.Message, "null"):
+		if isNumeral(t.Args[1]) {
+			return fill("Make texts of the values: %s.", of("to_text", 0, 1))
+		}
 		return fill("Make a text of the value: %s.", of("to_text", 0))
 	case t.ID == prim.Concat && !strings.Contains(f.Message, "null"):
 		return fill("Make a text of the value: %s.", of("to_text", 1))

@@ -66,6 +66,19 @@ var instead = map[string]string{
 	"log":           noPower,
 	"log10":         noPower,
 	"ln":            noPower,
+	"pop":           `write xs[-1] for the last item, xs[:-1] for those before it`,
+	"mode":          `write max_by(x => count(y => y == x, xs), xs) for the item that is there most often`,
+	"stdev":         spread,
+	"stddev":        spread,
+	"std":           spread,
+	"stdevp":        spread,
+	"pstdev":        spread,
+	"variance":      spread,
+	"var":           spread,
+	"statistics":    spread,
+	"clamp":         `write min(max(x, low), high)`,
+	"sign":          `write compare(x, 0), which is -1, 0 or 1`,
+	"isinstance":    `write type_of(x) == "string", or contains(["int", "dec"], type_of(x)) for a number; help type_of lists the kinds`,
 	"percentile":    ranked,
 	"quantile":      ranked,
 	"iso_week":      week,
@@ -92,6 +105,7 @@ var instead = map[string]string{
 
 const (
 	ranked   = `write sort(xs)[(length(xs) * 95 + 99) / 100 - 1] for the value that 95 % of xs don't exceed`
+	spread   = `write let m = mean(xs) in ratio(sum(map(x => (x - m) * (x - m), xs)), length(xs) - 1) for the variance of a sample (length(xs) for one of all), sqrt(V, 10) of it for the deviation`
 	week     = `write let thu = add_time(t, {days: 3 - index_of(["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"], weekday(t))}) in floor(diff_time(thu, $"{parse_time(thu).year}-01-01", "days") / 7) + 1 for the ISO week of t`
 	truth    = "write a comparison, x != null or length(s) > 0: nothing but true is true"
 	asTexts  = `dates are text: write parse_time(t).year, format_time(t, "YYYY-MM-DD"), add_time(t, {days: 1}), diff_time(a, b, "days") or weekday(t)`

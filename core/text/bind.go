@@ -581,6 +581,8 @@ func (r *reader) freeName(name string, t token) {
 		if near, _ := prim.Meant(name + "." + method); near != "" {
 			_, row, _ := prim.Lookup(near)
 			r.note(f.Off, "there is no %s.%s; did you mean %s?", name, method, Shape(row))
+		} else if instead := prim.Instead(method); instead != "" && len(name) > 1 {
+			r.note(f.Off, "there is no %s.%s; %s", name, method, instead)
 		} else if name[0] >= 'A' && name[0] <= 'Z' {
 			r.method(verb, method, fmt.Sprintf("there is no %s", name))
 		} else {
