@@ -145,6 +145,7 @@ func (r *reader) bind(name string) {
 
 func (r *reader) unbind(name string) {
 	r.kinds.unbind(name)
+	delete(r.based, scoped{name, r.scope[name]})
 	if r.scope[name]--; r.scope[name] == 0 {
 		delete(r.scope, name)
 	}
@@ -335,6 +336,11 @@ func (r *reader) let() (term.Term, bool) {
 		body, good = r.letBody(broken)
 	}
 	r.matches = matches
+	for _, b := range binds {
+		if r.based[scoped{b.Name, r.scope[b.Name]}] {
+			r.toRatio(b.Value)
+		}
+	}
 	for _, name := range slices.Concat(bound, early) {
 		r.unbind(name)
 	}

@@ -323,6 +323,9 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 			Hint:     "Write map((i, x) => …, enumerate(xs)) for items with their places, and map((a, b) => …, xs) for the parts of pairs.",
 		})
 	}
+	if c.row.Name == "pow" {
+		r.rate(args[0])
+	}
 	if t := cmp.Or(r.part(c, args), r.meant(c, args)); t != nil {
 		return t, true
 	}

@@ -250,12 +250,47 @@ func (r *reader) fractions(c callee, args []term.Term) {
 		}
 	}
 	switch name := c.row.Name; {
-	case name == "sqrt":
-		exact(args[0], true)
 	case name == "pow":
 		exact(args[1], true)
+	case name == "sqrt":
+		exact(args[0], true)
 	case (name == "round" || name == "format") && len(args) > 1:
 		exact(args[0], false)
+	}
+}
+
+// A scoped is a name inside so many that bind it.
+type scoped struct {
+	name  string
+	depth int
+}
+
+// rate makes a quotient exact that is added to 1, or taken from it, for a base of pow, also
+// where let binds it: an interest rate is never meant to be rounded down.
+func (r *reader) rate(base term.Term) {
+	p := r.arithmetic(base)
+	if p == nil || p.ID != prim.Add && p.ID != prim.Sub {
+		return
+	}
+	for i, t := range p.Args {
+		one, ok := p.Args[1-i].(*term.Int)
+		if !ok || one.Value != 1 {
+			continue
+		}
+		if v, ok := t.(*term.Var); ok && !r.older {
+			if r.based == nil {
+				r.based = map[scoped]bool{}
+			}
+			r.based[scoped{v.Name, r.scope[v.Name]}] = true
+		}
+		r.toRatio(t)
+	}
+}
+
+// toRatio makes a quotient exact, and one that it divides.
+func (r *reader) toRatio(t term.Term) {
+	for p := r.arithmetic(t); p != nil && t.(*term.Prim).ID == prim.Div && !r.older; p = r.arithmetic(t) {
+		p.ID, t = prim.Ratio, p.Args[0]
 	}
 }
 

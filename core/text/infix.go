@@ -149,11 +149,14 @@ func (k kinder) is(name string, kinds prim.Kinds) {
 }
 
 // What is set beside the kinds of a variable: that it is a list of pairs, a sum or how
-// many of a list fit, or how long one is.
+// many of a list fit, how long one is, what the one group of a pattern fits, or what
+// clock.now gives.
 const (
 	pairs = prim.Kinds(1) << (15 - iota)
 	total
 	count
+	found
+	now
 )
 
 // isMean reports whether a / b is a sum, or how many fit, divided by how many there are or
@@ -227,7 +230,26 @@ func (k kinder) ofBound(t term.Term) prim.Kinds {
 	if k.ofPairs(t) {
 		kinds |= pairs
 	}
-	return kinds
+	return kinds | k.special(t)
+}
+
+// special tells whether a term is what the one group of a pattern fits, or what clock.now gives.
+func (k kinder) special(t term.Term) prim.Kinds {
+	switch t := t.(type) {
+	case *term.Var:
+		return k.of(t) & (found | now)
+	case *term.Effect:
+		if t.Op == "clock.now" {
+			return now
+		}
+	case *term.Prim:
+		if row := prim.Get(t.ID); row.Name == "re_find" {
+			if of, _ := row.Facts(t.Args); of.Group {
+				return found
+			}
+		}
+	}
+	return 0
 }
 
 // takesPairs reports whether a function of two parameters that is the row's first operand

@@ -33,8 +33,12 @@ func (r *reader) match() (term.Term, bool) {
 		return nil, false
 	}
 	var branches []prim.Branch
+	isText := !r.older && r.kinds.special(subject) == found
 	good = r.parts(open, tokCloseBrace, tokSemi, func() bool {
 		b, ok := r.branch()
+		if isText {
+			ofGroup(&b)
+		}
 		if branches = append(branches, b); name != nil && r.scope[name.Name] > 0 && b.Pattern.IsList {
 			r.kinds.is(name.Name, prim.KindList) // in the branches after it, too
 		}
@@ -47,6 +51,31 @@ func (r *reader) match() (term.Term, bool) {
 		return nil, r.fail(open, &fault.Fault{Message: "match has at least one branch", Expected: "a pattern", Got: `"{}"`, Hint: patternHint})
 	}
 	return prim.Match(at, subject, branches), true
+}
+
+// ofGroup makes a pattern [p] one for the text that the one group of a pattern fits, as
+// the lists of groups have it from two on.
+func ofGroup(b *prim.Branch) {
+	p := b.Pattern
+	if !p.IsList || len(p.Items) != 1 || p.Rest != nil {
+		return
+	}
+	one := p.Items[0]
+	if one.IsList || one.IsPair || one.IsRecord || one.Code != nil || one.Or != nil {
+		return
+	}
+	if b.Pattern = one; one.Literal != nil {
+		return
+	}
+	if !b.Pattern.Bind {
+		b.Pattern.Bind, b.Pattern.Name = true, prim.Fresh("found", b.Then)
+	}
+	at := b.At
+	var cond term.Term = &term.Prim{At: at, ID: prim.Not, Args: []term.Term{operationOf(at, "equal", &term.Var{At: at, Name: b.Pattern.Name}, &term.Unit{At: at})}}
+	if b.If != nil {
+		cond = &term.Prim{At: at, ID: prim.And, Args: []term.Term{cond, b.If}}
+	}
+	b.If = cond
 }
 
 // beginsBranch reports whether the next branch begins here, on a line of its own: what

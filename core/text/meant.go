@@ -37,6 +37,8 @@ func (k kinder) otherwise(row *prim.Row, args []term.Term) bool {
 		return k.never(args[1], prim.KindList) && !k.never(args[0], prim.KindList)
 	case "from_entries":
 		return k.listsOfTwo(args[0])
+	case "format_time", "add_time", "diff_time", "weekday":
+		return slices.ContainsFunc(args, func(t term.Term) bool { return k.special(t) == now })
 	}
 	return k.order(row, args) != nil
 }
@@ -138,6 +140,13 @@ func (r *reader) meant(c callee, args []term.Term) term.Term {
 		return t
 	}
 	switch c.row.Name {
+	case "format_time", "add_time", "diff_time", "weekday":
+		for i, t := range args {
+			if r.kinds.special(t) == now {
+				args[i] = operationOf(at, "get", t, &term.Str{At: at, Value: "rfc3339"})
+			}
+		}
+		return operationOf(at, c.row.Name, args...)
 	case "append":
 		return operationOf(at, "push", args...)
 	case "repeat":

@@ -44,6 +44,7 @@ type reader struct {
 
 	free   []Free
 	seen   map[string]struct{}
+	based  map[scoped]bool // names that are added to 1 in the base of a power
 	faults []*fault.Fault
 	notes  []string
 	quiet  int // notes beyond those kept
