@@ -114,7 +114,7 @@ func (p parser) parse() (Capability, error) {
 			return c, p.fail(len(kind), "Write "+kind+", or "+kind+".NAME for one operation.", "%s is a server, which has no scope", kind)
 		}
 	} else if !ok {
-		return c, p.fail(len(p.text), p.manifest.scopeHint(), "the colon before the scope is missing")
+		return c, p.fail(len(p.text), p.manifest.scopeHint(p.text), "the colon before the scope is missing")
 	}
 	if _, verbs, dotted := strings.Cut(head, "."); dotted {
 		var err error
@@ -257,7 +257,7 @@ func (p parser) scope(c *Capability, s string, at int) error {
 	}
 	canonical, err := algebra.Canonical(s)
 	if err != nil {
-		return p.fail(at, p.manifest.scopeHint(), "the scope is refused: %v", err)
+		return p.fail(at, p.manifest.scopeHint(p.text), "the scope is refused: %v", err)
 	}
 	if m := p.manifest; m != nil && m.Only != "" && canonical != m.Only {
 		return p.fail(at, "Write "+m.Kind+":"+m.Only+".", "%s has one scope, which is %s", m.Kind, m.Only)

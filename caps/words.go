@@ -111,18 +111,24 @@ func (m *Manifest) scopeWords() (what, scope string) {
 	return "", ""
 }
 
-// scopeHint is what an operator may write where a scope is missing or refused.
-func (m *Manifest) scopeHint() string {
+// scopeHint is what an operator may write where a scope is missing or refused in a text.
+func (m *Manifest) scopeHint(text string) string {
 	if m == nil {
 		return "Write KIND:SCOPE, such as fs:./sandbox."
 	}
+	head := m.Kind
+	if _, verb, _ := strings.Cut(text[:strings.IndexAny(text+":", ",:")], "."); verb != "" {
+		if v, ok := m.Verb(verb); ok {
+			head += "." + v.Name
+		}
+	}
 	if _, scope := m.scopeWords(); scope != "" {
-		return "Write " + m.Kind + ":SCOPE, such as " + m.Kind + ":" + scope + "."
+		return "Write " + head + ":SCOPE, such as " + head + ":" + scope + "."
 	}
 	if len(m.Privileges) > 0 {
-		return "Write " + m.Kind + ":NAME, with the name that the operator gave it."
+		return "Write " + head + ":NAME, with the name that the operator gave it."
 	}
-	return "Write " + m.Kind + ":NAME; any name does, such as " + m.Kind + ":main."
+	return "Write " + head + ":NAME; any name does, such as " + head + ":main."
 }
 
 // ScopeDoc says in a sentence what a scope is of this kind, with a capability as a tool

@@ -54,6 +54,8 @@ func OwnHint(root term.Term, src *term.Source, f *fault.Fault) string {
 		}
 	case f.Kind == fault.DivisionByZero && len(t.Args) > 1 && isOpenTerm(t.Args[1]):
 		return fill("Test the divisor first: if %s == 0 then 0 else %s.", written(t.Args[1]), whole)
+	case f.Kind == fault.OutOfRange && t.ID == prim.Div:
+		return fill("Write ratio(%[1]s, %[2]s), which has 16 digits, or div_dec(%[1]s, %[2]s, 2, \"half_up\").", written(t.Args[0]), written(t.Args[1]))
 	case f.Kind == fault.EmptyList && len(t.Args) == 1 && isOpenTerm(t.Args[0]):
 		return fill("Test the list first: if isEmpty(%s) then null else %s.", written(t.Args[0]), whole)
 	case f.Kind != fault.TypeError:

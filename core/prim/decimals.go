@@ -197,7 +197,7 @@ func roundingMode(name string, v value.Value) (string, *fault.Fault) {
 		return mode, nil
 	}
 	f := outOfRange(name+" knows no rounding "+quoted(mode), "one of "+strings.Join(Roundings, ", "), quoted(mode),
-		`Name one: {"round_dec":[A,2,"half_even"]}.`)
+		"Name one of "+strings.Join(Roundings, ", ")+".")
 	f.Near = Closest(mode, Roundings)
 	return "", f
 }
@@ -306,7 +306,7 @@ func exactQuotient(name string, args []value.Value, a, b value.Dec) (value.Value
 	for five, q, r := big.NewInt(5), new(big.Int), new(big.Int); fives <= value.MaxDigits && d.BitLen() > 1; fives++ {
 		if q.QuoRem(d, five, r); r.Sign() != 0 {
 			return nil, outOfRange(name+" of "+Describe(args[0])+" by "+Describe(args[1])+" has digits without an end",
-				"a quotient whose digits end", "one whose digits repeat", `Name digits and rounding: {"div_dec":[A,B,2,"half_even"]}.`)
+				"a quotient whose digits end", "one whose digits repeat", `Write {"ratio":[A,B]}, which has 16 digits, or name digits and rounding: {"div_dec":[A,B,2,"half_even"]}.`)
 		}
 		d, q = q, d
 	}

@@ -108,6 +108,8 @@ func (r *Row) hint(want Kinds, got string) string {
 		return "What is put in is a string, in which $1 or ${name} is a group. Correct: " + correct + "."
 	case r.Name == "format" && is("string") && want == KindInt:
 		return `The digits after the point are an integer, or a pattern that is written out: "+,.2f", "05d", ".1%" or "#,##0.00".`
+	case r.Name == "push":
+		return `push takes the list first, and then the item: {"push":[LIST,ITEM]}.`
 	case r.Name == "isEmpty" && got == "a record":
 		return `A record without keys is {"equal":[R,{"record":{}}]}.`
 	case r.Name == "isEmpty" && is("string"):
@@ -128,6 +130,8 @@ func (r *Row) hint(want Kinds, got string) string {
 		return fmt.Sprintf("There is no power with a fraction, no exp and no log; sqrt gives a square root. Correct: %s.", correct)
 	case got == "a record" && want&KindList != 0:
 		return fmt.Sprintf("Make a list of the record: {\"entries\":R} gives pairs (key, value), {\"values\":R} the values. Correct: %s.", correct)
+	case r.Name == "append" && is("string"):
+		return `A string's characters are the list {"chars":S}; an item is added by {"push":[LIST,ITEM]}.`
 	case r.Name == "append":
 		return "append joins two lists; an item is added by {\"push\":[LIST,ITEM]}."
 	case r.Name == "concat" && got == "a list":

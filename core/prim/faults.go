@@ -224,7 +224,7 @@ var failure = []Row{
 			return nil, &fault.Fault{
 				Kind: fault.RuntimeError, Message: "no pattern fits " + Describe(args[0]), Got: Describe(args[0]),
 				Expected: "a value that one of the patterns fits",
-				Hint:     `Add a pattern that fits everything at the end: {"match":T,"with":[…,["_",D]]}.`,
+				Hint:     `Add a branch that fits everything at the end: _ => D, in JSON ["_",D].`,
 			}
 		},
 	},

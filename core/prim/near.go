@@ -66,6 +66,15 @@ var instead = map[string]string{
 	"log":           noPower,
 	"log10":         noPower,
 	"ln":            noPower,
+	"sin":           angles,
+	"cos":           angles,
+	"tan":           angles,
+	"pi":            angles,
+	"radians":       angles,
+	"asin":          arcs,
+	"acos":          arcs,
+	"atan":          arcs,
+	"atan2":         arcs,
 	"pop":           `write xs[-1] for the last item, xs[:-1] for those before it`,
 	"mode":          `write max_by(x => count(y => y == x, xs), xs) for the item that is there most often`,
 	"stdev":         spread,
@@ -105,6 +114,8 @@ var instead = map[string]string{
 
 const (
 	ranked   = `write sort(xs)[(length(xs) * 95 + 99) / 100 - 1] for the value that 95 % of xs don't exceed`
+	angles   = `there is no trigonometry; write let pi = 3.141592653589793, sin = x => sum(map(k => ratio(pow(-1, k) * pow(round(x, 20), 2 * k + 1), product(range(1, 2 * k + 2))), range(0, 15))), cos = x => sin(x + pi / 2) for an x from -3 to 3, in radians`
+	arcs     = `there is no trigonometry; write let atan = x => let h = fold((h, i) => ratio(h, 1 + sqrt(1 + h * h, 20)), x, range(0, 3)) in round(8 * sum(map(k => ratio(pow(-1, k) * pow(h, 2 * k + 1), 2 * k + 1), range(0, 12))), 15), asin = x => atan(ratio(x, sqrt(1 - x * x, 20)))`
 	spread   = `write let m = mean(xs) in ratio(sum(map(x => (x - m) * (x - m), xs)), length(xs) - 1) for the variance of a sample (length(xs) for one of all), sqrt(V, 10) of it for the deviation`
 	week     = `write let thu = add_time(t, {days: 3 - index_of(["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"], weekday(t))}) in floor(diff_time(thu, $"{parse_time(thu).year}-01-01", "days") / 7) + 1 for the ISO week of t`
 	truth    = "write a comparison, x != null or length(s) > 0: nothing but true is true"

@@ -233,9 +233,13 @@ func placeInList(c *comparer, args []value.Value, last bool) int {
 func soughtIn(name string, v value.Value) (string, *fault.Fault) {
 	part, ok := value.Force(v).(value.Str)
 	if !ok {
+		hint := `Write it as in {"` + name + `":["hello","ell"]}.`
+		if KindOf(v) == KindList {
+			hint = name + ` takes the list first: {"` + name + `":[LIST,ITEM]}.`
+		}
 		return "", &fault.Fault{
 			Kind: fault.TypeError, Message: name + " looks for a string in a string, not for " + Describe(v),
-			Expected: "a string", Got: Describe(v), Hint: `Write it as in {"` + name + `":["hello","ell"]}.`,
+			Expected: "a string", Got: Describe(v), Hint: hint,
 		}
 	}
 	return string(part), nil

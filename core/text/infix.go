@@ -157,15 +157,18 @@ const (
 	count
 	found
 	now
+	inexact = total | count
 )
 
 // isMean reports whether a / b is a sum, or how many fit, divided by how many there are or
-// by a sum, by its form: what is never meant to be rounded down.
+// by a sum, or has a root, a quotient or a mean in it, by its form: what is never meant to be
+// rounded down.
 func (k kinder) isMean(a, b term.Term) bool {
-	return k.amount(a)&total != 0 && k.amount(b) != 0
+	x, y := k.amount(a), k.amount(b)
+	return x&total != 0 && y != 0 || x == inexact || y == inexact
 }
 
-// amount tells whether a term is a sum or a length, by its form.
+// amount tells whether a term is a sum or a length, or inexact, by its form.
 func (k kinder) amount(t term.Term) prim.Kinds {
 	if _, ok := lengthIn(t); ok {
 		return count
@@ -179,6 +182,12 @@ func (k kinder) amount(t term.Term) prim.Kinds {
 			return total
 		case t.ID == prim.Length:
 			return count
+		case name == "sqrt", name == "ratio", name == "mean":
+			return inexact
+		case t.ID == prim.Add, t.ID == prim.Sub, t.ID == prim.Mul:
+			if k.amount(t.Args[0]) == inexact || k.amount(t.Args[1]) == inexact {
+				return inexact
+			}
 		}
 	}
 	return 0

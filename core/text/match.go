@@ -33,11 +33,13 @@ func (r *reader) match() (term.Term, bool) {
 		return nil, false
 	}
 	var branches []prim.Branch
-	isText := !r.older && r.kinds.special(subject) == found
+	isText, isSome := !r.older && r.kinds.special(subject) == found, false
 	good = r.parts(open, tokCloseBrace, tokSemi, func() bool {
 		b, ok := r.branch()
 		if isText {
-			ofGroup(&b)
+			ofGroup(&b, isSome)
+			_, null := b.Pattern.Literal.(*term.Unit)
+			isSome = isSome || null && b.If == nil
 		}
 		if branches = append(branches, b); name != nil && r.scope[name.Name] > 0 && b.Pattern.IsList {
 			r.kinds.is(name.Name, prim.KindList) // in the branches after it, too
@@ -54,8 +56,8 @@ func (r *reader) match() (term.Term, bool) {
 }
 
 // ofGroup makes a pattern [p] one for the text that the one group of a pattern fits, as
-// the lists of groups have it from two on.
-func ofGroup(b *prim.Branch) {
+// the lists of groups have it from two on. isSome is set where it can't be null any more.
+func ofGroup(b *prim.Branch, isSome bool) {
 	p := b.Pattern
 	if !p.IsList || len(p.Items) != 1 || p.Rest != nil {
 		return
@@ -64,7 +66,7 @@ func ofGroup(b *prim.Branch) {
 	if one.IsList || one.IsPair || one.IsRecord || one.Code != nil || one.Or != nil {
 		return
 	}
-	if b.Pattern = one; one.Literal != nil {
+	if b.Pattern = one; isSome || one.Literal != nil {
 		return
 	}
 	if !b.Pattern.Bind {
