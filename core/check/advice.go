@@ -243,6 +243,9 @@ func (a *advice) hint(x *failure) string {
 // swapped is the hint on two operands that each fit the other's place alone.
 func (a *advice) swapped(t *term.Prim, x *failure) string {
 	row := prim.Get(t.ID)
+	if row.Name == "push" {
+		return fmt.Sprintf(`push takes the list first, and then the item: {"push":[%s,%s]}.`, own(t.Args[1], "LIST"), own(t.Args[0], "ITEM"))
+	}
 	if len(t.Args) != 2 || len(row.Params) != 2 || row.Shape != prim.Array || x.test.bad == 0 {
 		return ""
 	}

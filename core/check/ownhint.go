@@ -59,6 +59,8 @@ func OwnHint(root term.Term, src *term.Source, f *fault.Fault) string {
 	case f.Kind == fault.EmptyList && len(t.Args) == 1 && isOpenTerm(t.Args[0]):
 		return fill("Test the list first: if isEmpty(%s) then null else %s.", written(t.Args[0]), whole)
 	case f.Kind != fault.TypeError:
+	case strings.Contains(f.Message, "not for a list") && len(t.Args) == 2:
+		return fill("%[1]s takes the list first: %[1]s(%[3]s, %[2]s).", name, written(t.Args[0]), written(t.Args[1]))
 	case isList && (t.ID == prim.Add || t.ID == prim.Concat):
 		return fill("Join lists with append(%s, %s).", written(t.Args[0]), written(t.Args[1]))
 	case isText && t.ID == prim.Add:

@@ -234,7 +234,7 @@ func soughtIn(name string, v value.Value) (string, *fault.Fault) {
 	part, ok := value.Force(v).(value.Str)
 	if !ok {
 		hint := `Write it as in {"` + name + `":["hello","ell"]}.`
-		if KindOf(v) == KindList {
+		if Describe(v) == "a list" {
 			hint = name + ` takes the list first: {"` + name + `":[LIST,ITEM]}.`
 		}
 		return "", &fault.Fault{

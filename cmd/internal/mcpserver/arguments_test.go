@@ -388,6 +388,8 @@ func TestHintsOfRuns(t *testing.T) {
 	for code, c := range map[string]struct{ input, want string }{
 		`xs => fold((acc, x) => acc + x, xs[0], xs[1:])`: {`["a","b"]`, `Join texts with acc ++ x; of numbers in texts write to_dec(acc) + to_dec(x).`},
 		`(a, b) => a ++ b`:               {`{"a":[1],"b":[2]}`, `Join lists with append(a, b).`},
+		`(d, s) => contains(d, s.off)`:   {`{"d":"Mon","s":{"off":["Tue"]}}`, `contains takes the list first: contains(s.off, d).`},
+		`(a, b) => b * 1.0 / a`:          {`{"a":3,"b":1}`, `Write ratio(b * 1.0, a), which has 16 digits`},
 		`(a, b) => b + (a ++ "!")`:       {`{"a":1,"b":"2"}`, `Make a text of the value: to_text(a) ++ "!".`},
 		`s => parse_csv(s)[0].n * 2`:     {`"n\n4"`, `Make numbers of the texts: to_dec(at(parse_csv(s), 0).n) * 2.`},
 		`s => split(s, ",")[0] > 3`:      {`"4,5"`, `Make numbers of the texts: to_dec(at(split(s, ","), 0)) > 3.`},
@@ -415,7 +417,8 @@ func TestHintsOfTheCode(t *testing.T) {
 		`xs => let step = a => b => a + b in fold(step, 0, xs)`:                                                  `fold passes its function one pair, and this one takes one value after the other: write fold((a, b) => step(a, b), …).`,
 		`c => let a = "a" in c + 0 >= a`:                                                                         `gte compares numbers only: write compare(c + 0, a) >= 0 for strings.`,
 		`s => reverse(lower(s))`:                                                                                 `reverse takes a list: write join(reverse(chars(lower(s))), "") for a string.`,
-		`xs => nth(7, sort(xs))`:                                                                                 `nth takes a list first, and then an integer: nth(sort(xs), 7).`,
+		`xs => nth({a: 7}.a, xs.b)`:                                                                              `nth takes a list first, and then an integer: nth(xs.b, {a: 7}.a).`,
+		`rows => push({a: 7}.a, rows.b)`:                                                                         `push takes the list first, and then the item: push(rows.b, {a: 7}.a).`,
 		`s => map(m => m.a, [re_match(s, "a")])`:                                                                 `re_find gives a record with the named groups`,
 		`xs => from_codes(xs)`:                                                                                   `from_codepoints`,
 		`xs => group(x => x, xs) |> map(e => e)`:                                                                 `map takes a list, and group gives a record: write entries(group(x => x, xs)) for pairs (key, value), or values(R).`,
