@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
@@ -229,6 +230,56 @@ func isEmpty(t term.Term) bool {
 func isMethod(id term.ID) bool {
 	row := prim.Get(id)
 	return callable(row) && len(row.Params) > 0 && !row.Many && (!row.Form || id == prim.Fold)
+}
+
+// replacer reads a function where re_replace takes what is put in: it is applied to each of
+// what re_find_all gives, to the groups one by one where it has as many parameters.
+func (r *reader) replacer(c callee, args []term.Term) (term.Term, bool) {
+	at, f := term.At(c.tok.off), args[2].(*term.Lam)
+	of, groups := r.two[f], -1
+	if of.body == nil {
+		of = r.many[f]
+	}
+	if s, ok := args[1].(*term.Str); ok {
+		// Without \b it fits no empty text if it doesn't fit "".
+		if p, err := regexp.Compile(strings.ReplaceAll(s.Value, `\b`, "")); err == nil && !p.MatchString("") {
+			groups = p.NumSubexp()
+		}
+	}
+	n := len(of.params)
+	if groups < 0 || n > 0 && n != groups {
+		return nil, r.fail(c.tok, &fault.Fault{
+			Message:  "re_replace applies a function to what a pattern fits that is written out and fits no empty text, or with as many parameters as it has groups to what those fit",
+			Expected: "a string, or such a function and pattern",
+			Hint:     "Write re_replace(s, \"(a)(b)\", (x, y) => y ++ x), or found => … for the text, or the list of what more groups fit.",
+		})
+	}
+	if n > 0 {
+		all := prim.Pattern{At: f.At, IsList: true}
+		for _, p := range of.params {
+			all.Items = append(all.Items, p.Pattern)
+		}
+		f = prim.FunctionOf([]prim.Parameter{{At: f.At, Pattern: all}}, of.body).(*term.Lam)
+	} else if groups > 0 {
+		r.note(f.Pos(), "the function of re_replace gets what the groups (…) in the pattern fit, as re_find_all gives it; write (?:…) for the whole")
+	}
+	names := make([]*term.Var, 3)
+	var items []prim.Pattern
+	for i, name := range []string{"acc", "found", "part"} {
+		names[i] = &term.Var{At: at, Name: prim.Fresh(name, f)}
+		items = append(items, prim.Pattern{At: at, Name: names[i].Name, Bind: true})
+	}
+	pair := prim.Pattern{At: at, IsPair: true, Items: []prim.Pattern{items[0], {At: at, IsPair: true, Items: items[1:]}}}
+	joined := operationOf(at, "concat", operationOf(at, "concat", names[0], &term.App{At: at, Func: f, Arg: names[1]}), names[2])
+	return bound(at, prim.Fresh("text", args[1], f), args[0], func(text term.Term) term.Term {
+		return bound(at, prim.Fresh("pattern", text, f), args[1], func(pattern term.Term) term.Term {
+			return bound(at, prim.Fresh("parts", text, pattern, f), operationOf(at, "re_split", text, pattern), func(parts term.Term) term.Term {
+				found := operationOf(at, "re_find_all", again(text), again(pattern))
+				over := operationOf(at, "zip", found, operationOf(at, "tail", again(parts)))
+				return operationOf(at, "fold", prim.FunctionOf([]prim.Parameter{{At: at, Pattern: pair}}, joined), operationOf(at, "head", parts), over)
+			})
+		})
+	}), true
 }
 
 // fractions makes quotients exact that are never meant to be rounded down: in what sqrt
