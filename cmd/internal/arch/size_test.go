@@ -71,7 +71,7 @@ var maxLines = map[string]int{
 	"core/prim":                    10515,
 	"core/step":                    1120,
 	"core/term":                    420,
-	"core/text":                    8034,
+	"core/text":                    8035,
 	"core/value":                   370,
 	"plugins/clock":                60,
 	"plugins/env":                  50,
