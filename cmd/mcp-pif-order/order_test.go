@@ -36,7 +36,17 @@ func TestMain(m *testing.M) {
 		main()
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	var err error
+	serverFolder, err = os.MkdirTemp("", "pif")
+	status := 1
+	if err == nil {
+		status = m.Run()
+		err = os.RemoveAll(serverFolder)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(status)
 }
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -120,6 +130,7 @@ func TestLoss(t *testing.T) {
 type process struct {
 	t       *testing.T
 	args    []string
+	dir     string // where it runs; "": here
 	address string
 	cmd     *exec.Cmd
 	log     *bytes.Buffer
@@ -132,6 +143,7 @@ func (p *process) start() {
 		p.t.Fatal(err)
 	}
 	p.cmd = exec.Command(exe, p.args...)
+	p.cmd.Dir = p.dir
 	p.cmd.Env = append(os.Environ(), "PIF_ORDER_COMMAND=1", "GOMEMLIMIT=256MiB")
 	p.log = &bytes.Buffer{}
 	p.cmd.Stderr = p.log
