@@ -41,9 +41,9 @@ Servers that run learn of the answer within half a second.
 
 The question shows first what the server knows: where the tool could reach, what it
 could do there, the limits, what is wider than what you approved before. What the
-model wrote comes last. Several questions come one after the other. To say yes you type the tool's name, or the question's where
-that can't be typed, and a number that is shown; this takes a terminal, so that no
-program answers in your place.
+model wrote comes last. Several questions come one after the other. To say yes you
+type the tool's name, or the question's where that can't be typed, and a number that
+is shown; this takes a terminal, so that no program answers in your place.
 
 A PLAN is p_ and the name of a run: what a run is about to do that --confirm has a
 person approve as a whole. Its steps can be read in full before the answer, or with

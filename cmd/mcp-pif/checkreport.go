@@ -79,7 +79,8 @@ type checkCost struct {
 // A checkReason is a place that makes the bound what it is.
 type checkReason struct {
 	check.Place
-	Message string `json:"message"`
+	Message   string `json:"message"`
+	Unbounded bool   `json:"unbounded,omitempty"` // there is no bound because of it
 }
 
 // A checkCertificate says what the checker of certificates makes of the tool's.
@@ -131,7 +132,7 @@ func (s *subject) report(strict bool) *checkReport {
 			r.Cost.Memory = c.Memory.Explain()
 		}
 		for _, w := range c.Why {
-			r.Cost.Why = append(r.Cost.Why, checkReason{check.Place{At: w.At, Line: w.Line, Col: w.Col}, w.Message})
+			r.Cost.Why = append(r.Cost.Why, checkReason{check.Place{At: w.At, Line: w.Line, Col: w.Col}, w.Message, w.Unbounded})
 		}
 	}
 	r.Certificate = s.certificate()
@@ -254,8 +255,10 @@ func (r *checkReport) print(out io.Writer, source []byte) {
 		place(out, lines, "known when it runs", u.Place, u.Message)
 	}
 	if r.Cost != nil && r.Cost.Steps == "" {
-		for _, w := range r.Cost.Why {
-			place(out, lines, "cost", w.Place, w.Message)
+		for i, w := range r.Cost.Why {
+			if w.Unbounded && !slices.ContainsFunc(r.Cost.Why[:i], func(x checkReason) bool { return x.Unbounded && x.Place == w.Place }) {
+				place(out, lines, "cost", w.Place, w.Message)
+			}
 		}
 	}
 	if r.More > 0 {

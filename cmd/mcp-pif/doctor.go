@@ -35,12 +35,16 @@ func newDoctor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the sandbox, and whether a server with these flags would start",
-		Long: `Print what there is: the kernel and the user; the layers of the system's sandbox,
-each on or off with its reason; the folder of this user's state; the MCP servers of
-the lock, each of which is started and held to it; the configurations of clients here, with the servers in them that are this program, each of which is
-started and called (nothing else in them is shown, or changed); the plugins; and, with the flags of serve, whether a server
-with them would start and what it would grant. The exit status is 1 where something
-is wrong.`,
+		Long: `Check this installation, and print what was found:
+
+  the kernel and the user; each layer of the system's sandbox, on or off, with why
+  the folder of this user's state
+  the MCP servers of the lock: each is started and held to it
+  the clients' configurations here: each entry that is this program is started and
+  called; nothing else in them is shown, and nothing is changed
+  the plugins, and with the flags of serve what a server with them would grant
+
+The exit status is 1 where something is wrong.`,
 		Example: `  mcp-pif doctor
   mcp-pif doctor --cap fs:./sandbox --plugin-lock plugins.lock.json
   mcp-pif doctor --json`,

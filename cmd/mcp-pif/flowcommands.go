@@ -321,8 +321,9 @@ A capability says what a tool may do; a rule says what it may do that with:
   --label mail=mail.read --no-flow 'mail>mail.send:to'
   --flow=designate
 
-No rule covers that a run ends, and how long it takes; the order in which branches ask; how many events there are; what
-an answer tells besides its label; what a model does that saw something elsewhere; what a sink's owner does with it.`,
+No rule covers that a run ends, and how long it takes; the order in which branches
+ask; how many events there are; what an answer tells besides its label; what a model
+does that saw something elsewhere; what a sink's owner does with it.`,
 		Example: `  mcp-pif flow --cap fs:./private --cap fetch:https://api.example.com --label private=fs.read:./private --no-flow 'private>fetch'
   mcp-pif flow --policy policy.json`,
 		Args: cobra.NoArgs,

@@ -71,6 +71,7 @@ func TestMCPCommands(t *testing.T) {
 	w.fails([]string{"mcp", "add", "third", "--network", "https://example.com/x", "--", w.program}, "--network", "is no origin")
 	w.prints([]string{"mcp", "list"}, "SERVER", "second", "up", "ok")
 	w.prints([]string{"mcp", "show", "second", "echo"}, "words of the server second, not of this program", "takes")
+	w.fails([]string{"mcp", "add", "third", "--", "sh", "no-such.sh"}, "there is no file no-such.sh")
 	w.fails([]string{"mcp", "show", "second", "ecko"}, "has no tool ecko", "echo")
 	w.prints([]string{"mcp", "try", "second"}, "echo")
 	w.prints([]string{"mcp", "try", "second", "--tool", "echo", "--input", `{"in":"x","n":9007199254740993}`}, "9007199254740993")
@@ -142,7 +143,7 @@ func TestAttackSandboxProposals(t *testing.T) {
 	folder := t.TempDir()
 	must.NoError(t, os.Mkdir(filepath.Join(folder, "app"), 0o700))
 	must.NoError(t, os.WriteFile(filepath.Join(folder, "app", "main"), nil, 0o600))
-	w.fails([]string{"mcp", "add", "fourth", "--", "sh", filepath.Join(folder, "app", "main")}, "'mcp-pif mcp add fourth "+filepath.Join(folder, "app")+" ", " main' copies the folder")
+	w.fails([]string{"mcp", "add", "fourth", "--", "sh", filepath.Join(folder, "app", "main")}, "copying "+filepath.Join(folder, "app")+", where ", " main is started", "doesn't speak MCP")
 }
 
 // A server that may reach one origin reaches that through the proxy and nothing else: no other

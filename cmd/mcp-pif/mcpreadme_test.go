@@ -27,7 +27,7 @@ func TestReadmeServers(t *testing.T) {
 		scope + "filesystem-2026.8.31": npmtest.Server(t, scope+"filesystem", "2026.8.31", "read_file", "list_directory"),
 	})
 	env := npmtest.Env(t, s)
-	for readme, begins := range map[string]string{"../../README.md": "```text\n$ mcp-pif mcp add", "../README.md": "```text\nmcp-pif mcp add memory"} {
+	for readme, begins := range map[string]string{"../../README.md": "```text\n$ mkdir memory", "../README.md": "```text\nmkdir memory"} {
 		text, err := os.ReadFile(readme)
 		must.NoError(t, err)
 		_, block, found := strings.Cut(string(text), begins)
@@ -40,7 +40,8 @@ func TestReadmeServers(t *testing.T) {
 			t.Fatal(err)
 		}
 		must.NoError(t, os.Mkdir(filepath.Join(dir, "docs"), 0o700))
-		for line := range strings.Lines(block) {
+		must.NoError(t, os.Mkdir(filepath.Join(dir, "memory"), 0o700))
+		for line := range strings.Lines(strings.ReplaceAll(block, "\\\n", "")) {
 			args := strings.Fields(strings.NewReplacer("$PWD", dir, "'", "").Replace(strings.TrimPrefix(line, "$ ")))
 			if len(args) == 0 || args[0] != "mcp-pif" || strings.Contains(line, "https://") {
 				continue

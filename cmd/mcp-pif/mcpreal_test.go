@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/nodejs"
 	"github.com/mcp-pif/mcp-pif/core/must"
 )
@@ -107,8 +108,13 @@ func TestRealServers(t *testing.T) {
 			t.Errorf("the answer lacks %s: %s", part, got)
 		}
 	}
+	p.makes("lost", "path => !files.read_text_file({path: path}).text", "files")
+	r := p.call("run", string(cli.Marshal(map[string]any{"tool": "lost", "input": filepath.Join(w.data, "no-such.txt")})))
+	if !r.IsError || len(r.Content) != 2 || !strings.Contains(r.Content[1].Text, "in words of files.read_text_file, not of this program:\n  |   ENOENT") {
+		t.Errorf("a failure without the server's words: %v", r.Content)
+	}
 	for name := range w.lines {
 		w.prints([]string{"mcp", "remove", name}, "removed "+name)
 	}
-	w.prints([]string{"replay", "--all", "--store", store}, "1 identical, 0 different")
+	w.prints([]string{"replay", "--all", "--store", store}, "2 identical, 0 different")
 }

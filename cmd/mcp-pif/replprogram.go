@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -229,8 +230,27 @@ func (r *repl) tool(name string) (*registry.Tool, bool) {
 	return r.server.Registry().Snapshot().Get(name)
 }
 
-// assignment begins what other languages bind a name with; here it is read as a let.
-var assignment = lazyregexp.New(`^[A-Za-z_]\w*\s*=[^=>]`)
+// How other languages bind a name, and change what it is bound to: const x = 5, x = 5, x += 1, x++.
+var (
+	declaration = lazyregexp.New(`^(?:const|var)\s+`)
+	assignment  = lazyregexp.New(`^(?:[A-Za-z_]\w*|\{[\w\s,]+\})\s*=[^=>]`)
+	change      = lazyregexp.New(`(?s)^([A-Za-z_]\w*)\s*(?:([-+*/])=\s*(.+)|(\+)\+|(-)-)$`)
+)
+
+// asLet is an entry that does that as a let; any other is as it was.
+func asLet(entry string) string {
+	entry = strings.TrimRight(entry, "; ")
+	if m := change.FindStringSubmatch(entry); m != nil {
+		return fmt.Sprintf("let %s = %[1]s %s (%s)", m[1], m[2]+m[4]+m[5], cmp.Or(m[3], "1"))
+	}
+	if assignment.MatchString(entry) {
+		return "let " + entry
+	}
+	if at := declaration.Compiled().FindString(entry); at != "" {
+		return "let " + entry[len(at):]
+	}
+	return entry
+}
 
 // enter does an entry that is no command: a program, a let, or a tool with its input.
 func (r *repl) enter(entry string) {
@@ -254,14 +274,9 @@ func (r *repl) enter(entry string) {
 		r.run(map[string]any{"tool": name}, rest)
 		return
 	}
-	for _, read := range []string{entry, "let " + entry} {
-		if read != entry && !assignment.MatchString(entry) {
-			continue
-		}
-		if lets, ok := r.lets(read); ok {
-			r.let(lets)
-			return
-		}
+	if lets, ok := r.lets(entry); ok {
+		r.let(entry, lets)
+		return
 	}
 	for i := range entry { // FUNCTION INPUT
 		if entry[i] != ' ' || !json.Valid([]byte(entry[i:])) {
@@ -437,7 +452,7 @@ type let struct {
 
 // lets reads an entry of lets without a program: let x = 3, y = x + 1.
 func (r *repl) lets(entry string) (lets []let, ok bool) {
-	if !strings.HasPrefix(entry, "let") {
+	if entry = asLet(entry); !strings.HasPrefix(entry, "let") {
 		return nil, false
 	}
 	p, err := r.open("", entry+"\nin null")
@@ -461,8 +476,8 @@ func (r *repl) lets(entry string) (lets []let, ok bool) {
 	}
 }
 
-// let evaluates lets, one after the other, and keeps them.
-func (r *repl) let(lets []let) {
+// let evaluates lets of an entry, one after the other, and keeps them.
+func (r *repl) let(entry string, lets []let) {
 	for _, l := range lets {
 		p, err := r.ofTerm(l.term)
 		if err != nil {
@@ -474,7 +489,7 @@ func (r *repl) let(lets []let) {
 			return
 		}
 		r.keep(l.name, b)
-		if r.in.interactive() {
+		if r.in.interactive() && strings.Contains(entry, l.name) { // not one that a pattern needs
 			cli.Paint(r.cmd.OutOrStdout(), cli.Cyan, l.name+": "+b.typ.String())
 		}
 	}

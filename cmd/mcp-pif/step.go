@@ -218,13 +218,11 @@ func (s *stepper) do(words []string) error {
 			return err
 		}
 		return printLines(s.out, sum, mostLines)
-	case "q", "quit", "exit":
+	case "q", "quit", "exit", "exit()":
 		return io.EOF
 	}
 	if word := strings.Join(words, " "); word != "help" && word != "?" {
-		if err := s.say("there is no command %q; these are all:", word); err != nil {
-			return err
-		}
+		return s.say("there is no command %q; help lists them, q ends the walk", word)
 	}
 	_, err := fmt.Fprint(s.out, stepHelp)
 	return err

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"strings"
 	"unsafe"
 
 	"github.com/mcp-pif/mcp-pif/core/code"
@@ -86,8 +87,21 @@ func (m *Machine) caught(f *fault.Fault) bool {
 		m.failBranch(f)
 		return m.state != Paused
 	}
-	f.Raised = nil // it may refer to this machine's heap
+	f.Raised = said(f.Raised)
 	return true
+}
+
+// said is the text of a value that was raised, apart from this machine's heap, to
+// which all else of it may refer; nil: it has none.
+func said(raised any) any {
+	if r, ok := raised.(*value.Record); ok {
+		for _, field := range r.Fields {
+			if text, ok := value.Force(field.Value).(value.Str); ok && field.Key == "text" {
+				return value.Str(strings.Clone(string(text)))
+			}
+		}
+	}
+	return nil
 }
 
 func (m *Machine) mismatch(in *code.Instr, id term.ID, i int, got word) bool {

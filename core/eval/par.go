@@ -190,7 +190,7 @@ func (m *Machine) failBranch(f *fault.Fault) {
 	if !ok {
 		return
 	}
-	f.Raised = nil
+	f.Raised = said(f.Raised)
 	for i := t.now; i < t.limit; i++ {
 		m.abandon(&t.branches[i])
 	}

@@ -243,7 +243,7 @@ var rules = map[string]rule{
 		libraries: []string{"github.com/spf13/cobra"},
 	},
 	"cmd/internal/mcpcmd": {
-		std: anyStd, ours: []string{"caps", "core/check", "core/lazyregexp", "plugins/...", "cmd/internal/app", "cmd/internal/cli", "cmd/internal/clientconfig", "cmd/internal/pinned"},
+		std: anyStd, ours: []string{"caps", "core/check", "core/lazyregexp", "plugins/...", "cmd/internal/app", "cmd/internal/cli", "cmd/internal/clientconfig", "cmd/internal/pinned", "cmd/internal/programs"},
 		libraries: []string{"github.com/spf13/cobra", "github.com/rogpeppe/go-internal/diff"},
 	},
 	// The commands: flags and printing.

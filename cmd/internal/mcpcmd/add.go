@@ -13,7 +13,6 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,6 +24,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/pinned"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/programs"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp"
@@ -74,12 +74,14 @@ It is started once, in the sandbox it will have, to list its tools.
 
 npx and uvx fetch a package at each start; here they install the exact version that
 you name once, with all it depends on and without its install scripts, into a folder
-that is hashed. A FOLDER is copied, and COMMAND runs there, as 'mcp-pif plugin add'
-has it. A server can read, write and reach only what the flags say, or the policy
-file. Its tools count as destructive until you accept what it says of them
-('mcp-pif mcp accept', or --accept). Adding grants nothing; --cap NAME does.`,
+that is hashed. A FOLDER is copied, and COMMAND runs there; so is the folder of a
+script that an interpreter starts, such as python3 or node. A server can read, write
+and reach only what the flags say, or the policy file. Its tools count as destructive
+until you accept what it says of them ('mcp-pif mcp accept', or --accept). Adding
+grants nothing; --cap NAME does.`,
 		Example: `  mcp-pif mcp add memory -- npx -y @modelcontextprotocol/server-memory@2026.8.31
   mcp-pif mcp add files --read ./docs -- npx -y @modelcontextprotocol/server-filesystem@2026.8.31 $PWD/docs
+  mcp-pif mcp add mine -- python3 ~/servers/mine/main.py
   mcp-pif mcp add tracker https://mcp.example.com/mcp --login`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -142,13 +144,30 @@ func newServer(cmd *cobra.Command, l *mcplock.Lock, line []string, o *serverOpti
 	if err != nil {
 		return nil, undo, err
 	}
+	needs := *s
 	s.Added, s.Env, s.Headers, s.Network, s.Unconfined = today(), o.env, o.headers, o.network, o.unconfined
 	s.Tools = map[string]*mcplock.Tool{}
 	if err := o.paths(s); err != nil {
 		undo()
 		return nil, func() {}, err
 	}
+	giveNeeds(s, &needs)
 	return s, undo, nil
+}
+
+// giveNeeds adds to an entry what its program can't start without.
+func giveNeeds(s, needs *mcplock.Server) {
+	for _, path := range needs.Read {
+		if !covers(s, path) {
+			s.Read = append(s.Read, path)
+		}
+	}
+	for _, text := range needs.Env {
+		name, _, _ := strings.Cut(text, "=")
+		if !isGiven(s, name) {
+			s.Env = append(slices.Clone(s.Env), text)
+		}
+	}
 }
 
 // paths checks the origins of the flags and puts the folders and files of the flags into an entry.
@@ -188,7 +207,7 @@ func absolutes(paths []string) ([]string, error) {
 }
 
 // locate finds what a command line or a URL names, and pins it.
-func locate(cmd *cobra.Command, l *mcplock.Lock, line []string, o *serverOptions) (_ *mcplock.Server, undo func(), err error) {
+func locate(cmd *cobra.Command, l *mcplock.Lock, line []string, o *serverOptions) (s *mcplock.Server, undo func(), err error) {
 	undo = func() {}
 	if strings.HasPrefix(line[0], "http://") || strings.HasPrefix(line[0], "https://") {
 		if len(line) > 1 {
@@ -210,18 +229,49 @@ func locate(cmd *cobra.Command, l *mcplock.Lock, line []string, o *serverOptions
 		return nil, undo, fmt.Errorf("the sandbox doesn't hold what %s starts: add --unconfined if you want that", base)
 	}
 	if info, err := os.Stat(line[0]); err == nil && info.IsDir() {
-		return l.Locate(line[0], line[1:])
+		if len(line) < 2 || isThere(filepath.Join(line[0], line[1])) {
+			return l.Locate(line[0], line[1:])
+		}
+		program, err := programs.Of(line[1])
+		if err != nil {
+			return nil, undo, err
+		}
+		return place(l, line[0], append(program.Command.Args, line[2:]...), &program)
 	}
-	program, err := exec.LookPath(line[0])
-	if err != nil {
-		return nil, undo, fmt.Errorf("there is no program %s", lock.Shown(line[0], 100))
-	}
-	s, undo, err := l.Locate(program, nil)
+	program, err := programs.Of(line[0])
 	if err != nil {
 		return nil, undo, err
 	}
-	s.Command = append(s.Command, line[1:]...)
-	s.Unpinned = isRunner
+	line = append(program.Command.Args, line[1:]...)
+	said := mcplock.Server{}
+	if err := o.paths(&said); err != nil {
+		return nil, undo, err
+	}
+	if at := scriptAt(line); at > 0 && !covers(&said, line[at]) { // else it is read where it lies
+		if line, err = scripted(line, at, ""); err != nil {
+			return nil, undo, err
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "copying %s, where %s is started\n", lock.Shown(line[0], 200), lock.Shown(strings.Join(line[1:], " "), 200))
+		return place(l, line[0], line[1:], &program)
+	}
+	if s, undo, err = place(l, line[0], nil, &program); err == nil {
+		s.Command, s.Unpinned = append(s.Command, line[1:]...), isRunner
+	}
+	return s, undo, err
+}
+
+// place is the entry of a program, or of a folder and the command that runs there, which reads
+// what its interpreter was installed with.
+func place(l *mcplock.Lock, path string, command []string, program *programs.Program) (s *mcplock.Server, undo func(), err error) {
+	if s, undo, err = l.Locate(path, command); err != nil {
+		return nil, undo, err
+	}
+	s.Read = slices.DeleteFunc(program.Command.Read, func(path string) bool { return slices.Contains(program.Command.Args, path) })
+	for _, path := range s.Read { // what a venv has is found by its own interpreter's path alone
+		if found, _ := filepath.Glob(filepath.Join(path, "lib", "python*", "site-packages")); len(found) > 0 && isThere(filepath.Join(path, "pyvenv.cfg")) {
+			s.Env = []string{"PYTHONPATH=" + found[0]}
+		}
+	}
 	return s, undo, nil
 }
 
@@ -526,7 +576,7 @@ func upgradeServer(cmd *cobra.Command, at *ServerLock, o *serverOptions, name st
 	if err != nil {
 		return err
 	}
-	now, undo := *was, func() {}
+	now, needs, undo := *was, &mcplock.Server{}, func() {}
 	if len(line) > 0 {
 		located, remove, err := locate(cmd, l, line, o)
 		if err != nil {
@@ -535,6 +585,7 @@ func upgradeServer(cmd *cobra.Command, at *ServerLock, o *serverOptions, name st
 		undo = remove
 		now.Command, now.Program, now.Folder, now.Tree = located.Command, located.Program, located.Folder, located.Tree
 		now.Pinned, now.Unpinned, now.URL = located.Pinned, located.Unpinned, located.URL
+		needs = located
 	}
 	isKept := false
 	defer func() {
@@ -545,6 +596,7 @@ func upgradeServer(cmd *cobra.Command, at *ServerLock, o *serverOptions, name st
 	if err := o.change(cmd, &now); err != nil {
 		return err
 	}
+	giveNeeds(&now, needs)
 	listed, err := probe(cmd, l, name, &now, o.sandbox)
 	if err != nil {
 		return err

@@ -99,8 +99,13 @@ var (
 // person's to weigh.
 func proposals(s *mcplock.Server, said string) (flags, why []string) {
 	add := func(reason, flag string) { flags, why = append(flags, flag), append(why, reason) }
-	if path := proc.DeniedFile([]byte(said)); path != "" && plainWord.MatchString(path) && !covers(s, path) {
+	switch path := proc.DeniedFile([]byte(said)); {
+	case path == "" || !plainWord.MatchString(path):
+	case covers(s, path):
+	case isThere(path):
 		add("the sandbox doesn't let it reach "+path, "--read "+path)
+	default:
+		add("the sandbox doesn't let it make "+path, "--write "+filepath.Dir(path))
 	}
 	if noNetwork.MatchString(said) && len(s.Network) == 0 && s.URL == "" {
 		origin := "any"
@@ -111,8 +116,7 @@ func proposals(s *mcplock.Server, said string) (flags, why []string) {
 	}
 	for line := range strings.Lines(said) {
 		name := wantedName.Compiled().FindString(line)
-		isGiven := slices.ContainsFunc(s.Env, func(text string) bool { return text == name || strings.HasPrefix(text, name+"=") })
-		if name == "" || isGiven || strings.HasPrefix(name, "ERR_") || !lacking.MatchString(line) {
+		if name == "" || isGiven(s, name) || strings.HasPrefix(name, "ERR_") || !lacking.MatchString(line) {
 			continue
 		}
 		add("it wants the variable "+name, "--env "+name+"=VALUE")
@@ -121,10 +125,42 @@ func proposals(s *mcplock.Server, said string) (flags, why []string) {
 	return flags, why
 }
 
+// isGiven reports whether a server has a variable.
+func isGiven(s *mcplock.Server, name string) bool {
+	return slices.ContainsFunc(s.Env, func(text string) bool { return text == name || strings.HasPrefix(text, name+"=") })
+}
+
+// readName matches a variable that a program reads, of one which says where something is.
+var readName = lazyregexp.New(`(?:process\.env\.|process\.env\[["']|environ\[["']|getenv\(["']|environ\.get\(["'])([A-Z][A-Z0-9_]*(?:PATH|FILE|DIR|FOLDER|DB))\b`)
+
+// dataVariable is the variable by which the programs beside a file are told where to keep data; "": none is found.
+func dataVariable(path string) string {
+	for _, kind := range []string{"*.*js", "*.js", "*.py"} {
+		found, _ := filepath.Glob(filepath.Join(filepath.Dir(path), kind))
+		for _, file := range found {
+			if info, err := os.Stat(file); err != nil || info.Size() > 1<<20 {
+				continue
+			}
+			text, _ := os.ReadFile(file)
+			if m := readName.Compiled().FindSubmatch(text); m != nil {
+				return string(m[1])
+			}
+		}
+	}
+	return ""
+}
+
 // advised adds to a failure what a person can do about it.
 func advised(err error, l *mcplock.Lock, name string, s *mcplock.Server, said string) error {
-	if folder := scriptFolder(s); folder != "" {
-		return fmt.Errorf("%w; the file %s isn't in its sandbox: 'mcp-pif mcp add %s %s' copies the folder and starts it there", err, lock.Shown(s.Command[1], 100), name, folder)
+	if path := proc.DeniedFile([]byte(said)); s.Folder != "" && strings.Contains(path, filepath.ToSlash(s.Folder)) {
+		variable, data := dataVariable(path), name+"-data"
+		flags := "--write " + data + " --env " + variable + "=$PWD/" + data + "/" + name
+		if l.Servers[name] != nil && variable != "" {
+			flags = "'mkdir -p " + data + " && mcp-pif mcp upgrade " + name + " --accept " + flags + "'"
+		} else if variable == "" {
+			flags = "--write FOLDER, and the variable or argument that names it"
+		}
+		return fmt.Errorf("%w; its own folder stays as it was added, so that it can't write there; to keep its data elsewhere, %s", err, flags)
 	}
 	flags, why := proposals(s, said)
 	if len(flags) == 0 {
@@ -145,28 +181,6 @@ func advised(err error, l *mcplock.Lock, name string, s *mcplock.Server, said st
 		with = "'mcp-pif mcp upgrade " + name + " --accept " + with + "'"
 	}
 	return fmt.Errorf("%w; %s: if it may, %s", err, strings.Join(why, ", and "), with)
-}
-
-// scriptFolder is how a server is added whose command is an interpreter and a file of this
-// machine that its sandbox doesn't have; "": it isn't one.
-func scriptFolder(s *mcplock.Server) string {
-	if s.Folder != "" || s.URL != "" || len(s.Command) < 2 {
-		return ""
-	}
-	info, err := os.Stat(s.Command[1])
-	file, _ := filepath.Abs(s.Command[1])
-	if err != nil || !info.Mode().IsRegular() || covers(s, file) {
-		return ""
-	}
-	dir := filepath.Dir(s.Command[1])
-	if !filepath.IsAbs(dir) {
-		dir = "./" + dir
-	}
-	line := strings.Join(append([]string{dir, filepath.Base(s.Command[0]), filepath.Base(s.Command[1])}, s.Command[2:]...), " ")
-	if home, _ := os.UserHomeDir(); filepath.Dir(file) == home || !plainWord.MatchString(strings.ReplaceAll(line, " ", "")) {
-		return ""
-	}
-	return line
 }
 
 // covers reports whether a server may read a path.

@@ -201,14 +201,14 @@ The words are the server's, and no person of yours wrote them.`,
 				}
 				return nil
 			}
-			t, err := toolOf(s, args[1])
+			word, t, err := toolOf(s, args[1])
 			if err != nil {
 				return cli.Failed(err)
 			}
 			if cli.AsJSON(cmd) {
 				return cli.Failed(cli.PrintJSON(cmd, t))
 			}
-			return cli.Failed(printServerTool(out, args[0], args[1], t))
+			return cli.Failed(printServerTool(out, args[0], word, t))
 		},
 	}
 	at.Register(cmd)
@@ -216,17 +216,17 @@ The words are the server's, and no person of yours wrote them.`,
 	return cmd
 }
 
-// toolOf finds a tool of a server by its word.
-func toolOf(s *mcplock.Server, word string) (*mcplock.Tool, error) {
-	if t, ok := s.Tools[word]; ok {
-		return t, nil
+// toolOf finds a tool of a server by its word, or by its name at the server.
+func toolOf(s *mcplock.Server, name string) (word string, t *mcplock.Tool, err error) {
+	if t, ok := s.Tools[name]; ok {
+		return name, t, nil
 	}
-	for w, t := range s.Tools {
-		if t.Tool == word {
-			return nil, fmt.Errorf("the tool is called %s here", w)
+	for word, t := range s.Tools {
+		if t.Tool == name {
+			return word, t, nil
 		}
 	}
-	return nil, fmt.Errorf("the server has no tool %s, but %s", lock.Shown(word, 60), truncateWords(slices.Sorted(maps.Keys(s.Tools)), 20))
+	return "", nil, fmt.Errorf("the server has no tool %s, but %s", lock.Shown(name, 60), truncateWords(slices.Sorted(maps.Keys(s.Tools)), 20))
 }
 
 // truncateWords lists the first words, and says how many more there are.
@@ -373,9 +373,9 @@ it yourself. Read the tools first: 'mcp-pif mcp show NAME TOOL'.`,
 			if len(words) == 0 {
 				words = slices.Sorted(maps.Keys(s.Tools))
 			}
-			for _, word := range words {
-				t, err := toolOf(s, word)
-				if err != nil {
+			for i := range words {
+				word, t, err := toolOf(s, words[i])
+				if words[i] = word; err != nil {
 					return cli.Failed(err)
 				}
 				hints := t.Claims

@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/clientconfig"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/pinned"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/programs"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcpprobe"
@@ -160,8 +160,19 @@ func (m *Move) pin(s *movedServer, u *clientconfig.Upstream) (err error) {
 	named := slices.DeleteFunc(slices.Clone(u.Command[min(1, len(u.Command)):]), func(text string) bool {
 		return !slices.Contains(line, text) // the script: what runs is a copy, and nobody's to write
 	})
-	for _, text := range slices.Concat(named, slices.Collect(maps.Values(u.Env))) {
-		if _, err := os.Stat(text); err == nil && filepath.IsAbs(text) && filepath.Dir(text) != text {
+	for _, text := range named {
+		if filepath.IsAbs(text) && isThere(text) && filepath.Dir(text) != text {
+			o.write = append(o.write, text)
+		}
+	}
+	for _, text := range u.Env {
+		if !filepath.IsAbs(text) || filepath.Dir(text) == text {
+			continue
+		}
+		if info, err := os.Stat(text); (err != nil || info.Mode().IsRegular()) && !isShared(filepath.Dir(text)) {
+			text = filepath.Dir(text) // a file is written by another beside it that replaces it
+		}
+		if isThere(text) {
 			o.write = append(o.write, text)
 		}
 	}
@@ -203,48 +214,86 @@ func (m *Move) pinnedLine(u *clientconfig.Upstream) ([]string, error) {
 	case base != "node" && !strings.HasPrefix(base, "python"):
 		return u.Command, nil
 	}
-	interpreter, err := exec.LookPath(u.Command[0])
-	if err == nil {
-		interpreter, err = filepath.Abs(interpreter)
-	}
-	if err != nil {
-		return nil, err
-	}
-	at := slices.IndexFunc(u.Command[1:], func(arg string) bool { return !strings.HasPrefix(arg, "-") }) + 1
+	at := scriptAt(append([]string{base}, u.Command[1:]...))
 	if at == 0 {
 		return nil, fmt.Errorf("it can't be pinned: %s is given no file", base)
 	}
-	script := u.Command[at]
-	if !filepath.IsAbs(script) {
-		if u.Dir == "" {
-			return nil, fmt.Errorf("it can't be pinned: %s isn't an absolute path", script)
-		}
-		script = filepath.Join(u.Dir, script)
+	if !filepath.IsAbs(u.Command[at]) && u.Dir == "" {
+		return nil, fmt.Errorf("it can't be pinned: %s isn't an absolute path", u.Command[at])
 	}
-	if script, err = filepath.EvalSymlinks(script); err != nil {
-		return nil, fmt.Errorf("it can't be pinned: %w", err)
-	}
-	folder := projectOf(filepath.Dir(script))
-	file, err := filepath.Rel(folder, script)
+	program, err := programs.Of(u.Command[0])
 	if err != nil {
 		return nil, err
 	}
-	line := append([]string{folder, interpreter}, u.Command[1:at]...)
-	return append(append(line, filepath.ToSlash(file)), u.Command[at+1:]...), nil
+	if line, err := scripted(slices.Concat(program.Command.Args, u.Command[1:]), len(program.Command.Args)-1+at, u.Dir); err == nil {
+		return line, nil
+	}
+	return nil, fmt.Errorf("it can't be pinned: %w", err)
+}
+
+// interpreters is programs, besides those of python, whose bytes say nothing of what they start.
+var interpreters = []string{"node", "sh", "bash", "dash", "ruby", "perl"}
+
+// scriptAt is where a command line of an interpreter has the script that it starts; 0: it has none.
+func scriptAt(line []string) int {
+	base := strings.TrimSuffix(filepath.Base(line[0]), ".exe")
+	at := slices.IndexFunc(line[1:], func(arg string) bool { return !strings.HasPrefix(arg, "-") }) + 1
+	if !slices.Contains(interpreters, base) && !strings.HasPrefix(base, "python") || at > 1 && slices.Contains([]string{"-m", "-c", "-e"}, line[at-1]) {
+		return 0
+	}
+	return at
+}
+
+// scripted is the folder of a script, and the command line that starts it there; a relative path is one of
+// dir.
+func scripted(line []string, at int, dir string) ([]string, error) {
+	script := line[at]
+	if !filepath.IsAbs(script) {
+		script = filepath.Join(dir, script)
+	}
+	script, err := app.AbsolutePath(script)
+	if err == nil {
+		script, err = filepath.EvalSymlinks(script)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("there is no file %s", line[at])
+	}
+	folder := projectOf(filepath.Dir(script))
+	if isShared(folder) {
+		own := strings.TrimSuffix(filepath.Base(script), filepath.Ext(script)) + "-server"
+		return nil, fmt.Errorf("all of %s would be copied with %s; give it a folder of its own first: mkdir ~/%[3]s && mv %[2]s ~/%[3]s", folder, script, own)
+	}
+	file, err := filepath.Rel(folder, script)
+	return slices.Concat([]string{folder}, line[:at], []string{filepath.ToSlash(file)}, line[at+1:]), err
+}
+
+// isShared reports whether a folder has much that is no server's.
+func isShared(folder string) bool {
+	home, _ := os.UserHomeDir()
+	return folder == home || folder == filepath.Clean(os.TempDir()) || filepath.Base(folder) == "bin" || filepath.Dir(folder) == folder
 }
 
 // projectOf is the folder that a script needs: the nearest above it that says to be a package,
 // or the script's own.
 func projectOf(dir string) string {
 	home, _ := os.UserHomeDir()
+	above, _, isInstalled := strings.Cut(filepath.ToSlash(dir), "/node_modules/") // with what it depends on beside it
+	if isInstalled && isThere(filepath.Join(above, "package.json")) {
+		return filepath.FromSlash(above)
+	}
 	for at := dir; at != home && at != filepath.Dir(at); at = filepath.Dir(at) {
 		for _, sign := range []string{"package.json", "pyproject.toml", "requirements.txt"} {
-			if _, err := os.Stat(filepath.Join(at, sign)); err == nil {
+			if isThere(filepath.Join(at, sign)) {
 				return at
 			}
 		}
 	}
 	return dir
+}
+
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // same finds the server of the lock that an entry would make again, given the same.

@@ -158,7 +158,7 @@ written and nothing recorded.`,
 	at.Register(cmd)
 	o.register(cmd)
 	cli.JSONFlag(cmd)
-	cmd.Flags().StringVar(&tool, "tool", "", "call this `TOOL`, by the name that the server gives it")
+	cmd.Flags().StringVar(&tool, "tool", "", "call this `TOOL`, by its name here or at the server")
 	cmd.Flags().StringVar(&input, "input", "{}", "the arguments as `JSON`")
 	return cmd
 }
@@ -186,6 +186,9 @@ func try(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server, sa
 	}
 	if input = strings.TrimSpace(input); !json.Valid([]byte(input)) || input[0] != '{' {
 		return cli.UsageError(fmt.Errorf("the arguments are an object of JSON, such as {\"name\": \"x\"}, not %s", lock.Shown(input, 60)))
+	}
+	if _, t, err := toolOf(s, tool); err == nil {
+		tool = t.Tool
 	}
 	answer, err := probeCall(cmd, l, name, s, sandbox, tool, json.RawMessage(input))
 	if err != nil {

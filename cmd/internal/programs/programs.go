@@ -98,6 +98,18 @@ func Read(text string) (p Program, err error) {
 	return p, p.interpreted(found)
 }
 
+// Of is a program that is started with arguments of its own: where it is, or the
+// interpreter of the script that it is, and what it reads besides itself.
+func Of(name string) (p Program, err error) {
+	found, err := find(name)
+	if err != nil {
+		return p, err
+	}
+	p.Command.Args = []string{found}
+	p.prefix(found)
+	return p, p.interpreted(found)
+}
+
 // find is where a program is: in PATH, where it is a name alone. A shim of pyenv is
 // what it stands for.
 func find(name string) (string, error) {

@@ -254,13 +254,7 @@ func (a *analyser) prim(t *term.Prim, s scope) (*aval, cost) {
 			body = prim.Expand(t)
 			a.expand[t] = body
 		}
-		outer := a.at
-		if a.at < 0 {
-			a.at = t.Pos()
-		}
-		v, c := a.eval(body, s)
-		a.at = outer
-		return v, c
+		return a.eval(body, s)
 	}
 	switch t.ID {
 	case prim.And, prim.Or:

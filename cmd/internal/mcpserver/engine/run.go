@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/facts"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/help"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/results"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
@@ -236,6 +237,9 @@ func (s *Engine) perform(ctx context.Context, c Call, t task, program *core.Prog
 		s.advise(&a, &t, c.Tools)
 	}
 	end = run.End{Steps: a.Steps, Rounds: rounds, Type: a.Type, Result: []byte(a.Text), Fault: a.Fault, Answer: a.Digest()}
+	if a.Fault != nil {
+		a.More = append(a.More, help.Said(a.Fault)...) // the record has it with the outcome
+	}
 	return s.offer(s.show(ctx, r, &t, a), s.resultID(r.ID()))
 }
 

@@ -13,7 +13,9 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/display"
+	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // ofKind explains an operation of a capability (kv.put), or all of a kind (kv);
@@ -104,6 +106,17 @@ func quoteWords(words string) string {
 		lines[maxWordLines] = "…"
 	}
 	return strings.Join(caps.Margined(strings.Join(lines, ""), maxWords), "\n") + "\n"
+}
+
+// Said is what an MCP server says of the failure of one of its tools, as a stranger's
+// words; none where nothing of it says so.
+func Said(f *fault.Fault) []string {
+	words, ok := f.Raised.(value.Str)
+	op, _, _ := strings.Cut(f.Message, ": ")
+	if !ok || words == "" || f.Kind != fault.EffectFailed && f.Kind != fault.OutcomeUnknown {
+		return nil
+	}
+	return []string{fmt.Sprintf("the error's value, in words of %s, not of this program:\n%s", op, strings.TrimSuffix(quoteWords(string(words)), "\n"))}
 }
 
 // Explain writes an operation with its arguments and a right call. Of an MCP
