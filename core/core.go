@@ -16,7 +16,6 @@ package core
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -55,7 +54,9 @@ const (
 
 func (b Budgets) orDefault() eval.Budgets {
 	e := eval.Budgets{Steps: b.Steps, Memory: b.Memory, Depth: b.Depth}
-	e.Steps = cmp.Or(e.Steps, DefaultSteps)
+	if e.Steps == 0 {
+		e.Steps = DefaultSteps
+	}
 	if e.Memory <= 0 {
 		e.Memory = DefaultMemory
 	}
@@ -109,13 +110,14 @@ func Lend(s *Stake, bytes int64) bool { return eval.Lend(s, bytes) }
 // goroutines.
 type Program struct {
 	prog   eval.Program
+	unit   code.Unit
 	parsed *parse.Parsed
-	tool   string
 	free   []string
 	once   sync.Once
 	json   []byte
 	hash   string
 	size   atomic.Int64 // 0: not known yet
+	typed  sync.Once
 	takes  func(param int, v Value) bool
 }
 
@@ -188,9 +190,8 @@ func compile(name string, src []byte) (*Program, error) {
 }
 
 func compileParsed(name string, parsed *parse.Parsed) (*Program, error) {
-	p := &Program{parsed: parsed, tool: name}
+	p := &Program{parsed: parsed}
 	if name != "" {
-		p.takes = check.Takes(name, parsed.Term)
 		parsed.Source.In = "tool:" + name
 	}
 	t := parsed.Term
@@ -202,9 +203,10 @@ func compileParsed(name string, parsed *parse.Parsed) (*Program, error) {
 	}
 	p.prog = eval.Program{
 		Term: parsed.Term, Source: parsed.Source, Tool: name, IsTool: name != "",
-		Unit: code.Compile(t, code.Options{Tool: name != ""}),
+		Unit: &p.unit,
 	}
-	if p.prog.Unit.Entangled {
+	code.CompileTo(&p.unit, t, code.Options{Tool: name != ""})
+	if p.unit.Entangled {
 		return nil, entangled(parsed.Source.In)
 	}
 	return p, nil
@@ -253,7 +255,7 @@ func (p *Program) Notes() []string {
 	switch {
 	case len(free) == 0:
 		return notes
-	case p.tool != "" && len(free) == 1 && !p.lambda():
+	case p.prog.Tool != "" && len(free) == 1 && !p.lambda():
 		return append(notes[:len(notes):len(notes)], fmt.Sprintf("the variable %q is free: running the tool binds it to the input", free[0]))
 	}
 	for _, name := range free {
@@ -277,7 +279,7 @@ func (p *Program) Free() []string {
 
 // IsFunction reports whether the code is known to give a function.
 func (p *Program) IsFunction() bool {
-	return p.lambda() || p.tool != "" && len(p.free) == 1
+	return p.lambda() || p.prog.Tool != "" && len(p.free) == 1
 }
 
 // Params returns the names of the parameters of a function: those of the
@@ -322,7 +324,12 @@ func (p *Program) Advise(f *fault.Fault) *fault.Fault {
 // Tool returns the program as what code_of finds under its name. What its own
 // code looks tools up in, for a call, is still to be filled in.
 func (p *Program) Tool() Tool {
-	return Tool{Term: p.parsed.Term, Source: p.parsed.Source, Name: p.tool, Size: p.Size(), Takes: p.takes}
+	p.typed.Do(func() {
+		if p.prog.Tool != "" {
+			p.takes = check.Takes(p.prog.Tool, p.parsed.Term)
+		}
+	})
+	return Tool{Term: p.parsed.Term, Source: p.parsed.Source, Name: p.prog.Tool, Size: p.Size(), Takes: p.takes}
 }
 
 // InputAs says how a run's input is read.
@@ -351,8 +358,8 @@ type Input struct {
 	Notes []string
 	prog  *eval.Program
 	in    *parse.Parsed
-	more  []*parse.Parsed // the inputs after the first
-	large *largeInput     // in place of the others
+	more  *[]*parse.Parsed // the inputs after the first; nil: none
+	large *largeInput      // in place of the others
 }
 
 // A largeInput is one whose term isn't kept beside its value: a run that begins takes it, and
@@ -388,12 +395,30 @@ func LargeValues(src []byte) (n int64) {
 	return min(n+1, parse.MaxValues)
 }
 
+func (in *Input) after() []*parse.Parsed {
+	if in.more == nil {
+		return nil
+	}
+	return *in.more
+}
+
+// program returns what a machine runs of the input.
+func (in *Input) program() *eval.Program {
+	if in.large != nil {
+		return in.large.whole().prog
+	}
+	return in.prog
+}
+
 // whole returns the input with its terms.
 func (in Input) whole() Input {
-	l := in.large
-	if l == nil {
+	if in.large == nil {
 		return in
 	}
+	return in.large.whole()
+}
+
+func (l *largeInput) whole() Input {
 	if l.parts != nil {
 		parts := make([]Input, len(l.parts))
 		for i := range parts {
@@ -405,7 +430,7 @@ func (in Input) whole() Input {
 	if p == nil {
 		p, _ = parse.Input(l.src, l.as) // it could be read before
 	}
-	in = inputOf(p, l.as)
+	in := inputOf(p, l.as)
 	in.prog.Imported = func() {
 		if l.done != nil {
 			l.done()
@@ -456,13 +481,13 @@ func mayEval(src []byte) bool {
 // gives a function that is applied to the input, or to each of [Inputs]. tools may
 // be nil.
 func (p *Program) Start(in Input, b Budgets, tools Tools) *Machine {
-	return eval.Start(&p.prog, in.whole().prog, b.orDefault(), tools)
+	return eval.Start(&p.prog, in.program(), b.orDefault(), tools)
 }
 
 // Restart makes a machine run p, as Start does, without returning it to the
 // pool in between. Any state of its last run is gone.
 func (p *Program) Restart(m *Machine, in Input, b Budgets, tools Tools) {
-	m.Reset(&p.prog, in.whole().prog, b.orDefault(), tools)
+	m.Reset(&p.prog, in.program(), b.orDefault(), tools)
 }
 
 // A Value is what evaluation gives; see package value.
@@ -547,12 +572,12 @@ func Print(t term.Term) []byte { return check.PrintText(t) }
 // fills in what c says of the program, its inputs and its budgets. shadows are where the
 // inputs come from, the first one's and so on; those that are missing have no labels.
 func (p *Program) Follow(ctx context.Context, in Input, b Budgets, c flow.Config, shadows ...*flow.Shadow) (flow.Result, error) {
-	c.Term, c.Source, c.Tool = p.parsed.Term, p.parsed.Source, p.tool
+	c.Term, c.Source, c.Tool = p.parsed.Term, p.parsed.Source, p.prog.Tool
 	e := b.orDefault()
 	c.Budgets = naive.Budgets{Steps: e.Steps, Memory: e.Memory, Depth: e.Depth}
 	in = in.whole()
 	c.Inputs = []flow.Input{{Parsed: in.in}}
-	for _, more := range in.more {
+	for _, more := range in.after() {
 		c.Inputs = append(c.Inputs, flow.Input{Parsed: more})
 	}
 	for i := range c.Inputs {
@@ -602,7 +627,7 @@ func (p *Program) TraceWith(in Input, b Budgets, t Tracing) (Encoded, uint64, *f
 	e := b.orDefault()
 	in = in.whole()
 	v, steps, f := naive.Run(naive.Config{
-		Term: p.parsed.Term, Source: p.parsed.Source, Tool: p.tool, Input: in.in, More: in.more,
+		Term: p.parsed.Term, Source: p.parsed.Source, Tool: p.prog.Tool, Input: in.in, More: in.after(),
 		Budgets: naive.Budgets{Steps: e.Steps, Memory: e.Memory, Depth: e.Depth},
 		Tools:   t.Tools, Handler: t.Answer, Visit: t.Visit, Ended: t.Ended, Asked: t.Asked,
 	})
@@ -639,7 +664,7 @@ func joinInputs(all []Input) Input {
 	var progs []eval.Program
 	for _, in := range all {
 		joined.Notes = append(joined.Notes, in.Notes...)
-		parsed = append(append(parsed, in.in), in.more...)
+		parsed = append(append(parsed, in.in), in.after()...)
 		if in.prog == nil {
 			progs = append(progs, eval.Program{Term: &term.Unit{}})
 		}
@@ -655,7 +680,8 @@ func joinInputs(all []Input) Input {
 	}
 	// Whether the program is compiled for evals around it is decided once.
 	progs[0].Evals = slices.ContainsFunc(progs, func(p eval.Program) bool { return p.Evals })
-	joined.prog, joined.in, joined.more = &progs[0], parsed[0], parsed[1:]
+	after := parsed[1:]
+	joined.prog, joined.in, joined.more = &progs[0], parsed[0], &after
 	return joined
 }
 
@@ -667,7 +693,7 @@ const readSteps = 60_000
 // names. An empty src is null. Faults: parse_error, and invalid_request for a missing
 // or unknown parameter.
 func (p *Program) ReadInput(src []byte) (Input, error) {
-	env := check.Env{Tool: p.tool}
+	env := check.Env{Tool: p.prog.Tool}
 	r, f := check.Read(json.RawMessage(src), check.Infer(p.Term(), nil, env, check.Budget{Steps: readSteps, Places: 1}), nil)
 	if f != nil {
 		return Input{}, f

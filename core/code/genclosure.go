@@ -305,8 +305,7 @@ func (c *compiler) partial(info *fnInfo, args []*node, top uint8, pos int32) boo
 // outlined compiles a part of a function as one of its own, where registers
 // run out. It takes no step and, where the part is no tail, no depth.
 func (c *compiler) outlined(n *node, top uint8, last bool) {
-	info := &fnInfo{worker: -1, id: int32(len(c.infos))}
-	c.infos = append(c.infos, info)
+	info := c.newInfo()
 	outline := !last || c.f.outline
 	f := c.newFn(info, 1)
 	f.outline = outline

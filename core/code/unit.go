@@ -1,7 +1,6 @@
 package code
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -18,6 +17,7 @@ type Unit struct {
 	// term; where the term is a lambda, Root is that lambda's function.
 	Entry int32
 	Root  *Func
+	root  Func
 	// Captures are, for an eval's code, the indices of Options.Scope that its
 	// closure has to hold, in order.
 	Captures []int32
@@ -147,6 +147,7 @@ type compiler struct {
 	far      map[*scope]map[string]*binder
 	f        *fn
 	plain    int // >0: inside code that is a second version: no workers
+	infoSlab slab[fnInfo]
 	nodes    slab[node]
 	binders  slab[binder]
 	scopes   slab[scope]
@@ -195,18 +196,27 @@ func (c *compiler) take(n int) {
 
 // Compile compiles t. What can go wrong goes wrong when the code runs, but for
 // [Unit.Entangled].
-func Compile(t term.Term, o Options) (unit *Unit) {
+func Compile(t term.Term, o Options) *Unit {
+	u := new(Unit)
+	CompileTo(u, t, o)
+	return u
+}
+
+// CompileTo does what [Compile] does, to a unit that is zero and lies in what has it.
+func CompileTo(u *Unit, t term.Term, o Options) {
 	defer func() {
 		if e := recover(); e != nil {
 			if _, ok := e.(entangled); !ok {
 				panic(e)
 			}
-			unit = &Unit{Entangled: true}
+			*u = Unit{Entangled: true}
 		}
 	}()
 	c := compilers.Get().(*compiler)
 	c.captures = 0
-	u := c.compile(t, o)
+	c.opt, c.unit, c.plain, c.lowest = o, u, 0, 1<<30
+	c.compile(t, o)
+	c.infoSlab.reset()
 	c.nodes.reset()
 	c.binders.reset()
 	c.scopes.reset()
@@ -220,12 +230,9 @@ func Compile(t term.Term, o Options) (unit *Unit) {
 	}
 	c.unit, c.far, c.f, c.strs, c.keys, c.root = nil, nil, nil, nil, nil, nil
 	compilers.Put(c)
-	return u
 }
 
-func (c *compiler) compile(t term.Term, o Options) *Unit {
-	c.opt, c.unit, c.plain = o, &Unit{}, 0
-	c.lowest = 1 << 30
+func (c *compiler) compile(t term.Term, o Options) {
 	u := c.unit
 	c.code, c.meta = c.code[:0], c.meta[:0]
 	if o.Base == 0 {
@@ -254,12 +261,12 @@ func (c *compiler) compile(t term.Term, o Options) *Unit {
 		}
 		c.function(n, info, nil)
 		c.link()
-		u.Root = &info.Func
-		return u
+		u.root = info.Func
+		u.Root = &u.root
+		return
 	}
 	n := c.resolve(t, s)
-	info := &fnInfo{worker: -1, id: int32(len(c.infos))}
-	c.infos = append(c.infos, info)
+	info := c.newInfo()
 	main := c.newFn(info, 1)
 	c.tail(n, 2)
 	c.finish(main)
@@ -268,15 +275,20 @@ func (c *compiler) compile(t term.Term, o Options) *Unit {
 		u.Captures = append(u.Captures, k.b.level)
 	}
 	c.link()
-	return u
+}
+
+func (c *compiler) newInfo() *fnInfo {
+	info := c.infoSlab.next()
+	info.worker, info.id = -1, int32(len(c.infos))
+	c.infos = append(c.infos, info)
+	return info
 }
 
 // declare makes the info of a lambda's function before its code exists.
 func (c *compiler) declare(n *node) *fnInfo {
-	info := &fnInfo{worker: -1, id: int32(len(c.infos))}
+	info := c.newInfo()
 	info.Arity, info.Closed = len(n.params), n.closed
 	info.hidden = n.b != nil && len(n.params) > 1
-	c.infos = append(c.infos, info)
 	return info
 }
 
@@ -297,14 +309,25 @@ func (c *compiler) finish(f *fn) {
 	c.fns = append(c.fns, f) // its captures stay readable until it is used again
 }
 
+// A small holds the code of a tiny program in one allocation.
+type small struct {
+	code [8]Instr
+	meta [8]Meta
+}
+
 // link gives the calls of known functions their targets: until now D held the
 // number of the function, negative for its worker.
 func (c *compiler) link() {
 	// A last instruction that is never reached, so that the address after any
 	// other is inside the code.
 	c.code, c.meta = append(c.code, Instr{Op: Halt}), append(c.meta, Meta{})
-	code := slices.Clone(c.code)
-	c.unit.Code, c.unit.Meta = code, slices.Clone(c.meta)
+	code, meta := []Instr(nil), []Meta(nil)
+	if n := len(c.code); n <= len(small{}.code) {
+		s := new(small)
+		code, meta = s.code[:0:n], s.meta[:0:n]
+	}
+	code = append(code, c.code...)
+	c.unit.Code, c.unit.Meta = code, append(meta, c.meta...)
 	for i := 0; i < len(code); i++ {
 		in := &code[i]
 		switch in.Op {

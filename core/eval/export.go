@@ -150,6 +150,7 @@ func (m *Machine) Value() value.Value {
 			return smallInts[n-minSmall]
 		}
 	}
+	m.plain = false
 	v, _ := m.export(m.result)
 	return v
 }
@@ -175,6 +176,7 @@ func (m *Machine) EncodeUntil(keep int, stop func() bool) (text.Encoded, *fault.
 	if small, ok := m.encodeSmall(); ok {
 		return small, nil
 	}
+	m.plain = false
 	enc, steps, f := text.EncodeWithin(m.lazy(m.result), keep, m.budget.Memory, m.Steps(), m.budget.Steps, stop)
 	if f != nil {
 		m.fault = f

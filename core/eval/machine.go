@@ -104,6 +104,7 @@ type Machine struct {
 	first       []word         // where both start
 	hb          unsafe.Pointer // the heap; so far down for the loop's place: see TestDispatch
 	tainted     bool           // an earlier run may have left references in the stack
+	plain       bool           // the last run went from its function's entry to its end, and changed nothing else
 	dirty       int            // stack words from here on were never written since they were cleared
 	slack       int            // words a window may need above the stack's limit
 
@@ -217,7 +218,16 @@ func Start(p *Program, input *Program, b Budgets, tools Tools) *Machine {
 func (m *Machine) Reset(p *Program, input *Program, b Budgets, tools Tools) {
 	b.Steps = min(b.Steps, MaxSteps)
 	b.Depth = min(b.Depth, MaxDepth)
-	m.prog, m.input, m.budget = p, input, b
+	if m.plain && p == m.prog && p.Unit == m.unit && (input == nil || !input.Evals) {
+		m.tainted = m.tainted || m.hp > 16
+		m.plain = m.hp == 16 && b.Memory == m.budget.Memory // what begin lays out is there
+		m.input, m.budget, m.main.library = input, b, tools
+		m.phase, m.state, m.started = inCode, Paused, false
+		m.left, m.fuel, m.result = b.Steps, int64(b.Depth)<<40|guard, wUnit
+		m.hp, m.ip = 16, m.cb
+		return
+	}
+	m.prog, m.input, m.budget, m.plain = p, input, b, false
 	m.phase, m.state, m.started, m.further = inCode, Paused, false, false
 	if m.fault != nil {
 		m.fault = nil
@@ -298,7 +308,6 @@ func (m *Machine) Release() {
 // begin lays out the first memory, which belongs to the machine and isn't
 // counted in the pool: it is small, and idle machines keep it.
 func (m *Machine) begin() {
-	m.started = true
 	if m.first == nil {
 		m.first = make([]word, firstHeap+firstStack)
 	}
@@ -339,14 +348,18 @@ func (m *Machine) Run(steps uint64) State {
 	}
 	m.slice(steps)
 	if !m.started {
-		m.begin()
-		m.enterCode()
+		if !m.plain {
+			m.begin()
+		}
+		m.started, m.plain = true, m.enterCode()
 	}
 	for m.state == Paused && m.phase != ended {
 		switch m.loop() {
 		case exitHalt:
 			m.next()
+			m.plain = m.plain && m.state == Done && !m.further
 		case exitSlow:
+			m.plain = false
 			if !m.slow() {
 				break
 			}

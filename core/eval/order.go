@@ -11,8 +11,9 @@ import (
 // The order of a run: the code, then each input, with the application of what
 // there is by then, until the result is there.
 
-// enterCode starts the evaluation of the program's code.
-func (m *Machine) enterCode() {
+// enterCode starts the evaluation of the program's code, and reports whether all that is
+// left to do is to run its function.
+func (m *Machine) enterCode() bool {
 	u := m.unit
 	if u.Root != nil && u.Root.Arity == 1 && m.input != nil && m.stepsIn() >= 3 {
 		if n, ok := m.input.Term.(*term.Int); ok && fitsWord(n.Value) {
@@ -21,21 +22,21 @@ func (m *Machine) enterCode() {
 			m.fuel -= 3
 			m.phase = inBody
 			m.enterRoot(u.Root, fromInt(n.Value))
-			return
+			return true
 		}
 	}
 	if u.Root != nil {
 		// The code is a lambda: one step gives its closure.
-		if !m.charge(1) {
-			return
+		if m.charge(1) {
+			m.enterInput()
 		}
-		m.enterInput()
 		for m.phase == inNext {
 			m.enterInput()
 		}
-		return
+		return false
 	}
 	m.enter(u.Entry)
+	return false
 }
 
 // enter starts the function of no parameters at the offset.
@@ -49,6 +50,12 @@ func (m *Machine) next() {
 	w := *(*word)(m.r)
 	m.fuel -= code.Depth1 // the return gave back what no call had taken
 	switch m.phase {
+	case inBody:
+		if m.input == nil || m.input.Next == nil {
+			m.finish(w)
+			return
+		}
+		m.applied(w)
 	case inCode:
 		if w&tagMask != tagClosure {
 			m.finish(w)
@@ -61,8 +68,6 @@ func (m *Machine) next() {
 		m.enterInput()
 	case inInput:
 		m.enterBody(w)
-	case inBody:
-		m.applied(w)
 	}
 	for m.phase == inNext {
 		m.enterInput()
@@ -71,7 +76,7 @@ func (m *Machine) next() {
 
 func (m *Machine) finish(w word) {
 	m.result, m.phase = w, ended
-	if m.settle() {
+	if m.stepsIn() >= 0 || m.settle() {
 		m.state = Done
 	}
 }

@@ -185,3 +185,46 @@ func TestPoolGetsBackWhatItGave(t *testing.T) {
 		}
 	}
 }
+
+// A machine that runs again does what a new one does, whatever it did before.
+func TestRestartForgets(t *testing.T) {
+	var progs []*core.Program
+	for _, src := range []string{
+		`x => x * x`, `x => y => x - y`, `x => [x, x]`, `x => 1 / x`, `x => f(x)`,
+		`x => if x == 5 then 0 else y => z => x + y`, `x => if x == 0 then [x, [x], [x]] else x`,
+		"x => let a = [x, x]" + strings.Repeat(", a = [a, a]", 12) + " in a",
+	} {
+		progs = append(progs, mustCompileText(t, src))
+	}
+	one, two := mustInput(t, "7", core.InputAuto), mustInput(t, "[8]", core.InputAuto)
+	inputs := []core.Input{one, core.Inputs(one, mustInput(t, "5", core.InputAuto)), two, {}, mustInput(t, "0", core.InputAuto), mustInput(t, `{"eval":{"quote":3}}`, core.InputAuto)}
+	budgets := []core.Budgets{{}, {Steps: 5}, {Depth: 1}, {Memory: 20_000}, {Memory: 16_450}}
+	tell := func(m *core.Machine, look int) string {
+		told := fmt.Sprint(m.Run(0), m.Steps(), m.Memory(), m.Fault())
+		switch {
+		case m.State() != core.Done:
+		case look == 0:
+			told += fmt.Sprintf("%T", m.Value())
+		case look == 1:
+			enc, f := m.Encode(1 << 10)
+			told += fmt.Sprint(string(enc.JSON), f)
+		}
+		return told
+	}
+	again := progs[0].Start(one, budgets[0], nil)
+	defer again.Release()
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 500 {
+		p := progs[rnd.IntN(len(progs))]
+		for range 4 {
+			in, b, look := inputs[rnd.IntN(len(inputs))], budgets[rnd.IntN(len(budgets))], rnd.IntN(3)
+			p.Restart(again, in, b, nil)
+			got := tell(again, look)
+			m := p.Start(in, b, nil)
+			if want := tell(m, look); got != want {
+				t.Fatalf("%s: %s, as a new machine %s", p.Text(), got, want)
+			}
+			m.Release()
+		}
+	}
+}

@@ -54,13 +54,20 @@ type builder struct {
 	names *prim.Names
 }
 
-// A block holds the nodes of a small program in one allocation.
+// A block holds what comes of a small program in one allocation.
 type block struct {
+	result
 	prims [2]term.Prim
 	args  [4]term.Term
 	vars  [3]term.Var
 	lams  [2]term.Lam
 	ints  [2]term.Int
+}
+
+// A lone is what comes of a source that is hardly more than one.
+type lone struct {
+	result
+	ints [1]term.Int
 }
 
 // A slab hands out nodes of one type from chunks that grow.
@@ -88,9 +95,11 @@ func (s *slab[T]) grow() {
 const blockFrom = 8
 
 // start gives the slabs their first chunks.
-func (b *builder) start() {
+func (b *builder) start() *result {
 	if len(b.nodes) < blockFrom {
-		return
+		k := new(lone)
+		b.ints = slab[term.Int]{k.ints[:], len(k.ints)}
+		return &k.result
 	}
 	k := new(block)
 	b.prims = slab[term.Prim]{k.prims[:], len(k.prims)}
@@ -98,6 +107,7 @@ func (b *builder) start() {
 	b.lams = slab[term.Lam]{k.lams[:], len(k.lams)}
 	b.ints = slab[term.Int]{k.ints[:], len(k.ints)}
 	b.args = k.args[:]
+	return &k.result
 }
 
 // operands returns room for n operands.

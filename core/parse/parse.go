@@ -165,7 +165,7 @@ func tooLarge(n, limit int, in string) *fault.Fault {
 	}
 }
 
-// result is what a parse returns, in one allocation.
+// result is what a parse returns.
 type result struct {
 	Parsed
 	source term.Source
@@ -217,8 +217,7 @@ func (b *builder) build(src []byte, d dialect) (*Parsed, *fault.Fault) {
 	for _, k := range b.dups {
 		b.duplicate(k)
 	}
-	r := new(result)
-	b.start()
+	r := b.start()
 	if d != data {
 		b.track()
 	}
