@@ -358,8 +358,8 @@ type Input struct {
 	Notes []string
 	prog  *eval.Program
 	in    *parse.Parsed
-	more  *[]*parse.Parsed // the inputs after the first; nil: none
-	large *largeInput      // in place of the others
+	more  []*parse.Parsed // the inputs after the first
+	large *largeInput     // in place of the others
 }
 
 // A largeInput is one whose term isn't kept beside its value: a run that begins takes it, and
@@ -393,13 +393,6 @@ func LargeValues(src []byte) (n int64) {
 		}
 	}
 	return min(n+1, parse.MaxValues)
-}
-
-func (in *Input) after() []*parse.Parsed {
-	if in.more == nil {
-		return nil
-	}
-	return *in.more
 }
 
 // program returns what a machine runs of the input.
@@ -577,7 +570,7 @@ func (p *Program) Follow(ctx context.Context, in Input, b Budgets, c flow.Config
 	c.Budgets = naive.Budgets{Steps: e.Steps, Memory: e.Memory, Depth: e.Depth}
 	in = in.whole()
 	c.Inputs = []flow.Input{{Parsed: in.in}}
-	for _, more := range in.after() {
+	for _, more := range in.more {
 		c.Inputs = append(c.Inputs, flow.Input{Parsed: more})
 	}
 	for i := range c.Inputs {
@@ -627,7 +620,7 @@ func (p *Program) TraceWith(in Input, b Budgets, t Tracing) (Encoded, uint64, *f
 	e := b.orDefault()
 	in = in.whole()
 	v, steps, f := naive.Run(naive.Config{
-		Term: p.parsed.Term, Source: p.parsed.Source, Tool: p.prog.Tool, Input: in.in, More: in.after(),
+		Term: p.parsed.Term, Source: p.parsed.Source, Tool: p.prog.Tool, Input: in.in, More: in.more,
 		Budgets: naive.Budgets{Steps: e.Steps, Memory: e.Memory, Depth: e.Depth},
 		Tools:   t.Tools, Handler: t.Answer, Visit: t.Visit, Ended: t.Ended, Asked: t.Asked,
 	})
@@ -664,7 +657,7 @@ func joinInputs(all []Input) Input {
 	var progs []eval.Program
 	for _, in := range all {
 		joined.Notes = append(joined.Notes, in.Notes...)
-		parsed = append(append(parsed, in.in), in.after()...)
+		parsed = append(append(parsed, in.in), in.more...)
 		if in.prog == nil {
 			progs = append(progs, eval.Program{Term: &term.Unit{}})
 		}
@@ -680,8 +673,7 @@ func joinInputs(all []Input) Input {
 	}
 	// Whether the program is compiled for evals around it is decided once.
 	progs[0].Evals = slices.ContainsFunc(progs, func(p eval.Program) bool { return p.Evals })
-	after := parsed[1:]
-	joined.prog, joined.in, joined.more = &progs[0], parsed[0], &after
+	joined.prog, joined.in, joined.more = &progs[0], parsed[0], parsed[1:]
 	return joined
 }
 

@@ -129,8 +129,7 @@ func (m *Machine) enterAbove(a int, to uintptr) {
 func (m *Machine) enterNarrowed(in *code.Instr) bool {
 	dyn := m.both(m.dyn, int(toInt(*m.obj(*m.word(0), 1))))
 	if m.heapBudget() == 0 {
-		m.outOfMemory()
-		return true
+		return m.outOfMemory()
 	}
 	if dyn == m.dyn {
 		return false

@@ -186,10 +186,7 @@ func (m *Machine) partial(a, n int) word {
 // many arguments it used.
 func (m *Machine) pendingValue(a int) (v word, used int, ok bool) {
 	w := *m.word(a)
-	if w&tagMask != tagBox {
-		return 0, 0, false
-	}
-	if headerKind(*m.obj(w, 0)) != kPending {
+	if w&tagMask != tagBox || headerKind(*m.obj(w, 0)) != kPending {
 		return 0, 0, false
 	}
 	return *m.obj(w, 1), int(*m.obj(w, 2) >> 1), true

@@ -42,8 +42,7 @@ func (m *Machine) nativeToCSV(in *code.Instr) (done, stop bool) {
 	if m.spend(w.spent + prim.CSVCost(len(w.to), w.writes)) {
 		return true, true
 	}
-	*m.reg(in.A) = m.keepText(w.to)
-	return true, false
+	return m.set(in, m.keepText(w.to))
 }
 
 func (w *csvWriter) records(list word) unfit {
@@ -258,8 +257,7 @@ func (m *Machine) nativeParseCSV(in *code.Instr) (done, stop bool) {
 	if m.spend(cost) {
 		return true, true
 	}
-	*m.reg(in.A) = list
-	return true, false
+	return m.set(in, list)
 }
 
 // csvText makes the string of a cell.

@@ -247,8 +247,7 @@ func (m *Machine) nativeToInt(in *code.Instr) (done, stop bool) {
 	if !ok || !fitsWord(q) {
 		return false, false
 	}
-	*m.reg(in.A) = fromInt(q)
-	return true, false
+	return m.set(in, fromInt(q))
 }
 
 func (m *Machine) nativeDivDec(in *code.Instr) (done, stop bool) {

@@ -47,8 +47,7 @@ func (m *Machine) effect(in *code.Instr) bool {
 	e := exporter{m: m, limit: m.budget.Memory}
 	arg := e.export(*m.reg(in.A))
 	if e.full() {
-		m.outOfMemory()
-		return true
+		return m.outOfMemory()
 	}
 	m.fuel = f
 	at, where := m.here()
@@ -133,13 +132,13 @@ func (m *Machine) calleeOf(t Tool) int {
 		}
 	}
 	ctx := &context{tool: t.Name, isTool: true, code: quoted{t.Term, t.Source}, library: t.Tools}
-	l := m.link(term.AsFunction(t.Term), t.Source, code.Options{Tool: true}, ctx)
-	if l == nil {
+	u := m.link(term.AsFunction(t.Term), t.Source, code.Options{Tool: true}, ctx)
+	if u == nil {
 		return -1
 	}
 	m.acted = true
 	m.extra += int64(t.Size)
-	m.callees = append(m.callees, callee{t, l.unit, len(m.units) - 1})
+	m.callees = append(m.callees, callee{t, u, len(m.units) - 1})
 	return len(m.callees) - 1
 }
 
@@ -200,8 +199,7 @@ func (m *Machine) callTool(in *code.Instr) bool {
 	fuel := m.fuel + in.K
 	if over := -(fuel&(1<<40-1) - guard); over > 0 {
 		if uint64(over) > m.left {
-			m.outOfFuel()
-			return true
+			return m.outOfFuel()
 		}
 		m.left -= uint64(over)
 		m.fuel, fuel = m.fuel+over, fuel+over
@@ -211,12 +209,10 @@ func (m *Machine) callTool(in *code.Instr) bool {
 	}
 	c := m.calleeOf(t)
 	if c < 0 {
-		m.outOfMemory()
-		return true
+		return m.outOfMemory()
 	}
 	if m.hlim = min(m.hlim, m.heapBudget()); m.hlim == 0 {
-		m.outOfMemory()
-		return true
+		return m.outOfMemory()
 	}
 	if !m.growStack(a+frameWords+2, a+2) {
 		return true
@@ -336,8 +332,7 @@ func (m *Machine) moreInput() (word, bool) {
 // applyNext applies what came of an input, above the frame's window, to the next one.
 func (m *Machine) applyNext(input word) bool {
 	if m.stepsIn()+int64(m.left) < 0 {
-		m.outOfFuel()
-		return true
+		return m.outOfFuel()
 	}
 	w := *m.word(frameWords)
 	if w&tagMask != tagClosure {
@@ -360,8 +355,7 @@ func (m *Machine) callDone() bool {
 	}
 	left := m.stepsIn() + int64(m.left)
 	if left < 0 {
-		m.outOfFuel()
-		return true
+		return m.outOfFuel()
 	}
 	var found value.Value
 	var nested bool

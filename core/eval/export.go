@@ -305,8 +305,7 @@ func (m *Machine) concat(in *code.Instr) bool {
 	la, lb := m.strLen(a), m.strLen(b)
 	n := la + lb
 	if int64(n) > m.budget.Memory || n > 1<<31 {
-		m.outOfMemory()
-		return true
+		return m.outOfMemory()
 	}
 	fresh := in.K&code.GivesFresh != 0
 	switch {

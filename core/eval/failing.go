@@ -27,11 +27,10 @@ func (m *Machine) exhausted(f int64) bool {
 	return true
 }
 
-func (m *Machine) outOfFuel() {
-	m.failed(prim.OutOfFuel(m.budget.Steps), m.place())
-}
+// outOfFuel and outOfMemory end the run; true: Run has to return.
+func (m *Machine) outOfFuel() bool { return m.failed(prim.OutOfFuel(m.budget.Steps), m.place()) }
 
-func (m *Machine) outOfMemory() { m.failed(prim.OutOfMemory(m.budget.Memory), m.place()) }
+func (m *Machine) outOfMemory() bool { return m.failed(prim.OutOfMemory(m.budget.Memory), m.place()) }
 
 func (m *Machine) overloaded() { m.failed(m.stake.Overloaded(), m.place()) }
 
@@ -44,13 +43,13 @@ func (m *Machine) place() int {
 	return m.index()
 }
 
-// failed ends the run with a fault at an instruction.
-func (m *Machine) failed(f *fault.Fault, at int) {
+// failed ends the run with a fault at an instruction; true, always.
+func (m *Machine) failed(f *fault.Fault, at int) bool {
 	m.fault, m.state = f, Failed
-	if at < 0 || at >= len(m.meta) {
-		return
+	if at >= 0 && at < len(m.meta) {
+		m.locate(f, m.unitAt(at), int(m.meta[at].Pos))
 	}
-	m.locate(f, m.unitAt(at), int(m.meta[at].Pos))
+	return true
 }
 
 // fail ends the run with a fault of the instruction being done, its path's
@@ -58,8 +57,7 @@ func (m *Machine) failed(f *fault.Fault, at int) {
 func (m *Machine) fail(f *fault.Fault) bool {
 	p := m.pending()
 	if p > m.stepsIn()+int64(m.left) {
-		m.outOfFuel()
-		return true
+		return m.outOfFuel()
 	}
 	m.fuel -= p
 	return m.outcome(f)

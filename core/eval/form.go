@@ -18,9 +18,6 @@ type evalKey struct {
 	scope int32
 }
 
-// linked is a unit that was added to the machine.
-type linked struct{ unit *code.Unit }
-
 // quoted is code that a word of kind kCode refers to.
 type quoted struct {
 	term   term.Term
@@ -28,7 +25,7 @@ type quoted struct {
 }
 
 // link compiles t and adds it to the machine's code.
-func (m *Machine) link(t term.Term, source *term.Source, o code.Options, ctx *context) *linked {
+func (m *Machine) link(t term.Term, source *term.Source, o code.Options, ctx *context) *code.Unit {
 	if !m.own {
 		m.own = true
 		m.instrs = append(make([]code.Instr, 0, 2*len(m.instrs)+64), m.instrs...)
@@ -66,7 +63,7 @@ func (m *Machine) link(t term.Term, source *term.Source, o code.Options, ctx *co
 		m.slack = u.Window
 		m.limitStack()
 	}
-	return &linked{unit: u}
+	return u
 }
 
 // eval evaluates the code in register A: its units see the variables of the
@@ -96,12 +93,10 @@ func (m *Machine) eval(in *code.Instr) bool {
 			// The innermost comes first there and last here.
 			names[len(names)-1-i] = v.Name
 		}
-		l := m.link(q.term, q.source, code.Options{Scope: names, Depth: sc.Depth + 1, Eval: true}, m.unitAt(m.index()).within())
-		if l == nil {
-			m.outOfMemory()
-			return true
+		u = m.link(q.term, q.source, code.Options{Scope: names, Depth: sc.Depth + 1, Eval: true}, m.unitAt(m.index()).within())
+		if u == nil {
+			return m.outOfMemory()
 		}
-		u = l.unit
 		if m.evals == nil {
 			m.evals = make(map[evalKey]*code.Unit)
 		}
@@ -112,8 +107,7 @@ func (m *Machine) eval(in *code.Instr) bool {
 			return true
 		}
 		if m.hlim == 0 {
-			m.outOfMemory()
-			return true
+			return m.outOfMemory()
 		}
 	}
 	a, n := int(in.A), len(u.Captures)
@@ -149,8 +143,7 @@ func (m *Machine) eval(in *code.Instr) bool {
 	}
 	dyn, ok := m.narrowed(sc, int(in.D))
 	if !ok {
-		m.outOfMemory()
-		return true
+		return m.outOfMemory()
 	}
 	if !m.growStack(a+2, a+1) {
 		return true
@@ -172,8 +165,7 @@ func (m *Machine) codeOf(in *code.Instr, name string, literal bool, height int) 
 			if _, known := m.codeIndex[q.term]; !known {
 				m.extra += int64(t.Size)
 				if m.hlim = min(m.hlim, m.heapBudget()); m.hlim == 0 {
-					m.outOfMemory()
-					return true
+					return m.outOfMemory()
 				}
 			}
 		}

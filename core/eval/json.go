@@ -76,8 +76,7 @@ func (m *Machine) nativeToJSON(in *code.Instr) (done, stop bool) {
 	if m.spend(prim.WriteCost(uint64(len(w.to)-w.longer), w.parts) + w.extra) {
 		return true, true
 	}
-	*m.reg(in.A) = m.keepText(w.to)
-	return true, false
+	return m.set(in, m.keepText(w.to))
 }
 
 // keepText makes a string of a text that was written where it is to be, in a slice of
@@ -229,8 +228,7 @@ func (m *Machine) nativeParseJSON(in *code.Instr) (done, stop bool) {
 	if m.spend(steps) {
 		return true, true
 	}
-	*m.reg(in.A) = v
-	return true, false
+	return m.set(in, v)
 }
 
 func (r *jsonReader) fail() word {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core/code"
 	"github.com/mcp-pif/mcp-pif/core/prim"
-	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
 // natives are the rows that the machine does on its own objects, in place of
@@ -60,13 +59,10 @@ var natives = func() []func(m *Machine, in *code.Instr) (done, stop bool) {
 	return fs
 }()
 
-// native does the row if it is one of natives and its operands are of the
-// kinds it takes; done is false otherwise.
-func (m *Machine) native(in *code.Instr, id term.ID) (done, stop bool) {
-	if f := natives[id]; f != nil {
-		return f(m, in)
-	}
-	return false, false
+// set makes w what a native row gives.
+func (m *Machine) set(in *code.Instr, w word) (done, stop bool) {
+	*m.reg(in.A) = w
+	return true, false
 }
 
 // field returns the record and key that are the first two operands.
@@ -87,8 +83,7 @@ func (m *Machine) nativeGet(in *code.Instr) (done, stop bool) {
 		}
 		w = *m.reg(in.C + 2)
 	}
-	*m.reg(in.A) = w
-	return true, false
+	return m.set(in, w)
 }
 
 // firstKeys copies the first n keys of a record.
@@ -107,8 +102,7 @@ func (m *Machine) nativeHas(in *code.Instr) (done, stop bool) {
 		return false, false
 	}
 	_, has := m.recordGet(rec, key)
-	*m.reg(in.A) = fromBool(has)
-	return true, false
+	return m.set(in, fromBool(has))
 }
 
 func (m *Machine) nativePut(in *code.Instr) (done, stop bool) {
@@ -122,8 +116,7 @@ func (m *Machine) nativePut(in *code.Instr) (done, stop bool) {
 	if headerKind(*m.obj(key, 0)) != kStr {
 		key = m.newString(m.goString(key))
 	}
-	*m.reg(in.A) = m.recordPut(rec, key, *m.reg(in.C + 2))
-	return true, false
+	return m.set(in, m.recordPut(rec, key, *m.reg(in.C + 2)))
 }
 
 // putOwn is put where the compiler knows that after the first put of a fold nobody else
@@ -161,8 +154,7 @@ func (m *Machine) nativeDel(in *code.Instr) (done, stop bool) {
 		return true, true
 	}
 	rec, key, _ := m.field(in)
-	*m.reg(in.A) = m.recordDel(rec, key)
-	return true, false
+	return m.set(in, m.recordDel(rec, key))
 }
 
 // item returns the list and index that are the first two operands, for an
@@ -215,8 +207,7 @@ func (m *Machine) giveItem(in *code.Instr, fromEnd bool) (done, stop bool) {
 		if k < 0 || k >= n {
 			return false, false
 		}
-		*m.reg(in.A) = m.vecAt(w, k)
-		return true, false
+		return m.set(in, m.vecAt(w, k))
 	}
 	w, i := *m.reg(in.C), 0
 	if k := *m.reg(in.C + 1); w&tagMask == tagCons && k <= fromInt(1<<40) && isInt(k) {
@@ -237,13 +228,11 @@ func (m *Machine) giveItem(in *code.Instr, fromEnd bool) (done, stop bool) {
 	}
 	for ; w&tagMask == tagCons; w = *m.at(w - tagCons + 8) {
 		if i == 0 {
-			*m.reg(in.A) = *m.at(w - tagCons)
-			return true, false
+			return m.set(in, *m.at(w - tagCons))
 		}
 		i--
 	}
-	*m.reg(in.A) = m.vecAt(w, i)
-	return true, false
+	return m.set(in, m.vecAt(w, i))
 }
 
 // nativeAt does at of a record, an item of a list and a slice of a vector.
@@ -260,8 +249,7 @@ func (m *Machine) nativeAt(in *code.Instr) (done, stop bool) {
 		}
 		w = *m.reg(in.C)
 		from, to := prim.Bounds(m.sketch(iw), m.sketch(*m.reg(in.C + 2)), m.vecLen(w))
-		*m.reg(in.A) = m.vecSlice(w, from, to)
-		return true, false
+		return m.set(in, m.vecSlice(w, from, to))
 	}
 	return false, false
 }
@@ -318,8 +306,7 @@ func (m *Machine) nativeSetNth(in *code.Instr) (done, stop bool) {
 		}
 		*m.at(c - tagCons) = v
 	}
-	*m.reg(in.A) = w
-	return true, false
+	return m.set(in, w)
 }
 
 func (m *Machine) nativePush(in *code.Instr) (done, stop bool) {
@@ -328,8 +315,7 @@ func (m *Machine) nativePush(in *code.Instr) (done, stop bool) {
 			return true, true
 		}
 		if v, ok := m.vecAdd(*m.reg(in.C), *m.reg(in.C + 1)); ok {
-			*m.reg(in.A) = v
-			return true, false
+			return m.set(in, v)
 		}
 	} else if !m.isList(*m.reg(in.C)) {
 		return false, false
@@ -349,22 +335,19 @@ func (m *Machine) nativePush(in *code.Instr) (done, stop bool) {
 			return v
 		}
 		if n < pushedCells || n == shortList {
-			*m.reg(in.A) = m.makeList(n+1, item)
-			return true, false
+			return m.set(in, m.makeList(n+1, item))
 		}
 		p := m.newRoomy(n + 1)
 		for i := range n + 1 {
 			*m.obj(p, 2+i) = item(i)
 		}
-		*m.reg(in.A) = m.newVec(p, 0, n+1, 0)
-		return true, false
+		return m.set(in, m.newVec(p, 0, n+1, 0))
 	}
 	if !m.vector(in.C, pathWords, int(in.K)) {
 		return true, true
 	}
 	w := *m.reg(in.C)
-	*m.reg(in.A) = m.vecSet(w, m.vecLen(w), *m.reg(in.C + 1))
-	return true, false
+	return m.set(in, m.vecSet(w, m.vecLen(w), *m.reg(in.C + 1)))
 }
 
 func (m *Machine) nativeSlice(in *code.Instr) (done, stop bool) {
@@ -377,8 +360,7 @@ func (m *Machine) nativeSlice(in *code.Instr) (done, stop bool) {
 	}
 	w = *m.reg(in.C)
 	n := int64(m.vecLen(w))
-	*m.reg(in.A) = m.vecSlice(w, int(min(toInt(fw), n)), int(min(toInt(tw), n)))
-	return true, false
+	return m.set(in, m.vecSlice(w, int(min(toInt(fw), n)), int(min(toInt(tw), n))))
 }
 
 // nativeRange makes the integers where they are to be, with no copy in Go.
@@ -393,14 +375,12 @@ func (m *Machine) nativeRange(in *code.Instr) (done, stop bool) {
 		return true, true
 	}
 	if 16*int64(n) > m.budget.Memory {
-		m.outOfMemory()
-		return true, true
+		return true, m.outOfMemory()
 	}
 	if !m.reserve(listWords(n), int(in.K)) {
 		return true, true
 	}
-	*m.reg(in.A) = m.makeList(n, func(i int) word { return fromInt(from + int64(i)) })
-	return true, false
+	return m.set(in, m.makeList(n, func(i int) word { return fromInt(from + int64(i)) }))
 }
 
 // nativeCompare compares two numbers of a word or two short strings.

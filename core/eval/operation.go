@@ -244,9 +244,11 @@ func (m *Machine) decide(in *code.Instr, truth bool) {
 // generic does a row of the table that has no instruction of its own.
 func (m *Machine) generic(in *code.Instr) bool {
 	id := term.ID(in.D)
-	if done, stop := m.native(in, id); done {
-		m.paced()
-		return stop
+	if f := natives[id]; f != nil {
+		if done, stop := f(m, in); done {
+			m.paced()
+			return stop
+		}
 	}
 	switch row := prim.Get(id); {
 	case row.Analysis != nil:
@@ -361,12 +363,7 @@ func (m *Machine) analysis(in *code.Instr, row *prim.Row) bool {
 	case f != nil:
 		return m.fail(f)
 	}
-	w, ok := m.importValue(v, height)
-	if !ok {
-		return true
-	}
-	*m.reg(in.A) = w
-	return false
+	return m.give(in, v)
 }
 
 // giveBack returns to the pool what it lent and isn't held.

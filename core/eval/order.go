@@ -139,8 +139,8 @@ func (m *Machine) enterInput() {
 		return
 	}
 	// What the program evaluates may be around its functions.
-	l := m.link(m.input.Term, m.input.Source, code.Options{Narrows: m.unit.Narrows}, &context{library: m.main.library, outside: true})
-	if l == nil {
+	u := m.link(m.input.Term, m.input.Source, code.Options{Narrows: m.unit.Narrows}, &context{library: m.main.library, outside: true})
+	if u == nil {
 		m.outOfMemory()
 		return
 	}
@@ -150,14 +150,14 @@ func (m *Machine) enterInput() {
 	if !m.growStack(0, 0) {
 		return
 	}
-	if l.unit.Root != nil {
+	if u.Root != nil {
 		if !m.charge(1) || !m.reserve(2, 0) {
 			return
 		}
-		m.enterBody(m.closureOf(l.unit.Root))
+		m.enterBody(m.closureOf(u.Root))
 		return
 	}
-	m.enter(l.unit.Entry)
+	m.enter(u.Entry)
 }
 
 // enterBody applies the program's function to its input.

@@ -29,12 +29,6 @@ func (m *Machine) slow() bool {
 	in := m.instr()
 	switch in.Op {
 	case code.Prim:
-		if f := natives[in.D]; f != nil {
-			if done, stop := f(m, in); done {
-				m.paced()
-				return stop
-			}
-		}
 		return m.generic(in)
 	case code.LoadK:
 		w, ok := m.constant(int(in.D), int(in.K))

@@ -214,7 +214,7 @@ func TestRestartForgets(t *testing.T) {
 	again := progs[0].Start(one, budgets[0], nil)
 	defer again.Release()
 	rnd := rand.New(rand.NewPCG(1, 2))
-	for range 500 {
+	for range 1_000 {
 		p := progs[rnd.IntN(len(progs))]
 		for range 4 {
 			in, b, look := inputs[rnd.IntN(len(inputs))], budgets[rnd.IntN(len(budgets))], rnd.IntN(3)

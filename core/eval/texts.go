@@ -45,8 +45,7 @@ func (m *Machine) giveRunes(in *code.Instr, text []byte, runes int) (done, stop 
 	}
 	w, to := m.newText(len(text), runes)
 	copy(to, text)
-	*m.reg(in.A) = w
-	return true, false
+	return m.set(in, w)
 }
 
 // longText is how many bytes a string has at most that is searched without a look.
@@ -111,8 +110,7 @@ func (m *Machine) appendShort(to []byte, w word) ([]byte, bool) {
 func (m *Machine) nativeToText(in *code.Instr) (done, stop bool) {
 	w := *m.reg(in.C)
 	if m.isString(w) {
-		*m.reg(in.A) = w
-		return true, false
+		return m.set(in, w)
 	}
 	var buf [80]byte
 	text, ok := m.appendShort(buf[:0], w)
@@ -142,8 +140,7 @@ func (m *Machine) nativeParseInt(in *code.Instr) (done, stop bool) {
 	if negative {
 		n = -n
 	}
-	*m.reg(in.A) = fromInt(n)
-	return true, false
+	return m.set(in, fromInt(n))
 }
 
 // A listWalk goes through the items of a list, which must not move meanwhile.
@@ -163,10 +160,7 @@ func (l *listWalk) next() (item word, ok bool) {
 		return *m.at(w - tagCons), true
 	}
 	if l.i == l.n {
-		if l.rest == wNil {
-			return 0, false
-		}
-		if l.n > 0 {
+		if l.rest == wNil || l.n > 0 {
 			return 0, false
 		}
 		l.n = m.vecLen(l.rest)
@@ -207,8 +201,7 @@ func (m *Machine) nativeJoin(in *code.Instr) (done, stop bool) {
 		return true, true
 	}
 	if int64(most) > m.budget.Memory || most > 1<<31 {
-		m.outOfMemory()
-		return true, true
+		return true, m.outOfMemory()
 	}
 	if !m.reserve(strWords(size), int(in.K)) {
 		return true, true
@@ -238,8 +231,7 @@ func (m *Machine) nativeJoin(in *code.Instr) (done, stop bool) {
 			return true
 		})
 	}
-	*m.reg(in.A) = text
-	return true, false
+	return m.set(in, text)
 }
 
 // giveParts makes a list of the n parts of the first operand, whose texts take so many words and
@@ -354,8 +346,7 @@ func (m *Machine) nativeReplace(in *code.Instr) (done, stop bool) {
 		return true, true
 	}
 	if n == 0 {
-		*m.reg(in.A) = *m.reg(in.C)
-		return true, false
+		return m.set(in, *m.reg(in.C))
 	}
 	runes := m.runes(*m.reg(in.C)) + n*(m.runes(*m.reg(in.C + 2))-m.runes(*m.reg(in.C + 1)))
 	if !m.reserve(strWords(size), int(in.K)) {
@@ -371,8 +362,7 @@ func (m *Machine) nativeReplace(in *code.Instr) (done, stop bool) {
 		rest = rest[i+len(s[1]):]
 	}
 	copy(to, rest)
-	*m.reg(in.A) = w
-	return true, false
+	return m.set(in, w)
 }
 
 // pad does pad_left and pad_right with a fill of one byte.
@@ -400,8 +390,7 @@ func (m *Machine) pad(in *code.Instr, left bool) (done, stop bool) {
 		return true, true
 	}
 	if missing == 0 {
-		*m.reg(in.A) = *m.reg(in.C)
-		return true, false
+		return m.set(in, *m.reg(in.C))
 	}
 	if !m.reserve(strWords(size), int(in.K)) {
 		return true, true
@@ -418,8 +407,7 @@ func (m *Machine) pad(in *code.Instr, left bool) (done, stop bool) {
 	for i := range blanks {
 		blanks[i] = fill
 	}
-	*m.reg(in.A) = w
-	return true, false
+	return m.set(in, w)
 }
 
 func (m *Machine) nativePadLeft(in *code.Instr) (done, stop bool)  { return m.pad(in, true) }
@@ -432,10 +420,7 @@ func (m *Machine) recase(in *code.Instr, from, to byte) (done, stop bool) {
 	if !ok || m.runes(*m.reg(in.C)) != n || 3*int64(n) > m.budget.Memory {
 		return false, false
 	}
-	if m.spend(prim.BytesCost(n)) {
-		return true, true
-	}
-	if !m.reserve(strWords(n), int(in.K)) {
+	if m.spend(prim.BytesCost(n)) || !m.reserve(strWords(n), int(in.K)) {
 		return true, true
 	}
 	w, out := m.newText(n, n)
@@ -445,8 +430,7 @@ func (m *Machine) recase(in *code.Instr, from, to byte) (done, stop bool) {
 		}
 		out[i] = c
 	}
-	*m.reg(in.A) = w
-	return true, false
+	return m.set(in, w)
 }
 
 func (m *Machine) nativeUpper(in *code.Instr) (done, stop bool) { return m.recase(in, 'a', 'z') }
@@ -468,8 +452,7 @@ func (m *Machine) testText(in *code.Instr, holds func(s, part []byte) bool) (don
 	if m.spend(prim.BytesCost(len(s[1]))) {
 		return true, true
 	}
-	*m.reg(in.A) = fromBool(holds(s[0], s[1]))
-	return true, false
+	return m.set(in, fromBool(holds(s[0], s[1])))
 }
 
 // nativeContains looks for a string in a string, or for a plain value among such in a
@@ -479,8 +462,7 @@ func (m *Machine) nativeContains(in *code.Instr) (done, stop bool) {
 		if m.spend(prim.BytesCost(len(s[0]) + len(s[1]))) {
 			return true, true
 		}
-		*m.reg(in.A) = fromBool(bytes.Contains(s[0], s[1]))
-		return true, false
+		return m.set(in, fromBool(bytes.Contains(s[0], s[1])))
 	}
 	list, part := *m.reg(in.C), *m.reg(in.C + 1)
 	if !m.isList(list) || !m.isPlain(part) {
@@ -507,8 +489,7 @@ func (m *Machine) nativeContains(in *code.Instr) (done, stop bool) {
 	if m.spend(c.Steps()) {
 		return true, true
 	}
-	*m.reg(in.A) = fromBool(found)
-	return true, false
+	return m.set(in, fromBool(found))
 }
 
 // isPlain reports whether w is a small integer, a truth value, null, the empty list or a
