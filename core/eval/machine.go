@@ -229,12 +229,7 @@ func (m *Machine) Reset(p *Program, input *Program, b Budgets, tools Tools) {
 	}
 	m.prog, m.input, m.budget, m.plain = p, input, b, false
 	m.phase, m.state, m.started, m.further = inCode, Paused, false, false
-	if m.fault != nil {
-		m.fault = nil
-	}
-	if m.requests != nil {
-		m.requests = nil
-	}
+	m.fault, m.requests = nil, nil
 	m.left = b.Steps
 	m.result, m.held, m.self = wUnit, wUnit, 0
 	m.handler, m.pins, m.pinned, m.extra, m.most, m.foreign = -1, m.pins[:0], 0, 0, 0, false

@@ -59,7 +59,7 @@ var maxLines = map[string]int{
 	"core/check/normal":            4119,
 	"core/code":                    2869,
 	"core/display":                 20,
-	"core/eval":                    7871,
+	"core/eval":                    7867,
 	"core/examples":                10,
 	"core/fault":                   150,
 	"core/flow":                    1875,
