@@ -82,6 +82,22 @@ func (e *engine) connect() (*nats.Conn, error) {
 	return nats.Connect("", nats.InProcessServer(e.server), nats.UserInfo("order", e.key), nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
 }
 
+// has reports whether this server's copy of a stream has a place, and what it lacks before its end.
+func (e *engine) has(stream string, place uint64) (there bool, lacks uint64) {
+	z, err := e.server.Jsz(&server.JSzOptions{Accounts: true, Streams: true})
+	if err != nil {
+		return false, 0
+	}
+	for _, account := range z.AccountDetails {
+		for _, x := range account.Streams {
+			if x.Name == stream && x.State.LastSeq >= place {
+				return true, x.State.LastSeq - x.State.FirstSeq + 1 - x.State.Msgs
+			}
+		}
+	}
+	return false, 0
+}
+
 func (e *engine) stop() {
 	e.server.Shutdown()
 	e.server.WaitForShutdown()

@@ -48,6 +48,7 @@ type stream struct {
 	life     context.Context
 	end      context.CancelCauseFunc
 	record   *record
+	began    uint64 // the end of the order when it was opened
 
 	mu     sync.Mutex
 	lost   error         // why it isn't to be used any more

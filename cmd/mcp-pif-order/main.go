@@ -99,6 +99,7 @@ func run(ctx context.Context, args []string, stderr *os.File) error {
 	}
 
 	var conn *nats.Conn
+	var e *engine
 	if *natsURL != "" {
 		options := []nats.Option{nats.Name("mcp-pif-order"), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond), nats.PingInterval(2 * time.Second), nats.Timeout(5 * time.Second)}
 		if *creds != "" {
@@ -117,7 +118,7 @@ func run(ctx context.Context, args []string, stderr *os.File) error {
 		if err := claim(*dir, *name); err != nil {
 			return err
 		}
-		e, err := startEngine(engineOptions{name: *name, dir: *dir, listen: *route, peers: others, routes: secure, cluster: *stream}, log)
+		e, err = startEngine(engineOptions{name: *name, dir: *dir, listen: *route, peers: others, routes: secure, cluster: *stream}, log)
 		if err != nil {
 			return err
 		}
@@ -148,6 +149,9 @@ func run(ctx context.Context, args []string, stderr *os.File) error {
 	}
 	defer s.Close()
 	log.Info("serving the order", "identity", s.identity, "listen", *listen, "replicas", *copies)
+	if e != nil && s.isLost() == nil {
+		go s.complete(e)
+	}
 	if strings.HasPrefix(*listen, "unix:") {
 		secure = nil
 	}

@@ -150,6 +150,33 @@ func (s *stream) whole(ctx context.Context) error {
 	}
 }
 
+// complete says in the log when this server has all that the order had at its start. Until
+// then the others are to stay: one that lacks something may come to lead after their end.
+// What was damaged can leave a gap that the engine doesn't fill; it is told of once it lasts.
+func (s *stream) complete(e *engine) {
+	gap := time.Time{}
+	for {
+		there, lacks := e.has(s.name, s.began)
+		switch {
+		case !there:
+			gap = time.Time{}
+		case lacks == 0:
+			s.log.Info("this process has all that the order has")
+			return
+		case gap.IsZero():
+			gap = time.Now()
+		case time.Since(gap) > 2*lossTimeout:
+			s.log.Error("this process lacks places, and its engine doesn't fill them from the others: the order will stop once this process leads; begin anew in an empty order soon, as 'mcp-pif cluster repair --help' says", "places", lacks)
+			return
+		}
+		select {
+		case <-s.life.Done():
+			return
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
 // holds compares the stream with what was acknowledged.
 func (s *stream) holds(ctx context.Context, last noted) error {
 	ctx, cancel := context.WithTimeout(ctx, ackTimeout)
@@ -159,6 +186,7 @@ func (s *stream) holds(ctx context.Context, last noted) error {
 	if err != nil {
 		return err
 	}
+	s.began = mark
 	info, err := s.info(ctx)
 	if err != nil {
 		return err
