@@ -358,8 +358,8 @@ func sameBut(a, b Capability) bool {
 	return a.Kind == b.Kind && a.Scope == b.Scope && a.Limits == b.Limits && a.Until.Equal(b.Until) && maps.Equal(a.Options, b.Options)
 }
 
-// shellQuote writes a word so that a shell gives it back.
-func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+// ShellQuote writes a word so that a shell gives it back.
+func ShellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // with holds the request against the lists of every eval around, and narrows
 // what it is made under to the entries that permit it, so that a plugin can open

@@ -97,7 +97,7 @@ func (p *Policy) widen(g *Grant, verbs []string) string {
 	if p.principal != "" {
 		return fmt.Sprintf("ask the operator to grant %s to %s, besides %s", quoted(h.String()), p.whom(), quoted(g.Capability.String()))
 	}
-	return fmt.Sprintf("ask the operator to start the server with --cap %s in place of %s", shellQuote(h.String()), shellQuote(g.Capability.String()))
+	return fmt.Sprintf("ask the operator to start the server with --cap %s in place of %s", ShellQuote(h.String()), ShellQuote(g.Capability.String()))
 }
 
 // grant says what the operator does to grant a capability to whose policy it is, and
@@ -106,7 +106,7 @@ func (p *Policy) grant(c Capability, m *Manifest) string {
 	if p.principal != "" {
 		return fmt.Sprintf("grant %s to %s", quoted(suggested(c, m).String()), p.whom())
 	}
-	return "start the server with --cap " + shellQuote(suggested(c, m).String())
+	return "start the server with --cap " + ShellQuote(suggested(c, m).String())
 }
 
 // whom is whose policy it is, as the operator's file has it.

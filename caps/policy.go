@@ -104,7 +104,7 @@ func collision(grants []*Grant, g *Grant) error {
 		}
 		if g.Manifest.Algebra == Path && other.Kind == g.Kind && bare(other.Label) == bare(g.Label) && other.Real != g.Real {
 			return fmt.Errorf("%s and %s would both be called %s: give one a name, such as --cap %s",
-				other.Capability, g.Capability, bare(g.Label), shellQuote(g.Kind+":NAME="+g.Scope))
+				other.Capability, g.Capability, bare(g.Label), ShellQuote(g.Kind+":NAME="+g.Scope))
 		}
 	}
 	return nil

@@ -420,9 +420,9 @@ func (p *Policy) restoreHint(shown string, by []Revocation) string {
 		if err != nil || c.Name != "" || p.isPath(c.Kind) && absolute(c.Scope) {
 			return "Tell the user: only the operator can restore what is granted as " + shown + "; don't retry."
 		}
-		command := "mcp-pif caps restore " + shellQuote(c.String())
+		command := "mcp-pif caps restore " + ShellQuote(c.String())
 		if e.Principal != "" {
-			command += " --principal " + shellQuote(e.Principal)
+			command += " --principal " + ShellQuote(e.Principal)
 		}
 		commands = append(commands, command)
 	}

@@ -258,7 +258,7 @@ func (o *approveOptions) answer(tty io.Writer, in *bufio.Reader, c *caps.Consent
 	case caps.YesName:
 		fold(tty, "Approved: \"%s\", while it gets no wider.", q.Tool)
 	default:
-		fold(tty, "Denied for every version of \"%s\". It won't ask again until you run: mcp-pif approve --clear \"%[1]s\"", q.Tool)
+		fold(tty, "Denied for every version of \"%s\". It won't ask again until you run: mcp-pif approve --clear %s", q.Tool, caps.ShellQuote(q.Tool))
 	}
 	return nil
 }
