@@ -13,11 +13,11 @@ import (
 
 // report says what was found.
 func (c *checker) report() *Report {
-	r := &Report{Type: Dynamic, Steps: min(c.steps, c.limit), Open: c.over}
+	r := &Report{Type: Dynamic, Steps: min(c.steps, c.limit), Open: c.over && mayAsk(c.root)}
 	if !c.over {
 		r.Type = c.mainType()
 	} else if l, ok := c.root.(*term.Lam); ok && l != nil {
-		r.Type = Function(Dynamic, Dynamic, Row{Open: true})
+		r.Type = Function(Dynamic, Dynamic, Row{Open: r.Open})
 	}
 	for l, ok := c.root.(*term.Lam); ok; l, ok = l.Body.(*term.Lam) {
 		r.Params = append(r.Params, l.Param)
@@ -73,6 +73,21 @@ func (c *checker) report() *Report {
 	c.reportEffects(r, places)
 	r.Typed = r.Sound()
 	return r
+}
+
+// mayAsk reports whether a term has anything in it that asks for an operation.
+func mayAsk(t term.Term) (asks bool) {
+	switch t := t.(type) {
+	case *term.Effect:
+		return true
+	case *term.Prim:
+		asks = t.ID == prim.Call || t.ID == prim.Eval
+	}
+	term.Children(t, func(c term.Term) bool {
+		asks = asks || mayAsk(c)
+		return !asks
+	})
+	return asks
 }
 
 // blame makes a failure in what a row of the library means one of the row, as a fault at

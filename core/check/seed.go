@@ -69,6 +69,10 @@ func (c *checker) need(s *seed) {
 	}
 }
 
+// maxMixed is how many lists and records without keys may be inside each other before the
+// next is one like that around it: what goes through a tree tests its parts apart.
+const maxMixed = 5
+
 // maxSeedDepth is how deep the parts of a parameter are followed.
 const maxSeedDepth = 30
 
@@ -93,6 +97,15 @@ func (c *checker) become(s *seed) {
 			c.flow(up.v, s.v)
 			return
 		}
+	}
+	deep := 0
+	for up := s; up != nil && up.mixed; up = up.parent {
+		deep++
+	}
+	if deep > maxMixed {
+		s.same = s.parent
+		c.flow(s.parent.v, s.v)
+		return
 	}
 	if s.deepness > maxSeedDepth {
 		s.conflict = true
