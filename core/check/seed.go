@@ -71,7 +71,7 @@ func (c *checker) need(s *seed) {
 
 // maxMixed is how many lists and records without keys may be inside each other before the
 // next is one like that around it: what goes through a tree tests its parts apart.
-const maxMixed = 5
+const maxMixed = 16
 
 // maxSeedDepth is how deep the parts of a parameter are followed.
 const maxSeedDepth = 30
