@@ -51,7 +51,7 @@ var maxLines = map[string]int{
 	"cmd/internal/ui/figures":      188,
 	"cmd/mcp-pif":                  9373,
 	"core":                         1070,
-	"core/check":                   10057,
+	"core/check":                   10097,
 	"core/check/cert":              590,
 	"core/check/cost":              4087,
 	"core/check/flows":             1256,
