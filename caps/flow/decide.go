@@ -90,11 +90,6 @@ func (p *Policy) Matching(permit *caps.Permit) (list []*Rule) {
 	return list
 }
 
-// Guards reports whether a rule, or a store's label, may matter for requests of an operation.
-func (p *Policy) Guards(m *caps.Manifest, o *caps.Operation) bool {
-	return p != nil && (len(p.byOp[o.Name]) > 0 || p.rules != 0 && stores(m, o))
-}
-
 // Sourcing is the sources that an outcome comes from.
 func (p *Policy) Sourcing(permit *caps.Permit) (list []*Source) {
 	if p == nil {

@@ -40,7 +40,7 @@ var appendable = func() map[Kind]bool {
 // it won't be tried again, with one exception that no database can rule out:
 // where syncing failed and the machine crashes next, it may be there after all.
 // While writing fails, each of them tries anew, so the first to succeed is the
-// sign that it works again; [Store.Failing] tells, too.
+// sign that it works again.
 //
 // Append refuses unknown kinds, checkpoints (see [Store.Retain]), data that
 // isn't an object of JSON on one line or is larger than [MaxData], and names
@@ -160,16 +160,6 @@ func (x *entry) wait() (seq uint64, err error) {
 	}
 	got := <-x.done
 	return got.seq, got.err
-}
-
-// Failing returns why the last attempt to write failed; nil: it didn't.
-func (s *Store) Failing() error {
-	if s.writer == nil {
-		return nil
-	}
-	s.writer.mu.Lock()
-	defer s.writer.mu.Unlock()
-	return s.writer.failing
 }
 
 // check refuses what couldn't be read back exactly.

@@ -22,3 +22,13 @@ func SetMostDropped(n uint64) (before uint64) {
 	before, maxDropped = maxDropped, n
 	return before
 }
+
+// Failing returns why the last attempt to write failed; nil: it didn't.
+func (s *Store) Failing() error {
+	if s.writer == nil {
+		return nil
+	}
+	s.writer.mu.Lock()
+	defer s.writer.mu.Unlock()
+	return s.writer.failing
+}

@@ -504,15 +504,20 @@ func TestNodesControl(t *testing.T) {
 // table of the README, with PIF_FIGURES=1 only.
 func TestFigures(t *testing.T) {
 	if os.Getenv("PIF_FIGURES") == "" {
-		t.Skip("PIF_FIGURES=1 go test -run TestFigures . measures")
+		t.Skip("PIF_FIGURES=1 go test -v -count=1 -run TestFigures . measures")
 	}
-	fmt.Println("| | evolve, p50 | p99 | call with an effect, p50 | p99 | revocation by the command | longest without an evolve |\n|---|---|---|---|---|---|---|")
+	fmt.Println("| | evolve, p50 | p99 | call with an effect, p50 | p99 | `caps revoke` until it is done | longest without an evolve |\n|---|---|---|---|---|---|---|")
 	one := newNode(t, "--cap", "kv:n")
 	one.start()
 	figures(t, "one server", one, func(func()) { one.kill(); one.start() })
+	one.kill()
 	pg := pgtest.Start(t)
 	nodes := joined(t, []string{pg.URL(), pg.URL(), pg.URL()}, "--cap", "kv:n")
 	figures(t, "three nodes, Postgres", nodes[2], func(func()) { pg.Kill(); pg.Start() })
+	for _, n := range nodes {
+		n.kill()
+	}
+	pg.Kill()
 	all := three(t)
 	at := all[0].address + "," + all[1].address + "," + all[2].address
 	nodes = joined(t, []string{at, at, at}, "--cap", "kv:n")

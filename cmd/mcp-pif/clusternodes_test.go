@@ -150,7 +150,7 @@ func TestClusterPostgres(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	for range rounds {
 		if end, ok := t.Deadline(); ok && faults > 0 && time.Until(end) < 10*time.Minute {
-			t.Logf("%d faults were all that the time was enough for", faults)
+			t.Errorf("%d faults were all that the time was enough for", faults)
 			break
 		}
 		n := nodes[r.IntN(3)]

@@ -25,9 +25,10 @@ const (
 	says = "/says"
 	// pieceBytes is how much of a copy is in one message.
 	pieceBytes = 512 << 10
-	// deaf is how long is waited for a node that lives, or goes on.
-	deaf = 10 * time.Second
 )
+
+// deaf is how long is waited for a node that lives, or goes on.
+var deaf = 10 * time.Second
 
 // A message is one of those; what is raw follows it, after a line end.
 type message struct {
@@ -225,7 +226,17 @@ func (n *Node) hears(h journal.Heard) {
 	if !ok || m.Of != n.o.Name || !n.holds.Load() {
 		return
 	}
+	alive, end := context.WithCancel(n.ctx)
 	n.tasks.Go(func() {
+		for say(alive, n.o.Order, n.o.Name, message{ID: m.ID}, nil) == nil { // what comes first may take long
+			select {
+			case <-alive.Done():
+			case <-time.After(deaf / 4):
+			}
+		}
+	})
+	n.tasks.Go(func() {
+		defer end()
 		n.giving.Lock()
 		defer n.giving.Unlock()
 		g := giving{ctx: n.ctx, order: n.o.Order, node: n.o.Name, id: m.ID}

@@ -466,3 +466,46 @@ func TestAuthorityPruned(t *testing.T) {
 		t.Error(list, err)
 	}
 }
+
+// TestSlowCopy: a node that takes longer for the copies of its files than a silent one is waited for says that it is at
+// it, and gives them.
+func TestSlowCopy(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	dir := t.TempDir()
+	path := filepath.Join(dir, "j.db")
+	a, err := node.Open(t.Context(), node.Options{
+		Order: m.Open(), Name: "a", Dir: dir, Log: slog.New(slog.DiscardHandler),
+		Paths: func() ([]string, error) { return []string{path}, nil }, Path: func(string) (string, error) { return path, nil },
+	})
+	must.NoError(t, err)
+	t.Cleanup(func() { _ = a.Close() })
+	o := journal.Options{}
+	a.Join(&o, "p")
+	s, err := journal.Open(path, o) // as a server has it that opens just now: it can't be copied meanwhile
+	must.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	must.NoError(t, s.Barrier(within(t, time.Minute)))
+	var marks atomic.Int64
+	go m.Open().Follow(t.Context(), 1, func(_ uint64, p []byte) error {
+		if h, err := journal.Hear(p); err == nil && h.IsMessage && strings.HasPrefix(h.Node, "a/") {
+			marks.Add(1)
+		}
+		return nil
+	})
+	type copied struct {
+		node.Copies
+		err error
+	}
+	done := make(chan copied, 1)
+	to := t.TempDir()
+	go func() {
+		c, err := node.Copy(t.Context(), m.Open(), "b", "", to)
+		done <- copied{c, err}
+	}()
+	wait.Until(t, "it is waited for", func() bool { return marks.Load() > 5 || len(done) > 0 })
+	must.NoError(t, s.Close())
+	if c := wait.For(t, done, "the copies"); c.err != nil || c.Files["p"] == "" {
+		t.Errorf("%+v", c)
+	}
+}

@@ -243,9 +243,10 @@ type part struct {
 	last int
 }
 
-// take takes a piece; one that came before, or of a file that is whole, is left out.
+// take takes a piece; one that came before, or of a file that is whole, is left out, and so is
+// what only says that the giver is at it.
 func (c *collecting) take(m message, raw []byte) error {
-	if c.files[m.Profile] != "" {
+	if m.Profile == "" || c.files[m.Profile] != "" {
 		return nil
 	}
 	key := m.ID + "/" + m.Profile

@@ -1,0 +1,5 @@
+package node
+
+import "time"
+
+func init() { deaf = 4 * time.Second }
