@@ -1,6 +1,9 @@
 package eval
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
@@ -57,12 +60,8 @@ func (p *slabPool) overloaded(s *Stake) *fault.Fault {
 		return prim.Overloaded("your own runs, those of " + s.Share.Owner + ", hold")
 	case s.own:
 		return prim.Overloaded("your own runs hold")
-	default:
-		for share := range p.active {
-			if share != s.Share {
-				return prim.Overloaded("runs of another principal hold")
-			}
-		}
+	case slices.ContainsFunc(p.shares(), func(share *Share) bool { return share != s.Share }):
+		return prim.Overloaded("runs of another principal hold")
 	}
 	return prim.Overloaded(prim.NoRoom)
 }
@@ -134,13 +133,7 @@ func (p *slabPool) promised(s *Stake) (bytes int64) {
 
 // shares returns those of the principals that hold something. The caller holds the
 // lock.
-func (p *slabPool) shares() []*Share {
-	all := make([]*Share, 0, len(p.active))
-	for s := range p.active {
-		all = append(all, s)
-	}
-	return all
-}
+func (p *slabPool) shares() []*Share { return slices.Collect(maps.Keys(p.active)) }
 
 // furthest returns the run that gives way so that another may have bytes more; it may be
 // that one itself, and nil: nobody has more than is its own. The caller holds the lock.

@@ -6,10 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -143,6 +141,15 @@ func wait(ctx context.Context, _ *server) error {
 	return nil
 }
 
+// each does so many at once, and waits for all.
+func each(n int, do func(i int)) {
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { do(i) })
+	}
+	all.Wait()
+}
+
 // timed makes a call that the server's time ends, and notes how much later that was.
 func (s *server) timed(ctx context.Context, principal string, arguments object) {
 	began := time.Now()
@@ -163,11 +170,7 @@ var programs = []string{`(f => f(f))(f => f(f))`}
 func program(name, doc, code string, times int) attack {
 	programs = append(programs, code)
 	return attack{name: name, doc: doc, flags: []string{"--timeout=" + timeout.String()}, do: func(ctx context.Context, s *server) error {
-		var all sync.WaitGroup
-		for range times {
-			all.Go(func() { s.timed(ctx, "p0", object{"code": code, "steps": mostSteps}) })
-		}
-		all.Wait()
+		each(times, func(int) { s.timed(ctx, "p0", object{"code": code, "steps": mostSteps}) })
 		return nil
 	}}
 }
@@ -182,11 +185,7 @@ func called(name, doc string) attack {
 		return err
 	}
 	a.do = func(ctx context.Context, s *server) error {
-		var all sync.WaitGroup
-		for range 2 {
-			all.Go(func() { s.timed(ctx, "p0", object{"tool": "g", "input": 60, "steps": mostSteps}) })
-		}
-		all.Wait()
+		each(2, func(int) { s.timed(ctx, "p0", object{"tool": "g", "input": 60, "steps": mostSteps}) })
 		return nil
 	}
 	return a
@@ -206,17 +205,13 @@ var extremes = []string{
 
 // many runs such programs, one after the other.
 func many(ctx context.Context, s *server) error {
-	var all sync.WaitGroup
-	for w := range 4 {
-		all.Go(func() {
-			for i := range 20 {
-				if ctx.Err() == nil {
-					_, _ = s.call(ctx, fmt.Sprint("p", w), "run", object{"code": extremes[(i+2*w)%len(extremes)], "steps": mostSteps})
-				}
+	each(4, func(w int) {
+		for i := range 20 {
+			if ctx.Err() == nil {
+				_, _ = s.call(ctx, fmt.Sprint("p", w), "run", object{"code": extremes[(i+2*w)%len(extremes)], "steps": mostSteps})
 			}
-		})
-	}
-	all.Wait()
+		}
+	})
 	return nil
 }
 
@@ -235,16 +230,13 @@ func heavy(ctx context.Context, s *server) error {
 
 // items calls a tool by its name with as many items as there may be.
 func items(ctx context.Context, s *server) error {
-	var all sync.WaitGroup
-	for i, item := range []string{"1", "[]"} {
+	each(2, func(i int) {
+		item := []string{"1", "[]"}[i]
 		list := "[" + strings.Repeat(item+",", 1_900_000) + item + "]"
-		all.Go(func() {
-			for range 3 {
-				_, _ = s.post(ctx, fmt.Sprint("p", i), "tools/call", "f", `"name":"f","arguments":{"xs":`+list+`}`)
-			}
-		})
-	}
-	all.Wait()
+		for range 3 {
+			_, _ = s.post(ctx, fmt.Sprint("p", i), "tools/call", "f", `"name":"f","arguments":{"xs":`+list+`}`)
+		}
+	})
 	return nil
 }
 
@@ -338,25 +330,8 @@ func reads(ctx context.Context, s *server) error {
 
 // session begins one of the older protocols.
 func (s *server) session(ctx context.Context, principal string) (string, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`))
-	if err != nil {
-		return "", err
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "application/json, text/event-stream")
-	if principal != "" {
-		r.Header.Set("Authorization", "Bearer "+token(principal))
-	}
-	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
-	if err != nil {
-		return "", err
-	}
-	defer res.Body.Close()
-	_, err = io.Copy(io.Discard, res.Body)
-	if err == nil && res.StatusCode != http.StatusOK {
-		err = errors.New(res.Status)
-	}
-	return res.Header.Get("Mcp-Session-Id"), err
+	_, h, err := s.send(ctx, principal, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`, nil)
+	return h.Get("Mcp-Session-Id"), err
 }
 
 // hold keeps connections open until the attack is over, each with what it was sent.
@@ -394,83 +369,65 @@ func streams(ctx context.Context, s *server) error {
 
 func bodies(ctx context.Context, s *server) error {
 	body := strings.Repeat(" ", 7<<20)
-	var all sync.WaitGroup
-	for i := range 16 {
-		all.Go(func() {
-			_ = s.hold(ctx, 1, func(int) string {
-				return head("POST", fmt.Sprint("p", i), stateless) + "Content-Length: 8000000\r\n\r\n" + body
-			})
+	each(16, func(i int) {
+		_ = s.hold(ctx, 1, func(int) string {
+			return head("POST", fmt.Sprint("p", i), stateless) + "Content-Length: 8000000\r\n\r\n" + body
 		})
-	}
-	all.Wait()
+	})
 	return nil
 }
 
 // idle asks for the health on each connection, so that it may stay.
 func idle(ctx context.Context, s *server) error {
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			conns := make([]net.Conn, 500)
-			defer func() {
-				for _, c := range conns {
-					if c != nil {
-						c.Close()
-					}
-				}
-			}()
-			one := make([]byte, 4096)
-			for i := 0; ctx.Err() == nil; i = (i + 1) % len(conns) {
-				if c := conns[i]; c != nil {
-					_ = c.SetReadDeadline(time.Now())
-					if _, err := c.Read(one); errors.Is(err, os.ErrDeadlineExceeded) {
-						time.Sleep(time.Millisecond)
-						continue
-					}
+	each(8, func(int) {
+		conns := make([]net.Conn, 500)
+		defer func() {
+			for _, c := range conns {
+				if c != nil {
 					c.Close()
 				}
-				c, err := s.dial(ctx, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-				if err != nil {
-					conns[i] = nil
-					time.Sleep(10 * time.Millisecond)
+			}
+		}()
+		one := make([]byte, 4096)
+		for i := 0; ctx.Err() == nil; i = (i + 1) % len(conns) {
+			if c := conns[i]; c != nil {
+				_ = c.SetReadDeadline(time.Now())
+				if _, err := c.Read(one); errors.Is(err, os.ErrDeadlineExceeded) {
+					time.Sleep(time.Millisecond)
 					continue
 				}
-				_ = c.SetReadDeadline(time.Now().Add(time.Second))
-				_, _ = c.Read(one)
-				conns[i] = c
+				c.Close()
 			}
-		})
-	}
-	all.Wait()
+			c, err := s.dial(ctx, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+			if err != nil {
+				conns[i] = nil
+				time.Sleep(10 * time.Millisecond)
+				continue
+			}
+			_ = c.SetReadDeadline(time.Now().Add(time.Second))
+			_, _ = c.Read(one)
+			conns[i] = c
+		}
+	})
 	return nil
 }
 
 func holds(ctx context.Context, s *server) error {
-	var all sync.WaitGroup
-	for range 14 {
-		all.Go(func() {
-			for ctx.Err() == nil {
-				_, _ = s.call(ctx, "p0", "run", object{"code": `let l = map(x => x + 1, range(0, 300000)) in (f => f(f))(f => if length(l) > 0 then f(f) else 0)`, "steps": mostSteps})
-				time.Sleep(20 * time.Millisecond)
-			}
-		})
-	}
-	all.Wait()
+	each(14, func(int) {
+		for ctx.Err() == nil {
+			_, _ = s.call(ctx, "p0", "run", object{"code": `let l = map(x => x + 1, range(0, 300000)) in (f => f(f))(f => if length(l) > 0 then f(f) else 0)`, "steps": mostSteps})
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
 	return nil
 }
 
 func computes(ctx context.Context, s *server) error {
-	var all sync.WaitGroup
-	for i := range 63 {
-		for range 2 {
-			all.Go(func() {
-				for ctx.Err() == nil {
-					_, _ = s.call(ctx, fmt.Sprint("p", i), "run", object{"code": `(f => f(f))(f => f(f))`, "steps": mostSteps})
-				}
-			})
+	each(2*63, func(i int) {
+		for ctx.Err() == nil {
+			_, _ = s.call(ctx, fmt.Sprint("p", i/2), "run", object{"code": `(f => f(f))(f => f(f))`, "steps": mostSteps})
 		}
-	}
-	all.Wait()
+	})
 	return nil
 }
 
@@ -494,31 +451,27 @@ func tools(ctx context.Context, s *server) error {
 
 // slow reads answers by a few bytes, on so many connections.
 func (s *server) slow(ctx context.Context, n int, request string) error {
-	var all sync.WaitGroup
-	for range n {
-		all.Go(func() {
-			for ctx.Err() == nil {
-				c, err := s.dial(ctx, request)
-				if err != nil {
-					return
-				}
-				_ = c.(*net.TCPConn).SetReadBuffer(4096)
-				in := bufio.NewReaderSize(c, 1024)
-				for ctx.Err() == nil {
-					_ = c.SetReadDeadline(time.Now().Add(time.Second))
-					if _, err := in.Discard(512); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-						break
-					}
-					select {
-					case <-ctx.Done():
-					case <-time.After(200 * time.Millisecond):
-					}
-				}
-				c.Close()
+	each(n, func(int) {
+		for ctx.Err() == nil {
+			c, err := s.dial(ctx, request)
+			if err != nil {
+				return
 			}
-		})
-	}
-	all.Wait()
+			_ = c.(*net.TCPConn).SetReadBuffer(4096)
+			in := bufio.NewReaderSize(c, 1024)
+			for ctx.Err() == nil {
+				_ = c.SetReadDeadline(time.Now().Add(time.Second))
+				if _, err := in.Discard(512); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+					break
+				}
+				select {
+				case <-ctx.Done():
+				case <-time.After(200 * time.Millisecond):
+				}
+			}
+			c.Close()
+		}
+	})
 	return nil
 }
 
@@ -620,45 +573,35 @@ func unread(ctx context.Context, s *server) error {
 // evolves has every principal make large tools, several at once.
 func evolves(ctx context.Context, s *server) error {
 	code := "[1" + strings.Repeat(",1", 130_000) + "]"
-	var all sync.WaitGroup
-	for i := range principals {
-		for j := range 2 {
-			all.Go(func() {
-				for ctx.Err() == nil {
-					tool, arguments := "run", object{"code": code}
-					if j%2 == 0 {
-						tool, arguments = "evolve", object{"name": fmt.Sprint("t", j), "code": code}
-					}
-					if _, err := s.call(ctx, fmt.Sprint("p", i), tool, arguments); err != nil && ctx.Err() == nil {
-						time.Sleep(20 * time.Millisecond) // there is no room for more
-					}
-				}
-			})
+	each(2*principals, func(i int) {
+		for ctx.Err() == nil {
+			tool, arguments := "run", object{"code": code}
+			if i%2 == 0 {
+				tool, arguments = "evolve", object{"name": "t0", "code": code}
+			}
+			if _, err := s.call(ctx, fmt.Sprint("p", i/2), tool, arguments); err != nil && ctx.Err() == nil {
+				time.Sleep(20 * time.Millisecond) // there is no room for more
+			}
 		}
-	}
-	all.Wait()
+	})
 	return nil
 }
 
 // stocks has every principal make tools, and try again where no more fit.
 func stocks(ctx context.Context, s *server) error {
 	long := strings.Repeat("x", 250_000)
-	var all sync.WaitGroup
-	for i := range principals {
-		all.Go(func() {
-			for j := 0; ctx.Err() == nil; j++ {
-				tool := object{"name": fmt.Sprint("t", j), "code": fmt.Sprintf("x => [%q, %d]", long[j:], j)}
-				if j >= 32 {
-					tool = object{"name": fmt.Sprint("t", j), "code": "x => 1", "examples": []object{{"input": long, "expect": 1}}}
-				}
-				answer, err := s.call(ctx, fmt.Sprint("p", i), "evolve", tool)
-				if err != nil || strings.Contains(answer, `"isError":true`) {
-					time.Sleep(20 * time.Millisecond) // there is no room for more
-				}
+	each(principals, func(i int) {
+		for j := 0; ctx.Err() == nil; j++ {
+			tool := object{"name": fmt.Sprint("t", j), "code": fmt.Sprintf("x => [%q, %d]", long[j:], j)}
+			if j >= 32 {
+				tool = object{"name": fmt.Sprint("t", j), "code": "x => 1", "examples": []object{{"input": long, "expect": 1}}}
 			}
-		})
-	}
-	all.Wait()
+			answer, err := s.call(ctx, fmt.Sprint("p", i), "evolve", tool)
+			if err != nil || strings.Contains(answer, `"isError":true`) {
+				time.Sleep(20 * time.Millisecond) // there is no room for more
+			}
+		}
+	})
 	return nil
 }
 
@@ -742,8 +685,7 @@ func litters(ctx context.Context, s *server) error {
 	if _, err := s.call(ctx, "p0", "evolve", object{"name": "litter", "code": `n => !litter.make("all")`, "capabilities": []string{"litter:all"}}); err != nil {
 		return err
 	}
-	text, err := s.call(ctx, "p0", "run", object{"tool": "litter"})
-	if err != nil {
+	if _, err := s.call(ctx, "p0", "run", object{"tool": "litter"}); err != nil {
 		return err
 	}
 	files := count(filepath.Join(s.dir, "tmp"))
@@ -755,9 +697,6 @@ func litters(ctx context.Context, s *server) error {
 		said = "**" + said + "**"
 	}
 	s.say("%s", said)
-	if os.Getenv("LOADBENCH_DEBUG") != "" {
-		fmt.Fprintln(os.Stderr, text)
-	}
 	return nil
 }
 

@@ -42,31 +42,36 @@ func message(method, params string) string {
 
 // post sends a message on a connection of its own.
 func (s *server) post(ctx context.Context, principal, method, name, params string) (string, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, strings.NewReader(message(method, params)))
+	text, _, err := s.send(ctx, principal, message(method, params), map[string]string{"Mcp-Protocol-Version": stateless, "Mcp-Method": method, "Mcp-Name": name})
+	return text, err
+}
+
+// send sends a body on a connection of its own, with headers besides, of which those that are empty are left out.
+func (s *server) send(ctx context.Context, principal, body string, headers map[string]string) (string, http.Header, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, strings.NewReader(body))
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
-	r.Header.Set("Mcp-Protocol-Version", stateless)
-	r.Header.Set("Mcp-Method", method)
-	if name != "" {
-		r.Header.Set("Mcp-Name", name)
+	for name, value := range headers {
+		if value != "" {
+			r.Header.Set(name, value)
+		}
 	}
 	if principal != "" {
 		r.Header.Set("Authorization", "Bearer "+token(principal))
 	}
-	transport := &http.Transport{DisableKeepAlives: true}
-	res, err := (&http.Client{Transport: transport}).Do(r)
+	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(res.Body, 64<<20))
 	if err == nil && res.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%s: %.200s", res.Status, text)
 	}
-	return string(text), err
+	return string(text), res.Header, err
 }
 
 // call calls a tool.
