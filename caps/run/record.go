@@ -402,7 +402,7 @@ func ReadRecord(j journal.Journal, id string) (*Record, error) {
 		return nil, err
 	}
 	if id == "" || len(events) == 0 {
-		return nil, noRecord("there is no run %q on record%s", id, droppedBefore(j))
+		return nil, noRecord("there is no run %q on record%s; 'mcp-pif journal runs' lists them", id, droppedBefore(j))
 	}
 	if err := follow(j, events[0].Seq, events[len(events)-1].Seq); err != nil {
 		return nil, err

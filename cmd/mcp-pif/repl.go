@@ -232,7 +232,7 @@ func (r *repl) print(a engine.Answer, failed string) {
 		r.next = answer.Next.Arguments
 	}
 	if a.Fault != nil {
-		r.complain(failed)
+		r.complain(cli.InCommands(failed))
 	} else {
 		fmt.Fprintf(r.cmd.OutOrStdout(), "%s\n", cli.EscapeJSON([]byte(a.Text)))
 	}

@@ -135,7 +135,7 @@ func (c *httpConn) do(r *http.Request) (*http.Response, error) {
 	if c.login == nil || r.Header.Get("Authorization") != "" {
 		return c.client.Do(r)
 	}
-	token := c.login.Token(r.Context())
+	token := c.login.Token(r.Context(), r.Method == http.MethodPost)
 	if token == "" {
 		return c.client.Do(r)
 	}

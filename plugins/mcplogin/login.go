@@ -149,15 +149,21 @@ const renewBefore = 30 * time.Second
 // renewTimeout is how long the authorization server may take.
 const renewTimeout = 20 * time.Second
 
-// Token returns the token to send, renewed if its time is over; "": nobody is logged in.
-func (s *Source) Token(ctx context.Context) string {
+// Token returns the token to send, renewed if its time is over, or with ahead about to be; "":
+// nobody is logged in. A process that ends while it renews may lose the login: what nobody
+// waits for isn't ahead.
+func (s *Source) Token(ctx context.Context, ahead bool) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.load()
 	if s.now == nil {
 		return ""
 	}
-	if !s.now.Expiry.IsZero() && time.Until(s.now.Expiry) < renewBefore && s.now.Refresh != "" {
+	left := time.Until(s.now.Expiry)
+	if ahead {
+		left -= renewBefore
+	}
+	if !s.now.Expiry.IsZero() && left < 0 && s.now.Refresh != "" {
 		_ = s.renew(ctx, s.now.Access) // the old one may do for a while
 	}
 	return s.now.Access
@@ -218,7 +224,8 @@ func (s *Source) renew(ctx context.Context, token string) error {
 		if l.Refresh == "" {
 			return ErrNone
 		}
-		ctx, cancel := context.WithTimeout(context.WithValue(ctx, oauth2.HTTPClient, newClient(l.Trusted)), renewTimeout)
+		// A refresh token may be good once: what comes for it counts, whether its call is cancelled or not.
+		ctx, cancel := context.WithTimeout(context.WithValue(context.WithoutCancel(ctx), oauth2.HTTPClient, newClient(l.Trusted)), renewTimeout)
 		defer cancel()
 		t, err := l.config().TokenSource(ctx, &oauth2.Token{RefreshToken: l.Refresh}).Token()
 		if refused := (*oauth2.RetrieveError)(nil); errors.As(err, &refused) && refused.Response.StatusCode/100 == 4 {

@@ -72,10 +72,14 @@ var toolCall = regexp.MustCompile(`(Call )?(\{"name":"[a-z]+","arguments":\{[^{}
 // shows matches a hint that names one of the server's own tools.
 var shows = regexp.MustCompile(`(?m)^(list|history) (shows the (?:tools|versions) there are)`)
 
+// typedActs matches the hint for code that would act and isn't a tool's.
+var typedActs = regexp.MustCompile(`Evolve a tool with this code and ("capabilities":\[[^\]]*\]), and run that\.`)
+
 // InCommands returns a text whose hints name commands in place of calls of a model.
 func InCommands(text string) string {
 	text = shows.ReplaceAllString(text, "'mcp-pif tools $1' $2")
 	text = strings.ReplaceAll(text, ", or make one with evolve", "")
+	text = typedActs.ReplaceAllString(text, "Code that is typed can't act, whatever --cap grants. Ask your model to make a tool of it with $1; 'mcp-pif tools list' shows it then.")
 	return toolCall.ReplaceAllStringFunc(text, func(call string) string {
 		parts := toolCall.FindStringSubmatch(call)
 		var c struct {
