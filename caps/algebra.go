@@ -281,12 +281,7 @@ func verbsContain(c, narrower Capability, m *Manifest) bool {
 	if c.Verbs == nil && len(c.Options) == 0 || len(m.Verbs) == 0 {
 		return true
 	}
-	for _, v := range m.Verbs {
-		if narrower.permits(v) && !c.permits(v) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(m.Verbs, func(v Verb) bool { return narrower.permits(v) && !c.permits(v) })
 }
 
 // Contains reports whether everything that narrower permits, c permits too:
@@ -423,22 +418,15 @@ func (c *check) covers(entry Capability) bool {
 		if !ok {
 			return false
 		}
-		for _, argument := range c.designates {
-			if _, in := pathInside(within, argument); !in {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(c.designates, func(argument string) bool {
+			_, in := pathInside(within, argument)
+			return !in
+		})
 	}
 	if len(c.designates) == 0 {
 		return c.m.Algebra.Contains(entry.Scope, c.h.Scope)
 	}
-	for _, argument := range c.designates {
-		if c.m.Algebra.Covers(entry.Scope, argument) != nil {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(c.designates, func(argument string) bool { return c.m.Algebra.Covers(entry.Scope, argument) != nil })
 }
 
 // narrow gives what both a held capability and an entry permit. A request that

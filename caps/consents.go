@@ -606,13 +606,7 @@ func (o Holding) contains(n Holding, kinds Kinds) bool {
 func (p *Policy) Asks(held []*Held) []*Held {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	var list []*Held
-	for _, h := range held {
-		if h.Grant != nil && p.asks(h, h.Grant.Manifest) {
-			list = append(list, h)
-		}
-	}
-	return list
+	return slices.DeleteFunc(slices.Clone(held), func(h *Held) bool { return h.Grant == nil || !p.asks(h, h.Grant.Manifest) })
 }
 
 // Asking reports whether some grant asks.

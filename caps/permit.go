@@ -165,12 +165,7 @@ func (p *Policy) Permit(l *Ledger, holder []*Held, r Request) (*Permit, *fault.F
 
 // choose finds the one capability of the holder that a request is made under.
 func (p *Policy) choose(m *Manifest, o *Operation, holder []*Held, r Request) (*Held, *fault.Fault) {
-	var kind []*Held
-	for _, h := range holder {
-		if h.Kind == m.Kind && h.Grant != nil {
-			kind = append(kind, h)
-		}
-	}
+	kind := slices.DeleteFunc(slices.Clone(holder), func(h *Held) bool { return h.Kind != m.Kind || h.Grant == nil })
 	if len(kind) == 0 {
 		return nil, p.unheld(m, o, r)
 	}
@@ -218,12 +213,7 @@ func Named(m *Manifest, o *Operation, held []*Held, in string) (*Held, error) {
 		func(h *Held) bool { return spelled(h.Declared) },
 		func(h *Held) bool { return spelled(h.Grant.Label) },
 	} {
-		var found []*Held
-		for _, h := range held {
-			if by(h) {
-				found = append(found, h)
-			}
-		}
+		found := slices.DeleteFunc(slices.Clone(held), func(h *Held) bool { return !by(h) })
 		switch found = able(found); {
 		case len(found) == 1:
 			return found[0], nil

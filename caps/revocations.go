@@ -439,13 +439,7 @@ func (p *Policy) isPath(kind string) bool {
 
 // revokedBy is the revocations that are meant for all of a grant.
 func (p *Policy) revokedBy(g *Grant) []Revocation {
-	var list []Revocation
-	for _, e := range p.revocations {
-		if p.names(e, g) {
-			list = append(list, e)
-		}
-	}
-	return list
+	return slices.DeleteFunc(slices.Clone(p.revocations), func(e Revocation) bool { return !p.names(e, g) })
 }
 
 // takenAway is the revocations by which acting on what an argument designates is

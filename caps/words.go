@@ -249,12 +249,10 @@ func tooWide(scope string) bool {
 	if err != nil {
 		return false
 	}
-	for _, home := range []string{home, realPrefix(home)} {
-		if _, above := inside(p, home); above {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{home, realPrefix(home)}, func(home string) bool {
+		_, above := inside(p, home)
+		return above
+	})
 }
 
 // inline is the denial of an effect that inline code or an input asks for.

@@ -105,7 +105,7 @@ func reported(r *check.Report, expects []string) value.Value {
 		unknown = append(unknown, record(field("at", value.Str(u.At)), field("message", value.Str(u.Message)), field("reason", value.Str(u.Reason))))
 	}
 	return record(
-		field("effects", texts(slices.Compact(effects))),
+		field("effects", value.Texts(slices.Compact(effects))),
 		field("expects", record(given...)),
 		field("params", value.FromSlice(params)),
 		field("problems", value.FromSlice(problems)),
@@ -246,14 +246,6 @@ func field(key string, v value.Value) value.Field { return value.Field{Key: key,
 
 // record makes a record of fields in the order of their keys.
 func record(fields ...value.Field) *value.Record { return &value.Record{Fields: fields} }
-
-func texts(all []string) value.Value {
-	list := make([]value.Value, len(all))
-	for i, s := range all {
-		list[i] = value.Str(s)
-	}
-	return value.FromSlice(list)
-}
 
 // constantRun is the budget of [RunConstant].
 var constantRun = eval.Budgets{Steps: 2_000, Memory: 256 << 10, Depth: 1_000}

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -298,12 +299,10 @@ func (s *Store) connect(pragmas ...string) (*sql.DB, error) {
 // complete reports whether the file is all there is: nobody has it open, and
 // nothing is in its -wal.
 func complete(path string) bool {
-	for _, name := range []string{path + "-wal", path + "-shm"} {
-		if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]string{path + "-wal", path + "-shm"}, func(name string) bool {
+		_, err := os.Lstat(name)
+		return !errors.Is(err, fs.ErrNotExist)
+	})
 }
 
 func (s *Store) readMeta() error {

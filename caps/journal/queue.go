@@ -226,12 +226,7 @@ func (s *state) behind(x *entry) bool {
 	if s.newest == nil || len(x.tools) == 0 {
 		return s.changed > x.after
 	}
-	for _, name := range x.tools {
-		if s.newest[name] > x.after {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(x.tools, func(name string) bool { return s.newest[name] > x.after })
 }
 
 // put makes e the newest event.

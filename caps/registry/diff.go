@@ -9,6 +9,8 @@ import (
 	"unicode"
 
 	"github.com/rogpeppe/go-internal/diff"
+
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 )
 
 // Diff is how one version became another, as a unified difference of what
@@ -44,7 +46,7 @@ func (t *Tool) page() []byte {
 		comment("input schema %s", t.Input)
 	}
 	for i := range t.Examples {
-		comment("example %s", encode(t.Examples[i]))
+		comment("example %s", pifjson.MustEncode(t.Examples[i]))
 	}
 	if b != nil {
 		b = append(b, '\n')

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 )
 
 // format names the layout of a document of tools; a reader refuses any other.
@@ -125,28 +126,28 @@ func appendEntries(b []byte, tools []*Tool) []byte {
 func appendEntry(b []byte, t *Tool) []byte {
 	const between = ",\n      "
 	b = fmt.Appendf(b, "{\n      \"name\": %s,\n      \"version\": %d,\n      \"hash\": %q,\n      \"description\": %s,\n      ",
-		quote(t.Name), t.Version, t.Hash, quote(t.Description))
+		pifjson.MustEncode(t.Name), t.Version, t.Hash, pifjson.MustEncode(t.Description))
 	if len(t.Declared) > 0 {
-		b = append(layout(append(b, `"capabilities": `...), encode(t.Declared), 6), between...)
+		b = append(layout(append(b, `"capabilities": `...), pifjson.MustEncode(t.Declared), 6), between...)
 	}
 	if len(t.Bound) > 0 {
 		hashes := make(map[string]string, len(t.Bound))
 		for name, bound := range t.Bound {
 			hashes[name] = bound.Hash
 		}
-		b = append(layout(append(b, `"bound": `...), encode(hashes), 6), between...) // its keys are sorted
+		b = append(layout(append(b, `"bound": `...), pifjson.MustEncode(hashes), 6), between...) // its keys are sorted
 	}
 	if t.Group != nil {
-		b = append(layout(append(b, `"group": `...), encode(memberNames(t.Group)), 6), between...)
+		b = append(layout(append(b, `"group": `...), pifjson.MustEncode(memberNames(t.Group)), 6), between...)
 	}
 	if len(t.Examples) > 0 {
-		b = append(layout(append(b, `"examples": `...), encode(t.Examples), 6), between...)
+		b = append(layout(append(b, `"examples": `...), pifjson.MustEncode(t.Examples), 6), between...)
 	}
 	if t.As != AsTool {
 		b = append(fmt.Appendf(b, "\"as\": %q", t.As), between...)
 	}
 	if len(t.MadeUnder) > 0 {
-		b = append(layout(append(b, `"made_under": `...), encode(t.MadeUnder), 6), between...)
+		b = append(layout(append(b, `"made_under": `...), pifjson.MustEncode(t.MadeUnder), 6), between...)
 	}
 	if t.Input != nil {
 		b = append(layout(append(b, `"input_schema": `...), t.Input, 6), between...)
@@ -159,28 +160,15 @@ func appendEntry(b []byte, t *Tool) []byte {
 		b = append(b, "\"form\": \"text\",\n      "...)
 	}
 	if !bytes.Equal(t.Source, code) && !t.readOtherwise() {
-		b = append(append(append(b, `"source": `...), quote(string(t.Source))...), between...)
+		b = append(append(append(b, `"source": `...), pifjson.MustEncode(string(t.Source))...), between...)
 	}
 	if nesting(code) > deep {
-		b = append(append(b, `"code_text": `...), quote(string(code))...)
+		b = append(append(b, `"code_text": `...), pifjson.MustEncode(string(code))...)
 	} else {
 		b = layout(append(b, `"code": `...), code, 6)
 	}
 	return append(b, "\n    }"...)
 }
-
-// encode is what always has JSON as compact JSON.
-func encode(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		panic(err)
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
-
-func quote(s string) []byte { return encode(s) }
 
 // A Portable is a tool of a document, to be given to [Registry.Import].
 type Portable struct {

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 )
 
 // Bounds of a tool's examples.
@@ -135,10 +137,8 @@ func plain(text json.RawMessage) any {
 	if len(text) == 0 {
 		return []any{}
 	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
 	var v any
-	if dec.Decode(&v) != nil {
+	if pifjson.Decode(text, &v) != nil {
 		return string(text)
 	}
 	return []any{v}
@@ -146,15 +146,9 @@ func plain(text json.RawMessage) any {
 
 // sameExamples reports whether two lists say the same.
 func sameExamples(a, b []Example) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i].key() != b[i].key() || !bytes.Equal(compact(a[i].Expect), compact(b[i].Expect)) || a[i].Error != b[i].Error {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(a, b, func(a, b Example) bool {
+		return a.key() == b.key() && bytes.Equal(compact(a.Expect), compact(b.Expect)) && a.Error == b.Error
+	})
 }
 
 // compact is JSON without white space, or the text as it is where it isn't JSON.

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/check/cert"
 	"github.com/mcp-pif/mcp-pif/core/check/cost"
 	"github.com/mcp-pif/mcp-pif/core/display"
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 )
 
 // Facts is what was found out of a version when it was made, as it is on record
@@ -60,11 +61,11 @@ func (t *Tool) facts() Facts {
 		f.Input, f.Output, f.Answers = k.input, k.output, k.answers
 	}
 	if k.proof != nil {
-		f.Certificate = encode(k.proof)
+		f.Certificate = pifjson.MustEncode(k.proof)
 		if len(f.Certificate) > maxCertificate {
 			bare := *k.proof
 			bare.Table, bare.Types = nil, nil
-			f.Certificate = encode(&bare)
+			f.Certificate = pifjson.MustEncode(&bare)
 		}
 		if len(f.Certificate) > maxCertificate {
 			f.Certificate = nil
@@ -207,7 +208,7 @@ func (t *Tool) Holds(certificate json.RawMessage) Proof {
 				c.Needs[i].Version = b.Version
 			}
 		}
-		certificate = encode(&c)
+		certificate = pifjson.MustEncode(&c)
 	}
 	return t.prove(&Facts{Certificate: certificate})
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/check/cert"
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
@@ -60,7 +61,7 @@ func TestFactsForged(t *testing.T) {
 			var c cert.Certificate
 			must.NoError(t, json.Unmarshal(f.Certificate, &c))
 			edit(&c)
-			f.Certificate = encode(&c)
+			f.Certificate = pifjson.MustEncode(&c)
 		}
 	}
 	for what, c := range map[string]struct {

@@ -2,8 +2,10 @@ package registry
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core"
 )
 
@@ -373,13 +375,7 @@ func (r *Registry) anew(members []*Tool, made map[*Tool]*Tool) {
 
 // sameAuthority reports whether two tools may do the same under the same grants.
 func (t *Tool) sameAuthority(u *Tool) bool {
-	if t.State != u.State || t.Why != u.Why || len(t.Held) != len(u.Held) {
-		return false
-	}
-	for i, h := range t.Held {
-		if g := u.Held[i]; h.Grant != g.Grant || h.String() != g.String() || h.Within != g.Within {
-			return false
-		}
-	}
-	return true
+	return t.State == u.State && t.Why == u.Why && slices.EqualFunc(t.Held, u.Held, func(h, g *caps.Held) bool {
+		return h.Grant == g.Grant && h.String() == g.String() && h.Within == g.Within
+	})
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 )
 
 // A Definition is what a tool is made from.
@@ -237,7 +238,7 @@ func (t *Tool) Program() *core.Program {
 
 // standIn is a program in place of one that can't be had.
 func standIn(t *Tool, err error) *core.Program {
-	text := quote(fmt.Sprintf("the code of %q, version %d, can't be used: %v", t.Name, t.Version, err))
+	text := pifjson.MustEncode(fmt.Sprintf("the code of %q, version %d, can't be used: %v", t.Name, t.Version, err))
 	prog, err := core.CompileTool(t.Name, slices.Concat([]byte(`{"raise":`), text, []byte(`}`)))
 	if err != nil {
 		panic(err) // a string is a term

@@ -321,7 +321,7 @@ func (r *Run) flowDenial(a *act, v *verdict, long error) *fault.Fault {
 		hint = "Do less work before it, or let a smaller tool do it that is given its argument. " + hint
 	}
 	return &fault.Fault{Kind: fault.Denied, Message: b.String(), Hint: hint, Raised: record("flow", record(
-		"argument", value.Str(argument), "by", value.Str(by), "from", strs(p.Names(from)), "requests", value.FromSlice(requests), "rule", value.NewInt(int64(n))))}
+		"argument", value.Str(argument), "by", value.Str(by), "from", value.Texts(p.Names(from)), "requests", value.FromSlice(requests), "rule", value.NewInt(int64(n))))}
 }
 
 // record makes a record of keys, which are sorted, and values.
@@ -331,14 +331,6 @@ func record(members ...any) *value.Record {
 		r.Fields = append(r.Fields, value.Field{Key: members[i].(string), Value: members[i+1].(value.Value)})
 	}
 	return r
-}
-
-func strs(list []string) value.Value {
-	all := make([]value.Value, len(list))
-	for i, s := range list {
-		all[i] = value.Str(s)
-	}
-	return value.FromSlice(all)
 }
 
 // appendFlow writes the member of an event that tells what was decided.

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 )
 
 // Log is a journal as the tools are kept in it: the events tool.evolved,
@@ -269,13 +269,11 @@ func appendChange(data []byte, c *registry.Change, after uint64) (_ []byte, refs
 		data = append(append(data, `,"input_schema":`...), c.Input...)
 	}
 	if len(c.Examples) > 0 {
-		var b bytes.Buffer
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(false)
-		if err := enc.Encode(c.Examples); err != nil {
+		b, err := pifjson.Encode(c.Examples)
+		if err != nil {
 			return nil, nil, fmt.Errorf("writing its examples: %w", err)
 		}
-		data = append(append(data, `,"examples":`...), bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
+		data = append(append(data, `,"examples":`...), b...)
 	}
 	if !c.Facts.Empty() {
 		b, err := json.Marshal(facts(c.Facts))

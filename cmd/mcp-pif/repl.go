@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
@@ -226,9 +227,7 @@ func (r *repl) print(a engine.Answer, failed string) {
 	var answer struct {
 		Next struct{ Arguments map[string]any }
 	}
-	dec := json.NewDecoder(strings.NewReader(string(a.Structured)))
-	dec.UseNumber() // exact
-	if dec.Decode(&answer) == nil {
+	if pifjson.Decode(a.Structured, &answer) == nil {
 		r.next = answer.Next.Arguments
 	}
 	if a.Fault != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/packs"
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/spf13/cobra"
 )
@@ -75,9 +76,7 @@ func toolsCommand(cmd *cobra.Command, how app.Opening, do func(cmd *cobra.Comman
 // printIndented prints an answer for programs.
 func printIndented(cmd *cobra.Command, answer json.RawMessage) error {
 	var v any
-	dec := json.NewDecoder(strings.NewReader(string(answer)))
-	dec.UseNumber()
-	if err := dec.Decode(&v); err != nil {
+	if err := pifjson.Decode(answer, &v); err != nil {
 		return err
 	}
 	return cli.PrintJSON(cmd, v)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
@@ -161,7 +162,9 @@ func (c *ruling) keyword(r *rule, m member, deep int) (err error) {
 			return fmt.Errorf(`one of "enum" and "const" is enough`)
 		}
 		for _, v := range list {
-			r.enum = append(r.enum, datum(v))
+			var datum any
+			_ = pifjson.Decode(v, &datum)
+			r.enum = append(r.enum, datum)
 			r.samples = append(r.samples, v)
 		}
 		if r.choice = short(string(list[0])); len(list) > 1 {
@@ -276,16 +279,6 @@ func (c *ruling) pattern(r *rule, raw json.RawMessage) error {
 	}
 	r.pattern, err = regexp.Compile(text)
 	return err
-}
-
-// datum is a value that is written in a schema.
-func datum(raw json.RawMessage) (v any) {
-	dec := json.NewDecoder(strings.NewReader(string(raw)))
-	dec.UseNumber()
-	if dec.Decode(&v) != nil {
-		return nil
-	}
-	return v
 }
 
 // A Declared is a schema of arguments that an author declared. It is immutable.

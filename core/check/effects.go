@@ -507,12 +507,9 @@ func mistaken(x *test) *fault.Fault {
 // permits reports whether each list of capabilities could permit an operation:
 // whether one of it is of the operation's kind and verb, whatever its scope.
 func permits(with [][]string, op string) bool {
-	for _, list := range with {
-		if !slices.ContainsFunc(list, func(text string) bool { return covers(text, op) }) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(with, func(list []string) bool {
+		return !slices.ContainsFunc(list, func(text string) bool { return covers(text, op) })
+	})
 }
 
 // covers reports whether a capability, "fs.read,list:./in", could permit an

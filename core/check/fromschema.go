@@ -1,7 +1,6 @@
 package check
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -9,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
@@ -87,10 +87,8 @@ func FieldsFromSchema(schema json.RawMessage, maxBytes int) ([]Field, error) {
 
 // readForeign reads a schema, whose objects have an identity.
 func readForeign(schema json.RawMessage) (any, error) {
-	dec := json.NewDecoder(bytes.NewReader(schema))
-	dec.UseNumber()
 	var root any
-	if err := dec.Decode(&root); err != nil || !json.Valid(schema) {
+	if err := pifjson.Decode(schema, &root); err != nil || !json.Valid(schema) {
 		return nil, errors.New("the schema is no JSON")
 	}
 	switch root.(type) {

@@ -470,12 +470,7 @@ func (v *variable) holds(s *shape) bool {
 		_, ok := v.has[s]
 		return ok
 	}
-	for _, l := range v.lower {
-		if l == s {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(v.lower, s)
 }
 
 // flow lets all of from flow into to.

@@ -309,12 +309,7 @@ func (c *compiler) visible(n *node) int32 {
 }
 
 func hasVar(vars []ScopeVar, name string) bool {
-	for _, v := range vars {
-		if v.Name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(vars, func(v ScopeVar) bool { return v.Name == name })
 }
 
 // ownFlag is how far from a fold's accumulator the register is that is true once the

@@ -475,12 +475,7 @@ func (f *fn) sides(row term.ID, side Side, height uint8) {
 // reads reports whether any of the nodes may read the register, as a variable of the
 // function being compiled.
 func (c *compiler) reads(nodes []*node, reg uint8) bool {
-	for _, n := range nodes {
-		if c.readsOne(n, reg) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(nodes, func(n *node) bool { return c.readsOne(n, reg) })
 }
 
 func (c *compiler) readsOne(n *node, reg uint8) bool {

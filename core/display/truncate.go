@@ -28,3 +28,15 @@ func Prefix[T ~string | ~[]byte](s T, maxBytes int) string {
 	}
 	return string(s[:n])
 }
+
+// InvalidAt returns the offset of the first byte of s that is not UTF-8; 0 if all are.
+func InvalidAt(s string) int {
+	for i, c := range s {
+		if c == utf8.RuneError {
+			if _, n := utf8.DecodeRuneInString(s[i:]); n == 1 {
+				return i
+			}
+		}
+	}
+	return 0
+}

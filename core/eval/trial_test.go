@@ -405,7 +405,8 @@ func TestWritten(t *testing.T) {
 				tr.agree(t, tr.onEval(t), want)
 			}
 			stressedNot()
-			for steps := 1 + want.Steps/40; steps <= want.Steps; steps += 1 + want.Steps/40 {
+			each := 1 + want.Steps/uint64(must.Full(12, 40))
+			for steps := each; steps <= want.Steps; steps += each {
 				tr.budgets = core.Budgets{Steps: steps}
 				o := tr.onEval(t)
 				if cut, _ := tr.onNaive(t); cut.Kind != o.Kind || o.Steps != cut.Steps {

@@ -7,10 +7,12 @@
 //
 // [Unescape] and [WriteEscaped] decode and encode strings for the parsers and writers
 // that have places, budgets or styles of their own: package parse reads programs,
-// package text writes results.
+// package text writes results. [Encode] and [Decode] are for values of Go.
 package json
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/big"
 	"slices"
@@ -107,6 +109,32 @@ func appendString(dst []byte, s string) []byte {
 		return true
 	})
 	return append(dst, '"')
+}
+
+// Encode writes a value of Go compactly, as encoding/json does but without escapes for HTML.
+func Encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// MustEncode is [Encode] of what always has JSON.
+func MustEncode(v any) []byte {
+	b, err := Encode(v)
+	if err != nil {
+		panic(fmt.Sprintf("%T has no JSON: %v", v, err))
+	}
+	return b
+}
+
+// Decode reads the value of Go that a text begins with. A number that goes into an any stays
+// as it is written ([json.Number]).
+func Decode(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return d.Decode(into)
 }
 
 // Unescape decodes the escape at s[i], a backslash, and returns its character and its

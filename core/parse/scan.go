@@ -3,6 +3,7 @@ package parse
 import (
 	"unicode/utf8"
 
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/json"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
@@ -283,7 +284,7 @@ func lexString(src string, i int) (end int, meta uint32, bad *syntax) {
 		c := src[j]
 		if c == '"' {
 			if wide >= utf8.RuneSelf && !utf8.ValidString(src[start:j]) {
-				return 0, 0, &syntax{start + invalidAt(src[start:j]), badUTF8}
+				return 0, 0, &syntax{start + display.InvalidAt(src[start:j]), badUTF8}
 			}
 			return j + 1, meta, nil
 		}
@@ -322,17 +323,6 @@ func unescape(s string) string {
 		i += n
 	}
 	return string(b)
-}
-
-func invalidAt(s string) int {
-	for i, r := range s {
-		if r == utf8.RuneError {
-			if _, n := utf8.DecodeRuneInString(s[i:]); n == 1 {
-				return i
-			}
-		}
-	}
-	return 0
 }
 
 // lexNumber reads the number that begins at src[i].

@@ -169,15 +169,9 @@ func beginsAs(name string, names []string) string {
 	words := strings.Split(strings.ToLower(name), "_")
 	i := slices.IndexFunc(names, func(other string) bool {
 		others := strings.Split(other, "_")
-		if len(words) < 2 || len(others) != len(words) {
-			return false
-		}
-		for i, w := range words {
-			if o := others[i]; w != o && (len(w) < minPrefix || !strings.HasPrefix(o, w[:minPrefix])) {
-				return false
-			}
-		}
-		return true
+		return len(words) > 1 && slices.EqualFunc(words, others, func(w, o string) bool {
+			return w == o || len(w) >= minPrefix && strings.HasPrefix(o, w[:minPrefix])
+		})
 	})
 	if i < 0 {
 		return ""

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/long"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -331,14 +332,6 @@ func replaceSize(args []value.Value, m *Meter) int {
 	return len(s) + countParts(s, old, m)*max(0, len(to)-len(old))
 }
 
-func strList(all []string) value.Value {
-	vs := make([]value.Value, len(all))
-	for i, s := range all {
-		vs[i] = value.Str(s)
-	}
-	return value.FromSlice(vs)
-}
-
 func emptyPart(name, hint string) *fault.Fault {
 	return outOfRange(name+" looks for an empty string", "a string that is not empty", `""`, hint)
 }
@@ -423,10 +416,7 @@ func mapText(s string, m *Meter, change func(string) string) string {
 	var out strings.Builder
 	out.Grow(len(s))
 	for len(s) > 0 {
-		n := min(searchPiece, len(s))
-		for n > 0 && n < len(s) && !utf8.RuneStart(s[n]) {
-			n--
-		}
+		n := len(display.Prefix(s, searchPiece))
 		m.look(n / bytesPerPart * 8)
 		out.WriteString(change(s[:n]))
 		s = s[n:]

@@ -116,9 +116,9 @@ func besides(t term.Term) (string, value.Value) {
 	case *term.Effect:
 		return "name", value.Str(t.Op)
 	case *term.Record:
-		return "keys", strList(keysOf(t))
+		return "keys", value.Texts(keysOf(t))
 	case *term.LetRec:
-		return "names", strList(namesOf(t))
+		return "names", value.Texts(namesOf(t))
 	}
 	return "", nil
 }
@@ -212,9 +212,9 @@ func analyze(t term.Term) value.Value {
 	return recordOf([]value.Field{
 		{Key: "operations", Value: recordOf(ops, nil)},
 		{Key: "count", Value: value.NewInt(int64(total))},
-		{Key: "parameters", Value: strList(slices.Compact(m.params))},
-		{Key: "free", Value: strList(term.Free(t))},
-		{Key: "effects", Value: strList(term.Effects(t))},
+		{Key: "parameters", Value: value.Texts(slices.Compact(m.params))},
+		{Key: "free", Value: value.Texts(term.Free(t))},
+		{Key: "effects", Value: value.Texts(term.Effects(t))},
 		{Key: "size", Value: value.NewInt(int64(m.size))},
 		{Key: "depth", Value: value.NewInt(int64(m.depth))},
 	}, nil)

@@ -323,16 +323,7 @@ func (c *comparer) sameTerm(a, b term.Term) bool {
 			}
 		}
 	}
-	as, bs := operands(a), operands(b)
-	if len(as) != len(bs) {
-		return false
-	}
-	for i := range as {
-		if !c.sameTerm(as[i], bs[i]) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(operands(a), operands(b), c.sameTerm)
 }
 
 func operands(t term.Term) []term.Term {

@@ -2,6 +2,7 @@ package step
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core"
@@ -389,7 +390,7 @@ func (p *pass) ended(e core.TraceEnding) {
 		p.profile.spend(p.now.Before + e.Steps)
 	}
 	top := st.top()
-	if e.Fault != nil && !contains(top.failed, e.Fault) {
+	if e.Fault != nil && !slices.Contains(top.failed, e.Fault) {
 		p.emitAt(Fault, top, &top.scene, e.Steps, false, nil)
 	}
 	if len(st.levels) > 0 && top.n == e.Level {
@@ -433,15 +434,6 @@ func (p *pass) drop(id int) {
 			}
 		}
 	}
-}
-
-func contains(list []*fault.Fault, f *fault.Fault) bool {
-	for _, g := range list {
-		if g == f {
-			return true
-		}
-	}
-	return false
 }
 
 // effects is told of a round of requests with their answers.

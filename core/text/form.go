@@ -6,6 +6,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -80,7 +81,7 @@ func Parse(src []byte, o Options) (*Parsed, *fault.Fault) {
 	r := reader{src: string(src), older: o.Older}
 	r.kinds.open = func(t *term.Prim) bool { return r.open[t] }
 	if !utf8.ValidString(r.src) {
-		r.refuse(invalid(r.src), &fault.Fault{Message: "this is not valid UTF-8", Expected: "valid UTF-8", Hint: "Send the text as UTF-8."})
+		r.refuse(display.InvalidAt(r.src), &fault.Fault{Message: "this is not valid UTF-8", Expected: "valid UTF-8", Hint: "Send the text as UTF-8."})
 		return nil, r.fault()
 	}
 	r.toks, r.bad = lex(r.src)
@@ -140,18 +141,6 @@ func Lone(src []byte) (string, bool) {
 		return name, true
 	}
 	return "", false
-}
-
-// invalid returns the offset of the first byte that is not UTF-8.
-func invalid(s string) int {
-	for i, c := range s {
-		if c == utf8.RuneError {
-			if _, n := utf8.DecodeRuneInString(s[i:]); n == 1 {
-				return i
-			}
-		}
-	}
-	return 0
 }
 
 // checkRoot refuses a record that is surely meant as JSON: code in JSON that

@@ -212,6 +212,15 @@ func FromSlice(items []Value) Value {
 	return list
 }
 
+// Texts is a list of strings.
+func Texts(list []string) Value {
+	items := make([]Value, len(list))
+	for i, s := range list {
+		items[i] = Str(s)
+	}
+	return FromSlice(items)
+}
+
 // Slice returns the items of a list, and false where v is no list.
 func Slice(v Value) ([]Value, bool) {
 	var items []Value

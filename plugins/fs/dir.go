@@ -5,6 +5,7 @@ import (
 	iofs "io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -98,12 +99,7 @@ func (a identity) is(b identity) bool {
 
 // among reports whether the identity is one of them.
 func (a identity) among(all []identity) bool {
-	for _, b := range all {
-		if a.is(b) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, a.is)
 }
 
 func (i info) isDir() bool     { return i.mode.IsDir() }

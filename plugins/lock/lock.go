@@ -184,12 +184,7 @@ func encode(entries []Entry) ([]byte, error) {
 	if entries == nil {
 		entries = []Entry{}
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err := e.Encode(content{format, entries})
-	return b.Bytes(), err
+	return statefile.EncodeJSON(content{format, entries})
 }
 
 // Write replaces the file as a whole, if it still is as it was read.
@@ -221,22 +216,20 @@ func (l *Lock) Write() (err error) {
 
 // Find finds an entry by its name.
 func (l *Lock) Find(name string) (*Entry, bool) {
-	for i := range l.Entries {
-		if l.Entries[i].Name == name {
-			return &l.Entries[i], true
-		}
-	}
-	return nil, false
+	return l.find(func(e Entry) bool { return e.Name == name })
 }
 
 // Serving finds the entry that serves a kind.
 func (l *Lock) Serving(kind string) (*Entry, bool) {
-	for i := range l.Entries {
-		if l.Entries[i].Kind == kind {
-			return &l.Entries[i], true
-		}
+	return l.find(func(e Entry) bool { return e.Kind == kind })
+}
+
+func (l *Lock) find(is func(Entry) bool) (*Entry, bool) {
+	i := slices.IndexFunc(l.Entries, is)
+	if i < 0 {
+		return nil, false
 	}
-	return nil, false
+	return &l.Entries[i], true
 }
 
 // Put adds an entry, or replaces the one of its name.

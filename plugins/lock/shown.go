@@ -5,20 +5,16 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mcp-pif/mcp-pif/core/display"
 )
 
 // Shown is a text of somebody else's, fit for a terminal: at most most bytes of
 // it, on one line, and every character that a terminal would act on or that turns
 // the order of reading written as its escape.
 func Shown(s string, most int) string {
-	cut := false
-	if len(s) > most {
-		at := most
-		for at > 0 && !utf8.RuneStart(s[at]) {
-			at--
-		}
-		s, cut = s[:at], true
-	}
+	all := len(s)
+	s = display.Prefix(s, most)
 	var b strings.Builder
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
@@ -37,7 +33,7 @@ func Shown(s string, most int) string {
 		}
 		i += n
 	}
-	if cut {
+	if len(s) < all {
 		b.WriteString("…")
 	}
 	return b.String()

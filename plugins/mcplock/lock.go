@@ -178,12 +178,7 @@ func parse(text []byte) (map[string]*Server, error) {
 
 // encode lays servers out.
 func encode(servers map[string]*Server) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err := e.Encode(content{format, servers})
-	return b.Bytes(), err
+	return statefile.EncodeJSON(content{format, servers})
 }
 
 // Write replaces the file as a whole, readable by its owner only, if it still is as it was

@@ -133,7 +133,7 @@ var rules = map[string]rule{
 	"plugins/internal/dice":    {std: anyStd, ours: []string{"plugins/sdk"}}, // the example of plugins/README.md
 	"plugins/sdk":              {std: anyStd, ours: []string{"core/...", "caps", "caps/lease", "proto/...", "plugins/internal/wire"}, libraries: grpc},
 	"plugins/host":             {std: anyStd, ours: []string{"core/...", "caps/...", "proto/...", "plugins/internal/wire", "plugins/internal/sandbox", "plugins/internal/originproxy"}, libraries: hosting},
-	"plugins/lock":             {std: anyStd, ours: []string{"core/check", "core/lazyregexp", "caps", "caps/statefile", "plugins/internal/wire"}},
+	"plugins/lock":             {std: anyStd, ours: []string{"core/check", "core/display", "core/lazyregexp", "caps", "caps/statefile", "plugins/internal/wire"}},
 	"plugins/mcplock":          {std: anyStd, ours: []string{"core/check", "core/fault", "core/json", "core/lazyregexp", "core/text", "core/value", "caps", "caps/statefile", "plugins/lock"}},
 	// The kit speaks the contract itself, so that it can say what no plugin would.
 	"plugins/plugintest/conform": {
@@ -180,7 +180,7 @@ var rules = map[string]rule{
 	"cmd/internal/arch":           {std: anyStd},
 	"cmd/internal/pinned":         {std: anyStd, ours: []string{"core/lazyregexp"}},
 	"cmd/internal/pinned/npmtest": {std: anyStd, tests: true},
-	"cmd/internal/stdio":          {std: anyStd, libraries: mcpSDK},
+	"cmd/internal/stdio":          {std: anyStd, ours: []string{"core/display", "core/json"}, libraries: mcpSDK},
 	// MCP over HTTP: who may come in, and how much at once.
 	"cmd/internal/streamable": {
 		std: anyStd, ours: []string{"cmd/internal/stdio"}, // what is a message
@@ -202,7 +202,7 @@ var rules = map[string]rule{
 	"cmd/internal/mcpserver/wire":    {std: anyStd, ours: []string{"core/...", "caps"}, libraries: mcpSDK},
 	// The configuration files of MCP clients.
 	"cmd/internal/clientconfig": {
-		std: anyStd, ours: []string{"caps/statefile"},
+		std: anyStd, ours: []string{"core/json", "caps/statefile"},
 		libraries: []string{"github.com/tailscale/hujson", "github.com/pelletier/go-toml/v2", "go.yaml.in/yaml/v4"},
 	},
 	// What interpreters need to start.
@@ -211,7 +211,7 @@ var rules = map[string]rule{
 	"cmd/internal/playground":      {std: anyStd},
 	"cmd/internal/playground/wasm": {std: anyStd, ours: []string{"core/...", "core/examples"}, libraries: []string{"github.com/rogpeppe/go-internal/txtar"}, unsafe: true},
 	// Ready tools: code and data, no more.
-	"cmd/internal/packs": {std: anyStd, ours: []string{"core/prim", "caps", "caps/registry"}},
+	"cmd/internal/packs": {std: anyStd, ours: []string{"core/json", "core/prim", "caps", "caps/registry"}},
 	// Tests alone: the conformance suite on our server, others' clients, the bundle.
 	"cmd/internal/nodejs":      {std: anyStd, tests: true},
 	"cmd/internal/conformance": {std: anyStd, ours: serving, libraries: mcpSDK, tests: true},

@@ -8,13 +8,14 @@
 package clientconfig
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 )
 
 // A Client is an MCP client whose configuration is known.
@@ -223,7 +224,7 @@ func (c *Client) Path(project bool) (string, error) {
 
 // Entry returns what the client's file is to hold of a server, as JSON.
 func (c *Client) Entry(name, command string, args []string) json.RawMessage {
-	return encode(c.entry(name, command, append([]string{}, args...)))
+	return pifjson.MustEncode(c.entry(name, command, append([]string{}, args...)))
 }
 
 // Command returns the command line that an entry of any client starts; nil: it
@@ -245,15 +246,4 @@ func Command(entry json.RawMessage) []string {
 		return nil
 	}
 	return append([]string{e.Cmd}, e.Args...)
-}
-
-// encode returns the JSON of a value that has one, on one line.
-func encode(v any) json.RawMessage {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		panic(err)
-	}
-	return bytes.TrimSpace(b.Bytes())
 }

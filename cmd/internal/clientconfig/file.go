@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 )
 
 // maxFile bounds the files that are read.
@@ -101,7 +102,7 @@ func (f *File) Exists() bool { return f.text != nil }
 func (f *File) Servers() map[string]json.RawMessage {
 	servers := map[string]json.RawMessage{}
 	for name, entry := range below(f.tree, f.members) {
-		servers[name] = encode(entry)
+		servers[name] = pifjson.MustEncode(entry)
 	}
 	return servers
 }
@@ -131,7 +132,7 @@ func (f *File) set(name string, entry json.RawMessage) ([]byte, error) {
 	if err != nil {
 		return nil, refused(err)
 	}
-	if got, there := below(tree, f.members)[name]; there != (entry != nil) || there && !sameJSON(encode(got), entry) {
+	if got, there := below(tree, f.members)[name]; there != (entry != nil) || there && !sameJSON(pifjson.MustEncode(got), entry) {
 		return nil, refused(errors.New("the entry isn't where it was expected"))
 	}
 	remove(before, append(f.members[:len(f.members):len(f.members)], name))

@@ -11,6 +11,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/tailscale/hujson"
 	"go.yaml.in/yaml/v4"
+
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 )
 
 // TOML and YAML are edited by lines: a section or a block is replaced, all other
@@ -165,7 +167,7 @@ func ordered(entry json.RawMessage) (all []pair) {
 	for _, m := range object.Members {
 		name := m.Name.Value.(hujson.Literal).String()
 		if !bareKey.MatchString(name) {
-			name = string(encode(name))
+			name = string(pifjson.MustEncode(name))
 		}
 		all = append(all, pair{name, m.Value})
 	}

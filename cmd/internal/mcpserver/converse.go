@@ -6,6 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
@@ -64,10 +65,5 @@ func (s *Server) asksAnybody(tool string) bool {
 			return true
 		}
 	}
-	for _, g := range s.broker.Policy().Grants() {
-		if g.Kind == elicit.Kind {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.broker.Policy().Grants(), func(g *caps.Grant) bool { return g.Kind == elicit.Kind })
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/help"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
@@ -107,7 +108,7 @@ func notFound(version, uri string) error {
 	if version < firstStateless {
 		code = -32002
 	}
-	shown := wire.Beginning([]byte(strings.ToValidUTF8(uri, "\uFFFD")), mostURI)
+	shown := display.Truncate([]byte(strings.ToValidUTF8(uri, "\uFFFD")), mostURI)
 	return &jsonrpc.Error{Code: code, Message: noResource, Data: json.RawMessage(wire.Begin().Text("uri", shown).End())}
 }
 
@@ -347,12 +348,7 @@ func (s *Server) listMore(next mcp.MethodHandler) mcp.MethodHandler {
 // pageResources fills a page: first the addresses that are always there, then those
 // of what is published, then those of the tools, each by name.
 func (s *Server) pageResources(page *mcp.ListResourcesResult, first bool, after string) {
-	var extras []*mcp.Resource
-	for _, r := range page.Resources {
-		if !strings.HasPrefix(r.URI, wire.Scheme) {
-			extras = append(extras, r)
-		}
-	}
+	extras := slices.DeleteFunc(slices.Clone(page.Resources), func(r *mcp.Resource) bool { return strings.HasPrefix(r.URI, wire.Scheme) })
 	page.Resources, page.NextCursor, page.CacheScope = []*mcp.Resource{}, "", "private"
 	if first {
 		page.Resources = append(append(page.Resources, fixedResources...), extras...)
@@ -418,12 +414,7 @@ func (s *Server) lastListed(page []*mcp.Resource) string {
 // pagePrompts fills a page: first the prompts that are always there, then those
 // evolved by name.
 func (s *Server) pagePrompts(page *mcp.ListPromptsResult, first bool, after string) {
-	var extras []*mcp.Prompt
-	for _, p := range page.Prompts {
-		if fixedPrompt(p.Name) == nil {
-			extras = append(extras, p)
-		}
-	}
+	extras := slices.DeleteFunc(slices.Clone(page.Prompts), func(p *mcp.Prompt) bool { return fixedPrompt(p.Name) != nil })
 	page.Prompts, page.NextCursor, page.CacheScope = []*mcp.Prompt{}, "", "private"
 	if first {
 		for i := range fixedPrompts {

@@ -343,12 +343,9 @@ func within(file, cluster []byte) bool {
 	if json.Unmarshal(file, &here) != nil || json.Unmarshal(cluster, &there) != nil || here.Revoked == nil || there.Revoked == nil {
 		return false
 	}
-	for _, r := range *here.Revoked {
-		if !slices.ContainsFunc(*there.Revoked, func(o any) bool { return reflect.DeepEqual(o, r) }) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(*here.Revoked, func(r any) bool {
+		return !slices.ContainsFunc(*there.Revoked, func(o any) bool { return reflect.DeepEqual(o, r) })
+	})
 }
 
 // mark says that the files of this machine are the cluster's.

@@ -23,6 +23,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
@@ -192,15 +193,7 @@ func (f filling) fill(name string) ([]byte, error) {
 }
 
 // quoted is a value as JSON, which is also how the text form writes strings and lists.
-func quoted(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		panic(err) // strings have JSON
-	}
-	return bytes.TrimSpace(b.Bytes())
-}
+var quoted = pifjson.MustEncode
 
 func inString(s string) string { return strings.Trim(string(quoted(s)), `"`) }
 

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -352,12 +353,9 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 // gone reports whether an error of In or Out says that the other side, or we,
 // have closed it.
 func gone(err error) bool {
-	for _, closed := range []error{io.EOF, io.ErrClosedPipe, os.ErrClosed, net.ErrClosed, syscall.EPIPE, syscall.ECONNRESET} {
-		if errors.Is(err, closed) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]error{io.EOF, io.ErrClosedPipe, os.ErrClosed, net.ErrClosed, syscall.EPIPE, syscall.ECONNRESET}, func(closed error) bool {
+		return errors.Is(err, closed)
+	})
 }
 
 // lost returns what a failed Write means to the SDK: for it, io.EOF is the end of a

@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mcp-pif/mcp-pif/core/display"
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 )
 
 const (
@@ -237,27 +239,13 @@ func errorBody(err error) []byte {
 	}
 	wire.Code = cmp.Or(wire.Code, jsonrpc.CodeInternalError)
 	if all := len(wire.Message); all > maxErrorText {
-		cut := maxErrorText
-		for cut > 0 && !utf8.RuneStart(wire.Message[cut]) {
-			cut--
-		}
-		wire.Message = fmt.Sprintf("%s… (the first %d of %d bytes)", wire.Message[:cut], cut, all)
+		cut := display.Prefix(wire.Message, maxErrorText)
+		wire.Message = fmt.Sprintf("%s… (the first %d of %d bytes)", cut, len(cut), all)
 	}
-	b, err := encode(&wire)
+	b, err := pifjson.Encode(&wire)
 	if err != nil {
 		wire.Data = nil // the only part that can fail to encode
-		b, _ = encode(&wire)
+		b, _ = pifjson.Encode(&wire)
 	}
 	return b
-}
-
-// encode does what [json.Marshal] does, without escapes for HTML.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }

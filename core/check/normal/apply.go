@@ -4,6 +4,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"slices"
 )
 
 // apply applies f to a, which are values: a function that is known is unfolded,
@@ -216,12 +217,7 @@ func (n *normaliser) try(t *term.Prim, e *env, b *block) (val, bool) {
 
 // quiet reports whether a block does nothing but compute.
 func quiet(b *block) bool {
-	for _, c := range b.comps {
-		if !c.total {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(b.comps, func(c *comp) bool { return !c.total })
 }
 
 // par returns the list of its branches' values where they do nothing.

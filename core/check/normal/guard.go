@@ -290,12 +290,10 @@ func (n *normaliser) free(c *comp) bool {
 	case aPrim:
 		return n.total(c.id, c.args, bare)
 	case aSum, aJoin:
-		for _, a := range c.args {
-			if k := bare.kinds(a); k != prim.KindInt && k != prim.KindString {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(c.args, func(a val) bool {
+			k := bare.kinds(a)
+			return k != prim.KindInt && k != prim.KindString
+		})
 	}
 	return false
 }

@@ -26,6 +26,7 @@ import (
 
 	types "github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -191,19 +192,8 @@ func check(t *testing.T, w want, got Outcome, reason string) {
 // SameJSON compares two results: numbers by their text, of a continuation only
 // its type, tool and next input.
 func SameJSON(a, b json.RawMessage) bool {
-	x, err := decode(a)
-	if err != nil {
-		return false
-	}
-	y, err := decode(b)
-	return err == nil && same(x, y)
-}
-
-func decode(raw json.RawMessage) (v any, err error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	err = d.Decode(&v)
-	return v, err
+	var x, y any
+	return pifjson.Decode(a, &x) == nil && pifjson.Decode(b, &y) == nil && same(x, y)
 }
 
 func same(a, b any) bool {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -100,12 +101,10 @@ func systemLoader(name string) bool {
 		!strings.HasPrefix(base, "ld-") && !strings.HasPrefix(base, "ld.so") && !strings.HasPrefix(base, "ld64.so") {
 		return false
 	}
-	for _, dir := range libraryFolders {
-		if in := path.Dir(name); in == dir || path.Dir(in) == dir {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(libraryFolders, func(dir string) bool {
+		in := path.Dir(name)
+		return in == dir || path.Dir(in) == dir
+	})
 }
 
 // The parts of the ELF format that are read, by its specification (System V ABI,

@@ -189,12 +189,7 @@ func (s *Spec) terminals() bool {
 
 // writes reports whether anything may be written.
 func (s *Spec) writes() bool {
-	for _, r := range s.Rules {
-		if r.Access&Write != 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Rules, func(r Rule) bool { return r.Access&Write != 0 })
 }
 
 // commandFiles is what commands have a use for, and which tells nothing: devices

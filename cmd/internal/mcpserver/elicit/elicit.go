@@ -8,7 +8,6 @@
 package elicit
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/hmac"
@@ -29,6 +28,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 )
 
 // A call may have a question for the person before the client. In the older
@@ -299,9 +299,7 @@ func (ts *Calls) End() {
 // Digest is the same for the same call.
 func Digest(tool string, arguments []byte) string {
 	var v any
-	d := json.NewDecoder(bytes.NewReader(arguments))
-	d.UseNumber()
-	if d.Decode(&v) == nil {
+	if pifjson.Decode(arguments, &v) == nil {
 		arguments = wire.Encode(v) // members in order
 	}
 	sum := sha256.Sum256([]byte(tool + "\x00" + string(arguments)))

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -169,7 +170,7 @@ func (r *result) answer(t *task, limit int) wire.Answer {
 	case a.Contents != nil && r.Total > int64(limit):
 		a.Text = string(r.JSON)
 	case r.Total > int64(limit) || !r.whole():
-		a.Text = wire.Cut(r.JSON, min(preview, r.room))
+		a.Text = display.Prefix(r.JSON, min(preview, r.room))
 		a.Large = &wire.Large{Shown: r.JSON, Total: r.Total, Text: t.tool != nil && t.tool.GivesText()}
 		o = wire.Previewed(a.Text, r.Total)
 		t.note("the result is %d bytes of JSON, too large to show: this is only its beginning. Let the code select the part you need, or make it smaller", r.Total)

@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/facts"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/help"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/core/display"
 )
 
 // describe shows all there is about a tool.
@@ -61,7 +62,7 @@ func (s *Engine) description(t *registry.Tool, current, detail bool, tools *regi
 	}
 	switch code := t.Shown(); {
 	case len(code) > wire.MaxDescribed:
-		o = o.Text("text", wire.Beginning(code, wire.MaxDescribed))
+		o = o.Text("text", display.Truncate(code, wire.MaxDescribed))
 		notes = append(notes, fmt.Sprintf("the code has %d bytes, of which these are the first", len(code)))
 	case !t.Text && json.Valid(code):
 		o = o.Raw("code", code)
@@ -159,7 +160,7 @@ func (s *Engine) help(c Call, in wire.HelpArguments) wire.Answer {
 				call = describing(t)
 			}
 			s.Tell(t)
-			evolved = fmt.Sprintf("%s (version %d): %s\n  %s\n  code: %s", t.Name, t.Version, t.Description, call, wire.Cut(t.Program().Canonical(), preview))
+			evolved = fmt.Sprintf("%s (version %d): %s\n  %s\n  code: %s", t.Name, t.Version, t.Description, call, display.Prefix(t.Program().Canonical(), preview))
 		}
 		return help.Name(s.broker.Policy(), in.Name, evolved, Names(c.Tools))
 	case in.Category != "":

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -387,7 +388,7 @@ func (s *Engine) evolved(t *registry.Tool, unchanged bool, asked asking, p *prop
 		o = o.Number("examples", uint64(n))
 	}
 	if !t.Text {
-		o = o.Text("text", wire.Beginning(registry.Printed(t.Program()), mostPrinted))
+		o = o.Text("text", display.Truncate(registry.Printed(t.Program()), mostPrinted))
 	}
 	return wire.Succeeded(o)
 }

@@ -334,12 +334,7 @@ func (t *trial) exhausted(i int) *fault.Fault {
 }
 
 func (t *trial) isGiven(e *registry.Example) bool {
-	for i := range t.given {
-		if string(t.given[i].Input) == string(e.Input) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.given, func(o registry.Example) bool { return string(o.Input) == string(e.Input) })
 }
 
 // shownResult is a result as an example says it: that of a continuation is

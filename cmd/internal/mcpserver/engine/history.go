@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -79,7 +80,7 @@ func (s *Engine) difference(name string, version int, tools *registry.Snapshot) 
 		s.Tell(both[i])
 	}
 	o := wire.Begin().Text("name", name).Number("from", uint64(from)).Number("to", uint64(to)).
-		Text("diff", wire.Beginning(registry.Diff(both[0], both[1]), wire.MaxDescribed))
+		Text("diff", display.Truncate(registry.Diff(both[0], both[1]), wire.MaxDescribed))
 	if from != to {
 		o = o.Raw("next", bringing(name, from))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
@@ -92,7 +93,7 @@ func (s *Engine) advise(a *wire.Answer, t *task, tools *registry.Snapshot) {
 	if len(t.tool.Reach()) == 0 || len(t.tool.Examples) > 0 {
 		src.Suggested = func() []byte { return s.Suggest(t.tool, tools).Input }
 	}
-	note := fmt.Sprintf("note: %s, and its type must be %s", is, wire.Beginning([]byte(params[0].Type.String()), facts.LongestType))
+	note := fmt.Sprintf("note: %s, and its type must be %s", is, display.Truncate([]byte(params[0].Type.String()), facts.LongestType))
 	if call := src.Call(src.Sample(params)); call != nil {
 		note += ": call " + string(call)
 	}

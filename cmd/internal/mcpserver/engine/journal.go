@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -145,7 +146,7 @@ var forReplay = map[string]bool{"call": true, "limits": true, "semantics": true,
 func shortFault(raw []byte) []byte {
 	var f struct{ Kind, Message string }
 	_ = json.Unmarshal(raw, &f)
-	return wire.Begin().Text("kind", f.Kind).Text("message", wire.Beginning([]byte(f.Message), wire.MaxShown)).End()
+	return wire.Begin().Text("kind", f.Kind).Text("message", display.Truncate([]byte(f.Message), wire.MaxShown)).End()
 }
 
 // shown is an event as a model sees it: without the chain's hashes, an outcome
@@ -172,7 +173,7 @@ func shown(e *journal.Event) []byte {
 			if json.Unmarshal(m.Value, &text) != nil {
 				text = string(m.Value)
 			}
-			data = data.Text(m.Name, wire.Cut(bytes.TrimSpace([]byte(text)), wire.MaxShown)+"…")
+			data = data.Text(m.Name, display.Prefix(bytes.TrimSpace([]byte(text)), wire.MaxShown)+"…")
 		default:
 			data = data.Raw(m.Name, m.Value)
 		}

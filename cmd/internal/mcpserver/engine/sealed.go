@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -171,9 +170,7 @@ func (s *Engine) unseal(a *wire.Arguments, t *task) *fault.Fault {
 		return wire.Invalid("sealed results are data: leave input_as out", "run", runArguments)
 	}
 	var input any
-	d := json.NewDecoder(bytes.NewReader(t.input))
-	d.UseNumber()
-	if len(t.input) > 0 && d.Decode(&input) != nil {
+	if len(t.input) > 0 && pifjson.Decode(t.input, &input) != nil {
 		return a.Wrong("input", "JSON", t.input)
 	}
 	if len(places) > maxSealedPlaces {

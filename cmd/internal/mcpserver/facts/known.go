@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/check/cost"
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -53,7 +54,7 @@ type finding struct {
 // it.
 func KnownBriefly(o wire.Object, t *registry.Tool) wire.Object {
 	r := t.Report()
-	o = o.Text("type", wire.Beginning([]byte(r.Signature()), LongestType)).Raw("capabilities", wire.EncodeTexts(t.Capabilities))
+	o = o.Text("type", display.Truncate([]byte(r.Signature()), LongestType)).Raw("capabilities", wire.EncodeTexts(t.Capabilities))
 	if t.As != registry.AsTool {
 		o = o.Text("as", t.As)
 	}
@@ -70,7 +71,7 @@ func KnownBriefly(o wire.Object, t *registry.Tool) wire.Object {
 // KnownInGroup is knownBriefly of one of several tools: its operations are in the type,
 // and what is as it was asked for goes without saying.
 func KnownInGroup(o wire.Object, t *registry.Tool) wire.Object {
-	o = o.Text("type", wire.Beginning([]byte(t.Report().Signature()), LongestType))
+	o = o.Text("type", display.Truncate([]byte(t.Report().Signature()), LongestType))
 	if !slices.Equal(t.Capabilities, t.Declared) {
 		o = o.Raw("capabilities", wire.EncodeTexts(t.Capabilities))
 	}
@@ -193,7 +194,7 @@ func version(t *registry.Tool) string { return fmt.Sprintf("%s@%d", t.Name, t.Ve
 // knownOf begins with the type, and the places that must fail or aren't known.
 func knownOf(t *registry.Tool) wire.Object {
 	r := t.Report()
-	o := wire.Begin().Text("type", wire.Beginning([]byte(r.Signature()), longestTypeShown))
+	o := wire.Begin().Text("type", display.Truncate([]byte(r.Signature()), longestTypeShown))
 	if r.Sound() {
 		return o.Raw("sound", []byte("true"))
 	}
@@ -233,7 +234,7 @@ func findings(r *check.Report) (problems, unknowns []finding) {
 // placeOf is a place with no more of the pointer than can be read.
 func placeOf(p check.Place) check.Place {
 	if len(p.At) > wire.MaxShown {
-		p.At = fault.Pointer(wire.Cut([]byte(p.At), wire.MaxShown) + "…")
+		p.At = fault.Pointer(display.Prefix([]byte(p.At), wire.MaxShown) + "…")
 	}
 	return p
 }

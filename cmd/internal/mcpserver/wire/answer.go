@@ -18,6 +18,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -154,7 +155,7 @@ func Bounded(f *fault.Fault) *fault.Fault {
 	g := *f
 	for _, part := range []*string{&g.Message, &g.Hint, &g.Got, &g.Expected, &g.Fragment, (*string)(&g.At)} {
 		if long(*part) {
-			*part = Cut([]byte(*part), MaxText) + "…"
+			*part = display.Prefix([]byte(*part), MaxText) + "…"
 		}
 	}
 	g.More = make([]*fault.Fault, len(f.More))
@@ -210,7 +211,7 @@ func (k Large) Part(from int64, n int) (text string, at int64) {
 	for at > 0 && at < int64(len(k.Shown)) && k.Shown[at]&0xC0 == 0x80 {
 		at--
 	}
-	return Cut(k.Shown[at:], n), at
+	return display.Prefix(k.Shown[at:], n), at
 }
 
 // Previewed begins the answer that shows the beginning of a result.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -238,18 +239,7 @@ func (a *Arguments) Flag(name string) (bool, *fault.Fault) {
 }
 
 // Short shows a part of what was sent.
-func Short(b []byte) string {
-	const most = 60
-	b = bytes.TrimSpace(b)
-	if len(b) <= most {
-		return string(b)
-	}
-	n := most
-	for n > 0 && b[n]&0xC0 == 0x80 {
-		n--
-	}
-	return string(b[:n]) + "…"
-}
+func Short(b []byte) string { return display.Truncate(bytes.TrimSpace(b), 60) }
 
 // Split takes a JSON object apart into its members. The JSON has been checked
 // by the transport; where it hasn't, split never reads beyond it.

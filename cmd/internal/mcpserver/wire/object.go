@@ -2,10 +2,9 @@ package wire
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
 	"strconv"
 
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
@@ -40,15 +39,7 @@ func (o Object) Number(name string, n uint64) Object {
 func (o Object) End() Object { return append(o, '}') }
 
 // Encode gives compact JSON. What it is given always has some.
-func Encode(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		panic(fmt.Sprintf("mcpserver: %T has no JSON: %v", v, err))
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
+func Encode(v any) []byte { return pifjson.MustEncode(v) }
 
 // EncodeTexts is a list of strings, never null.
 func EncodeTexts(list []string) []byte {

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
@@ -41,35 +42,11 @@ func DeeperThan(json []byte, n int) bool {
 	return false
 }
 
-// Cut is the first n bytes of JSON, or a little less where that would split a
-// character.
-func Cut(json []byte, n int) string {
-	n = min(n, len(json))
-	for n > 0 && n < len(json) && !utf8.RuneStart(json[n]) {
-		n--
-	}
-	return string(json[:n])
-}
-
 // Instant is a time as answers have it.
 func Instant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// Beginning is the beginning of a text.
-func Beginning(b []byte, n int) string {
-	if len(b) <= n {
-		return string(b)
-	}
-	return Cut(b, n) + "…"
-}
-
 // Excerpt shows up to n bytes of a text, on one line.
-func Excerpt(b []byte, n int) string {
-	s := Cut(b, n)
-	if len(s) < len(b) {
-		s += "…"
-	}
-	return strings.ReplaceAll(s, "\n", " ")
-}
+func Excerpt(b []byte, n int) string { return strings.ReplaceAll(display.Truncate(b, n), "\n", " ") }
 
 // ReadText gives the text that JSON is a string of; of the beginning of one (cut), the text
 // that it holds whole. Anything else is none.
