@@ -19,7 +19,7 @@ import (
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
 	"(tests)":                      6100,
-	"caps":                         7649,
+	"caps":                         7650,
 	"caps/flow":                    1492,
 	"caps/journal":                 5633,
 	"caps/journal/order":           420,
@@ -57,7 +57,7 @@ var maxLines = map[string]int{
 	"core/check/flows":             1256,
 	"core/check/issue":             180,
 	"core/check/normal":            4119,
-	"core/code":                    2856,
+	"core/code":                    2859,
 	"core/display":                 28,
 	"core/eval":                    7859,
 	"core/examples":                10,
@@ -67,7 +67,7 @@ var maxLines = map[string]int{
 	"core/json":                    342,
 	"core/lazyregexp":              15,
 	"core/naive":                   930,
-	"core/parse":                   2511,
+	"core/parse":                   2512,
 	"core/prim":                    10493,
 	"core/step":                    1111,
 	"core/term":                    420,
