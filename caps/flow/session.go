@@ -107,13 +107,10 @@ func (s *Session) State() (SessionState, error) {
 	state := s.now
 	if s.Stores != nil {
 		all, wrong := s.Stores.State()
-		state.Taints, err = maps.Clone(state.Taints), errors.Join(err, wrong)
-		for store, names := range all.Taints {
-			if state.Taints == nil {
-				state.Taints = map[string][]string{}
-			}
-			state.Taints[store], _ = union(state.Taints[store], names)
-		}
+		both := map[string][]string{}
+		maps.Copy(both, state.Taints)
+		maps.Copy(both, all.Taints)
+		state.Taints, err = both, errors.Join(err, wrong)
 	}
 	return state, err
 }
