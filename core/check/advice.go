@@ -285,8 +285,10 @@ type remark struct {
 	pos     int
 	message string
 	dropped bool
-	// left and right are the kinds of what is compared.
-	left, right prim.Kinds
+	// left and right are the kinds of what is compared, or of what a pattern is given and
+	// of what it fits; given, that some of it is the caller's; group, a group's text.
+	left, right  prim.Kinds
+	given, group bool
 	// unknown is what else is compared, if that never becomes known; some are nil.
 	unknown []*seed
 }

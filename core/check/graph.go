@@ -306,6 +306,7 @@ type checker struct {
 	remarked []*remark
 	decimals map[*term.Prim]bool // divisions of what is a decimal
 	oneGroup *shape              // a string that the one group of a pattern fits
+	tested   *variable           // the operand of the last type_of
 
 	branches []tested
 	called   []*called

@@ -19,9 +19,15 @@ const mostRounds = 4
 // ReadText is [text.Parse] that reads the operators < <= > >= + and ++ by the types of
 // their operands, where their form doesn't tell: numbers and what isn't known are added,
 // strings and what isn't known are joined by ++, and what isn't known to be numbers is
-// compared by the order of compare. What it reads depends on the text alone.
+// compared by the order of compare. Of what is never a list, [a, b] is read as (a, b) in
+// match, of what is never a pair (a, b) as [a, b]. What it reads depends on the text alone.
 func ReadText(src []byte, o text.Options) (*text.Parsed, *fault.Fault) {
 	p, f := text.Parse(src, o)
+	if f == nil && len(p.Twos) > 0 {
+		if o.Turned = turned(p); len(o.Turned) > 0 {
+			p, f = text.Parse(src, o)
+		}
+	}
 	if f == nil && len(p.Open) > 0 {
 		for t, kinds := range settled(p.Term, p.Open) {
 			text.Settle(t, kinds)

@@ -70,6 +70,24 @@ func TestOperators(t *testing.T) {
 	}
 }
 
+// TestTwos: in match, a pattern of two is read as what there is: a list, or a pair.
+func TestTwos(t *testing.T) {
+	t.Parallel()
+	for src, want := range map[string]string{
+		`xs => map(p => match p { [i, x] => i; _ => 0 }, enumerate(xs))`:               `xs => map(p => match p { (i, x) => i; _ => 0 }, enumerate(xs))`,
+		`xs => match zip(xs, xs) { [[a, b], ...r] => b; _ => 0 }`:                      `xs => match zip(xs, xs) { [(a, b), ...r] => b; _ => 0 }`,
+		`s => match split(s, ":") { (a, b) => b; _ => "" }`:                            `s => match split(s, ":") { [a, b] => b; _ => "" }`,
+		`s => match re_find(s, "(a)(b)") { (a, b) => b; _ => "" }`:                     `s => match re_find(s, "(a)(b)") { [a, b] => b; _ => "" }`,
+		`p => match p { [a, b] => a; _ => 0 }`:                                         `p => match p { [c, d] => c; _ => 0 }`,
+		`let f = v => match v { [a, b] => a; (a, b) => b; _ => 0 } in f((1, 2))`:       `let f = v => match v { [a, c] => a; (a, b) => b; _ => 0 } in f((1, 2))`,
+		`let f = v => match v { [a, b] => a; _ => 0 } in [f((1, 2)), f([1, 2]), f(1)]`: `let f = v => match v { [a, c] => a; _ => 0 } in [f((1, 2)), f([1, 2]), f(1)]`,
+	} {
+		if a, b := text.Canonical(readText(t, []byte(src))), text.Canonical(readText(t, []byte(want))); len(a) != len(b) {
+			t.Errorf("%s is %s, not %s", src, a, b)
+		}
+	}
+}
+
 // drawOperators draws a term as JSON that has hardly anything but the operators and what
 // tells of their operands.
 func drawOperators(r *rand.Rand, size int, vars []string) string {

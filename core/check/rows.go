@@ -54,6 +54,14 @@ func (c *checker) prim(t *term.Prim, e env, ctx context) *variable {
 	for _, a := range t.Args {
 		u.args = append(u.args, c.infer(a, e, ctx))
 	}
+	switch t.ID {
+	case typeOf:
+		c.tested = u.args[0]
+	case has:
+		if key, ok := t.Args[1].(*term.Str); ok {
+			c.pattern(t, u.args[0], prim.KindRecord, key.Value)
+		}
+	}
 	if (t.ID == prim.Div || t.ID == prim.Mod) && isZero(t.Args[1]) {
 		c.fails(t, byZero(row))
 	}

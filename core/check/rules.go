@@ -118,6 +118,11 @@ func comparing(u *use) *variable {
 	if u.t.ID == prim.Equal {
 		u.c.remark(u.t)
 		u.wants()
+		if p, ok := u.t.Args[0].(*term.Prim); ok && p.ID == typeOf {
+			if s, ok := u.t.Args[1].(*term.Str); ok {
+				u.c.pattern(p, u.c.tested, kindNamed(s.Value), "")
+			}
+		}
 	}
 	return u.given()
 }

@@ -16,7 +16,7 @@ var layoutNames = [][]string{
 	{"YYYY", "yyyy"}, {"YY", "yy"}, {"MMMM"}, {"MMM"}, {"MM"}, {"M"},
 	{"dddd", "EEEE"}, {"ddd", "EEE"}, {"DD", "dd"}, {"D", "d"},
 	{"HH"}, {"H"}, {"hh"}, {"h"}, {"mm"}, {"m"}, {"ss"}, {"s"},
-	{"SSSSSSSSS"}, {"SSSSSS"}, {"SSS"}, {"S"}, {"A"}, {"a"}, {"ZZ"}, {"Z"},
+	{"SSSSSSSSS"}, {"SSSSSS"}, {"SSS"}, {"SS"}, {"S"}, {"A"}, {"a"}, {"ZZ"}, {"Z"},
 }
 
 // percent is the parts of a layout that are written as C's strftime does.
@@ -34,6 +34,7 @@ func readLayout(row, s string) ([]layoutPart, *fault.Fault) {
 	if f != nil {
 		return nil, f
 	}
+	parts = byPlace(parts)
 	has := map[string]bool{}
 	for _, p := range parts {
 		has[p.name] = true
@@ -47,6 +48,26 @@ func readLayout(row, s string) ([]layoutPart, *fault.Fault) {
 		return nil, badLayout(row, "mm is the minute, MM the month")
 	}
 	return parts, nil
+}
+
+// byPlace reads MM after the hour as the minute, SS after that as the second.
+func byPlace(parts []layoutPart) (all []layoutPart) {
+	last := ""
+	for _, p := range parts {
+		n := p.name
+		hour, minute := strings.EqualFold(last, "HH") || strings.EqualFold(last, "h"), last == "mm" || last == "m"
+		switch {
+		case hour && (n == "MM" || n == "M"), minute && (n == "SS" || n == "S"):
+			p.name = strings.ToLower(n)
+		case n == "SS":
+			p.name = "S"
+			all = append(all, p)
+		}
+		if all = append(all, p); p.name != "" {
+			last = p.name
+		}
+	}
+	return all
 }
 
 func splitLayout(row, s string) ([]layoutPart, *fault.Fault) {

@@ -276,6 +276,10 @@ func (m *matcher) is(p place, typ string) {
 
 func (m *matcher) pattern(p Pattern, at place) {
 	part := func(name string) place { return func() term.Term { return m.op(name, at()) } }
+	if outer := m.at; p.At != 0 {
+		m.at = p.At
+		defer func() { m.at = outer }()
+	}
 	switch {
 	case p.Bind:
 		m.bound = append(m.bound, Binding{At: m.at, Name: p.Name, Value: at()})
@@ -498,7 +502,7 @@ func NamePattern(f *fault.Fault, src []byte, pos int) {
 			return
 		}
 	}
-	pattern := display.Truncate(cutBracket(at), 60)
+	pattern := PatternAt(src, pos)
 	if op == "get" {
 		pattern = "with the key " + pattern
 	}
@@ -515,6 +519,11 @@ func NamePattern(f *fault.Fault, src []byte, pos int) {
 	case strings.Contains(f.Message, ", "):
 		f.Hint = "The function gets one item there, and (a, b) takes a pair apart; for items with their index write map((i, x) => …, enumerate(list))."
 	}
+}
+
+// PatternAt is the pattern that begins at an offset, shortened.
+func PatternAt(src []byte, pos int) string {
+	return display.Truncate(cutBracket(string(src[pos:min(len(src), pos+200)])), 60)
 }
 
 // cutBracket returns s up to the end of the bracket, string or word that it begins

@@ -51,7 +51,7 @@ func TestTimesAsGo(t *testing.T) {
 			t.Fatalf("%s comes back as %s", s, got)
 		}
 		layouts := [][2]string{
-			{"YYYY-MM-DD HH:mm:ss", "2006-01-02 15:04:05"}, {"%d/%m/%y %H.%M", "02/01/06 15.04"}, {"dddd, D MMMM YYYY", "Monday, 2 January 2006"},
+			{"YYYY-MM-DD HH:mm:ss", "2006-01-02 15:04:05"}, {"HH:MM:SS DD.MM.YYYY", "15:04:05 02.01.2006"}, {"M/D/YYYY h:MM A", "1/2/2006 3:04 PM"}, {"YYYYMMDDHHMMSS", "20060102150405"}, {"%d/%m/%y %H.%M", "02/01/06 15.04"}, {"dddd, D MMMM YYYY", "Monday, 2 January 2006"},
 			{"ddd MMM DD hh:mm A ZZ", "Mon Jan 02 03:04 PM -0700"}, {"h:mm a SSS", "3:04 pm 000"}, {"YYYYMMDDTHHmmssZ", "20060102T150405Z07:00"}, {"yyyy-MM-dd'T'HH:mm", "2006-01-02T15:04"},
 		}
 		l := layouts[r.IntN(len(layouts))]

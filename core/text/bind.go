@@ -206,6 +206,46 @@ func (r *reader) findLets() map[int][]named {
 	return lets
 }
 
+// boundLater is the line of the let that binds the name of an operation to a function after
+// it is used, in what follows a let around the use; 0: none does.
+func (r *reader) boundLater(c callee) int {
+	if c.tok.kind != tokName || len(r.letAt) == 0 {
+		return 0
+	}
+	if r.functions == nil {
+		r.functions = map[string][]int{}
+		for _, names := range r.letNames {
+			for _, n := range names {
+				if n.function {
+					name := r.text(r.toks[n.tok])
+					r.functions[name] = append(r.functions[name], n.tok)
+				}
+			}
+		}
+	}
+	for _, to := range r.functions[c.name] {
+		off := r.toks[to].off
+		if off > c.tok.off && (r.follows(r.letAt[0], to) || r.follows(r.letAt[len(r.letAt)-1], to)) {
+			line, _ := Position([]byte(r.src), int(off))
+			return line
+		}
+	}
+	return 0
+}
+
+// follows reports whether a token is in a let or in what stands after it.
+func (r *reader) follows(let, to int) bool {
+	for i := let; i < to; i++ {
+		switch k := r.toks[i].kind; {
+		case k.opens() && int(r.closers[i]) < to:
+			i = max(i, int(r.closers[i]))
+		case k.closes(), k == tokSemi && r.toks[i+1].kind != tokLet:
+			return false
+		}
+	}
+	return true
+}
+
 // isFunction reports whether a function begins at token i, perhaps in parentheses, which
 // is all there is up to a comma or in.
 func (r *reader) isFunction(i int) bool {
@@ -247,6 +287,8 @@ func (r *reader) let() (term.Term, bool) {
 		r.letNames = r.findLets()
 	}
 	functions := r.letNames[r.i]
+	r.letAt = append(r.letAt, r.i)
+	defer func() { r.letAt = r.letAt[:len(r.letAt)-1] }()
 	r.i++
 	rec := r.rec(r.i)
 	if rec {

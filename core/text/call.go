@@ -343,6 +343,9 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 	r.passPair(c, args)
 	r.noteOrder(c, args)
 	r.noteGroup(c, args)
+	if line := r.boundLater(c); line > 0 {
+		r.note(int(c.tok.off), "%s is the operation here: the let in line %d binds its function %[1]s too late", c.name, line)
+	}
 	return &term.Prim{At: at, ID: c.id, Args: args}, true
 }
 
@@ -617,6 +620,9 @@ func (r *reader) wrongCount(c callee, args []term.Term) bool {
 				f.Hint = fmt.Sprintf("Write it as %s; what it gives is applied as %s(a)(b).", Shape(c.row), c.name)
 			}
 		}
+	}
+	if line := r.boundLater(c); line > 0 {
+		f.Hint = fmt.Sprintf("%s is the operation here: the let in line %d binds its function %[1]s too late. Bind it before, or rename it.", c.name, line)
 	}
 	return r.fail(c.tok, f)
 }

@@ -35,6 +35,7 @@ func TestFaults(t *testing.T) {
 		{`1 + get`, "1:5", "get is a primitive", "(a, b) => get(a, b)"},
 		{`map(try, [])`, "1:5", "try is a primitive", "a => try(a)"},
 		{`cons(1)`, "1:1", "cons takes 2 operand(s), got 1", "cons(h, t)"},
+		{"x => let y = add(x) in\nlet add = t => t in y", "1:14", "add takes 2 operand(s), got 1", "add is the operation here: the let in line 2 binds its function add too late. Bind it before, or rename it."},
 		{`length(1, 2)`, "1:1", "length takes 1 operand(s), got 2", "Write it as length(list)."},
 		{`lam`, "1:1", "lam is no name in the text form: it is written x => e", ""},
 		{`var(x)`, "1:1", "it is written x", ""},

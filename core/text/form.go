@@ -32,6 +32,8 @@ type Options struct {
 	// name or is passed the parts of a pair, and names of operations that are new since
 	// then may be variables.
 	Older bool
+	// Turned is the places of patterns [a, b] and (a, b) that are read as the other.
+	Turned map[int]bool
 }
 
 // Parsed is what a source in the text form says.
@@ -47,6 +49,9 @@ type Parsed struct {
 	// Open is the operators < <= > >= + and ++ whose operands are of no known kind by their
 	// form, outside of quoted code: read as their rows, until [Settle] is told.
 	Open []*term.Prim
+	// Twos is the places of the patterns [a, b] or (a, b) in each match that has only one
+	// of the two.
+	Twos []int
 }
 
 // Free is a variable that nothing binds.
@@ -78,7 +83,7 @@ func Parse(src []byte, o Options) (*Parsed, *fault.Fault) {
 			Hint:     "Split it into smaller parts.",
 		}
 	}
-	r := reader{src: string(src), older: o.Older}
+	r := reader{src: string(src), older: o.Older, turned: o.Turned}
 	r.kinds.open = func(t *term.Prim) bool { return r.open[t] }
 	if !utf8.ValidString(r.src) {
 		r.refuse(display.InvalidAt(r.src), &fault.Fault{Message: "this is not valid UTF-8", Expected: "valid UTF-8", Hint: "Send the text as UTF-8."})
@@ -115,7 +120,7 @@ func Parse(src []byte, o Options) (*Parsed, *fault.Fault) {
 		return nil, r.fault()
 	}
 	r.noteComments()
-	return &Parsed{Term: t, Source: &term.Source{Text: src, In: "code", Form: term.PIF}, Notes: r.finishNotes(), Free: r.free, Open: slices.Collect(maps.Keys(r.open))}, nil
+	return &Parsed{Term: t, Source: &term.Source{Text: src, In: "code", Form: term.PIF}, Notes: r.finishNotes(), Free: r.free, Open: slices.Collect(maps.Keys(r.open)), Twos: r.twos}, nil
 }
 
 // Lone gives the name that is all there is in a source, bare or in backquotes,

@@ -3,6 +3,7 @@ package text
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,6 +53,25 @@ func (r *reader) match() (term.Term, bool) {
 	if len(branches) == 0 {
 		return nil, r.fail(open, &fault.Fault{Message: "match has at least one branch", Expected: "a pattern", Got: `"{}"`, Hint: patternHint})
 	}
+	var lists, pairs []int
+	groups := 0
+	if p, ok := subject.(*term.Prim); ok && prim.Get(p.ID).Name == "re_find" {
+		if s, ok := p.Args[1].(*term.Str); ok {
+			if re, err := regexp.Compile(s.Value); err == nil {
+				groups = re.NumSubexp()
+			}
+		}
+	}
+	for i := range branches {
+		b := &branches[i].Pattern
+		if groups > 1 && b.IsList && b.Rest == nil && len(b.Items) == groups+1 {
+			r.note(int(b.At), "this pattern never fits: re_find gives the %d groups alone, without the whole before them", groups)
+		}
+		lists, pairs = twos(b, true, lists), twos(b, false, pairs)
+	}
+	if !r.older && (lists == nil || pairs == nil) {
+		r.twos = slices.Concat(r.twos, lists, pairs)
+	}
 	return prim.Match(at, subject, branches), true
 }
 
@@ -78,6 +98,22 @@ func ofGroup(b *prim.Branch, isSome bool) {
 		cond = &term.Prim{At: at, ID: prim.And, Args: []term.Term{cond, b.If}}
 	}
 	b.If = cond
+}
+
+// twos appends the places of the lists, or pairs, of two parts in a pattern.
+func twos(p *prim.Pattern, lists bool, to []int) []int {
+	if len(p.Items) == 2 && p.Rest == nil && (lists && p.IsList || !lists && p.IsPair) {
+		to = append(to, int(p.At))
+	}
+	for _, parts := range [][]prim.Pattern{p.Items, p.Or} {
+		for i := range parts {
+			to = twos(&parts[i], lists, to)
+		}
+	}
+	if p.Rest != nil {
+		to = twos(p.Rest, lists, to)
+	}
+	return to
 }
 
 // beginsBranch reports whether the next branch begins here, on a line of its own: what
@@ -226,7 +262,11 @@ func (r *reader) onePattern(bound *[]string, far int) (p prim.Pattern, ok bool) 
 	case tokOpenList:
 		r.i++
 		p.IsList = true
-		return p, r.list(t, tokCloseList, func() bool { return r.itemPattern(&p, bound, far+1+len(p.Items)) })
+		ok = r.list(t, tokCloseList, func() bool { return r.itemPattern(&p, bound, far+1+len(p.Items)) })
+		if r.turned[int(t.off)] {
+			p.IsList, p.IsPair = false, true
+		}
+		return p, ok
 	case tokOpenBrace:
 		r.i++
 		p.IsRecord = true
@@ -278,7 +318,8 @@ func (r *reader) pairPattern(bound *[]string, far int) (p prim.Pattern, ok bool)
 	case 0:
 		return p, r.fail(open, &fault.Fault{Message: "a pair has two parts, this pattern has none", Expected: "two parts", Got: "0", Hint: "Write (x, y) for a pair and [x, y, z] for a list."})
 	}
-	p.IsPair, p.IsList = len(p.Items) == 2, len(p.Items) > 2 // (a, b, c) is [a, b, c]
+	p.IsPair = len(p.Items) == 2 && !r.turned[int(open.off)] // (a, b, c) is [a, b, c]
+	p.IsList = !p.IsPair
 	return p, true
 }
 

@@ -52,6 +52,11 @@ type reader struct {
 	// noArrow is set where => isn't read outside brackets: it ends the condition of a
 	// branch. alone is set in patterns outside of match.
 	noArrow, alone bool
+	letAt          []int            // the tokens of the lets around
+	functions      map[string][]int // where lets bind functions, by their names
+	// twos is what [Parsed] has of them, turned what [Options] has.
+	twos   []int
+	turned map[int]bool
 	// noChoice is set where ? isn't read outside brackets, since a colon or an arrow
 	// follows: in an index and in the condition of a branch.
 	noChoice bool
@@ -563,6 +568,11 @@ func (r *reader) suffixes(t term.Term) (term.Term, bool) {
 			args, places, ok := r.args()
 			if !ok {
 				return nil, false
+			}
+			if v, is := t.(*term.Var); is && len(r.lets[v.Name]) == 0 && !r.older {
+				if _, row, ok := prim.Lookup(v.Name); ok && len(args) == len(row.Params) && callable(row) {
+					r.note(v.Pos(), "%s is the variable here; ::%[1]s is the operation", v.Name)
+				}
 			}
 			if field, is := t.(*term.Prim); is && key != "" {
 				if m, done, ok := r.member(field.Args[0], before, args); done || !ok {
