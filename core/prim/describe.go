@@ -310,7 +310,7 @@ var cardLines = []struct {
 	Written
 	say string
 }{
-	{say: "evolve makes a function a tool. help NAME explains an operation, operator, topic (recursion, errors) or word of another language; list shows what may be declared."},
+	{say: "evolve makes a function a tool. Input of one parameter: its value, of several: an object by their names. help NAME explains an operation, operator, topic (recursion, errors) or word of another language; list shows what may be declared."},
 	{Written{
 		Code:  `(order, rate) => let net = sum(map(l => l.price * l.n, order.lines)) in {id: order.id, net, tax: round_dec(net * rate, 2, "half_up")}`,
 		Input: `{"order":{"id":7,"lines":[{"price":2.5,"n":3}]},"rate":0.19}`, Want: `{"id":7,"net":7.5,"tax":1.43}`,
@@ -327,9 +327,9 @@ var cardLines = []struct {
 	{Written{
 		Code:  `s => map(t => format_time(add_time(t, {days: 1}), "DD.MM.YYYY"), re_find_all(s, "\\d+(?:-\\d+)+"))`,
 		Input: `"from 2026-01-31 on"`, Want: `["01.02.2026"]`,
-	}, `; re_match(s, p) tests, re_find(s, p) gives the groups or null; !clock.now({}).rfc3339, diff_time(a, b, "days") is a - b, weekday(t) "Monday"`},
-	{say: "+ - * / % (/ floors, mean(xs), ratio(a, b) and round(a / b, 2) don't; 1.50 is exact) < <= > >= (compare(a, b): -1, 0, 1) == != and or not ++ (strings) xs[0] s[1:-1] r[k], (1, true) a pair, @tool(e), code '{e}"},
-	{Written{Code: `xs => fold((acc, x) => acc + x, 0, xs)`, Input: `[1,2]`, Want: `3`}, " (push adds an item, append joins lists)"},
+	}, `; re_match(s, p) tests, re_find(s, p) gives the groups, one alone as text, or null; !clock.now({}).rfc3339 (clock:main), diff_time(a, b, "days") is a - b, weekday(t) "Monday", minutes are mm`},
+	{say: "+ - * / % (/ floors, mean(xs), ratio(a, b) and round(a / b, 2) don't; 1.50 is exact; no sin or log) < <= > >= (compare(a, b): -1, 0, 1) == != and or not ++ (strings) xs[0] s[1:-1] r[k], (1, true) a pair, @tool(e), code '{e}"},
+	{Written{Code: `xs => fold((acc, x) => acc + x, 0, xs)`, Input: `[1,2]`, Want: `3`}, " (push(xs, x) adds an item, cons(x, xs) before them, append joins lists)"},
 }
 
 // unlisted is the categories of which the card has only the name, and some of the
@@ -358,7 +358,7 @@ var signs = map[string]string{
 	"concat": "++", "pair": "(1, true)", "record": "{id:", "nil": "[]", "quote": "'{", "self": "self(", "effect": "!fs.read(", "call": "@tool(",
 	// What an example shows with its operands.
 	"mean": "mean(", "ratio": "ratio(", "compare": "compare(", "sum": "sum(", "length": "length(", "entries": "entries(", "try": "try(", "raise": "raise(",
-	"parse_int": "parse_int(", "split": "split(", "contains": "contains(", "push": "push adds", "append": "append joins", "map": "map(", "filter": "filter(",
+	"parse_int": "parse_int(", "split": "split(", "contains": "contains(", "push": "push(xs", "cons": "cons(", "append": "append joins", "map": "map(", "filter": "filter(",
 	"fold": "fold(", "round_dec": "round_dec(",
 }
 
