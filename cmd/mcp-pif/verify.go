@@ -15,7 +15,7 @@ import (
 )
 
 func newVerify() *cobra.Command {
-	var pluginLock string
+	var pluginLock, mcpLock string
 	cmd := &cobra.Command{
 		Use:   "verify FILE",
 		Short: "Check the certificates of a document of tools",
@@ -27,15 +27,16 @@ anywhere. Nothing is run, and nothing is kept. The exit status is 1 if one doesn
   mcp-pif verify tools.json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return cli.Failed(verify(cmd, args[0], pluginLock))
+			return cli.Failed(verify(cmd, args[0], pluginLock, mcpLock))
 		},
 	}
 	cli.JSONFlag(cmd)
+	cmd.Flags().StringVar(&mcpLock, "mcp-lock", "", "know the MCP servers in this lock `FILE` (default this user's)")
 	cmd.Flags().StringVar(&pluginLock, "plugin-lock", "", "know the plugins in this lock `FILE`")
 	return cmd
 }
 
-func verify(cmd *cobra.Command, path, pluginLock string) error {
+func verify(cmd *cobra.Command, path, pluginLock, mcpLock string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -50,7 +51,11 @@ func verify(cmd *cobra.Command, path, pluginLock string) error {
 		return err
 	}
 	defer third.Close()
-	known, err := app.Kinds(third.Manifests()...)
+	servers, err := app.OpenUpstreams(&app.CapOptions{UpstreamOptions: app.UpstreamOptions{McpLock: mcpLock}})
+	if err != nil {
+		return err
+	}
+	known, err := app.Kinds(append(third.Manifests(), servers.Kinds...)...)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ var maxLines = map[string]int{
 	"cmd/internal/tour":            565,
 	"cmd/internal/ui":              3033,
 	"cmd/internal/ui/figures":      188,
-	"cmd/mcp-pif":                  9373,
+	"cmd/mcp-pif":                  9378,
 	"core":                         1063,
 	"core/check":                   10178,
 	"core/check/cert":              590,

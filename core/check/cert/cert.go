@@ -79,7 +79,7 @@ func Check(c *Certificate, t term.Term, tools Tools) error {
 	case err != nil:
 		return err
 	case c.Hash != is.Hash || c.Cost != is.Cost || c.Class != is.Class || !slices.Equal(c.Effects, is.Effects) || !slices.Equal(c.Needs, is.Needs):
-		return fmt.Errorf("what holds of the program is %+v", *is)
+		return fmt.Errorf("it claims the effects %v and a cost of %s of the code %.8s; what holds is %v and %s of the code %.8s", c.Effects, c.Cost, c.Hash, is.Effects, is.Cost, is.Hash)
 	case len(c.Types) == 0 && len(c.Table) == 0:
 		return nil
 	case untyped == nil && asked != len(c.Types):
