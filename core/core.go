@@ -93,8 +93,9 @@ const (
 // from one that can't be the same. What infer, normalize and equivalent give, and
 // take, is part of that: it changes with the checker. With 6 a fault inside a row of
 // the library is one of that row, and places in the text form are lines and columns;
-// with 7 div divides decimals.
-const Semantics = 7
+// with 7 div divides decimals; with 8 MM after the hour is the minute in layouts of dates, and
+// a pattern of two in the text form fits a list or a pair.
+const Semantics = 8
 
 // SetPool sets how many bytes all machines of the process may hold together,
 // 128 MiB where it isn't called.
