@@ -75,6 +75,11 @@ func TestRead(t *testing.T) {
 		h.refused("invalid", "fs.read", "path", "f", "encoding", "utf16")
 		h.refused("not_found", "fs.read", "path", "nothing")
 		h.refused("not_found", "fs.read", "path", "no/thing")
+		for again, hint := range map[string]string{"granted/f": `Paths are relative to granted: write "f".`, "./granted": `Paths are relative to granted: write ".".`, "grantedf": "", "d/granted/f": ""} {
+			if f := h.refused("not_found", "fs.read", "path", again); f.Hint != hint {
+				t.Errorf("%s: %+v", again, f)
+			}
+		}
 		h.refused("not_a_directory", "fs.read", "path", "f/x")
 		h.refused("not_a_file", "fs.read", "path", ".")
 		w.makeDir(w.at("d"))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	iofs "io/fs"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ type scope struct {
 	mu        sync.RWMutex // held for reading by each operation
 	closed    bool
 	root      dir      // the grant's
+	shown     string   // the capability's root as people write it
 	within    []string // the capability's root below it
 	file      bool     // which is one file
 	follow    bool     // links inside may be followed
@@ -35,7 +37,9 @@ var errClosed = errors.New("the capability is closed")
 
 // open makes a scope of a capability with one of the two kinds of directories.
 func open(c sdk.Capability, root dir) (_ *scope, err error) {
-	s := &scope{root: root, max: defaultMax, verbs: c.Verbs, hardLinks: c.Options["links"] == "ok"}
+	_, shown, _ := strings.Cut(c.Text, ":")
+	shown, _, _ = strings.Cut(shown, ",")
+	s := &scope{root: root, shown: strings.TrimPrefix(shown, "./"), max: defaultMax, verbs: c.Verbs, hardLinks: c.Options["links"] == "ok"}
 	defer func() {
 		if err != nil {
 			s.Close()
@@ -155,14 +159,38 @@ func at[T any](ctx context.Context, s *scope, verb, path string, last bool, do f
 	defer c.end()
 	p, err := c.find(path, last)
 	if err != nil {
-		return result, err
+		return result, c.again(path, err)
 	}
 	defer p.release()
 	if result, err = do(c, p); err != nil {
 		var none T
-		return none, because(path, err)
+		return none, c.again(path, because(path, err))
 	}
 	return result, nil
+}
+
+// again tells who names the capability's root once more, in a path that leads nowhere.
+func (c *call) again(file string, err error) error {
+	f, ok := errors.AsType[sdk.Failure](err)
+	if !ok || f.Code != "not_found" {
+		return err
+	}
+	for _, root := range []string{c.shown, path.Base(c.shown)} {
+		rest, found := strings.CutPrefix(strings.TrimPrefix(file, "./")+"/", root+"/")
+		if !found {
+			continue
+		}
+		first, _, _ := strings.Cut(root, "/")
+		if p, err := c.find(first, false); err == nil {
+			_, err = c.lstat(p)
+			p.release()
+			if err == nil {
+				return f
+			}
+		}
+		return f.WithHint("Paths are relative to " + c.shown + ": write " + quote(cmp.Or(strings.TrimSuffix(rest, "/"), ".")) + ".")
+	}
+	return f
 }
 
 // A place is where a path leads: a name in an open directory, whether there is

@@ -65,7 +65,7 @@ func (s *scope) change(ctx context.Context, verb, file, text, encoding string, d
 		}
 		return receipt(content), nil
 	})
-	if f, ok := errors.AsType[sdk.Failure](err); ok && !reached && f.Code == "not_found" && path.Dir(file) != "." {
+	if f, ok := errors.AsType[sdk.Failure](err); ok && !reached && f.Code == "not_found" && f.Hint == "" && path.Dir(file) != "." {
 		err = f.WithHint("Make its directory first: !fs.mkdir({path: " + quote(path.Dir(file)) + ", recursive: true}).")
 	}
 	return w, err
