@@ -76,7 +76,7 @@ var maxLines = map[string]int{
 	"plugins/clock":                60,
 	"plugins/env":                  50,
 	"plugins/fetch":                1410,
-	"plugins/fs":                   2429,
+	"plugins/fs":                   2455,
 	"plugins/host":                 2821,
 	"plugins/internal/address":     30,
 	"plugins/internal/dice":        40,
