@@ -332,6 +332,9 @@ func (c *checker) apart(t term.Term, a, b *shape, same bool) {
 			if x.left|x.right == prim.KindString|prim.KindUnit && bytes.Contains(src.Text, []byte("re_find")) {
 				rest = `; a group of re_find that took no part is ""`
 			}
+			if x.left|x.right == prim.KindInt|prim.KindUnit && (bytes.Contains(src.Text, []byte("index_of")) || bytes.Contains(src.Text, []byte("indexOf"))) {
+				rest = "; index_of gives -1 where there is none"
+			}
 		}
 		x.message = fmt.Sprintf("this is %s true: %s and %s are never equal%s", is, describe(x.left), describe(x.right), rest)
 	}

@@ -290,6 +290,8 @@ func TestNotes(t *testing.T) {
 		{`n => n + 1 > 0 and n == "a"`, "line 1, column 22: this is never true: a number and a string"},
 		{`x => match to_text(x) { 1 => 2; _ => 3 }`, "column 25: this is never true"},
 		{`s => match re_find(s, "(a)(b)?") { [a, b] if b != null => b; _ => "" }`, `this is always true: a string and null are never equal; a group of re_find that took no part is ""`},
+		{`s => let i = index_of(s, "z") in if i == null then "none" else s[i:]`, "an integer and null are never equal; index_of gives -1 where there is none"},
+		{`s => if length(s) == null then 1 else 2`, "never true: an integer and null are never equal"},
 		{`s => let m = re_find(s, "id=(\\w+)") in if m == null then "none" else m[1]`, "column 72: [1] is one character of the text that the group fits"},
 		{`s => map(m => m[0], re_find_all(s, "#(\\w+)"))`, "column 16: [0] is one character of the text that the group fits"},
 		{`s => map(m => m[0], re_find_all(s, "(#)(\\w+)")) ++ map(w => w[0], re_find_all(s, "\\w+")) ++ [re_find_all(s, "#(\\w+)")[0]]`, ""},
