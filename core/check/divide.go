@@ -19,25 +19,43 @@ type quotients struct {
 	isText bool
 	src    string
 	found  []*term.Prim
-	whole  map[string]bool // names that stand where an integer has to
-	exact  map[string]bool // names of what divides without a rest, or is a rest
-	rest   map[string]bool // what mod and the like divide, and by what a quotient is multiplied again
-	loops  map[string]bool // functions that call themselves
+	whole  map[string]bool      // names that stand where an integer has to
+	exact  map[string]bool      // names of what divides without a rest, or is a rest
+	rest   map[string]bool      // what mod and the like divide, and by what a quotient is multiplied again
+	loops  map[string]*term.Lam // functions that call themselves
+	lets   map[string]term.Term
+	counts map[*term.App]bool // calls of functions in themselves: whether the last argument is an integer
 }
 
 // divides returns those divisions of a program, by their places.
 func divides(root term.Term, src *term.Source) []*term.Prim {
-	q := quotients{whole: map[string]bool{}, exact: map[string]bool{}, rest: map[string]bool{}, loops: map[string]bool{}}
+	q := quotients{whole: map[string]bool{}, exact: map[string]bool{}, rest: map[string]bool{}, loops: map[string]*term.Lam{}, lets: map[string]term.Term{}, counts: map[*term.App]bool{}}
+	q.loops["self"], _ = root.(*term.Lam)
 	if src != nil && src.Form == term.PIF {
 		q.isText, q.src = true, string(src.Text)
 	}
 	q.note(root)
+	for t := range q.counts {
+		q.counts[t] = !q.gathers(t)
+	}
+	for t, counts := range q.counts {
+		if counts {
+			q.integer(t.Arg)
+			q.rest["="+canonical(t.Arg)] = true // go(n / 5, zeros + n / 5)
+		}
+	}
 	q.walk(root, true)
 	slices.SortFunc(q.found, func(a, b *term.Prim) int { return a.Pos() - b.Pos() })
 	return q.found
 }
 
 func canonical(t term.Term) string { return string(text.Canonical(t)) }
+
+func is(t term.Term, id term.ID) bool { p, ok := t.(*term.Prim); return ok && p.ID == id }
+
+func each(t term.Term, see func(term.Term)) {
+	term.Children(t, func(child term.Term) bool { see(child); return true })
+}
 
 // note notes what the program says about its integers.
 func (q *quotients) note(t term.Term) {
@@ -46,13 +64,14 @@ func (q *quotients) note(t term.Term) {
 		return
 	case *term.LetRec:
 		for _, f := range t.Funcs {
-			q.loops[f.Name] = true
+			q.loops[f.Name] = f.Lam
 		}
 	case *term.App:
-		if l, ok := t.Func.(*term.Lam); ok && q.divided(t.Arg) {
-			q.exact[l.Param] = true
-		} else if q.again(t) {
-			q.integer(t.Arg)
+		if l, ok := t.Func.(*term.Lam); ok {
+			q.lets[l.Param] = t.Arg
+			q.exact[l.Param] = q.exact[l.Param] || q.divided(t.Arg)
+		} else if name, _ := applied(t); name == "self" || q.loops[name] != nil {
+			q.counts[t] = true
 		}
 	case *term.Prim:
 		row := prim.Get(t.ID)
@@ -61,30 +80,66 @@ func (q *quotients) note(t term.Term) {
 				q.integer(arg)
 			}
 		}
-		switch name := row.Name; {
-		case name == "mod" || name == "divmod":
+		if row.Name == "mod" || row.Name == "divmod" || t.ID == prim.Sub && is(t.Args[1], prim.Mul) { // a - q * b
 			q.rest[canonical(t.Args[0])] = true
-		case t.ID == prim.Sub: // a - q * b
-			if p, ok := t.Args[1].(*term.Prim); ok && p.ID == prim.Mul {
-				q.rest[canonical(t.Args[0])] = true
-			}
 		}
 	}
-	term.Children(t, func(child term.Term) bool {
-		q.note(child)
-		return true
-	})
+	each(t, q.note)
 }
 
-// again reports whether t applies a function in itself.
-func (q *quotients) again(t *term.App) bool {
+// applied returns the name of what t applies, and to how many arguments before its last.
+func applied(t *term.App) (name string, before int) {
 	f := t.Func
 	for app, ok := f.(*term.App); ok; app, ok = f.(*term.App) {
-		f = app.Func
+		f, before = app.Func, before+1
 	}
-	v, ok := f.(*term.Var)
-	_, self := f.(*term.Self)
-	return self || ok && q.loops[v.Name]
+	if v, ok := f.(*term.Var); ok {
+		return v.Name, before
+	}
+	if _, self := f.(*term.Self); self {
+		name = "self"
+	}
+	return name, before
+}
+
+// gathers reports whether the last argument of t, a function's call of itself, makes its
+// parameter more or less by a quotient, where that isn't used as an integer.
+func (q *quotients) gathers(t *term.App) bool {
+	name, before := applied(t)
+	l, arg := q.loops[name], t.Arg
+	for ; before > 0 && l != nil; before-- {
+		l, _ = l.Body.(*term.Lam)
+	}
+	if v, ok := arg.(*term.Var); ok && q.lets[v.Name] != nil {
+		arg = q.lets[v.Name]
+	}
+	return l != nil && !q.whole[l.Param] && of(arg, l.Param) && q.by(arg, l.Param)
+}
+
+// of reports whether t is param, or a sum, a product or percents of it.
+func of(t term.Term, param string) bool {
+	switch t := t.(type) {
+	case *term.Var:
+		return t.Name == param
+	case *term.If:
+		return of(t.Then, param) || of(t.Else, param)
+	case *term.Prim:
+		return (t.ID == prim.Add || t.ID == prim.Sub || t.ID == prim.Mul || t.ID == prim.Div && hundred(t.Args[1])) && (of(t.Args[0], param) || of(t.Args[1], param))
+	}
+	return false
+}
+
+// by reports whether in t there is a quotient, but of param alone and of what lies
+// between it and another: n - n / 2, lo + (hi - lo) / 2.
+func (q *quotients) by(t term.Term, param string) bool {
+	d, _ := t.(*term.Prim)
+	if v, ok := t.(*term.Var); ok {
+		d, _ = q.lets[v.Name].(*term.Prim)
+	}
+	if d != nil && d.ID == prim.Div && (is(d.Args[0], prim.Mul) || !of(d.Args[0], param)) {
+		return true
+	}
+	return !term.Children(t, func(child term.Term) bool { return !q.by(child, param) })
 }
 
 // integer notes the names in what has to be an integer.
@@ -95,10 +150,7 @@ func (q *quotients) integer(t term.Term) {
 	}
 	p, ok := t.(*term.Prim)
 	if _, branches := t.(*term.If); branches || ok && p.ID != prim.At && prim.Get(p.ID).Group == "arithmetic" {
-		term.Children(t, func(child term.Term) bool {
-			q.integer(child)
-			return true
-		})
+		each(t, q.integer)
 	}
 }
 
@@ -108,12 +160,8 @@ func (q *quotients) divided(t term.Term) bool {
 	case *term.Var:
 		return q.exact[t.Name]
 	case *term.App:
-		f := t.Func
-		for app, ok := f.(*term.App); ok; app, ok = f.(*term.App) {
-			f = app.Func
-		}
-		v, ok := f.(*term.Var)
-		return ok && (strings.Contains(strings.ToLower(v.Name), "gcd") || strings.HasPrefix(strings.ToLower(v.Name), "fact"))
+		name, _ := applied(t)
+		return strings.Contains(strings.ToLower(name), "gcd") || strings.HasPrefix(strings.ToLower(name), "fact")
 	case *term.Prim:
 		switch row := prim.Get(t.ID); {
 		case row.Name == "gcd", row.Name == "mod":
@@ -190,7 +238,7 @@ func (q *quotients) walk(t term.Term, used bool) {
 			return
 		}
 		q.walk(t.Func, true)
-		q.walk(t.Arg, !q.again(t))
+		q.walk(t.Arg, !q.counts[t])
 		return
 	case *term.Record:
 		for _, f := range t.Fields {
@@ -201,10 +249,7 @@ func (q *quotients) walk(t term.Term, used bool) {
 		q.operation(t, used)
 		return
 	}
-	term.Children(t, func(child term.Term) bool {
-		q.walk(child, true)
-		return true
-	})
+	each(t, func(child term.Term) { q.walk(child, true) })
 }
 
 func (q *quotients) operation(t *term.Prim, used bool) {
@@ -237,6 +282,8 @@ func (q *quotients) operation(t *term.Prim, used bool) {
 	}
 }
 
+func hundred(t term.Term) bool { n, ok := t.(*term.Int); return ok && n.Value == 100 }
+
 // meant reports whether digits may be meant of a division. What is written div, and so in
 // JSON, says that it rounds down, but for a mean or percents.
 func (q *quotients) meant(t *term.Prim) bool {
@@ -249,7 +296,7 @@ func (q *quotients) meant(t *term.Prim) bool {
 			return false // it fails, or has no digits
 		}
 	}
-	if _, dec := b.(*term.Dec); dec || q.rest[canonical(a)] || q.divided(a) || q.divided(b) || upward(a, b) {
+	if _, dec := b.(*term.Dec); dec || q.rest[canonical(a)] || q.rest["="+canonical(t)] || q.divided(a) || q.divided(b) || upward(a, b) {
 		return false
 	}
 	if q.isText && t.Pos() >= 0 && t.Pos() < len(q.src) && q.src[t.Pos()] == '/' {
@@ -259,7 +306,6 @@ func (q *quotients) meant(t *term.Prim) bool {
 	if !ok {
 		return false
 	}
-	hundred := func(t term.Term) bool { n, ok := t.(*term.Int); return ok && n.Value == 100 }
 	by, _ := b.(*term.Prim)
 	return p.ID == prim.Mul && (hundred(p.Args[0]) || hundred(p.Args[1])) || prim.Get(p.ID).Name == "sum" && by != nil && by.ID == prim.Length
 }

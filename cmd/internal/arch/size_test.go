@@ -51,7 +51,7 @@ var maxLines = map[string]int{
 	"cmd/internal/ui/figures":      188,
 	"cmd/mcp-pif":                  9378,
 	"core":                         1063,
-	"core/check":                   10181,
+	"core/check":                   10216,
 	"core/check/cert":              590,
 	"core/check/cost":              4087,
 	"core/check/flows":             1256,
