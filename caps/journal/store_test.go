@@ -162,7 +162,7 @@ func TestStoreAnswersAsMemory(t *testing.T) {
 	}
 	pick := rand.New(rand.NewPCG(1, 2))
 	found := 0
-	for range full(200, 5000) {
+	for range full(600, 5000) {
 		q := journal.Query{
 			Run:   []string{"", "", "r1", "no"}[pick.IntN(4)],
 			Kind:  []journal.Kind{"", "", "effect", "effect.outcome", "tool", "tool.evolved", "eff", "run.ended"}[pick.IntN(8)],
@@ -192,7 +192,7 @@ func TestStoreAnswersAsMemory(t *testing.T) {
 		}
 		found += len(got)
 	}
-	if found < full(400, 10_000) {
+	if found < full(1200, 10_000) {
 		t.Errorf("only %d events in all: the queries are too narrow", found)
 	}
 }
