@@ -1,7 +1,6 @@
 package journal_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
 // TestNotedHead: what is cut off, emptied, replaced or put back is noticed by the
@@ -78,7 +78,7 @@ func TestNotedHead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			path, notes := filepath.Join(dir, "store", "j.db"), filepath.Join(dir, "heads")
-			var log lockedBuffer
+			var log wait.Log
 			open := func(o journal.Options) *journal.Store {
 				o.Notes, o.Log = notes, slog.New(slog.NewTextHandler(&log, nil))
 				return openStore(t, path, o)
@@ -136,7 +136,7 @@ func TestNotedHead(t *testing.T) {
 func TestNotedCopy(t *testing.T) {
 	dir := t.TempDir()
 	path, notes := filepath.Join(dir, "a", "j.db"), filepath.Join(dir, "heads")
-	var log lockedBuffer
+	var log wait.Log
 	o := journal.Options{Notes: notes, Log: slog.New(slog.NewTextHandler(&log, nil))}
 	one, two := openStore(t, path, o), openStore(t, path, o)
 	var both sync.WaitGroup
@@ -207,7 +207,7 @@ func TestNotesAreNotNeeded(t *testing.T) {
 	}
 	for _, text := range []string{"", "{", "null", `{"seq":5}`, `{"seq":-1,"store":"x"}`} {
 		write(t, files[0], []byte(text))
-		var log lockedBuffer
+		var log wait.Log
 		s := openStore(t, path, journal.Options{Notes: notes, ReadOnly: true, Log: slog.New(slog.NewTextHandler(&log, nil))})
 		if _, err := s.Verify(context.Background()); err != nil {
 			t.Errorf("%s: %v", text, err)
@@ -217,22 +217,4 @@ func TestNotesAreNotNeeded(t *testing.T) {
 		}
 		s.Close()
 	}
-}
-
-// A lockedBuffer is a log that may be read meanwhile.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -133,24 +132,16 @@ type process struct {
 	dir     string // where it runs; "": here
 	address string
 	cmd     *exec.Cmd
-	mu      sync.Mutex
-	log     bytes.Buffer
-}
-
-func (p *process) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.log.Write(b)
+	log     wait.Log
 }
 
 // complete waits until it says that it has what the others have, or that it never will.
 func (p *process) complete() (all bool) {
 	p.t.Helper()
 	wait.Until(p.t, "a process says what it has", func() bool {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		all = bytes.Contains(p.log.Bytes(), []byte("has all that the order has"))
-		return all || bytes.Contains(p.log.Bytes(), []byte("lacks places"))
+		log := p.log.String()
+		all = strings.Contains(log, "has all that the order has")
+		return all || strings.Contains(log, "lacks places")
 	})
 	return all
 }
@@ -165,7 +156,7 @@ func (p *process) start() {
 	p.cmd.Dir = p.dir
 	p.cmd.Env = append(os.Environ(), "PIF_ORDER_COMMAND=1", "GOMEMLIMIT=256MiB")
 	p.log.Reset()
-	p.cmd.Stderr = p
+	p.cmd.Stderr = &p.log
 	if err := p.cmd.Start(); err != nil {
 		p.t.Fatal(err)
 	}

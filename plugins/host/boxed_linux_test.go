@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
 // What a plugin that ships, or anybody's, could be made to do is held by the
@@ -46,7 +47,7 @@ func TestPluginsAreBoxed(t *testing.T) {
 		must.NoError(t, err)
 		kinds, err := caps.NewKinds(manifest)
 		must.NoError(t, err)
-		log := &syncBuffer{}
+		log := &wait.Log{}
 		h, err := New(Options{Sandbox: c.sandbox, Logger: slog.New(slog.NewTextHandler(log, nil)), RuntimeDir: t.TempDir()})
 		must.NoError(t, err)
 		defer h.Close()

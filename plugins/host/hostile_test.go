@@ -18,12 +18,13 @@ import (
 	"testing"
 
 	"github.com/hashicorp/go-plugin"
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/core/wait"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
-	"golang.org/x/sys/unix"
 )
 
 // needsLayers skips a test where this system lacks layers; with
@@ -45,7 +46,7 @@ func hostileWorld(t *testing.T, sandbox func(string) Mode) *world {
 	t.Helper()
 	exe, err := os.Executable()
 	must.NoError(t, err)
-	w := &world{log: &syncBuffer{}, dir: t.TempDir()}
+	w := &world{log: &wait.Log{}, dir: t.TempDir()}
 	w.Host, err = New(Options{Sandbox: sandbox, Logger: slog.New(slog.NewTextHandler(w.log, nil)), RuntimeDir: w.dir})
 	must.NoError(t, err)
 	var manifests []*caps.Manifest

@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -63,7 +64,7 @@ func newGiven(t *testing.T, state func(string) (string, error)) *world {
 	must.NoError(t, err)
 	kinds, err := caps.NewKinds(manifest)
 	must.NoError(t, err)
-	w := &world{policy: caps.NewPolicy(kinds, nil), kinds: kinds, log: &syncBuffer{}, dir: t.TempDir()}
+	w := &world{policy: caps.NewPolicy(kinds, nil), kinds: kinds, log: &wait.Log{}, dir: t.TempDir()}
 	var sandbox func(string) Mode
 	if !System().Holds() {
 		sandbox = unboxed

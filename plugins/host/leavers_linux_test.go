@@ -105,7 +105,7 @@ func newLeavers(t testing.TB, mark string, o Options) (*world, *caps.Held) {
 	must.NoError(t, err)
 	kinds, err := caps.NewKinds(m)
 	must.NoError(t, err)
-	log := &syncBuffer{}
+	log := &wait.Log{}
 	o.Logger = slog.New(slog.NewTextHandler(log, nil))
 	h, err := New(o)
 	must.NoError(t, err)

@@ -157,7 +157,7 @@ func secretWorld(t *testing.T, role string) (w *world, h *caps.Held) {
 	must.NoError(t, err)
 	kinds, err := caps.NewKinds(m)
 	must.NoError(t, err)
-	w = &world{policy: caps.NewPolicy(kinds, nil), kinds: kinds, log: &syncBuffer{}, dir: t.TempDir()}
+	w = &world{policy: caps.NewPolicy(kinds, nil), kinds: kinds, log: &wait.Log{}, dir: t.TempDir()}
 	if w.Host, err = New(Options{
 		Sandbox: unboxed, RuntimeDir: w.dir, Secrets: w.policy.Secrets(),
 		Logger: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),

@@ -81,7 +81,7 @@ func newGivenWorld(t *testing.T, p sdk.Plugin, s Source) *world {
 	must.NoError(t, err)
 	kinds, err := caps.NewKinds(manifest)
 	must.NoError(t, err)
-	w := &world{policy: caps.NewPolicy(kinds, nil), kinds: kinds, log: &syncBuffer{}, dir: t.TempDir()}
+	w := &world{policy: caps.NewPolicy(kinds, nil), kinds: kinds, log: &wait.Log{}, dir: t.TempDir()}
 	sandbox := unboxed
 	if System().Holds() {
 		sandbox = nil

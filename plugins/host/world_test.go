@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
 // A world is a host with the toy plugin, and a policy.
@@ -26,7 +26,7 @@ type world struct {
 	*Host
 	policy *caps.Policy
 	kinds  caps.Kinds
-	log    *syncBuffer
+	log    *wait.Log
 	dir    string // the host's folder
 }
 
@@ -41,7 +41,7 @@ func newWorld(t testing.TB, role string) *world {
 	must.NoError(t, err)
 	kinds, err := caps.NewKinds(toys, paths)
 	must.NoError(t, err)
-	w := &world{policy: caps.NewPolicy(kinds, nil), kinds: kinds, log: &syncBuffer{}, dir: t.TempDir()}
+	w := &world{policy: caps.NewPolicy(kinds, nil), kinds: kinds, log: &wait.Log{}, dir: t.TempDir()}
 	w.Host, err = New(Options{Sandbox: unboxed, Logger: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), RuntimeDir: w.dir})
 	must.NoError(t, err)
 	w.patient()
@@ -149,22 +149,4 @@ func alive(pid int) bool {
 	}
 	_, after, _ := bytes.Cut(stat, []byte(") "))
 	return len(after) == 0 || after[0] != 'Z' && after[0] != 'X'
-}
-
-// A syncBuffer is a log that may be read meanwhile.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }

@@ -10,12 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/jsonvalue"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/keeper"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/sandbox"
@@ -44,27 +44,9 @@ type world struct {
 	script   mcptest.Script
 	file     string
 	http     *mcptest.HTTP // nil: it is a process
-	log      *buffer       // the operator's
+	log      *wait.Log     // the operator's
 	state    string
 	command  *sdk.Command
-}
-
-// A buffer is written to by many.
-type buffer struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 // each runs a test over every transport and era.
@@ -84,7 +66,7 @@ func each(t *testing.T, test func(t *testing.T, w *world)) {
 func newWorld(t testing.TB, script mcptest.Script, overHTTP bool, more func(*Settings)) *world {
 	t.Helper()
 	dir := t.TempDir()
-	w := &world{t: t, script: script, file: filepath.Join(dir, "script"), log: &buffer{}, state: t.TempDir()}
+	w := &world{t: t, script: script, file: filepath.Join(dir, "script"), log: &wait.Log{}, state: t.TempDir()}
 	w.script.Log = filepath.Join(dir, "log")
 	w.write()
 	tools, err := mcplock.NewTools(mcptest.Tools(), nil)

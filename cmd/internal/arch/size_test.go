@@ -18,7 +18,7 @@ import (
 // comments and blank lines: what it has, rounded up to tens. Who raises a number says why
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
-	"(tests)":                      6100,
+	"(tests)":                      6123,
 	"caps":                         7650,
 	"caps/flow":                    1489,
 	"caps/journal":                 5633,

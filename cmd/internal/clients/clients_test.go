@@ -2,7 +2,6 @@ package clients
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/nodejs"
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
 // patience is how long a client may take for its whole tour. It takes seconds.
@@ -73,25 +73,7 @@ func TestTour(t *testing.T) {
 type driven struct {
 	in  io.WriteCloser
 	out *bufio.Reader
-	log *locked
-}
-
-// locked is what a program wrote, which may still write.
-type locked struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *locked) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *locked) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+	log *wait.Log
 }
 
 // node drives a client in Node.js.
@@ -138,7 +120,7 @@ func drive(t *testing.T, p *place, era string, command ...string) *driven {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir, cmd.Env = p.dir, p.env
 	cmd.WaitDelay = 10 * time.Second
-	d := &driven{log: new(locked)}
+	d := &driven{log: new(wait.Log)}
 	cmd.Stderr = d.log
 	in, err := cmd.StdinPipe()
 	out, err2 := cmd.StdoutPipe()

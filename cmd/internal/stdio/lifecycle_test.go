@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
 // Requests read are answered before the session ends, however long they take.
@@ -224,7 +226,7 @@ func TestManyNotifications(t *testing.T) {
 // When the SDK is stuck in a notification, those after it are dropped, and the
 // rest of what the client says is heard.
 func TestStuckNotification(t *testing.T) {
-	var log syncBuffer
+	var log wait.Log
 	s := start(t, func(tr *Transport) {
 		tr.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}).initialized()
