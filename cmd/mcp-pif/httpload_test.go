@@ -80,6 +80,7 @@ func TestHTTPLoad(t *testing.T) {
 	if full() {
 		lasts = 15 * time.Second
 	}
+	others := runtime.NumGoroutine() // of tests that wait for their turn, as well
 	url, stop := inProcess(t, 30*time.Second, "--http-tokens", bothTokens(t), "--store", "memory")
 	defer stop()
 	begin := func() (int, uint64) {
@@ -121,7 +122,7 @@ func TestHTTPLoad(t *testing.T) {
 		}
 		return n
 	}
-	settle(40)
+	settle(others + 40)
 	goroutines, heap := begin()
 	load(lasts, func() bool { return calls.Load() >= clients && hungUp.Load() > 0 })
 	left := settle(goroutines + 10)

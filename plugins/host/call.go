@@ -103,7 +103,7 @@ func (s *seat) perform(ctx context.Context, a run.Act) (v value.Value, size int6
 		a.Args = &value.Record{}
 	}
 	secrets, extra := secretMessages(a.Secrets)
-	args, err := wire.Measure(a.Args, s.host.most-wire.MaxOverhead-extra)
+	args, err := wire.EncodeValue(a.Args, s.host.most-wire.MaxOverhead-extra)
 	if err != nil {
 		return nil, 0, false, wire.NotSent{Reason: fmt.Sprintf("its arguments can't be sent: %v", err)}
 	}
@@ -142,7 +142,12 @@ func (s *seat) perform(ctx context.Context, a run.Act) (v value.Value, size int6
 			return nil, 0, false, wire.NotSent{Reason: "it was cancelled before"}
 		}
 		request.Call = p.lastCall.Add(1)
-		answer, err = p.invoke(ctx, a, &wire.Request{Head: request, Arguments: args})
+		if args == nil { // once more; they aren't held while the plugin acts
+			args, _ = wire.EncodeValue(a.Args, s.host.most)
+		}
+		sent := &wire.Request{Head: request, Arguments: args}
+		args = nil
+		answer, err = p.invoke(ctx, a, sent)
 		again = err == nil && request.LeaseNs != 0 && answer.Failure.GetCode() == wire.Lapsed &&
 			lease.Time(request.LeaseNs).Over() // else it isn't so, and would be said again
 		if again {
@@ -224,7 +229,7 @@ const (
 
 // listen makes a request whose progress somebody hears, or that may put questions.
 func (p *process) listen(ctx context.Context, r *wire.Request, hear func(string), ask func(*pluginv1.Question) error, o ...grpc.CallOption) (*wire.Response, error) {
-	r.Head.Arguments = r.Arguments.Append(nil)
+	r.Head.Arguments = r.Arguments
 	stream, err := p.plugin.InvokeStream(ctx, r.Head, o...)
 	if err != nil {
 		return nil, err

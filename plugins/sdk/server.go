@@ -186,7 +186,7 @@ func (s *server) InvokeStream(r *pluginv1.InvokeRequest, stream grpc.ServerStrea
 	if answer.Failure != nil {
 		outcome.Outcome = &pluginv1.InvokeResponse_Failure{Failure: answer.Failure}
 	} else {
-		outcome.Outcome = &pluginv1.InvokeResponse_Value{Value: answer.Outcome.Append(nil)}
+		outcome.Outcome = &pluginv1.InvokeResponse_Value{Value: answer.Outcome}
 	}
 	return stream.Send(&pluginv1.InvokeStreamResponse{Event: &pluginv1.InvokeStreamResponse_Outcome{Outcome: outcome}})
 }
@@ -225,7 +225,7 @@ func (s *server) invoke(ctx context.Context, q *wire.Request) (*wire.Response, e
 	if v == nil {
 		v = value.Unit{}
 	}
-	outcome, err := measured(v, most)
+	outcome, err := encoded(v, most)
 	switch {
 	case errors.Is(err, wire.ErrTooLarge):
 		return failed(Fail("too_large", "the outcome has more than the %d bytes that are allowed", most).
@@ -236,15 +236,15 @@ func (s *server) invoke(ctx context.Context, q *wire.Request) (*wire.Response, e
 	return &wire.Response{Outcome: outcome}, nil
 }
 
-// measured is a result found to fit. A handler may have made it of what is no
+// encoded is a result as it is sent. A handler may have made it of what is no
 // value at all.
-func measured(v value.Value, most int) (e wire.Encoding, err error) {
+func encoded(v value.Value, most int) (b []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("it is not a value: %v", r)
 		}
 	}()
-	return wire.Measure(v, most)
+	return wire.EncodeValue(v, most)
 }
 
 // use takes a handle for a request; done gives it back.
@@ -350,8 +350,8 @@ func failureMessage(err error, most int) *pluginv1.Failure {
 		m.Hint = wire.Line(f.Hint, 500)
 	}
 	if f.Value != nil {
-		if e, err := measured(f.Value, most); err == nil {
-			m.Value = e.Append(nil)
+		if b, err := encoded(f.Value, most); err == nil {
+			m.Value = b
 		}
 	}
 	return m

@@ -158,7 +158,7 @@ func inParts(t *rapid.T, b []byte) mem.BufferSlice {
 func TestMessagesAreThoseOfTheContract(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := values().Draw(t, "value")
-		e, err := Measure(v, plenty)
+		e, err := EncodeValue(v, plenty)
 		must.NoError(t, err)
 		head := &pluginv1.InvokeRequest{
 			Handle: rapid.Uint64().Draw(t, "handle"), Operation: rapid.String().Draw(t, "operation"), IdempotencyKey: "k",
@@ -169,7 +169,7 @@ func TestMessagesAreThoseOfTheContract(t *testing.T) {
 		request := &pluginv1.InvokeRequest{}
 		must.NoError(t, proto.Unmarshal(sent.Materialize(), request))
 		want := proto.Clone(head).(*pluginv1.InvokeRequest)
-		want.Arguments = e.Append(nil)
+		want.Arguments = e
 		if !proto.Equal(request, want) {
 			t.Fatalf("%v, want %v", request, want)
 		}
@@ -191,7 +191,7 @@ func TestMessagesAreThoseOfTheContract(t *testing.T) {
 			if r.Value == nil {
 				must.NoError(t, Codec.Unmarshal(inParts(t, sent.Materialize()), r))
 			}
-			if r.Err != nil || r.Failure != nil || r.Size != e.Len() || show(r.Value) != show(v) {
+			if r.Err != nil || r.Failure != nil || r.Size != len(e) || show(r.Value) != show(v) {
 				t.Fatalf("%+v", r)
 			}
 		}

@@ -19,8 +19,8 @@ import (
 type Request struct {
 	// Head is the message without its arguments.
 	Head *pluginv1.InvokeRequest
-	// Arguments is what is sent.
-	Arguments Encoding
+	// Arguments is what is sent, of [EncodeValue].
+	Arguments []byte
 	// Value is what arrived, and Err why it is none.
 	Value value.Value
 	Err   error
@@ -31,7 +31,7 @@ type Response struct {
 	// Failure is set where the outcome is none.
 	Failure *pluginv1.Failure
 	// Outcome is what is sent where there is no failure.
-	Outcome Encoding
+	Outcome []byte
 	// Value is what arrived, Size its bytes, and Err why it is none.
 	Value value.Value
 	Size  int
@@ -86,16 +86,10 @@ func (c codec) Marshal(m any) (mem.BufferSlice, error) {
 	return c.other.Marshal(m)
 }
 
-// joined is a buffer with a message's first bytes and a value in a field.
-func joined(head []byte, number protowire.Number, e Encoding) mem.BufferSlice {
-	size := len(head) + field(e.Len())
-	pool := mem.DefaultBufferPool()
-	buffer := pool.Get(size)
-	b := append((*buffer)[:0], head...)
-	b = protowire.AppendTag(b, number, protowire.BytesType)
-	b = protowire.AppendVarint(b, uint64(e.Len()))
-	*buffer = e.Append(b)
-	return mem.BufferSlice{mem.NewBuffer(buffer, pool)}
+// joined is a message's first bytes and a value in a field.
+func joined(head []byte, number protowire.Number, v []byte) mem.BufferSlice {
+	head = protowire.AppendTag(head, number, protowire.BytesType)
+	return mem.BufferSlice{mem.SliceBuffer(protowire.AppendVarint(head, uint64(len(v)))), mem.SliceBuffer(v)}
 }
 
 // Unmarshal reads a message. That a value is none is told in the message: it is
