@@ -450,6 +450,7 @@ type side struct {
 }
 
 func (s side) Propose(ctx context.Context, p []byte) (err error) {
+	ctx = context.WithoutCancel(ctx) // a command that ends meanwhile leaves the sides alike
 	s.fork.mu.Lock()
 	defer s.fork.mu.Unlock()
 	for _, o := range s.fork.sides {
