@@ -357,7 +357,12 @@ const (
 type Input struct {
 	// Notes tell of what normalising changed.
 	Notes []string
-	prog  *eval.Program
+	read  *reading // nil: null
+}
+
+// A reading is an input's parts; apart, so that an Input is small enough to be passed in registers.
+type reading struct {
+	prog  eval.Program
 	in    *parse.Parsed
 	more  []*parse.Parsed // the inputs after the first
 	large *largeInput     // in place of the others
@@ -397,19 +402,22 @@ func LargeValues(src []byte) (n int64) {
 }
 
 // program returns what a machine runs of the input.
-func (in *Input) program() *eval.Program {
-	if in.large != nil {
-		return in.large.whole().prog
+func (in Input) program() *eval.Program {
+	if in.read == nil {
+		return nil
 	}
-	return in.prog
+	if in.read.large != nil {
+		return &in.whole().read.prog
+	}
+	return &in.read.prog
 }
 
 // whole returns the input with its terms.
 func (in Input) whole() Input {
-	if in.large == nil {
+	if in.read == nil || in.read.large == nil {
 		return in
 	}
-	return in.large.whole()
+	return in.read.large.whole()
 }
 
 func (l *largeInput) whole() Input {
@@ -425,7 +433,7 @@ func (l *largeInput) whole() Input {
 		p, _ = parse.Input(l.src, l.as) // it could be read before
 	}
 	in := inputOf(p, l.as)
-	in.prog.Imported = func() {
+	in.read.prog.Imported = func() {
 		if l.done != nil {
 			l.done()
 		}
@@ -437,17 +445,30 @@ func (l *largeInput) whole() Input {
 // value, and reports whether the input is large. It may be called at any time, and never where the
 // run ends before.
 func (in Input) Imported(done func()) bool {
-	if in.large != nil {
-		in.large.done = done
-		for i := range in.large.parts {
-			in.large.parts[i].Imported(done)
-		}
+	if !in.isLarge() {
+		return false
 	}
-	return in.large != nil
+	in.read.large.done = done
+	for _, part := range in.read.large.parts {
+		part.Imported(done)
+	}
+	return true
 }
 
+// all returns what was read of each input; nil for null.
+func (in Input) all() []*parse.Parsed {
+	if in.read == nil {
+		return []*parse.Parsed{nil}
+	}
+	r := in.whole().read
+	return append([]*parse.Parsed{r.in}, r.more...)
+}
+
+func (in Input) isLarge() bool { return in.read != nil && in.read.large != nil }
+
 func inputOf(in *parse.Parsed, as InputAs) Input {
-	return Input{Notes: in.Notes, in: in, prog: &eval.Program{Term: in.Term, Source: in.Source, Evals: as != InputData && mayEval(in.Source.Text) && code.Evals(in.Term)}}
+	evals := as != InputData && mayEval(in.Source.Text) && code.Evals(in.Term)
+	return Input{in.Notes, &reading{in: in, prog: eval.Program{Term: in.Term, Source: in.Source, Evals: evals}}}
 }
 
 // ParseInput reads an input of at most 16 MiB; an empty src is null. src must
@@ -462,7 +483,7 @@ func ParseInput(src []byte, as InputAs) (Input, error) {
 	}
 	l := &largeInput{src: src, as: as}
 	l.read.Store(in)
-	return Input{Notes: in.Notes, large: l}, nil
+	return Input{in.Notes, &reading{large: l}}, nil
 }
 
 // mayEval is a quick test whether an operation eval can be in JSON: its key, or
@@ -569,10 +590,8 @@ func (p *Program) Follow(ctx context.Context, in Input, b Budgets, c flow.Config
 	c.Term, c.Source, c.Tool = p.parsed.Term, p.parsed.Source, p.prog.Tool
 	e := b.orDefault()
 	c.Budgets = naive.Budgets{Steps: e.Steps, Memory: e.Memory, Depth: e.Depth}
-	in = in.whole()
-	c.Inputs = []flow.Input{{Parsed: in.in}}
-	for _, more := range in.more {
-		c.Inputs = append(c.Inputs, flow.Input{Parsed: more})
+	for _, parsed := range in.all() {
+		c.Inputs = append(c.Inputs, flow.Input{Parsed: parsed})
 	}
 	for i := range c.Inputs {
 		if i < len(shadows) {
@@ -619,9 +638,9 @@ func (p *Program) Trace(in Input, b Budgets, tools Tools, visit func(TraceEvent)
 // the visitor may choose: the fault is of kind cancelled then.
 func (p *Program) TraceWith(in Input, b Budgets, t Tracing) (Encoded, uint64, *fault.Fault) {
 	e := b.orDefault()
-	in = in.whole()
+	inputs := in.all()
 	v, steps, f := naive.Run(naive.Config{
-		Term: p.parsed.Term, Source: p.parsed.Source, Tool: p.prog.Tool, Input: in.in, More: in.more,
+		Term: p.parsed.Term, Source: p.parsed.Source, Tool: p.prog.Tool, Input: inputs[0], More: inputs[1:],
 		Budgets: naive.Budgets{Steps: e.Steps, Memory: e.Memory, Depth: e.Depth},
 		Tools:   t.Tools, Handler: t.Answer, Visit: t.Visit, Ended: t.Ended, Asked: t.Asked,
 	})
@@ -642,12 +661,12 @@ func Inputs(all ...Input) Input {
 	if len(all) == 1 {
 		return all[0]
 	}
-	if slices.ContainsFunc(all, func(in Input) bool { return in.large != nil }) {
+	if slices.ContainsFunc(all, Input.isLarge) {
 		var notes []string
 		for _, in := range all {
 			notes = append(notes, in.Notes...)
 		}
-		return Input{Notes: notes, large: &largeInput{parts: slices.Clone(all)}}
+		return Input{notes, &reading{large: &largeInput{parts: slices.Clone(all)}}}
 	}
 	return joinInputs(all)
 }
@@ -658,11 +677,11 @@ func joinInputs(all []Input) Input {
 	var progs []eval.Program
 	for _, in := range all {
 		joined.Notes = append(joined.Notes, in.Notes...)
-		parsed = append(append(parsed, in.in), in.more...)
-		if in.prog == nil {
+		parsed = append(parsed, in.all()...)
+		if in.read == nil {
 			progs = append(progs, eval.Program{Term: &term.Unit{}})
 		}
-		for p := in.prog; p != nil; p = p.Next {
+		for p := in.program(); p != nil; p = p.Next {
 			progs = append(progs, *p)
 		}
 	}
@@ -674,7 +693,7 @@ func joinInputs(all []Input) Input {
 	}
 	// Whether the program is compiled for evals around it is decided once.
 	progs[0].Evals = slices.ContainsFunc(progs, func(p eval.Program) bool { return p.Evals })
-	joined.prog, joined.in, joined.more = &progs[0], parsed[0], parsed[1:]
+	joined.read = &reading{prog: progs[0], in: parsed[0], more: parsed[1:]}
 	return joined
 }
 

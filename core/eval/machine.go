@@ -104,7 +104,7 @@ type Machine struct {
 	first       []word         // where both start
 	hb          unsafe.Pointer // the heap; so far down for the loop's place: see TestDispatch
 	tainted     bool           // an earlier run may have left references in the stack
-	plain       bool           // the last run went from its function's entry to its end, and changed nothing else
+	plain       bool           // all that is left to do is to run the function, or was: and nothing else has changed
 	dirty       int            // stack words from here on were never written since they were cleared
 	slack       int            // words a window may need above the stack's limit
 
@@ -218,14 +218,14 @@ func Start(p *Program, input *Program, b Budgets, tools Tools) *Machine {
 func (m *Machine) Reset(p *Program, input *Program, b Budgets, tools Tools) {
 	b.Steps = min(b.Steps, MaxSteps)
 	b.Depth = min(b.Depth, MaxDepth)
-	if m.plain && p == m.prog && p.Unit == m.unit && (input == nil || !input.Evals) {
-		m.tainted = m.tainted || m.hp > 16
-		m.plain = m.hp == 16 && b.Memory == m.budget.Memory // what begin lays out is there
-		m.input, m.budget, m.main.library = input, b, tools
-		m.phase, m.state, m.started = inCode, Paused, false
-		m.left, m.fuel, m.result = b.Steps, int64(b.Depth)<<40|guard, wUnit
-		m.hp, m.ip = 16, m.cb
-		return
+	if m.plain && p == m.prog && p.Unit == m.unit && m.hp == 16 && b.Memory == m.budget.Memory && b.Steps >= 3 && input != nil {
+		// What begin lays out is there, nothing else has changed.
+		if n, ok := wordOf(input); ok {
+			m.input, m.budget, m.main.library = input, b, tools
+			m.state, m.left, m.fuel, m.result = Paused, b.Steps-3, int64(b.Depth)<<40|guard, wUnit
+			m.enterRoot(p.Unit.Root, n)
+			return
+		}
 	}
 	m.prog, m.input, m.budget, m.plain = p, input, b, false
 	m.phase, m.state, m.started, m.further = inCode, Paused, false, false
@@ -343,16 +343,20 @@ func (m *Machine) Run(steps uint64) State {
 	}
 	m.slice(steps)
 	if !m.started {
-		if !m.plain {
-			m.begin()
-		}
+		m.begin()
 		m.started, m.plain = true, m.enterCode()
 	}
 	for m.state == Paused && m.phase != ended {
 		switch m.loop() {
 		case exitHalt:
-			m.next()
-			m.plain = m.plain && m.state == Done && !m.further
+			m.fuel -= code.Depth1 // the return gave back what no call had taken
+			if !m.plain || m.stepsIn() < 0 {
+				m.plain = false
+				m.next(*(*word)(m.r))
+				continue
+			}
+			m.result, m.phase, m.state = *(*word)(m.r), ended, Done
+			return Done
 		case exitSlow:
 			m.plain = false
 			if !m.slow() {

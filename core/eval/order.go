@@ -16,12 +16,11 @@ import (
 func (m *Machine) enterCode() bool {
 	u := m.unit
 	if u.Root != nil && u.Root.Arity == 1 && m.input != nil && m.stepsIn() >= 3 {
-		if n, ok := m.input.Term.(*term.Int); ok && fitsWord(n.Value) {
+		if n, ok := wordOf(m.input); ok {
 			// The usual case of what follows, in one: the closure, a number,
 			// the application.
 			m.fuel -= 3
-			m.phase = inBody
-			m.enterRoot(u.Root, fromInt(n.Value))
+			m.enterRoot(u.Root, n)
 			return true
 		}
 	}
@@ -39,22 +38,25 @@ func (m *Machine) enterCode() bool {
 	return false
 }
 
+// wordOf returns an input that is the only one and fits a word.
+func wordOf(input *Program) (word, bool) {
+	n, ok := input.Term.(*term.Int)
+	if !ok || !fitsWord(n.Value) || input.Next != nil {
+		return 0, false
+	}
+	return fromInt(n.Value), true
+}
+
 // enter starts the function of no parameters at the offset.
 func (m *Machine) enter(at int32) {
 	*(*word)(unsafe.Add(m.r, 8)) = 0
 	m.ip = unsafe.Add(m.cb, at)
 }
 
-// next goes on after code that ran to its end: its result is in R0.
-func (m *Machine) next() {
-	w := *(*word)(m.r)
-	m.fuel -= code.Depth1 // the return gave back what no call had taken
+// next goes on after code that ran to its end, and gave w.
+func (m *Machine) next(w word) {
 	switch m.phase {
 	case inBody:
-		if m.input == nil || m.input.Next == nil {
-			m.finish(w)
-			return
-		}
 		m.applied(w)
 	case inCode:
 		if w&tagMask != tagClosure {
@@ -76,7 +78,7 @@ func (m *Machine) next() {
 
 func (m *Machine) finish(w word) {
 	m.result, m.phase = w, ended
-	if m.stepsIn() >= 0 || m.settle() {
+	if m.settle() {
 		m.state = Done
 	}
 }
@@ -189,6 +191,7 @@ func (m *Machine) enterBody(input word) {
 
 // enterRoot starts a function of one parameter.
 func (m *Machine) enterRoot(f *code.Func, input word) {
+	m.phase = inBody
 	*(*word)(unsafe.Add(m.r, 8)) = input
 	*(*word)(unsafe.Add(m.r, 16)) = 0
 	m.ip = unsafe.Add(m.cb, f.Entry)
