@@ -363,6 +363,7 @@ type Input struct {
 // A reading is an input's parts; apart, so that an Input is small enough to be passed in registers.
 type reading struct {
 	prog  eval.Program
+	room  parse.Room
 	in    *parse.Parsed
 	more  []*parse.Parsed // the inputs after the first
 	large *largeInput     // in place of the others
@@ -432,7 +433,7 @@ func (l *largeInput) whole() Input {
 	if p == nil {
 		p, _ = parse.Input(l.src, l.as) // it could be read before
 	}
-	in := inputOf(p, l.as)
+	in := new(reading).of(p, l.as)
 	in.read.prog.Imported = func() {
 		if l.done != nil {
 			l.done()
@@ -466,30 +467,36 @@ func (in Input) all() []*parse.Parsed {
 
 func (in Input) isLarge() bool { return in.read != nil && in.read.large != nil }
 
-func inputOf(in *parse.Parsed, as InputAs) Input {
+func (r *reading) of(in *parse.Parsed, as InputAs) Input {
 	evals := as != InputData && mayEval(in.Source.Text) && code.Evals(in.Term)
-	return Input{in.Notes, &reading{in: in, prog: eval.Program{Term: in.Term, Source: in.Source, Evals: evals}}}
+	r.in, r.prog = in, eval.Program{Term: in.Term, Source: in.Source, Evals: evals}
+	return Input{in.Notes, r}
 }
 
 // ParseInput reads an input of at most 16 MiB; an empty src is null. src must
 // not change afterwards. A fault's In is "input".
 func ParseInput(src []byte, as InputAs) (Input, error) {
-	in, f := parse.Input(src, as)
+	r := new(reading)
+	room := &r.room
+	if len(src) >= largeText {
+		room = nil // it would keep the terms
+	}
+	in, f := parse.InputIn(room, src, as)
 	if f != nil {
 		return Input{}, f
 	}
-	if len(src) < largeText {
-		return inputOf(in, as), nil
+	if room != nil {
+		return r.of(in, as), nil
 	}
-	l := &largeInput{src: src, as: as}
-	l.read.Store(in)
-	return Input{in.Notes, &reading{large: l}}, nil
+	r.large = &largeInput{src: src, as: as}
+	r.large.read.Store(in)
+	return Input{in.Notes, r}, nil
 }
 
 // mayEval is a quick test whether an operation eval can be in JSON: its key, or
 // one that is written with escapes.
 func mayEval(src []byte) bool {
-	return bytes.Contains(src, []byte(`"eval"`)) || bytes.IndexByte(src, '\\') >= 0
+	return len(src) > len(`"eval"`) && (bytes.Contains(src, []byte(`"eval"`)) || bytes.IndexByte(src, '\\') >= 0)
 }
 
 // Start returns a machine that will run p: the code is evaluated, and where it

@@ -29,6 +29,7 @@ const (
 // touched again, so that they can outlive it.
 type builder struct {
 	scanner
+	room   *Room // nil: it is made
 	in     string
 	faults []failure
 	notes  []note
@@ -64,8 +65,8 @@ type block struct {
 	ints  [2]term.Int
 }
 
-// A lone is what comes of a source that is hardly more than one.
-type lone struct {
+// A Room is for what comes of a source that is hardly more than one value.
+type Room struct {
 	result
 	ints [1]term.Int
 }
@@ -97,7 +98,10 @@ const blockFrom = 8
 // start gives the slabs their first chunks.
 func (b *builder) start() *result {
 	if len(b.nodes) < blockFrom {
-		k := new(lone)
+		k := b.room
+		if k == nil {
+			k = new(Room)
+		}
 		b.ints = slab[term.Int]{k.ints[:], len(k.ints)}
 		return &k.result
 	}

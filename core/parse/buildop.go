@@ -1,8 +1,6 @@
 package parse
 
 import (
-	"strings"
-
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
@@ -117,10 +115,7 @@ func (b *builder) quote(v uint32) term.Term {
 // track begins to note what is used, where that may matter.
 func (b *builder) track() {
 	b.names = nil
-	if b.older {
-		return
-	}
-	if strings.Contains(b.src, "let") || strings.Contains(b.src, `\u`) {
+	if b.lets && !b.older {
 		b.names = &prim.Names{Hidden: b.hidden}
 	}
 }

@@ -108,7 +108,10 @@ func Code(src []byte, o Options) (*Parsed, *fault.Fault) {
 
 // Input reads a run's input; an empty one is null. The caller must not change
 // src afterwards. Faults: parse_error, with In "input".
-func Input(src []byte, mode Mode) (*Parsed, *fault.Fault) {
+func Input(src []byte, mode Mode) (*Parsed, *fault.Fault) { return InputIn(nil, src, mode) }
+
+// InputIn does what [Input] does, and may use the room, which is zero, for what it returns.
+func InputIn(room *Room, src []byte, mode Mode) (*Parsed, *fault.Fault) {
 	if len(src) > MaxInput {
 		return nil, tooLarge(len(src), MaxInput, "input")
 	}
@@ -117,7 +120,7 @@ func Input(src []byte, mode Mode) (*Parsed, *fault.Fault) {
 	if len(src) == 0 {
 		src = []byte("null")
 	}
-	b.in = "input"
+	b.in, b.room = "input", room
 	b.rounds = mode != Data
 	switch mode {
 	case Term:

@@ -56,10 +56,11 @@ type scanner struct {
 	// open is the innermost container that is not closed yet.
 	open  uint32
 	depth int
+	lets  bool // one of the keys is let or letrec
 }
 
 func (s *scanner) reset(src string) {
-	s.src, s.nodes, s.dups, s.open, s.depth = src, s.nodes[:0], s.dups[:0], noParent, 0
+	s.src, s.nodes, s.dups, s.open, s.depth, s.lets = src, s.nodes[:0], s.dups[:0], noParent, 0, false
 }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
@@ -197,6 +198,7 @@ key:
 		} else {
 			k = keys.find(unescape(src[i+1 : end-1]))
 		}
+		s.lets = s.lets || k == keyLet || k == keyLetrec
 		s.leaf(i, end, uint32(text)|isKey|meta|k<<above)
 		i = end
 	}
@@ -387,7 +389,10 @@ func digits(s string, i int) int {
 }
 
 // keys knows the operation keys of the table.
-var keys = newKeyTable()
+var (
+	keys              = newKeyTable()
+	keyLet, keyLetrec = keys.find("let"), keys.find("letrec")
+)
 
 // A keyTable finds a name's row without allocation: open addressing over the
 // few dozen names of the table.
