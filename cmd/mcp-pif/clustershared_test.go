@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,7 +23,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
-// An acting is two nodes of a cluster with tools that act.
+// An acting is some nodes of a cluster with tools that act.
 type acting struct {
 	t        *testing.T
 	machines []string
@@ -30,7 +31,7 @@ type acting struct {
 	clients  []*webClient
 }
 
-// actors starts them, each with flags of all and some of its own.
+// actors starts one for each of own, with flags of all and these.
 func actors(t *testing.T, flags []string, own ...[]string) *acting {
 	t.Helper()
 	url := pgtest.Start(t).URL()
@@ -38,14 +39,10 @@ func actors(t *testing.T, flags []string, own ...[]string) *acting {
 	const token = "0123456789abcdef0123456789abcdef"
 	tokens := filepath.Join(t.TempDir(), "tokens")
 	must.NoError(t, os.WriteFile(tokens, []byte("ann "+token+"\n"), 0o600))
-	for i, verb := range []string{"init", "join"} {
+	for i, more := range own {
 		state := t.TempDir()
-		says(t, state, [2]string{fmt.Sprintf("cluster %s --name n%d %s", verb, i+1, url), fmt.Sprintf("is the node n%d", i+1)})
-		all := append([]string{"--cluster", "--http-tokens", tokens}, flags...)
-		if own != nil {
-			all = append(all, own[i]...)
-		}
-		s := startWeb(t, state, all...)
+		says(t, state, [2]string{fmt.Sprintf("cluster %s --name n%d %s", []string{"init", "join"}[min(i, 1)], i+1, url), fmt.Sprintf("is the node n%d", i+1)})
+		s := startWeb(t, state, slices.Concat([]string{"--cluster", "--http-tokens", tokens}, flags, more)...)
 		wait.Until(t, "the node is ready", func() bool { return s.readyz() == http.StatusOK })
 		a.machines, a.nodes, a.clients = append(a.machines, state), append(a.nodes, s), append(a.clients, s.connect(token, eras[1]))
 	}
@@ -85,9 +82,9 @@ func folders(a *acting, at string) {
 	a.gives(0, "of the node n2, and this is the node n1", alone)
 }
 
-// TestClusterFlow: what a model was shown at one node holds at the other, and is forgotten at both; what is
-// sealed at one is passed on at the other; a large result of one is read on at the other; a plan made at one,
-// approved on the machine of the other, is done there, once. Folders are shared where the operator says so.
+// TestClusterFlow: what a model was shown at one node holds at the others, and is forgotten at all; what is sealed at
+// one is passed on at the others, also when that one was killed; so is a large result read on; a plan made at one,
+// approved on the machine of another, is done at a third, once. Folders are shared where the operator says so.
 func TestClusterFlow(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -101,7 +98,7 @@ func TestClusterFlow(t *testing.T) {
 	policy := filepath.Join(t.TempDir(), "policy.json")
 	must.NoError(t, os.WriteFile(policy, []byte(`{"flow":{"sources":[{"of":"kv.get:n/shown","label":"shown"},{"of":"kv.get:n/kept","label":"kept"}],
 		"rules":[{"to":"fetch","not_from":["shown"]},{"to":"model","not_from":["kept"],"else":"seal"}]}}`), 0o600))
-	var own [2][]string
+	var own [3][]string
 	for i := range own {
 		dir := t.TempDir()
 		for _, name := range []string{"docs", "alone"} {
@@ -118,9 +115,12 @@ func TestClusterFlow(t *testing.T) {
 	a.clients[0].makes("size", "x => length(to_text(x))")
 	a.gives(1, "200", map[string]any{"tool": "asks", "input": 1})
 	a.gives(0, "", map[string]any{"tool": "reads", "input": "shown"})
-	a.gives(1, "may not be given what depends on shown", map[string]any{"tool": "asks", "input": 1})
+	for i := range a.nodes {
+		a.gives(i, "may not be given what depends on shown", map[string]any{"tool": "asks", "input": 1})
+	}
 	sealed := regexp.MustCompile(`s_\w+`).FindString(a.gives(0, "is sealed as", map[string]any{"tool": "reads", "input": "kept"}))
-	a.gives(1, "is sealed as", map[string]any{"tool": "size", "input": "", "sealed": map[string]string{"": sealed}})
+	uses := map[string]any{"tool": "size", "input": "", "sealed": map[string]string{"": sealed}}
+	a.gives(1, "is sealed as", uses)
 
 	files, err := filepath.Glob(filepath.Join(a.machines[1], "mcp-pif", "profiles", "*", "flow.json"))
 	if err != nil || len(files) != 1 {
@@ -129,9 +129,11 @@ func TestClusterFlow(t *testing.T) {
 	session, err := flow.NewSession(files[0], nil)
 	must.NoError(t, err)
 	must.NoError(t, session.Clear()) // as 'mcp-pif flow clear' does
-	a.gives(0, "200", map[string]any{"tool": "asks", "input": 1})
+	for i := range a.nodes {
+		a.gives(i, "200", map[string]any{"tool": "asks", "input": 1})
+	}
 	mu.Lock()
-	if asked != 2 {
+	if asked != 4 {
 		t.Errorf("the site was asked %d times", asked)
 	}
 	mu.Unlock()
@@ -153,8 +155,13 @@ func TestClusterFlow(t *testing.T) {
 	if err != nil || !strings.Contains(screen, "Approved") {
 		t.Fatal(screen, err)
 	}
-	a.gives(1, "false", map[string]any{"plan": plan})
+	a.gives(2, "false", map[string]any{"plan": plan})
 	a.gives(0, "was done already", map[string]any{"plan": plan})
+
+	must.NoError(t, a.nodes[0].cmd.Process.Kill())
+	wait.For(t, a.nodes[0].ended, "the end of a node")
+	a.gives(2, "is sealed as", uses)
+	a.gives(2, "4300,4301", on)
 }
 
 // TestClusterPaused: a node, or its plugin, that is stopped while a revocation is acknowledged at the other node begins
@@ -171,7 +178,7 @@ func TestClusterPaused(t *testing.T) {
 	}))
 	t.Cleanup(site.Close)
 	defer close(answer)
-	a := actors(t, []string{"--cap", "fetch:" + site.URL})
+	a := actors(t, []string{"--cap", "fetch:" + site.URL}, nil, nil)
 	a.clients[0].makes("asks", fmt.Sprintf(`n => map(i => !fetch.request({method: "GET", url: "%s/" ++ to_text(i)}).status, range(0, n))`, site.URL), "fetch:"+site.URL)
 	begin := func(n int) (ended func()) {
 		task := regexp.MustCompile(`"task":"([^"]+)"`).FindStringSubmatch(a.gives(0, "task", map[string]any{"tool": "asks", "input": n, "background": true}))
