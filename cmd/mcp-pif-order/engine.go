@@ -31,12 +31,30 @@ type engineOptions struct {
 	peers   []string    // where it reaches the others
 	routes  *tls.Config // between the servers
 	cluster string
+	anew    bool // without what it has of the order: the others have all
 }
 
 // startEngine starts a server that syncs each append to disk before it counts.
 func startEngine(o engineOptions, log *slog.Logger) (*engine, error) {
 	if err := os.MkdirAll(o.dir, 0o700); err != nil {
 		return nil, err
+	}
+	// Beside the messages of a stream the server notes how far they go, and takes those that
+	// its files lack, as after a power failure, for deleted. Without the note it asks the others.
+	if o.listen != "" {
+		drop := "index.db"
+		if o.anew {
+			drop = "*"
+		}
+		files, err := filepath.Glob(filepath.Join(o.dir, "jetstream", "*", "*", "streams", o.cluster, "msgs", drop))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			if err := os.Remove(file); err != nil {
+				return nil, err
+			}
+		}
 	}
 	// Routing waits for a port for clients, so there is one on loopback, with a key that
 	// only this process knows.
@@ -82,8 +100,9 @@ func (e *engine) connect() (*nats.Conn, error) {
 	return nats.Connect("", nats.InProcessServer(e.server), nats.UserInfo("order", e.key), nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
 }
 
-// has reports whether this server's copy of a stream has a place, and what it lacks before its end.
-func (e *engine) has(stream string, place uint64) (there bool, lacks uint64) {
+// has reports whether this server's copy of a stream has a place, and what it lacks before its
+// end, from a place on or from where it begins if that is earlier.
+func (e *engine) has(stream string, first, place uint64) (there bool, lacks uint64) {
 	z, err := e.server.Jsz(&server.JSzOptions{Accounts: true, Streams: true})
 	if err != nil {
 		return false, 0
@@ -91,7 +110,7 @@ func (e *engine) has(stream string, place uint64) (there bool, lacks uint64) {
 	for _, account := range z.AccountDetails {
 		for _, x := range account.Streams {
 			if x.Name == stream && x.State.LastSeq >= place {
-				return true, x.State.LastSeq - x.State.FirstSeq + 1 - x.State.Msgs
+				return true, x.State.LastSeq - min(first, x.State.FirstSeq) + 1 - x.State.Msgs
 			}
 		}
 	}

@@ -50,10 +50,11 @@ type stream struct {
 	record   *record
 	began    uint64 // the end of the order when it was opened
 
-	mu     sync.Mutex
-	lost   error         // why it isn't to be used any more
-	grown  chan struct{} // closed by a hint
-	behind time.Time     // since when it is behind the leader; zero if it isn't
+	mu      sync.Mutex
+	lost    error                // why it isn't to be used any more
+	grown   chan struct{}        // closed by a hint
+	behind  time.Time            // since when it is behind the leader; zero if it isn't
+	lacking map[string]time.Time // when a server led and lacked places
 }
 
 // openStream opens the stream of a name, and makes it where there is none, once its servers
@@ -63,7 +64,7 @@ func openStream(ctx context.Context, conn *nats.Conn, name string, replicas int,
 	if err != nil {
 		return nil, err
 	}
-	s := &stream{conn: conn, js: js, name: name, replicas: replicas, log: log, record: r, grown: make(chan struct{})}
+	s := &stream{conn: conn, js: js, name: name, replicas: replicas, log: log, record: r, grown: make(chan struct{}), lacking: map[string]time.Time{}}
 	s.life, s.end = context.WithCancelCause(context.Background())
 	for said := ""; ; {
 		info, err := s.find(ctx)
@@ -279,7 +280,12 @@ func (s *stream) Follow(ctx context.Context, from uint64, fn func(uint64, []byte
 		if checked = (time.Time{}); r.missed.Sub(r.missing) > lossTimeout {
 			err := r.check(ctx)
 			if err == nil {
-				_, err = s.stored(ctx, r.from)
+				if _, err = s.stored(ctx, r.from); errors.Is(err, order.ErrEnds) {
+					var info *jetstream.StreamInfo
+					if info, err = s.info(ctx); err == nil && lack(info.State) > 0 {
+						err = s.another(ctx, info)
+					}
+				}
 			}
 			if isFinal(err) {
 				return s.why(outer, err)

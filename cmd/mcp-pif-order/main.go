@@ -42,7 +42,19 @@ func main() {
 	}
 }
 
+// errAnew is why a process begins anew, without what it has of the order.
+var errAnew = errors.New("this process's copy of the order lacks places")
+
 func run(ctx context.Context, args []string, stderr *os.File) error {
+	err := keep(ctx, args, stderr, false)
+	for errors.Is(err, errAnew) {
+		err = keep(ctx, args, stderr, true)
+	}
+	return err
+}
+
+// keep keeps the order until ctx ends.
+func keep(ctx context.Context, args []string, stderr *os.File, anew bool) error {
 	flags := flag.NewFlagSet("mcp-pif-order", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	var (
@@ -118,7 +130,7 @@ func run(ctx context.Context, args []string, stderr *os.File) error {
 		if err := claim(*dir, *name); err != nil {
 			return err
 		}
-		e, err = startEngine(engineOptions{name: *name, dir: *dir, listen: *route, peers: others, routes: secure, cluster: *stream}, log)
+		e, err = startEngine(engineOptions{name: *name, dir: *dir, listen: *route, peers: others, routes: secure, cluster: *stream, anew: anew}, log)
 		if err != nil {
 			return err
 		}
@@ -149,13 +161,25 @@ func run(ctx context.Context, args []string, stderr *os.File) error {
 	}
 	defer s.Close()
 	log.Info("serving the order", "identity", s.identity, "listen", *listen, "replicas", *copies)
+	serving, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	if e != nil && s.isLost() == nil {
-		go s.complete(e)
+		go func() {
+			if s.complete(e) {
+				stop(errAnew)
+			}
+		}()
 	}
 	if strings.HasPrefix(*listen, "unix:") {
 		secure = nil
 	}
-	return remote.Serve(ctx, l, s, secure)
+	if err := remote.Serve(serving, l, s, secure); err != nil {
+		return err
+	}
+	if err := context.Cause(serving); errors.Is(err, errAnew) {
+		return err
+	}
+	return nil
 }
 
 // claim writes the name into the folder, or finds it there.

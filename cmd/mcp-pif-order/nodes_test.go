@@ -62,6 +62,8 @@ type node struct {
 	t     testing.TB
 	dir   string // where commands run, with the state below it
 	flags []string
+	space string // the network namespace that it is in; "": this one
+	http  *http.Client
 	cmd   *exec.Cmd
 	ended chan struct{}
 
@@ -73,7 +75,7 @@ type node struct {
 // newNode makes one that has no server yet.
 func newNode(t testing.TB, flags ...string) *node {
 	t.Helper()
-	n := &node{t: t, dir: t.TempDir(), flags: append(flags, "--http-tokens", "tokens")}
+	n := &node{t: t, dir: t.TempDir(), flags: append(flags, "--http-tokens", "tokens"), http: http.DefaultClient}
 	must.NoError(t, os.WriteFile(filepath.Join(n.dir, "tokens"), []byte("ann "+token+"\n"), 0o600))
 	return n
 }
@@ -84,6 +86,7 @@ func (n *node) command(args ...string) *exec.Cmd {
 	program, err := mcpPif()
 	must.NoError(n.t, err)
 	cmd := exec.Command(program, args...)
+	within(n.space, cmd)
 	cmd.Dir = n.dir
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "XDG_STATE_HOME=") }), "XDG_STATE_HOME="+filepath.Join(n.dir, "state"))
 	return cmd
@@ -137,7 +140,7 @@ func (n *node) start() {
 			n.t.Fatalf("the server ended: %s", n.log.String())
 		default:
 		}
-		res, err := http.Get(strings.TrimSuffix(url, "/mcp") + "/readyz")
+		res, err := n.http.Get(strings.TrimSuffix(url, "/mcp") + "/readyz")
 		if err != nil {
 			return false
 		}
@@ -185,7 +188,7 @@ func (n *node) ask(ctx context.Context, tool string, arguments map[string]any) (
 	} {
 		r.Header.Set(key, value)
 	}
-	res, err := http.DefaultClient.Do(r)
+	res, err := n.http.Do(r)
 	if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" {
 		return a, errDown
 	} else if err != nil {
@@ -239,7 +242,7 @@ func certificates(t testing.TB, dirs []string, names ...string) {
 		must.NoError(t, err)
 		template := &x509.Certificate{
 			SerialNumber: big.NewInt(int64(i + 1)), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-			IsCA: i == 0, BasicConstraintsValid: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+			IsCA: i == 0, BasicConstraintsValid: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.ParseIP(addressIn(i - 1))},
 			KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		}
 		if i == 0 {
@@ -311,7 +314,8 @@ type watch struct {
 	simulation
 	nodes []*node
 	acked atomic.Int64
-	puts  atomic.Int64 // under a rate of 20 an hour
+	tried []atomic.Int64 // at each node
+	puts  atomic.Int64   // under a rate of 20 an hour
 	begun time.Time
 }
 
@@ -320,7 +324,7 @@ var rated = []string{"--cap", "kv:n,rate=20/h"}
 
 func watched(nodes []*node) *watch {
 	nodes[0].does("evolve", map[string]any{"name": "puts", "code": `k => !kv.put({key: "n", value: k})`, "capabilities": []string{"kv.put:n"}})
-	return &watch{nodes: nodes, begun: time.Now()}
+	return &watch{nodes: nodes, tried: make([]atomic.Int64, len(nodes)), begun: time.Now()}
 }
 
 // client asks one node until ctx ends.
@@ -346,6 +350,7 @@ func (w *watch) client(ctx context.Context, i int, r *rand.Rand) {
 		a, err := w.nodes[i].ask(limit, tool, arguments)
 		put, failed := w.nodes[i].ask(limit, "run", map[string]any{"tool": "puts", "input": n})
 		cancel()
+		w.tried[i].Add(1)
 		if errors.Is(err, errDown) {
 			select {
 			case <-ctx.Done():

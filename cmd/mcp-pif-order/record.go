@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,9 +11,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal/order"
 )
@@ -152,29 +156,73 @@ func (s *stream) whole(ctx context.Context) error {
 
 // complete says in the log when this server has all that the order had at its start. Until
 // then the others are to stay: one that lacks something may come to lead after their end.
-// What was damaged can leave a gap that the engine doesn't fill; it is told of once it lasts.
-func (s *stream) complete(e *engine) {
+// What was damaged can leave a gap that the engine doesn't fill. Where that lasts, and the
+// other servers have all, this one is to begin anew.
+func (s *stream) complete(e *engine) (anew bool) {
 	gap := time.Time{}
 	for {
-		there, lacks := e.has(s.name, s.began)
-		switch {
-		case !there:
-			gap = time.Time{}
-		case lacks == 0:
-			s.log.Info("this process has all that the order has")
-			return
-		case gap.IsZero():
-			gap = time.Now()
-		case time.Since(gap) > 2*lossTimeout:
-			s.log.Error("this process lacks places, and its engine doesn't fill them from the others: the order will stop once this process leads; begin anew in an empty order soon, as 'mcp-pif cluster repair --help' says", "places", lacks)
-			return
+		if info, err := s.info(s.life); err == nil {
+			there, lacks := e.has(s.name, info.State.FirstSeq, s.began)
+			switch {
+			case !there:
+				gap = time.Time{}
+			case lacks == 0:
+				s.log.Info("this process has all that the order has")
+				return false
+			case gap.IsZero():
+				gap = time.Now()
+			case time.Since(gap) <= lossTimeout || info.Cluster == nil:
+			case info.Cluster.Leader == e.server.Name():
+				gap = time.Now()
+				if err := s.another(s.life, info); errors.Is(err, order.ErrEnds) {
+					s.lose(err)
+					return false
+				}
+			case lack(info.State) == 0 && !slices.ContainsFunc(info.Cluster.Replicas, func(p *jetstream.PeerInfo) bool {
+				return p.Name != e.server.Name() && (!p.Current || p.Offline)
+			}):
+				s.log.Warn("this process lacks places that the others have, and takes all from them anew", "places", lacks)
+				return true
+			}
 		}
 		select {
 		case <-s.life.Done():
-			return
+			return false
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
+}
+
+// lack is how many places aren't there.
+func lack(state jetstream.StreamState) uint64 {
+	if state.Msgs == 0 {
+		return 0
+	}
+	return state.LastSeq - state.FirstSeq + 1 - state.Msgs
+}
+
+// another has one lead in place of a server that lacks places, and gives the reason to wait;
+// that the order lost them, if each of its servers led lately and lacked some.
+func (s *stream) another(ctx context.Context, info *jetstream.StreamInfo) error {
+	next := ""
+	if info.Cluster != nil {
+		s.mu.Lock()
+		s.lacking[info.Cluster.Leader] = time.Now()
+		for _, p := range info.Cluster.Replicas {
+			if time.Since(s.lacking[p.Name]) > 10*lossTimeout {
+				next = p.Name
+			}
+		}
+		s.mu.Unlock()
+	}
+	if next == "" {
+		return fmt.Errorf("%w: %d of the places %d to %d aren't there", order.ErrEnds, lack(info.State), info.State.FirstSeq, info.State.LastSeq)
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	request, _ := json.Marshal(map[string]any{"placement": map[string]string{"preferred": next}})
+	_, err := s.conn.RequestWithContext(ctx, "$JS.API.STREAM.LEADER.STEPDOWN."+s.name, request)
+	return cmp.Or(err, fmt.Errorf("%s led and lacks places; %s may have them, and is to lead", info.Cluster.Leader, next))
 }
 
 // holds compares the stream with what was acknowledged.
@@ -191,8 +239,8 @@ func (s *stream) holds(ctx context.Context, last noted) error {
 	if err != nil {
 		return err
 	}
-	if state := info.State; state.LastSeq >= mark && state.Msgs > 0 && state.Msgs != state.LastSeq-state.FirstSeq+1 {
-		return fmt.Errorf("%w: %d of the places %d to %d aren't there", order.ErrEnds, state.LastSeq-state.FirstSeq+1-state.Msgs, state.FirstSeq, state.LastSeq)
+	if info.State.LastSeq >= mark && lack(info.State) > 0 {
+		return s.another(ctx, info)
 	}
 	switch {
 	case last.Order != s.identity || last.Place < info.State.FirstSeq:
