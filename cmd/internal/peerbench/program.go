@@ -153,12 +153,49 @@ func contestants() []*contestant {
 	cs := []*contestant{
 		{name: nameNative, hot: hotNative},
 		{name: nameOurs, hot: hotPIF, cold: coldPIF},
-		{name: "starlark", peer: true, limit: "a constant 100,000 calls", hot: hotStarlark, cold: coldStarlark},
-		{name: "goja", peer: true, hot: hotGoja, cold: coldGoja},
-		{name: "gopher-lua", peer: true, hot: hotLua, cold: coldLua},
-		{name: "tengo", peer: true, limit: "constants of 1,024 frames and 2,048 stack slots", hot: hotTengo, cold: coldTengo},
+		peer("starlark", "star", "a constant 100,000 calls", startStarlark),
+		peer("goja", "js", "", startGoja),
+		peer("gopher-lua", "lua", "", startLua),
+		peer("tengo", "tengo", "constants of 1,024 frames and 2,048 stack slots", startTengo),
 	}
 	return append(cs, processes()...)
+}
+
+// peer returns a Go interpreter whose programs' files end in ext. start makes one, with
+// a program's arguments, and returns what compiles the program's text on it.
+func peer(name, ext, limit string, start func(id string, args []int64) func(src string) (job, error)) *contestant {
+	prepare := func(p *program) (func() (job, error), error) {
+		src, err := p.source(ext)
+		if err != nil {
+			return nil, err
+		}
+		args, err := p.args()
+		if err != nil {
+			return nil, err
+		}
+		compile := start(p.ID, args)
+		return func() (job, error) { return compile(src) }, nil
+	}
+	return &contestant{
+		name: name, peer: true, limit: limit,
+		hot: func(p *program) (job, error) {
+			compile, err := prepare(p)
+			if err != nil {
+				return nil, err
+			}
+			return compile()
+		},
+		cold: func(p *program) (job, error) {
+			compile, err := prepare(p)
+			return func() (int64, error) {
+				run, err := compile()
+				if err != nil {
+					return 0, err
+				}
+				return run()
+			}, err
+		},
+	}
 }
 
 // once returns a job that runs the program once in the contestant's process.

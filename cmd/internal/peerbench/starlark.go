@@ -23,53 +23,17 @@ var starlarkOptions = &syntax.FileOptions{Recursion: true, While: true, TopLevel
 // starlarkPredeclared is what a host of Starlark adds for programs such as these.
 var starlarkPredeclared = starlark.StringDict{"json": json.Module}
 
-func hotStarlark(p *program) (job, error) {
-	src, err := p.source("star")
-	if err != nil {
-		return nil, err
-	}
-	args, err := starlarkArgs(p)
-	if err != nil {
-		return nil, err
-	}
-	thread := &starlark.Thread{Name: p.ID}
-	globals, err := starlark.ExecFileOptions(starlarkOptions, thread, p.ID+".star", src, starlarkPredeclared)
-	if err != nil {
-		return nil, err
-	}
-	f := globals["main"]
-	return func() (int64, error) { return callStarlark(thread, f, args) }, nil
-}
-
-func coldStarlark(p *program) (job, error) {
-	src, err := p.source("star")
-	if err != nil {
-		return nil, err
-	}
-	args, err := starlarkArgs(p)
-	if err != nil {
-		return nil, err
-	}
-	thread := &starlark.Thread{Name: p.ID}
-	return func() (int64, error) {
-		globals, err := starlark.ExecFileOptions(starlarkOptions, thread, p.ID+".star", src, starlarkPredeclared)
-		if err != nil {
-			return 0, err
-		}
-		return callStarlark(thread, globals["main"], args)
-	}, nil
-}
-
-func starlarkArgs(p *program) (starlark.Tuple, error) {
-	args, err := p.args()
-	if err != nil {
-		return nil, err
-	}
-	var t starlark.Tuple
+func startStarlark(id string, args []int64) func(src string) (job, error) {
+	thread := &starlark.Thread{Name: id}
+	var tuple starlark.Tuple
 	for _, a := range args {
-		t = append(t, starlark.MakeInt64(a))
+		tuple = append(tuple, starlark.MakeInt64(a))
 	}
-	return t, nil
+	return func(src string) (job, error) {
+		globals, err := starlark.ExecFileOptions(starlarkOptions, thread, id+".star", src, starlarkPredeclared)
+		f := globals["main"]
+		return func() (int64, error) { return callStarlark(thread, f, tuple) }, err
+	}
 }
 
 func callStarlark(thread *starlark.Thread, f starlark.Value, args starlark.Tuple) (int64, error) {
@@ -85,54 +49,24 @@ func callStarlark(thread *starlark.Thread, f starlark.Value, args starlark.Tuple
 	return 0, fmt.Errorf("result is %s, a %s", v, v.Type())
 }
 
-func hotGoja(p *program) (job, error) {
-	src, err := p.source("js")
-	if err != nil {
-		return nil, err
-	}
-	rt, args, err := gojaRuntime(p)
-	if err != nil {
-		return nil, err
-	}
-	f, err := gojaFunction(rt, p.ID, src)
-	if err != nil {
-		return nil, err
-	}
-	return func() (int64, error) { return callGoja(f, args) }, nil
-}
-
-func coldGoja(p *program) (job, error) {
-	src, err := p.source("js")
-	if err != nil {
-		return nil, err
-	}
-	rt, args, err := gojaRuntime(p)
-	if err != nil {
-		return nil, err
-	}
-	return func() (int64, error) {
-		f, err := gojaFunction(rt, p.ID, src)
-		if err != nil {
-			return 0, err
-		}
-		return callGoja(f, args)
-	}, nil
-}
-
-// gojaRuntime makes a runtime whose call stack has no limit of its own, and
-// the program's arguments as its values.
-func gojaRuntime(p *program) (*goja.Runtime, []goja.Value, error) {
-	ints, err := p.args()
-	if err != nil {
-		return nil, nil, err
-	}
+// startGoja makes a runtime whose call stack has no limit of its own.
+func startGoja(id string, ints []int64) func(src string) (job, error) {
 	rt := goja.New()
 	rt.SetMaxCallStackSize(math.MaxInt32)
 	args := make([]goja.Value, len(ints))
 	for i, n := range ints {
 		args[i] = rt.ToValue(n)
 	}
-	return rt, args, nil
+	return func(src string) (job, error) {
+		f, err := gojaFunction(rt, id, src)
+		return func() (int64, error) {
+			v, err := f(goja.Undefined(), args...)
+			if err != nil {
+				return 0, err
+			}
+			return v.ToInteger(), nil
+		}, err
+	}
 }
 
 // gojaFunction compiles source text whose value is a function.
@@ -152,14 +86,6 @@ func gojaFunction(rt *goja.Runtime, name, src string) (goja.Callable, error) {
 	return f, nil
 }
 
-func callGoja(f goja.Callable, args []goja.Value) (int64, error) {
-	v, err := f(goja.Undefined(), args...)
-	if err != nil {
-		return 0, err
-	}
-	return v.ToInteger(), nil
-}
-
 // tengoScript is a compiled script with the machine that runs it. Tengo has no
 // way to call a function from the host: a script reads its arguments from
 // variables and leaves its result in one. Its own Script type makes a machine
@@ -171,39 +97,11 @@ type tengoScript struct {
 	out     int
 }
 
-func hotTengo(p *program) (job, error) {
-	src, err := p.source("tengo")
-	if err != nil {
-		return nil, err
+func startTengo(id string, args []int64) func(src string) (job, error) {
+	return func(src string) (job, error) {
+		s, err := compileTengo(id, []byte(src), args)
+		return s.run, err
 	}
-	args, err := p.args()
-	if err != nil {
-		return nil, err
-	}
-	s, err := compileTengo(p.ID, []byte(src), args)
-	if err != nil {
-		return nil, err
-	}
-	return s.run, nil
-}
-
-func coldTengo(p *program) (job, error) {
-	text, err := p.source("tengo")
-	if err != nil {
-		return nil, err
-	}
-	args, err := p.args()
-	if err != nil {
-		return nil, err
-	}
-	src := []byte(text)
-	return func() (int64, error) {
-		s, err := compileTengo(p.ID, src, args)
-		if err != nil {
-			return 0, err
-		}
-		return s.run()
-	}, nil
 }
 
 // compileTengo does what tengo.Script.Compile does, but keeps the bytecode in
@@ -260,52 +158,16 @@ var luaOptions = lua.Options{
 	MinimizeStackMemory: true,
 }
 
-func hotLua(p *program) (job, error) {
-	src, err := p.source("lua")
-	if err != nil {
-		return nil, err
-	}
-	args, err := luaArgs(p)
-	if err != nil {
-		return nil, err
-	}
+func startLua(id string, ints []int64) func(src string) (job, error) {
 	state := lua.NewState(luaOptions)
-	f, err := luaFunction(state, p.ID, src)
-	if err != nil {
-		return nil, err
-	}
-	return func() (int64, error) { return callLua(state, f, args) }, nil
-}
-
-func coldLua(p *program) (job, error) {
-	src, err := p.source("lua")
-	if err != nil {
-		return nil, err
-	}
-	args, err := luaArgs(p)
-	if err != nil {
-		return nil, err
-	}
-	state := lua.NewState(luaOptions)
-	return func() (int64, error) {
-		f, err := luaFunction(state, p.ID, src)
-		if err != nil {
-			return 0, err
-		}
-		return callLua(state, f, args)
-	}, nil
-}
-
-func luaArgs(p *program) ([]lua.LValue, error) {
-	ints, err := p.args()
-	if err != nil {
-		return nil, err
-	}
 	args := make([]lua.LValue, len(ints))
 	for i, n := range ints {
 		args[i] = lua.LNumber(n)
 	}
-	return args, nil
+	return func(src string) (job, error) {
+		f, err := luaFunction(state, id, src)
+		return func() (int64, error) { return callLua(state, f, args) }, err
+	}
 }
 
 // luaFunction compiles a chunk that returns a function.
