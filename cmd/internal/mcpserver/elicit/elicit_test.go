@@ -49,7 +49,7 @@ func TestServerForm(t *testing.T) {
 		`{"type":"string"}`: "", `[]`: "", `{"properties":[]}`: "", `nonsense`: "",
 		`{"properties":{` + strings.Repeat(`"a":{"type":"string"},`, mostFields) + `"b":{"type":"string"}}}`: "",
 	} {
-		form, err := serverForm([]byte(schema))
+		form, err := readForm([]byte(schema), true)
 		if (err == nil) != (want != "") || err == nil && string(form.schema()) != want {
 			t.Errorf("%s: %s, %v; want %s", schema, form.schema(), err, want)
 		}
@@ -58,11 +58,34 @@ func TestServerForm(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"password", "Passwort", "user_password", "API-Key", "apiKey", "accessToken", "otp", "pin", "cvv", "cardNumber", "client_secret", "privateKey", "verificationCode"} {
-		if form, err := serverForm([]byte(`{"properties":{"` + name + `":{"type":"string"}}}`)); err == nil {
+		if form, err := readForm([]byte(`{"properties":{"`+name+`":{"type":"string"}}}`), true); err == nil {
 			t.Errorf("%s: the user is asked %s", name, form.schema())
 		}
-		if form, err := serverForm([]byte(`{"properties":{"x":{"type":"string","description":"your ` + name + `"}}}`)); err == nil {
+		if form, err := readForm([]byte(`{"properties":{"x":{"type":"string","description":"your `+name+`"}}}`), true); err == nil {
 			t.Errorf("%s: the user is asked %s", name, form.schema())
+		}
+	}
+}
+
+// A tool's form is its fields by name or a JSON Schema; what it can't have is told by name.
+func TestToolForm(t *testing.T) {
+	t.Parallel()
+	for schema, want := range map[string]string{
+		`{"n":{"type":"integer"},"s":{"enum":["S","L"],"title":"size"},"o":{"optional":true}}`: `{"type":"object","properties":{"n":{"type":"integer"},"s":{"type":"string","title":"size","enum":["S","L"]},"o":{"type":"string"}},"required":["n","s"]}`,
+		`{"type":"object","properties":{"a":{},"b":{"type":"boolean"}},"required":["b"]}`:      `{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"boolean"}},"required":["b"]}`,
+		`{"properties":{"type":"string"}}`:                                                     `the field type: write {type: "string"}`,
+		`{"type":"list","properties":{}}`:                                                      "of the type object",
+		`{"properties":{},"additionalProperties":false}`:                                       `no "additionalProperties"`,
+		`{"n":{"minimum":1}}`:                                                                  `the field n: it can't have "minimum"`,
+		`{"n":{"type":"integer","enum":["1"]}}`:                                                "only a string has an enum",
+		`{"n":{"type":"list"}}`:                                                                "its type is string",
+		`{"s":{"enum":["a","a"]}}`:                                                             "each choice is another",
+		`{"s":{"title":"` + strings.Repeat("x", 201) + `"}}`:                                   "at most 200 bytes",
+		`{"a b":{}}`: "a name is a letter",
+	} {
+		form, err := readForm([]byte(schema), false)
+		if got := string(form.schema()); err == nil && got != want || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %s, %v; want %s", schema, got, err, want)
 		}
 	}
 }

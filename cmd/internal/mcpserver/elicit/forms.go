@@ -1,6 +1,7 @@
 package elicit
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,7 +39,7 @@ func (serverAsker) AskOperation() string { return Operation }
 // Ask implements [run.Asker].
 func (serverAsker) Ask(ctx context.Context, a run.Act, q run.Question) run.Reply {
 	nobody := func(reason string) run.Reply { return run.Reply{Action: "decline", Reason: reason} }
-	form, err := serverForm(q.Schema)
+	form, err := readForm(q.Schema, true)
 	if err != nil {
 		return nobody(err.Error())
 	}
@@ -79,85 +80,6 @@ var credential = lazyregexp.New(`(?i)pass(wor[dt]|phrase|code|key)|passwd|\bpwd\
 
 // unsplit takes names of fields apart, so that words in them are seen.
 var unsplit = lazyregexp.New(`[_.-]|([a-z])([A-Z])`)
-
-// serverForm reads the form that a server wants filled in. What it declares beyond kinds and
-// choices isn't shown, as its bounds and defaults: it holds the answer to them itself.
-func serverForm(schema []byte) (form, error) {
-	var s struct {
-		Type       string          `json:"type"`
-		Properties json.RawMessage `json:"properties"`
-		Required   []string        `json:"required"`
-	}
-	if len(schema) == 0 {
-		return nil, nil
-	}
-	members, ok := []wire.Member(nil), true
-	if err := json.Unmarshal(schema, &s); err != nil {
-		return nil, errors.New("the form can't be read")
-	}
-	if len(s.Properties) > 0 {
-		members, ok = wire.Split(s.Properties)
-	}
-	if !ok || s.Type != "" && s.Type != "object" || len(members) > mostFields {
-		return nil, fmt.Errorf("the form isn't one of at most %d fields", mostFields)
-	}
-	var all form
-	for _, m := range members {
-		f, err := serverField(m.Name, m.Value)
-		if err != nil {
-			return nil, err
-		}
-		if slices.ContainsFunc(all, func(o formField) bool { return o.name == f.name }) {
-			return nil, errors.New("two fields of the form have one name")
-		}
-		f.optional = !slices.Contains(s.Required, f.name)
-		all = append(all, f)
-	}
-	return all, nil
-}
-
-func serverField(name string, schema []byte) (formField, error) {
-	var s struct {
-		Type        string   `json:"type"`
-		Title       string   `json:"title"`
-		Description string   `json:"description"`
-		Format      string   `json:"format"`
-		Enum        []string `json:"enum"`
-		OneOf       []struct {
-			Const string `json:"const"`
-		} `json:"oneOf"`
-	}
-	f := formField{name: name}
-	if !fieldName.MatchString(name) || json.Unmarshal(schema, &s) != nil {
-		return f, errors.New("a field of the form can't be read")
-	}
-	for _, c := range s.OneOf {
-		s.Enum = append(s.Enum, c.Const)
-	}
-	if s.Type == "" && s.Enum != nil {
-		s.Type = "string"
-	}
-	if !slices.Contains([]string{"string", "number", "integer", "boolean"}, s.Type) || s.Enum != nil && s.Type != "string" || len(s.Enum) > mostChoices {
-		return f, errors.New("a field of the form is no string, number, integer or boolean")
-	}
-	for i, c := range s.Enum {
-		if c == "" || len(c) > mostFieldText || caps.Plain(c) != c || slices.Contains(s.Enum[:i], c) {
-			return f, fmt.Errorf("a choice of the form isn't a plain text of at most %d bytes", mostFieldText)
-		}
-	}
-	if s.Format == "password" || credential.MatchString(unsplit.ReplaceAllString(name, "$1 $2")) || credential.MatchString(s.Title) || credential.MatchString(s.Description) {
-		return f, errors.New("a field of the form wants a password or a key")
-	}
-	quoted := func(text string) string {
-		if text == "" {
-			return ""
-		}
-		return caps.Quote(display.Truncate(text, mostFieldText))
-	}
-	f.typ, f.choices = s.Type, s.Enum
-	f.title, f.text = quoted(s.Title), quoted(s.Description)
-	return f, nil
-}
 
 // Kind is the kind of asking the person before the client, which no plugin
 // serves.
@@ -232,9 +154,9 @@ func askUser(ctx context.Context, a *run.Act) (value.Value, int64, *fault.Fault)
 	if len(message) > mostMessage || strings.TrimSpace(string(message)) == "" {
 		return nil, 0, unasked(fmt.Sprintf("the message has %d bytes, and must have between 1 and %d", len(message), mostMessage), "")
 	}
-	form, f := readForm(fieldOf(args, "schema"))
-	if f != nil {
-		return nil, 0, f
+	form, err := formOf(fieldOf(args, "schema"))
+	if err != nil {
+		return nil, 0, unasked(err.Error(), "")
 	}
 	e := Of(ctx)
 	if e == nil {
@@ -247,6 +169,7 @@ func askUser(ctx context.Context, a *run.Act) (value.Value, int64, *fault.Fault)
 	content := wire.Object("{}")
 	switch res.Action {
 	case "accept":
+		var f *fault.Fault
 		if content, f = form.content(res.Content); f != nil {
 			return nil, 0, f
 		}
@@ -283,94 +206,118 @@ type formField struct {
 
 var fieldName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
 
-// readForm reads the argument schema: the fields by name, or a JSON Schema of an
-// object that has them as properties.
-func readForm(v value.Value) (form, *fault.Fault) {
-	r, _ := v.(*value.Record)
-	if r == nil {
+// formOf reads the form that a tool has filled in; nil: none.
+func formOf(schema value.Value) (form, error) {
+	if _, ok := schema.(*value.Record); !ok {
 		return nil, nil
 	}
+	enc, f := text.Encode(schema, 64<<10, 64<<10)
+	if f != nil {
+		return nil, errors.New("the form is too large")
+	}
+	return readForm(enc.JSON, false)
+}
+
+// readForm reads a form: its fields by name, or a JSON Schema of an object that has them as
+// properties. A stranger's is one, and may declare what isn't shown, such as bounds and
+// defaults: it holds the answer to them itself. No word of it is in an error.
+func readForm(schema []byte, stranger bool) (all form, err error) {
+	if len(schema) == 0 {
+		return nil, nil
+	}
+	fields, ok := wire.Split(schema)
 	var required []string
-	if properties, ok := fieldOf(r, "properties").(*value.Record); ok {
-		for _, m := range r.Fields {
-			switch m.Key {
-			case "properties", "type":
-			case "required":
-				names, ok := texts(m.Value)
-				if !ok {
-					return nil, unasked("required must be a list of names", "")
-				}
-				required = append([]string{}, names...)
-			default:
-				return nil, unasked(fmt.Sprintf("a form has no %.40q", m.Key), "")
+	isSchema := func(m wire.Member) bool { return m.Name == "properties" && bytes.HasPrefix(m.Value, []byte("{")) }
+	if members := fields; stranger || slices.ContainsFunc(members, isSchema) {
+		fields, required = nil, []string{}
+		for _, m := range members {
+			typ := "object"
+			switch {
+			case m.Name == "properties":
+				fields, ok = wire.Split(m.Value)
+			case m.Name == "type":
+				ok = json.Unmarshal(m.Value, &typ) == nil && typ == "object"
+			case m.Name == "required":
+				ok = json.Unmarshal(m.Value, &required) == nil
+			case !stranger:
+				return nil, fmt.Errorf("a form has no %.40q", m.Name)
+			}
+			if !ok {
+				break
 			}
 		}
-		if typ, ok := fieldOf(r, "type").(value.Str); ok && typ != "object" {
-			return nil, unasked("a form is of the type object", "")
-		}
-		r = properties
-		if required == nil {
-			required = []string{}
-		}
 	}
-	if len(r.Fields) > mostFields {
-		return nil, unasked(fmt.Sprintf("a form has at most %d fields", mostFields), "")
+	if !ok || len(fields) > mostFields {
+		return nil, fmt.Errorf("the form isn't one of at most %d fields; as a JSON Schema it is of the type object, with properties, and required as a list of names", mostFields)
 	}
-	var all form
-	for _, m := range r.Fields {
-		f, fl := readField(m.Key, value.Force(m.Value))
-		if fl != nil {
-			return nil, fl
+	for _, m := range fields {
+		f, err := readField(m, stranger)
+		if err != nil && stranger {
+			return nil, fmt.Errorf("a field of the form: %w", err)
 		}
-		if required != nil && !slices.Contains(required, f.name) {
-			f.optional = true
+		if err != nil {
+			return nil, fmt.Errorf("the field %.70s: %w", wire.Short([]byte(m.Name)), err)
 		}
+		if slices.ContainsFunc(all, func(o formField) bool { return o.name == f.name }) {
+			return nil, errors.New("two fields of the form have one name")
+		}
+		f.optional = f.optional || required != nil && !slices.Contains(required, f.name)
 		all = append(all, f)
 	}
 	return all, nil
 }
 
-func readField(name string, v value.Value) (formField, *fault.Fault) {
-	f := formField{name: name, typ: "string"}
-	bad := func(format string, a ...any) (formField, *fault.Fault) {
-		return f, unasked(fmt.Sprintf("the field %.70s: ", wire.Short([]byte(name)))+fmt.Sprintf(format, a...), "")
+// fieldMembers is what a tool says of a field.
+var fieldMembers = []string{"type", "enum", "title", "description", "optional"}
+
+func readField(m wire.Member, stranger bool) (f formField, err error) {
+	var s struct {
+		Type, Title, Description, Format string
+		Optional                         bool
+		Enum                             []string
+		OneOf                            []struct{ Const string }
 	}
-	if !fieldName.MatchString(name) {
-		return bad("a name is a letter, then letters, digits, _ . -, at most 64")
-	}
-	r, ok := v.(*value.Record)
-	if !ok {
-		return bad(`write {type: "string"} for what it is`)
-	}
-	for _, m := range r.Fields {
-		s, isText := value.Force(m.Value).(value.Str)
-		b, isBool := value.Force(m.Value).(value.Bool)
-		switch {
-		case m.Key == "type" && isText && slices.Contains([]string{"string", "number", "integer", "boolean"}, string(s)):
-			f.typ = string(s)
-		case m.Key == "title" && isText && len(s) <= mostFieldText:
-			f.title = caps.Plain(string(s))
-		case m.Key == "description" && isText && len(s) <= mostFieldText:
-			f.text = caps.Plain(string(s))
-		case m.Key == "optional" && isBool:
-			f.optional = bool(b)
-		case m.Key == "enum":
-			choices, ok := texts(m.Value)
-			if !ok || len(choices) == 0 || len(choices) > mostChoices {
-				return bad("enum is a list of 1 to %d strings", mostChoices)
+	members, ok := wire.Split(m.Value)
+	if !stranger {
+		s.Type = "string"
+		for _, m := range members {
+			if !slices.Contains(fieldMembers, m.Name) {
+				return f, fmt.Errorf("it can't have %.40q; it has type (string, number, integer, boolean), enum, title, description, optional", m.Name)
 			}
-			for i, c := range choices {
-				if c == "" || len(c) > mostFieldText || caps.Plain(c) != c || slices.Contains(choices[:i], c) {
-					return bad("each choice is another plain text of at most %d bytes", mostFieldText)
-				}
-			}
-			f.choices = choices
-		default:
-			return bad("it can't have this %.40q; it has type (string, number, integer, boolean), enum, title, description, optional", m.Key)
 		}
 	}
-	if f.choices != nil && f.typ != "string" {
-		return bad("only a string has an enum")
+	wrong := json.Unmarshal(m.Value, &s) != nil
+	for _, c := range s.OneOf {
+		s.Enum = append(s.Enum, c.Const)
+	}
+	if s.Type == "" && s.Enum != nil {
+		s.Type = "string"
+	}
+	shown := func(text string) string {
+		if text = display.Truncate(text, mostFieldText); !stranger || text == "" {
+			return caps.Plain(text)
+		}
+		return caps.Quote(text)
+	}
+	f = formField{m.Name, s.Type, shown(s.Title), shown(s.Description), s.Enum, s.Optional && !stranger}
+	switch {
+	case !fieldName.MatchString(m.Name):
+		return f, errors.New("a name is a letter, then letters, digits, _ . -, at most 64")
+	case !ok:
+		return f, errors.New(`write {type: "string"} for what it is`)
+	case wrong || !slices.Contains([]string{"string", "number", "integer", "boolean"}, s.Type):
+		return f, errors.New("its type is string, number, integer or boolean, its enum a list of strings, and title and description are strings")
+	case s.Enum != nil && (s.Type != "string" || len(s.Enum) == 0 || len(s.Enum) > mostChoices):
+		return f, fmt.Errorf("only a string has an enum, a list of 1 to %d strings", mostChoices)
+	case !stranger && max(len(s.Title), len(s.Description)) > mostFieldText:
+		return f, fmt.Errorf("title and description have at most %d bytes", mostFieldText)
+	case stranger && (s.Format == "password" || credential.MatchString(unsplit.ReplaceAllString(m.Name, "$1 $2")) || credential.MatchString(s.Title) || credential.MatchString(s.Description)):
+		return f, errors.New("it wants a password or a key")
+	}
+	for i, c := range s.Enum {
+		if c == "" || len(c) > mostFieldText || caps.Plain(c) != c || slices.Contains(s.Enum[:i], c) {
+			return f, fmt.Errorf("each choice is another plain text of at most %d bytes", mostFieldText)
+		}
 	}
 	return f, nil
 }
@@ -461,12 +408,6 @@ func fieldOf(r *value.Record, name string) value.Value {
 		}
 	}
 	return nil
-}
-
-// texts is a list of strings.
-func texts(v value.Value) (list []string, ok bool) {
-	enc, f := text.Encode(v, 64<<10, 64<<10)
-	return list, f == nil && json.Unmarshal(enc.JSON, &list) == nil
 }
 
 // AskFlow puts a request that breaks a rule about where data may flow to the person before the client: all of it,
