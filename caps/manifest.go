@@ -68,62 +68,62 @@ type Flags struct {
 	OpenWorld   bool // reaches things outside this machine
 }
 
-// An Operation is what programs ask for.
+// An Operation is what programs ask for. As JSON it is what a plugin says, as its lock has it.
 type Operation struct {
-	Name string // "fs.read"
-	Wire string // the tool's name on the wire, of a server's
-	Doc  string
+	Name string `json:"name"` // "fs.read"
+	Wire string `json:"-"`    // the tool's name on the wire, of a server's
+	Doc  string `json:"doc"`
 	// Hash is that of the tool's definition, of a server's: a grant and an approval are of the
 	// operations that they have, each as it was defined then.
-	Hash string
+	Hash string `json:"-"`
 	// Input is what the arguments have to meet besides Params; nil: nothing more.
-	Input Schema
+	Input Schema `json:"-"`
 	// Words is the server's own description, shown in quotes, never as ours.
-	Words string
+	Words string `json:"-"`
 	// Verb is the verb a capability must have for it. Where VerbParam is set
 	// it is that argument, in lower case, and Verb where there is none.
-	Verb      string
-	VerbParam string
+	Verb      string `json:"verb"`
+	VerbParam string `json:"verb_from,omitempty"`
 	// Params is its arguments; read them by [Operation.Takes].
-	Params []Param
+	Params []Param `json:"params"`
 	// Most is how many bytes its outcome may have, where that is less than the
 	// capability allows; 0: what that allows.
-	Most   int64
-	Result string // in words: "string", "record: bytes, hash"
+	Most   int64  `json:"-"`
+	Result string `json:"result"` // in words: "string", "record: bytes, hash"
 	// Type is what each answer is of: the host has no program get another, and types
 	// what programs do with it. nil: it is some data. See [types.ParseAnswer]. Read it by
 	// [Operation.Gives].
-	Type *types.Type
+	Type *types.Type `json:"type,omitempty"`
 	// Late is set where Params and Type are made of schemas when they are first asked for,
 	// since a start would take long to make those of all operations; nil: they are there.
-	Late func() ([]Param, *types.Type)
+	Late func() ([]Param, *types.Type) `json:"-"`
 	// TypeBy is the argument, a string, that says the type of the answer ([Wanted]); "": Type
 	// has it. Only kinds that ship have it.
-	TypeBy string
+	TypeBy string `json:"-"`
 }
 
 // A Param is an argument of an operation.
 type Param struct {
-	Name string
-	Wire string // its name on the wire, if that is another
-	Doc  string
-	Type string // int, bool, string, list, record, any
+	Name string `json:"name"`
+	Wire string `json:"-"`    // its name on the wire, if that is another
+	Type string `json:"type"` // int, bool, string, list, record, any
+	Doc  string `json:"doc,omitempty"`
 	// Of is its type where Type alone says too little: the host has no other value
 	// performed, reads whole numbers as integers by it, and types programs by it. nil:
 	// nothing more than Type.
-	Of *types.Type
+	Of *types.Type `json:"-"`
 	// Optional arguments may be left out.
-	Optional bool
+	Optional bool `json:"optional,omitempty"`
 	// Main may stand alone in place of the record: at most one is.
-	Main bool
+	Main bool `json:"main,omitempty"`
 	// Designates is set where the argument says what is acted on, and so has
 	// to lie within the capability's scope.
-	Designates bool
+	Designates bool `json:"designates,omitempty"`
 	// Enum is the values a string may have; nil: any.
-	Enum []string
+	Enum []string `json:"enum,omitempty"`
 	// Secrets is set where a program may name a secret of the operator's; see
 	// [SecretsIn].
-	Secrets bool
+	Secrets bool `json:"secrets,omitempty"`
 }
 
 // Takes is the operation's arguments.

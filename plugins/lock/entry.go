@@ -60,37 +60,13 @@ type Manifest struct {
 	Scope      string              `json:"scope"`
 	Options    map[string][]string `json:"options,omitempty"`
 	Verbs      []Verb              `json:"verbs"`
-	Operations []Operation         `json:"operations"`
+	Operations []caps.Operation    `json:"operations"`
 }
 
 // A Verb is one with its flags in words.
 type Verb struct {
 	Name  string   `json:"name"`
 	Flags []string `json:"flags"`
-}
-
-// An Operation is what programs ask for.
-type Operation struct {
-	Name     string  `json:"name"`
-	Doc      string  `json:"doc"`
-	Verb     string  `json:"verb"`
-	VerbFrom string  `json:"verb_from,omitempty"`
-	Params   []Param `json:"params"`
-	Result   string  `json:"result"`
-	// Type is that of its answers; nil: some data.
-	Type *types.Type `json:"type,omitempty"`
-}
-
-// A Param is an argument.
-type Param struct {
-	Name       string   `json:"name"`
-	Type       string   `json:"type"`
-	Doc        string   `json:"doc,omitempty"`
-	Optional   bool     `json:"optional,omitempty"`
-	Main       bool     `json:"main,omitempty"`
-	Designates bool     `json:"designates,omitempty"`
-	Enum       []string `json:"enum,omitempty"`
-	Secrets    bool     `json:"secrets,omitempty"`
 }
 
 // A flagWord is a flag as the file has it.
@@ -129,7 +105,7 @@ func (e *Entry) Describe(m *caps.Manifest, protocol int, features []string, plai
 	e.Features = append([]string{}, features...)
 	slices.Sort(e.Features)
 	e.Privileges = append([]string{}, m.Privileges...)
-	e.Manifest = Manifest{Doc: m.Doc, Scope: string(m.Algebra), Verbs: []Verb{}, Operations: []Operation{}}
+	e.Manifest = Manifest{Doc: m.Doc, Scope: string(m.Algebra), Verbs: []Verb{}, Operations: []caps.Operation{}}
 	for name, values := range m.Options {
 		if e.Manifest.Options == nil {
 			e.Manifest.Options = map[string][]string{}
@@ -140,18 +116,15 @@ func (e *Entry) Describe(m *caps.Manifest, protocol int, features []string, plai
 		e.Manifest.Verbs = append(e.Manifest.Verbs, Verb{v.Name, FlagWords(v.Flags)})
 	}
 	for _, o := range m.Operations {
-		op := Operation{Name: o.Name, Doc: o.Doc, Verb: o.Verb, VerbFrom: o.VerbParam, Params: []Param{}, Result: o.Result, Type: o.Type}
-		for _, p := range o.Params {
-			op.Params = append(op.Params, Param{p.Name, p.Type, p.Doc, p.Optional, p.Main, p.Designates, p.Enum, p.Secrets})
-		}
-		e.Manifest.Operations = append(e.Manifest.Operations, op)
+		o.Params = append([]caps.Param{}, o.Params...)
+		e.Manifest.Operations = append(e.Manifest.Operations, o)
 	}
 }
 
 // Said is the manifest that the plugin gave, and that each of its processes has to
 // give.
 func (e *Entry) Said() *caps.Manifest {
-	m := &caps.Manifest{Kind: e.Kind, Version: e.Version, Doc: e.Manifest.Doc, Algebra: caps.Algebra(e.Manifest.Scope)}
+	m := &caps.Manifest{Kind: e.Kind, Version: e.Version, Doc: e.Manifest.Doc, Algebra: caps.Algebra(e.Manifest.Scope), Operations: slices.Clone(e.Manifest.Operations)}
 	if len(e.Privileges) > 0 {
 		m.Privileges = e.Privileges
 	}
@@ -164,16 +137,6 @@ func (e *Entry) Said() *caps.Manifest {
 			*w.of(&verb.Flags) = slices.Contains(v.Flags, w.word)
 		}
 		m.Verbs = append(m.Verbs, verb)
-	}
-	for _, o := range e.Manifest.Operations {
-		op := caps.Operation{Name: o.Name, Doc: o.Doc, Verb: o.Verb, VerbParam: o.VerbFrom, Result: o.Result, Type: o.Type}
-		for _, p := range o.Params {
-			op.Params = append(op.Params, caps.Param{
-				Name: p.Name, Doc: p.Doc, Type: p.Type, Optional: p.Optional, Main: p.Main, Designates: p.Designates, Enum: p.Enum,
-				Secrets: p.Secrets,
-			})
-		}
-		m.Operations = append(m.Operations, op)
 	}
 	return m
 }
@@ -286,7 +249,7 @@ func Compare(old, new *Entry) []Change {
 	}
 	c.line("options", optionWords(old.Manifest.Options), optionWords(new.Manifest.Options), false)
 	c.verbs(old.Said(), new.Said())
-	c.operations(old.Manifest.Operations, new.Manifest.Operations)
+	c.operations(old.Said(), new.Said())
 	return c.changes
 }
 
@@ -334,36 +297,29 @@ func (c *comparison) verbs(old, new *caps.Manifest) {
 	}
 }
 
-func (c *comparison) operations(old, new []Operation) {
-	find := func(all []Operation, name string) (Operation, bool) {
-		i := slices.IndexFunc(all, func(o Operation) bool { return o.Name == name })
-		if i < 0 {
-			return Operation{}, false
-		}
-		return all[i], true
-	}
-	for _, o := range new {
-		was, known := find(old, o.Name)
+func (c *comparison) operations(old, new *caps.Manifest) {
+	for _, o := range new.Operations {
+		was, known := old.Operation(o.Name)
 		what := "operation " + o.Name
 		if !known {
 			c.add(true, Change{What: what, To: o.Doc, Wider: true})
 			continue
 		}
-		c.line(what+", verb", verbWords(was), verbWords(o), true)
+		c.line(what+", verb", verbWords(was), verbWords(&o), true)
 		c.line(what+", doc", was.Doc, o.Doc, false)
 		c.line(what+", result", was.Result, o.Result, false)
-		c.line(what+", type", typeWords(was), typeWords(o), false)
+		c.line(what+", type", typeWords(was), typeWords(&o), false)
 		c.params(what, was.Params, o.Params)
 	}
-	for _, o := range old {
-		_, still := find(new, o.Name)
+	for _, o := range old.Operations {
+		_, still := new.Operation(o.Name)
 		c.add(!still, Change{What: "operation " + o.Name, From: o.Doc})
 	}
 }
 
-func (c *comparison) params(what string, old, new []Param) {
+func (c *comparison) params(what string, old, new []caps.Param) {
 	for _, p := range new {
-		i := slices.IndexFunc(old, func(o Param) bool { return o.Name == p.Name })
+		i := slices.IndexFunc(old, func(o caps.Param) bool { return o.Name == p.Name })
 		name := what + ", argument " + p.Name
 		if i < 0 {
 			c.add(true, Change{What: name, To: paramWords(p), Wider: p.Secrets})
@@ -372,7 +328,7 @@ func (c *comparison) params(what string, old, new []Param) {
 		c.line(name, paramWords(old[i]), paramWords(p), old[i].Designates && !p.Designates || p.Secrets && !old[i].Secrets)
 	}
 	for _, p := range old {
-		gone := !slices.ContainsFunc(new, func(o Param) bool { return o.Name == p.Name })
+		gone := !slices.ContainsFunc(new, func(o caps.Param) bool { return o.Name == p.Name })
 		c.add(gone, Change{What: what + ", argument " + p.Name, From: paramWords(p), Wider: p.Designates})
 	}
 }
@@ -384,22 +340,22 @@ func flagText(f caps.Flags) string {
 	return "changes things"
 }
 
-func verbWords(o Operation) string {
-	if o.VerbFrom != "" {
-		return o.Verb + " (or as " + o.VerbFrom + " says)"
+func verbWords(o *caps.Operation) string {
+	if o.VerbParam != "" {
+		return o.Verb + " (or as " + o.VerbParam + " says)"
 	}
 	return o.Verb
 }
 
 // typeWords is what the answers of an operation are of.
-func typeWords(o Operation) string {
+func typeWords(o *caps.Operation) string {
 	if o.Type == nil {
 		return types.Data.String()
 	}
 	return o.Type.String()
 }
 
-func paramWords(p Param) string {
+func paramWords(p caps.Param) string {
 	words := []string{p.Type}
 	for _, w := range []struct {
 		word string

@@ -42,7 +42,7 @@ func write(t *testing.T, path, text string, mode fs.FileMode) {
 func TestWrittenIsRead(t *testing.T) {
 	l, e, _ := entry(t)
 	other := *e
-	other.Name, other.Kind, other.Manifest.Operations = "a-first", "ships", []Operation{{Name: "ships.get", Doc: "d", Verb: "get", Params: []Param{}, Result: "any"}}
+	other.Name, other.Kind, other.Manifest.Operations = "a-first", "ships", []caps.Operation{{Name: "ships.get", Doc: "d", Verb: "get", Params: []caps.Param{}, Result: "any"}}
 	for _, e := range []Entry{*e, other} {
 		must.NoError(t, l.Put(e))
 	}

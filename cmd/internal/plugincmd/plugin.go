@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
@@ -150,8 +151,8 @@ func printEntry(out io.Writer, e *lock.Entry) {
 	}
 	for _, o := range e.Manifest.Operations {
 		verb := o.Verb
-		if o.VerbFrom != "" {
-			verb += ", or what " + o.VerbFrom + " says"
+		if o.VerbParam != "" {
+			verb += ", or what " + o.VerbParam + " says"
 		}
 		fmt.Fprintf(out, "  %s (verb %s): %s\n", lock.Shown(o.Name, shownName), lock.Shown(verb, shownName), lock.Shown(o.Doc, shownDoc))
 		for _, p := range o.Params {
@@ -164,7 +165,7 @@ func printEntry(out io.Writer, e *lock.Entry) {
 	}
 }
 
-func paramText(p lock.Param) string {
+func paramText(p caps.Param) string {
 	words := []string{p.Type}
 	if p.Optional {
 		words = append(words, "optional")
