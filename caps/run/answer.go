@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"golang.org/x/sync/semaphore"
 )
 
 // Answer decides, records and performs a round of requests. Those of one round
@@ -102,6 +103,7 @@ type act struct {
 	answer   *core.Answer
 	flow     *verdict     // nil: no rule is about it
 	planned  bool         // it is a step of a plan that is made
+	leaves   []func()     // give back what it took of the room of those under way
 	given    *core.Answer // from the record of a run that goes on; nil: it is performed
 }
 
@@ -285,7 +287,8 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 		}
 	}
 	r.b.begins(a)
-	v, size, f := r.b.perform(ctx, by)
+	defer a.leave()
+	v, size, f := a.handle(ctx, by)
 	r.b.ends(a)
 	switch {
 	case revoked.Err() != nil:
@@ -319,6 +322,7 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 		f = spelled(f)
 		data = r.b.appendFault(append(data, `,"error":`...), f)
 	}
+	r.hold(size)
 	a.answer.Value, a.answer.Fault = v, f
 	if r.doing != nil {
 		r.doing.keep(a)
@@ -392,9 +396,86 @@ func (r *Run) Explain(f *fault.Fault) *fault.Fault {
 	return &g
 }
 
-// underWay is how many bytes the outcomes of all effects under way may have
-// together; further effects wait for their turn.
-const underWay = 128 << 20
+// Large arguments and outcomes of all effects wait for their turn, those of one broker for a part of it. Each byte is there
+// several times: in messages, in the record, and in the plugin's process.
+const (
+	largeBytes  = 64 << 10
+	mostBytes   = 8 << 20
+	ownBytes    = mostBytes / 2
+	copies      = 4
+	longestTurn = time.Second // a plugin that doesn't read or write on isn't waited for
+)
+
+var underWay = semaphore.NewWeighted(mostBytes)
+
+// room waits for the turn of so many bytes, and has the pool count what they take until leave. Of an effect that has begun
+// it matters not whether the pool has that.
+func (a *act) room(ctx context.Context, bytes int64, begun bool) bool {
+	if bytes < largeBytes {
+		return true
+	}
+	r, turn := a.run, min(bytes, ownBytes)
+	if r.b.room.Acquire(ctx, turn) != nil {
+		return false
+	}
+	if underWay.Acquire(ctx, turn) != nil {
+		r.b.room.Release(turn)
+		return false
+	}
+	over := sync.OnceFunc(func() {
+		underWay.Release(turn)
+		r.b.room.Release(turn)
+	})
+	lent := copies * bytes
+	if !core.Lend(r.stake, lent) {
+		if lent = 0; !begun {
+			over()
+			return false
+		}
+	}
+	timer := time.AfterFunc(longestTurn, over)
+	a.leaves = append(a.leaves, func() {
+		timer.Stop()
+		over()
+		core.Lend(r.stake, -lent)
+	})
+	return true
+}
+
+// leave gives back what room took.
+func (a *act) leave() {
+	for _, leave := range a.leaves {
+		leave()
+	}
+}
+
+// Draw has a stake hold what effects under way take of the pool, and outcomes until the machine has them; nil: nobody does.
+func (r *Run) Draw(s *core.Stake) {
+	r.Delivered()
+	r.stake = s
+}
+
+// Delivered gives back what the outcomes of a round took of the pool.
+func (r *Run) Delivered() {
+	if r.lent > 0 {
+		core.Lend(r.stake, -r.lent)
+		r.lent = 0
+	}
+}
+
+// hold has the pool count an outcome until the machine has it. Where there is no room the run ends.
+func (r *Run) hold(size int64) {
+	if r.stake == nil || size == 0 {
+		return
+	}
+	if !core.Lend(r.stake, size) {
+		r.halt(fault.Overloaded, "%s", r.stake.Overloaded().Message)
+		return
+	}
+	r.mu.Lock()
+	r.lent += size
+	r.mu.Unlock()
+}
 
 func (b *Broker) begins(a *act) {
 	b.mu.Lock()
@@ -408,32 +489,31 @@ func (b *Broker) ends(a *act) {
 	delete(b.underWay, a)
 }
 
-// perform has the handler act when there is room for the outcome.
-func (b *Broker) perform(ctx context.Context, a Act) (value.Value, int64, *fault.Fault) {
-	room := min(a.Most, underWay)
-	waiting, cancel := context.WithDeadline(ctx, a.Deadline)
+// handle has the handler act when there is room for the arguments.
+func (a *act) handle(ctx context.Context, by Act) (value.Value, int64, *fault.Fault) {
+	waiting, cancel := context.WithDeadline(ctx, by.Deadline)
 	defer cancel()
-	if b.room.Acquire(waiting, room) != nil {
+	by.Room = a.room
+	if !a.room(waiting, a.request.Size, false) {
 		return nil, 0, &fault.Fault{
 			Kind:    fault.EffectFailed,
-			Message: a.Operation.Name + " was not begun: too many effects are under way",
+			Message: by.Operation.Name + " was not begun: too many effects are under way",
 			Hint:    "Try again later, or ask for less at once.",
 		}
 	}
-	defer b.room.Release(room)
-	if a.Lease != nil {
-		if _, err := a.Lease(waiting); err != nil {
+	if by.Lease != nil {
+		if _, err := by.Lease(waiting); err != nil {
 			return nil, 0, &fault.Fault{
 				Kind:    fault.EffectFailed,
-				Message: fmt.Sprintf("%s was not begun: %v", a.Operation.Name, err),
+				Message: fmt.Sprintf("%s was not begun: %v", by.Operation.Name, err),
 				Hint:    "Try again later; pure computation still works.",
 			}
 		}
 		if err := ctx.Err(); err != nil { // revoked meanwhile
-			return nil, 0, &fault.Fault{Kind: fault.EffectFailed, Message: a.Operation.Name + " was not begun"}
+			return nil, 0, &fault.Fault{Kind: fault.EffectFailed, Message: by.Operation.Name + " was not begun"}
 		}
 	}
-	return b.handler.Perform(ctx, a)
+	return a.run.b.handler.Perform(ctx, by)
 }
 
 // misfit holds an outcome against the type that the operation's manifest says,

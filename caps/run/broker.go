@@ -89,7 +89,7 @@ type Broker struct {
 	journal journal.Journal
 	limits  Limits
 	log     *slog.Logger
-	room    *semaphore.Weighted // bytes of outcomes
+	room    *semaphore.Weighted // bytes under way
 	prefix  string
 	runs    atomic.Uint64
 	bounds  atomic.Pointer[bounds] // the limits last recorded
@@ -116,7 +116,7 @@ func New(o Options) *Broker {
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
-	b.room = semaphore.NewWeighted(underWay)
+	b.room = semaphore.NewWeighted(ownBytes)
 	b.flow, b.session, b.askFlow, b.following, b.act = o.Flow, o.Session, o.AskFlow, make(chan struct{}, 1), o.Act
 	b.rate = o.Rate
 	b.parked, b.underWay = make(chan struct{}, 4), map[*act]bool{}
@@ -310,4 +310,6 @@ type Act struct {
 	// Ask puts a question to the user for whoever performs the operation, see ask.go; nil:
 	// nobody can be asked.
 	Ask func(context.Context, Question) Reply
+	// Room waits until so many bytes of outcome may come; false: they may not. begun is set where they come already.
+	Room func(ctx context.Context, bytes int64, begun bool) bool
 }

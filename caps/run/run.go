@@ -86,9 +86,11 @@ type Run struct {
 	mu      sync.Mutex // for what par's effects share
 	effects int        // decisions, also of calls: the last one's number
 	bytes   int64
-	unknown []string // effects of which nobody knows whether they were done
-	lost    int      // decisions that the journal didn't take
-	moment  Moment   // when it was stopped
+	stake   *core.Stake // see [Run.Draw]
+	lent    int64       // to it, of outcomes
+	unknown []string    // effects of which nobody knows whether they were done
+	lost    int         // decisions that the journal didn't take
+	moment  Moment      // when it was stopped
 
 	subjects map[*registry.Tool]*caps.Subject // of those with a capability that asks
 

@@ -27,6 +27,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/packs"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/stdio"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/telemetry"
+	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
 
@@ -131,6 +132,8 @@ func serve(cmd *cobra.Command, o *serveOptions) error {
 	defer auth.Close()
 	if auth.Host == nil { // which did it
 		go host.Sweep(os.TempDir())
+	} else { // the processes of plugins take of the memory that there is for all
+		core.Lend(nil, min(24<<20, int64(o.Pool)-limits.MaxMemory))
 	}
 	if auth.Telemetry, err = o.measuring(ctx, log); err != nil {
 		return err

@@ -40,12 +40,12 @@ func read(ctx context.Context, s *scope, a readArgs) (string, error) {
 			return "", err
 		}
 		defer f.Close()
-		r := reader{file: f, path: a.Path, ctx: ctx, limit: c.max, from: a.From, length: math.MaxInt64}
+		r := reader{file: f, path: a.Path, ctx: ctx, limit: sdk.MaxOutcome(ctx, c.max), from: a.From, length: math.MaxInt64}
 		if a.Length != nil {
 			r.length = *a.Length
 		}
 		if a.Encoding == "base64" {
-			r.limit = c.max / 4 * 3 // the limit is on what is given
+			r.limit = r.limit / 4 * 3 // the limit is on what is given
 			content, err := r.bytes()
 			return base64.StdEncoding.EncodeToString([]byte(content)), err
 		}
@@ -168,6 +168,7 @@ func (r *reader) notText() error {
 }
 
 func (r *reader) tooLarge(n int64) error {
+	sdk.NeedsOutcome(r.ctx, n/3*4) // as base64 at most
 	what := "%s has %d bytes; at most %d are read at once"
 	if !r.whole() {
 		what = "the part of %s that was asked for has %d bytes; at most %d are read at once"

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -122,6 +124,10 @@ func (s *seat) perform(ctx context.Context, a run.Act) (v value.Value, size int6
 	if a.Ask != nil && p.questions && p.stream && s.source.Asks != nil && s.source.Asks(a.Held.Grant) {
 		request.Questions = run.MaxQuestions
 	}
+	room := a.Room
+	if s.source.Local && a.Most > wire.LargeOutcome && room != nil && flagsOf(s.source.Manifest, a).ReadOnly {
+		request.MaxOutcomeBytes, a.Room = wire.LargeOutcome, nil
+	}
 	var answer *wire.Response
 	for again := true; again; {
 		if a.Lease != nil { // as late as this process can ask; the plugin looks once more
@@ -150,7 +156,15 @@ func (s *seat) perform(ctx context.Context, a run.Act) (v value.Value, size int6
 		answer, err = p.invoke(ctx, a, sent)
 		again = err == nil && request.LeaseNs != 0 && answer.Failure.GetCode() == wire.Lapsed &&
 			lease.Time(request.LeaseNs).Over() // else it isn't so, and would be said again
-		if again {
+		if err == nil && answer.Failure.GetCode() == "too_large" && request.MaxOutcomeBytes < a.Most {
+			request.MaxOutcomeBytes = a.Most
+			if answer.Size > wire.LargeOutcome {
+				request.MaxOutcomeBytes = min(a.Most, int64(answer.Size))
+			}
+			if again = true; !room(ctx, request.MaxOutcomeBytes, false) {
+				return nil, 0, false, wire.NotSent{Reason: "too many effects are under way"}
+			}
+		} else if again {
 			select {
 			case <-ctx.Done():
 			case <-time.After(lapsePause):
@@ -207,9 +221,7 @@ func (p *process) invoke(ctx context.Context, a run.Act, r *wire.Request) (*wire
 		ask := func(q *pluginv1.Question) error { return p.ask(ctx, call, r, a, g, q) }
 		answer, err = p.listen(call, r, a.Progress, ask, grpc.MaxCallRecvMsgSize(most))
 	} else {
-		answer = &wire.Response{}
-		err = p.conn.Invoke(call, pluginv1.Plugin_Invoke_FullMethodName, r, answer,
-			grpc.ForceCodecV2(wire.Codec), grpc.MaxCallRecvMsgSize(most), grpc.StaticMethod())
+		answer, err = p.hear(ctx, call, r, a, grpc.MaxCallRecvMsgSize(most))
 	}
 	if err != nil {
 		if cause := context.Cause(call); cause != nil {
@@ -218,6 +230,30 @@ func (p *process) invoke(ctx context.Context, a run.Act, r *wire.Request) (*wire
 		return nil, p.ending(err)
 	}
 	return answer, nil
+}
+
+// sizeUnknown is what an answer is taken to have of which the plugin doesn't say that.
+const sizeUnknown = 1 << 20
+
+// hear makes a request whose answer is waited for, and has it come when there is room. ctx ends if the request is to end, call
+// if it was given up.
+func (p *process) hear(ctx, call context.Context, r *wire.Request, a run.Act, o ...grpc.CallOption) (*wire.Response, error) {
+	stream, err := p.conn.NewStream(call, &grpc.StreamDesc{}, pluginv1.Plugin_Invoke_FullMethodName,
+		append(o, grpc.ForceCodecV2(wire.Codec), grpc.StaticMethod())...)
+	if err == nil {
+		err = stream.SendMsg(r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	answer := &wire.Response{Size: sizeUnknown}
+	if head, err := stream.Header(); err == nil && p.sizes {
+		answer.Size, _ = strconv.Atoi(strings.Join(head.Get(wire.Size), ""))
+	}
+	if a.Room != nil {
+		a.Room(ctx, int64(answer.Size), true)
+	}
+	return answer, stream.RecvMsg(answer)
 }
 
 // How much of a request's progress is passed on: so many at once, and then one in

@@ -100,6 +100,9 @@ type Source struct {
 	// all of them are revoked, and a revoked one's requests end at once. Settings and
 	// what a grant's name is mapped to are those of whichever grant comes first.
 	Shared bool
+	// Local is set where what only reads costs nothing to be asked for twice: for little first, and
+	// where that is too little for all, when there is room.
+	Local bool
 	// Says is the manifest that a process has to give where that isn't Manifest,
 	// as with flags that nobody has accepted yet. Nil: Manifest.
 	Says *caps.Manifest

@@ -124,6 +124,46 @@ func TestPerformTooLarge(t *testing.T) {
 	}
 }
 
+// A large outcome comes when there is room. What a plugin of this machine reads is asked for again then.
+func TestPerformWaitsForRoom(t *testing.T) {
+	w := newWorld(t, "toy")
+	h := w.grant(t, "toy:a/**")
+	type asked struct {
+		bytes int64
+		begun bool
+	}
+	perform := func(bytes int64, room bool) (all []asked, f *fault.Fault) {
+		a := act(t, h, "large", arg("bytes", value.NewInt(bytes)))
+		a.Most = 8 << 20
+		a.Room = func(_ context.Context, bytes int64, begun bool) bool {
+			all = append(all, asked{bytes, begun})
+			return room
+		}
+		v, _, f := w.Perform(context.Background(), a)
+		if f == nil && len(v.(value.Str)) != int(bytes) {
+			t.Errorf("%d of %d bytes", len(v.(value.Str)), bytes)
+		}
+		return all, f
+	}
+	for _, c := range []struct {
+		local, room bool
+		bytes       int64
+		want        []asked
+		fails       bool
+	}{
+		{false, true, 1000, []asked{{0, true}}, false},
+		{false, true, 1 << 20, []asked{{1<<20 + 4, true}}, false},
+		{true, true, 1000, nil, false},
+		{true, true, 1 << 20, []asked{{1<<20 + 4, false}}, false},
+		{true, false, 1 << 20, []asked{{1<<20 + 4, false}}, true},
+	} {
+		w.sources["toy"].Local = c.local
+		if got, f := perform(c.bytes, c.room); !slices.Equal(got, c.want) || (f != nil) != c.fails {
+			t.Errorf("%+v: %v, %v", c, got, f)
+		}
+	}
+}
+
 func TestPerformProgress(t *testing.T) {
 	w := newWorld(t, "toy")
 	h := w.grant(t, "toy:a/**")

@@ -47,8 +47,8 @@ type process struct {
 	health grpc_health_v1.HealthClient
 	cancel bool // it has the feature
 	stream bool // it has the feature
-	// secrets and questions are set where it has the feature.
-	secrets, questions bool
+	// These are set where it has the feature.
+	secrets, questions, sizes bool
 
 	lastCall atomic.Uint64
 	underway atomic.Int64
@@ -257,6 +257,7 @@ func (p *process) meet(within time.Duration) error {
 		p.stream = p.stream || feature == wire.FeatureProgress
 		p.secrets = p.secrets || feature == wire.FeatureSecrets
 		p.questions = p.questions || feature == wire.FeatureQuestions
+		p.sizes = p.sizes || feature == wire.FeatureSizes
 	}
 	return nil
 }

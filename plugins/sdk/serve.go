@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -113,6 +115,8 @@ type hostWatch struct {
 	mu    sync.Mutex
 	conns int
 	end   *time.Timer
+
+	large atomic.Bool // a message was, since memory was given back
 }
 
 // HandleConn counts connections.
@@ -137,8 +141,25 @@ func (*hostWatch) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Con
 // TagRPC leaves the context as it is.
 func (*hostWatch) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
 
-// HandleRPC hears of requests, which don't matter here.
-func (*hostWatch) HandleRPC(context.Context, stats.RPCStats) {}
+// HandleRPC gives the system back what large messages took.
+func (w *hostWatch) HandleRPC(_ context.Context, s stats.RPCStats) {
+	size := 0
+	switch s := s.(type) {
+	case *stats.InPayload:
+		size = s.Length
+	case *stats.OutPayload:
+		size = s.Length
+	}
+	if size >= wire.LargeOutcome {
+		w.large.Store(true)
+	}
+	if _, ended := s.(*stats.End); ended && w.large.CompareAndSwap(true, false) {
+		go func() {
+			runtime.GC() // what gRPC keeps for the next message goes with the second
+			debug.FreeOSMemory()
+		}()
+	}
+}
 
 // NewServer makes the gRPC server that a plugin's process has, in this one: for
 // tests of plugins that go by the wire and need no program, such as package

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/mcp-pif/mcp-pif/caps"
@@ -212,8 +214,10 @@ func (s *server) invoke(ctx context.Context, q *wire.Request) (*wire.Response, e
 	if until := lease.Time(r.GetLeaseNs()); until != 0 && until.Over() {
 		return &wire.Response{Failure: &pluginv1.Failure{Code: wire.Lapsed, Message: "its lease is over", Retryable: true}}, nil
 	}
-	v, err := h.Invoke(ctx, r.GetOperation(), q.Value)
+	bound := &outcomeBound{most: int64(most)}
+	v, err := h.Invoke(context.WithValue(ctx, boundKey{}, bound), r.GetOperation(), q.Value)
 	if err != nil {
+		announce(ctx, bound.needs)
 		f := failureOf(err)
 		hide := scrubber(ctx)
 		f.Message, f.Hint = hide.Text(f.Message), hide.Text(f.Hint)
@@ -228,12 +232,42 @@ func (s *server) invoke(ctx context.Context, q *wire.Request) (*wire.Response, e
 	outcome, err := encoded(v, most)
 	switch {
 	case errors.Is(err, wire.ErrTooLarge):
+		if whole, err := encoded(v, s.most); err == nil {
+			announce(ctx, int64(len(whole)))
+		}
 		return failed(Fail("too_large", "the outcome has more than the %d bytes that are allowed", most).
 			WithHint("Ask for less at once, such as a part or a smaller limit."), most), nil
 	case err != nil:
 		return failed(Fail("failed", "the outcome can't be sent: %s", err), most), nil
 	}
+	announce(ctx, int64(len(outcome)))
 	return &wire.Response{Outcome: outcome}, nil
+}
+
+// announce says in the answer's header how large it is, or would be if it might.
+func announce(ctx context.Context, size int64) {
+	if size >= wire.LargeOutcome {
+		_ = grpc.SetHeader(ctx, metadata.Pairs(wire.Size, strconv.FormatInt(size, 10))) // a stream's may have been sent
+	}
+}
+
+type boundKey struct{}
+
+type outcomeBound struct{ most, needs int64 }
+
+// MaxOutcome returns how many bytes the outcome of the operation of ctx may have, at most most.
+func MaxOutcome(ctx context.Context, most int64) int64 {
+	if b, ok := ctx.Value(boundKey{}).(*outcomeBound); ok {
+		most = min(most, b.most)
+	}
+	return most
+}
+
+// NeedsOutcome says that the operation of ctx fails because its outcome would have so many bytes.
+func NeedsOutcome(ctx context.Context, bytes int64) {
+	if b, ok := ctx.Value(boundKey{}).(*outcomeBound); ok {
+		b.needs = bytes + wire.MaxOverhead
+	}
 }
 
 // encoded is a result as it is sent. A handler may have made it of what is no

@@ -325,7 +325,7 @@ func AddPlugins(h *host.Host, kinds caps.Kinds, more []host.Source, servers *Ups
 		}
 	}
 	for kind := range Shipped {
-		s := host.Source{Manifest: kinds[kind], Path: self, File: file, Args: []string{PluginArgument, kind}}
+		s := host.Source{Manifest: kinds[kind], Path: self, File: file, Args: []string{PluginArgument, kind}, Local: kind == "fs" || kind == "kv"}
 		if kind == model.Kind {
 			s.Settings = models.settings
 		}

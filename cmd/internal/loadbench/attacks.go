@@ -11,9 +11,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
@@ -52,6 +54,10 @@ var attacks = []attack{
 	{name: "ids", doc: "stdio: answers that nobody reads, with ids of 15 MiB", stdio: true, alone: true, do: ids},
 	{name: "unread", doc: "stdio: 10,000 lists of 1,000 tools that nobody reads", flags: []string{"--store=memory"}, stdio: true, alone: true, lasts: 30 * time.Second, do: unread},
 	{name: "journal", doc: "a tool that reads 200 MiB, four times, `--journal-max-size 32MB`", flags: []string{"--journal-max-size=32MB", "--cap=fs.read:./data"}, lasts: 25 * time.Second, before: data, do: reads},
+	{name: "writers", doc: "six principals that write 4 MB, three times a run", flags: []string{"--cap=fs:./data"}, lasts: 12 * time.Second,
+		do: act(`p => let s = fold(p => fst(p) ++ fst(p), "0123456789abcdef", range(0, 18)) in length(map(i => !fs.write({path: p ++ to_text(i), content: s}), range(0, 3)))`)},
+	{name: "readers", doc: "six principals that read four files of 2 MiB at once", flags: []string{"--cap=fs:./data"}, lasts: 12 * time.Second,
+		do: act(`p => sum(map(s => length(s), par(!fs.read("1"), !fs.read("2"), !fs.read("3"), !fs.read("4"))))`)},
 	{name: "streams", doc: "no tokens: eight streams whose requests came in chunks", open: true, lasts: 5 * time.Second, do: streams},
 	{name: "bodies", doc: "sixteen principals that send 7 MiB each and stop", lasts: 5 * time.Second, do: bodies},
 	{name: "idle", doc: "4,000 idle connections of nobody, made again as they end", do: idle},
@@ -73,7 +79,7 @@ func (a *attack) on(ctx context.Context, binary, dir string) (figures, error) {
 		return figures{}, err
 	}
 	defer os.RemoveAll(own)
-	if a.name == "journal" || a.name == "kill" {
+	if slices.ContainsFunc(a.flags, func(f string) bool { return strings.HasSuffix(f, ":./data") }) {
 		if err := makeData(own); err != nil {
 			return figures{}, err
 		}
@@ -178,11 +184,10 @@ func program(name, doc, code string, times int) attack {
 func called(name, doc string) attack {
 	a := program(name, doc, "", 2)
 	a.before = func(ctx context.Context, s *server) error {
-		if _, err := s.call(ctx, "p0", "evolve", object{"name": "f", "code": "x => 1"}); err != nil {
+		if err := s.make(ctx, "p0", object{"name": "f", "code": "x => 1"}); err != nil {
 			return err
 		}
-		_, err := s.call(ctx, "p0", "evolve", object{"name": "g", "code": `n => call("f", fold(p => (fst(p), fst(p)), 1, range(0, n)))`, "capabilities": []string{"call:f"}})
-		return err
+		return s.make(ctx, "p0", object{"name": "g", "code": `n => call("f", fold(p => (fst(p), fst(p)), 1, range(0, n)))`, "capabilities": []string{"call:f"}})
 	}
 	a.do = func(ctx context.Context, s *server) error {
 		each(2, func(int) { s.timed(ctx, "p0", object{"tool": "g", "input": 60, "steps": mostSteps}) })
@@ -196,7 +201,7 @@ var extremes = []string{
 	`length(map(x => x + 1, range(0, 1000000)))`,
 	`map(x => [x, x], range(0, 200000))`,
 	`fold(p => fst(p) * fst(p), 10, range(0, 22))`,
-	`length(fold(p => concat([fst(p), fst(p)]), "0123456789", range(0, 22)))`,
+	`length(fold(p => fst(p) ++ fst(p), "0123456789", range(0, 22)))`,
 	`fold(p => {a: fst(p), b: fst(p)}, 1, range(0, 22))`,
 	`(f => f(f))(f => 1 + f(f))`,
 	`length(to_text(map(x => x, range(0, 1000000))))`,
@@ -208,22 +213,31 @@ func many(ctx context.Context, s *server) error {
 	each(4, func(w int) {
 		for i := range 20 {
 			if ctx.Err() == nil {
-				_, _ = s.call(ctx, fmt.Sprint("p", w), "run", object{"code": extremes[(i+2*w)%len(extremes)], "steps": mostSteps})
+				_ = s.runs(ctx, fmt.Sprint("p", w), extremes[(i+2*w)%len(extremes)])
 			}
 		}
 	})
 	return nil
 }
 
+// runs runs code, and says so where that is no program.
+func (s *server) runs(ctx context.Context, principal, code string) error {
+	answer, err := s.call(ctx, principal, "run", object{"code": code, "steps": mostSteps})
+	if strings.Contains(answer, `"kind":"parse_error"`) {
+		s.say("**%.80s is no program**", code)
+	}
+	return err
+}
+
 // heavy makes a tool, and runs ten extreme programs.
 func heavy(ctx context.Context, s *server) error {
 	for _, p := range []string{"p0", "p1"} {
-		if _, err := s.call(ctx, p, "evolve", object{"name": "f", "code": "xs => length(xs)"}); err != nil {
+		if err := s.make(ctx, p, object{"name": "f", "code": "xs => length(xs)"}); err != nil {
 			return err
 		}
 	}
 	for i := range 10 {
-		_, _ = s.call(ctx, "p0", "run", object{"code": extremes[i%len(extremes)], "steps": mostSteps})
+		_ = s.runs(ctx, "p0", extremes[i%len(extremes)])
 	}
 	return nil
 }
@@ -243,8 +257,8 @@ func items(ctx context.Context, s *server) error {
 // fill has results kept that are too large to show, and a journal in memory.
 func fill(ctx context.Context, s *server) error {
 	for i := range 32 {
-		code := fmt.Sprintf(`fold(p => concat([fst(p), fst(p)]), "%d0123456789abcde", range(0, 18))`, i%10)
-		if _, err := s.call(ctx, fmt.Sprint("p", i%8), "run", object{"code": code}); err != nil {
+		code := fmt.Sprintf(`fold(p => fst(p) ++ fst(p), "%d0123456789abcde", range(0, 18))`, i%10)
+		if err := s.runs(ctx, fmt.Sprint("p", i%8), code); err != nil {
 			return err
 		}
 	}
@@ -297,11 +311,44 @@ func makeData(dir string) error {
 }
 
 func data(ctx context.Context, s *server) error {
-	if _, err := s.call(ctx, "p0", "evolve", object{"name": "reads", "code": `n => sum(map(i => length(!fs.read(to_text(i))), range(0, 100)))`, "capabilities": []string{"fs.read:./data"}}); err != nil {
+	if err := s.make(ctx, "p0", object{"name": "reads", "code": `n => sum(map(i => length(!fs.read(to_text(i))), range(0, 100)))`, "capabilities": []string{"fs.read:./data"}}); err != nil {
 		return err
 	}
-	_, err := s.call(ctx, "p0", "evolve", object{"name": "writes", "code": `n => sum(map(i => let w = !fs.write({path: concat(["out", to_text(i)]), text: !fs.read(to_text(i))}) in 1, range(0, 100)))`, "capabilities": []string{"fs:./data"}})
+	if !slices.Contains(s.cmd.Args, "--cap=fs:./data") {
+		return nil
+	}
+	return s.make(ctx, "p0", object{"name": "writes", "code": `n => sum(map(i => let w = !fs.write({path: "out" ++ to_text(i), content: !fs.read(to_text(i))}) in 1, range(0, 100)))`, "capabilities": []string{"fs:./data"}})
+}
+
+// make makes a tool, which has to be one.
+func (s *server) make(ctx context.Context, principal string, tool object) error {
+	answer, err := s.call(ctx, principal, "evolve", tool)
+	if err == nil && strings.Contains(answer, `"isError":true`) {
+		err = fmt.Errorf("there is no tool %v: %.300s", tool["name"], answer)
+	}
 	return err
+}
+
+// act makes a tool for each of six principals, runs each of them again and again, and notes how many runs came to their ends.
+func act(code string) func(ctx context.Context, s *server) error {
+	return func(ctx context.Context, s *server) error {
+		var ends atomic.Int64
+		each(6, func(i int) {
+			p := fmt.Sprint("p", i)
+			if err := s.make(ctx, p, object{"name": "acts", "code": code, "capabilities": []string{"fs:./data"}}); err != nil && ctx.Err() == nil {
+				s.say("%v", err)
+			}
+			for ctx.Err() == nil {
+				if answer, err := s.call(ctx, p, "run", object{"tool": "acts", "input": p, "steps": mostSteps}); err == nil && !strings.Contains(answer, `"isError":true`) {
+					ends.Add(1)
+				}
+			}
+		})
+		if ends.Load() == 0 {
+			s.say("no run came to its end")
+		}
+		return nil
+	}
 }
 
 // reads has a tool read, again and again, and notes how large the store gets.
@@ -438,12 +485,8 @@ func tools(ctx context.Context, s *server) error {
 		for j := range made {
 			made[j] = object{"name": fmt.Sprintf("tool_%d", i+j), "code": fmt.Sprintf("n => n + %d", i+j), "description": strings.Repeat("adds ", 60)}
 		}
-		answer, err := s.call(ctx, "p0", "evolve", object{"tools": made})
-		if err != nil {
+		if err := s.make(ctx, "p0", object{"tools": made}); err != nil {
 			return err
-		}
-		if strings.Contains(answer, `"isError":true`) {
-			return fmt.Errorf("no %d tools: %.300s", all, answer)
 		}
 	}
 	return ctx.Err()
@@ -682,7 +725,7 @@ func addLitter(ctx context.Context, binary, dir string) error {
 
 // litters has the plugin make files, and notes how many it made and how long the server's end takes then.
 func litters(ctx context.Context, s *server) error {
-	if _, err := s.call(ctx, "p0", "evolve", object{"name": "litter", "code": `n => !litter.make("all")`, "capabilities": []string{"litter:all"}}); err != nil {
+	if err := s.make(ctx, "p0", object{"name": "litter", "code": `n => !litter.make("all")`, "capabilities": []string{"litter:all"}}); err != nil {
 		return err
 	}
 	if _, err := s.call(ctx, "p0", "run", object{"tool": "litter"}); err != nil {

@@ -185,15 +185,15 @@ func (s *server) say(format string, args ...any) {
 	s.note(func(f *figures) { f.besides = append(f.besides, fmt.Sprintf(format, args...)) })
 }
 
-// resident is the memory of a process and its descendants.
+// resident is the memory of a process and its descendants; a page that several have, as of the program, counts for each in part.
 func resident(pid int) (total int64) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {
 		return 0
 	}
-	if fields := strings.Fields(string(text)); len(fields) > 1 {
-		pages, _ := strconv.ParseInt(fields[1], 10, 64)
-		total = pages * int64(os.Getpagesize())
+	if _, pss, ok := strings.Cut(string(text), "\nPss:"); ok {
+		_, _ = fmt.Sscan(pss, &total)
+		total <<= 10
 	}
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, task := range tasks {

@@ -312,10 +312,11 @@ const (
 	FeatureCancel    = "cancel"    // Cancel
 	FeatureSecrets   = "secrets"   // InvokeRequest.secrets
 	FeatureQuestions = "questions" // InvokeRequest.questions, Answer
+	FeatureSizes     = "sizes"     // the header Size of large answers to Invoke
 )
 
 // Features is what this version has.
-var Features = []string{FeatureProgress, FeatureCancel, FeatureSecrets, FeatureQuestions}
+var Features = []string{FeatureProgress, FeatureCancel, FeatureSecrets, FeatureQuestions, FeatureSizes}
 
 // What the host tells a plugin's process by its environment, besides what
 // go-plugin does.
@@ -342,6 +343,8 @@ const (
 const (
 	// MaxMessage is the bytes of a message where nothing else is said.
 	MaxMessage = 32 << 20
+	// LargeOutcome is from how many bytes on an outcome is announced by the header Size.
+	LargeOutcome = 64 << 10
 	// MaxOverhead is what a message may have besides its value.
 	MaxOverhead = 16 << 10
 	// MaxManifest is the bytes of the answer to Describe.

@@ -53,6 +53,9 @@ func ResponseOf(m *pluginv1.InvokeResponse) *Response {
 	return r
 }
 
+// Size is the header in which an answer to Invoke says how many bytes a large outcome has.
+const Size = "pif-size"
+
 const (
 	requestArguments = 3
 	responseValue    = 1

@@ -64,6 +64,7 @@ func (s *Engine) execute(ctx context.Context, j job) product {
 		if more && m.State() == core.Suspended {
 			// Without a processor: others may compute meanwhile.
 			m.Resume(j.run.Answer(acting, j.until.Add(waited(ctx)), m.Requests()))
+			j.run.Delivered()
 			if f := j.run.Halted(); f != nil {
 				p, more = product{Steps: m.Steps(), Fault: f}, false
 			}
@@ -96,7 +97,8 @@ func (s *Engine) execute(ctx context.Context, j job) product {
 func (s *Engine) draw(ctx context.Context, m *core.Machine, j *job) (_ context.Context, end func()) {
 	acting, cancel := context.WithCancel(ctx)
 	j.over, j.gaveWay = acting.Done(), new(atomic.Pointer[fault.Fault])
-	m.Draw(&core.Stake{
+	wait := func(freed <-chan struct{}) bool { return waitUntil(acting, freed, min(mostWait, time.Until(j.until))) }
+	stake := &core.Stake{
 		Share: &s.share, Most: s.limits.MaxMemory,
 		GiveWay: func(own bool) {
 			j.gaveWay.Store(gaveWay(own))
@@ -105,10 +107,18 @@ func (s *Engine) draw(ctx context.Context, m *core.Machine, j *job) (_ context.C
 		Wait: func(freed <-chan struct{}) bool {
 			j.lease.End()
 			defer func() { j.lease = s.cpu.Enter(nil, s, false) }()
-			return waitUntil(acting, freed, min(mostWait, time.Until(j.until)))
+			return wait(freed)
 		},
-	})
-	return acting, cancel
+	}
+	m.Draw(stake)
+	if j.run == nil {
+		return acting, cancel
+	}
+	j.run.Draw(&core.Stake{Share: stake.Share, Most: stake.Most, GiveWay: stake.GiveWay, Wait: wait})
+	return acting, func() {
+		j.run.Draw(nil)
+		cancel()
+	}
 }
 
 // waitUntil waits for freed, for so long at most and until ctx ends, and reports whether it was closed.

@@ -86,7 +86,7 @@ type DescribeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// protocol is the plugin's major version; another than the host's is refused.
 	Protocol uint32 `protobuf:"varint,1,opt,name=protocol,proto3" json:"protocol,omitempty"`
-	// features is what the plugin understands: "progress", "cancel", "secrets", "questions".
+	// features is what the plugin understands: "progress", "cancel", "secrets", "questions", "sizes".
 	Features      []string  `protobuf:"bytes,2,rep,name=features,proto3" json:"features,omitempty"`
 	Manifest      *Manifest `protobuf:"bytes,3,opt,name=manifest,proto3" json:"manifest,omitempty"`
 	unknownFields protoimpl.UnknownFields

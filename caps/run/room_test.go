@@ -1,0 +1,91 @@
+package run_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// Large arguments of all principals together wait for their turn: no more are under way than there is room for.
+func TestLargeArgumentsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size = 3_000_000
+		now, most := make(chan int, 1), 0
+		now <- 0
+		count := func(n int) {
+			under := <-now + n
+			most = max(most, under)
+			now <- under
+		}
+		done := make(chan *fault.Fault)
+		for range 3 {
+			w := newWorld(t, run.Options{}, func(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+				count(1)
+				time.Sleep(100 * time.Millisecond) // all that may be are under way then
+				count(-1)
+				return value.Unit{}, 2, nil
+			}, "toy:notes/**")
+			w.evolve("put", `s => par(!toy.put({key: "notes/a", value: s}), !toy.put({key: "notes/b", value: s}), !toy.put({key: "notes/c", value: s}))`, "toy.put:notes/**")
+			go func() {
+				_, f := w.run(context.Background(), "put", `"`+strings.Repeat("x", size)+`"`)
+				done <- f
+			}()
+		}
+		for range 3 {
+			if f := <-done; f != nil {
+				t.Error(f)
+			}
+		}
+		if most != 2 {
+			t.Errorf("%d of %d bytes were under way at once, not two: one of a broker, and 8 MiB of all", most, size)
+		}
+	})
+}
+
+// The outcomes of a round count for the run in the pool until the machine has them, and where they have no room it ends.
+func TestOutcomesCountInThePool(t *testing.T) {
+	defer core.SetPool(128 << 20)
+	w := newWorld(t, run.Options{}, func(context.Context, run.Act) (value.Value, int64, *fault.Fault) {
+		return value.Str("x"), 3 << 20, nil
+	}, "toy:notes/**")
+	tool := w.evolve("get", `k => par(!toy.get(k), !toy.get(k), !toy.get(k), !toy.get(k))`, "toy.get:notes/**")
+	for _, c := range []struct {
+		pool int64
+		want fault.Kind
+	}{{32 << 20, ""}, {9 << 20, fault.Overloaded}} {
+		core.SetPool(c.pool)
+		in, err := core.ParseInput([]byte(`"notes/a"`), core.InputData)
+		if err != nil {
+			t.Fatal(err)
+		}
+		share := &core.Share{}
+		stake := &core.Stake{Share: share, Most: 64 << 20, GiveWay: func(bool) {}, Wait: func(<-chan struct{}) bool { return false }}
+		r := w.broker.Begin(w.tools.Snapshot(), run.Start{Tool: tool, Input: []byte(`"notes/a"`), As: "data"})
+		r.Draw(stake)
+		m := tool.Program().Start(in, core.Budgets{Memory: 2 << 20}, r.Tools(tool))
+		if m.Run(0) != core.Suspended {
+			t.Fatal(m.Fault())
+		}
+		m.Resume(r.Answer(context.Background(), time.Now().Add(time.Hour), m.Requests()))
+		got := fault.Kind("")
+		if f := r.Halted(); f != nil {
+			got = f.Kind
+		}
+		if got != c.want {
+			t.Errorf("a pool of %d bytes: %q, want %q", c.pool, got, c.want)
+		}
+		r.Draw(nil)
+		if !core.Lend(nil, 7<<20) {
+			t.Error("what the outcomes took isn't given back")
+		}
+		core.Lend(nil, -7<<20)
+		m.Release()
+	}
+}
