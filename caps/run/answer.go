@@ -27,6 +27,7 @@ func (r *Run) Answer(ctx context.Context, until time.Time, requests []core.Reque
 	if r.replay != nil {
 		return r.replay.answer(r, requests)
 	}
+	r.until = until
 	answers := make([]core.Answer, len(requests))
 	if ctx.Err() != nil || !r.mine() {
 		r.effects += len(requests)
@@ -104,6 +105,7 @@ type act struct {
 	flow     *verdict     // nil: no rule is about it
 	planned  bool         // it is a step of a plan that is made
 	leaves   []func()     // give back what it took of the room of those under way
+	over     func()       // ends its turn; nil: it had none
 	given    *core.Answer // from the record of a run that goes on; nil: it is performed
 }
 
@@ -176,7 +178,17 @@ func (r *Run) decide(ctx context.Context, q *core.Request, index, among int) (*a
 		a.denied(f)
 		return nil, f
 	}
+	if !a.room(ctx, q.Size, false) {
+		a.settle(0)
+		f = withoutRoom(q.Op)
+		a.denied(f)
+		return nil, f
+	}
+	defer a.leave()
 	data := a.head()
+	if q.Size >= largeBytes {
+		data = slices.Grow(data, int(q.Size)+largeBytes)
+	}
 	data = journal.AppendString(append(data, `,"capability":`...), a.permit.Held.String())
 	data = journal.AppendString(append(data, `,"grant":`...), a.permit.Held.Grant.ID[:16])
 	data, err := r.b.appendValue(data, "args", a.permit.Args, mostRecorded(q))
@@ -414,7 +426,15 @@ func (a *act) room(ctx context.Context, bytes int64, begun bool) bool {
 	if bytes < largeBytes {
 		return true
 	}
+	if a.over != nil {
+		a.over() // what it waited for before
+	}
 	r, turn := a.run, min(bytes, ownBytes)
+	if !r.until.IsZero() {
+		waiting, cancel := context.WithDeadline(ctx, r.until)
+		defer cancel()
+		ctx = waiting
+	}
 	if r.b.room.Acquire(ctx, turn) != nil {
 		return false
 	}
@@ -433,6 +453,7 @@ func (a *act) room(ctx context.Context, bytes int64, begun bool) bool {
 			return false
 		}
 	}
+	a.over = over
 	timer := time.AfterFunc(longestTurn, over)
 	a.leaves = append(a.leaves, func() {
 		timer.Stop()
@@ -447,6 +468,14 @@ func (a *act) leave() {
 	for _, leave := range a.leaves {
 		leave()
 	}
+	a.leaves = nil
+}
+
+// withoutRoom is the fault of an effect that there was no room for.
+func withoutRoom(op string) *fault.Fault {
+	f := fault.New(fault.EffectFailed, op+" was not begun: too many effects are under way")
+	f.Hint = "Try again later, or ask for less at once."
+	return f
 }
 
 // Draw has a stake hold what effects under way take of the pool, and outcomes until the machine has them; nil: nobody does.
@@ -495,11 +524,7 @@ func (a *act) handle(ctx context.Context, by Act) (value.Value, int64, *fault.Fa
 	defer cancel()
 	by.Room = a.room
 	if !a.room(waiting, a.request.Size, false) {
-		return nil, 0, &fault.Fault{
-			Kind:    fault.EffectFailed,
-			Message: by.Operation.Name + " was not begun: too many effects are under way",
-			Hint:    "Try again later, or ask for less at once.",
-		}
+		return nil, 0, withoutRoom(by.Operation.Name)
 	}
 	if by.Lease != nil {
 		if _, err := by.Lease(waiting); err != nil {

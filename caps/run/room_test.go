@@ -27,6 +27,9 @@ func TestLargeArgumentsTakeTurns(t *testing.T) {
 		done := make(chan *fault.Fault)
 		for range 3 {
 			w := newWorld(t, run.Options{}, func(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+				if !a.Room(ctx, size, true) { // its own arguments don't keep the answer out
+					return nil, 0, fault.New(fault.EffectFailed, "no room")
+				}
 				count(1)
 				time.Sleep(100 * time.Millisecond) // all that may be are under way then
 				count(-1)

@@ -86,6 +86,7 @@ type Run struct {
 	mu      sync.Mutex // for what par's effects share
 	effects int        // decisions, also of calls: the last one's number
 	bytes   int64
+	until   time.Time   // what the round's effects may wait for
 	stake   *core.Stake // see [Run.Draw]
 	lent    int64       // to it, of outcomes
 	unknown []string    // effects of which nobody knows whether they were done
