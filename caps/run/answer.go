@@ -105,7 +105,6 @@ type act struct {
 	flow     *verdict     // nil: no rule is about it
 	planned  bool         // it is a step of a plan that is made
 	leaves   []func()     // give back what it took of the room of those under way
-	over     func()       // ends its turn; nil: it had none
 	given    *core.Answer // from the record of a run that goes on; nil: it is performed
 }
 
@@ -426,8 +425,8 @@ func (a *act) room(ctx context.Context, bytes int64, begun bool) bool {
 	if bytes < largeBytes {
 		return true
 	}
-	if a.over != nil {
-		a.over() // what it waited for before
+	if begun {
+		a.leave() // what was sent isn't held any more
 	}
 	r, turn := a.run, min(bytes, ownBytes)
 	if !r.until.IsZero() {
@@ -453,7 +452,6 @@ func (a *act) room(ctx context.Context, bytes int64, begun bool) bool {
 			return false
 		}
 	}
-	a.over = over
 	timer := time.AfterFunc(longestTurn, over)
 	a.leaves = append(a.leaves, func() {
 		timer.Stop()
