@@ -514,10 +514,14 @@ func TestGap(t *testing.T) {
 	engines[0].stop()
 	engines[0] = start(0, true)
 	again := opened(engines[0])
-	defer again.Close()
 	if again.complete(engines[0]) || !has() {
 		t.Error("it didn't take all anew")
 	}
+	again.Close()
+	engines[0].stop()
+	cut(t, dirs[0], half)
+	engines[0] = start(0, false)
+	wait.Until(t, "the engine takes from the others what its newest file lacks", has)
 }
 
 // followed follows to the end of an order, and gives why that ends.
