@@ -13,6 +13,7 @@
 package mcplogin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,6 +48,7 @@ type Login struct {
 	Access       string    `json:"access_token"`
 	Refresh      string    `json:"refresh_token,omitempty"`
 	Expiry       time.Time `json:"expiry,omitzero"`
+	Renew        time.Time `json:"renew,omitzero"` // when it is renewed if nobody waits for that
 	At           time.Time `json:"at"`                  // when the person logged in
 	Principal    string    `json:"principal,omitempty"` // whose it is, where it isn't everybody's
 }
@@ -120,6 +122,7 @@ func (l *Login) config() *oauth2.Config {
 // take puts a token into a login. A server that gives no other refresh token means the old.
 func (l *Login) take(t *oauth2.Token) {
 	l.Access, l.Expiry = t.AccessToken, t.Expiry
+	l.Renew = t.Expiry.Add(-min(renewBefore, max(0, time.Until(t.Expiry)/2)))
 	if t.RefreshToken != "" {
 		l.Refresh = t.RefreshToken
 	}
@@ -143,7 +146,7 @@ func NewSource(folder, server string, changed func(secrets []string)) *Source {
 	return &Source{folder: folder, server: server, changed: changed}
 }
 
-// renewBefore is how long before its end a token is renewed.
+// renewBefore is how long before its end a token is renewed: half its life if that is shorter.
 const renewBefore = 30 * time.Second
 
 // renewTimeout is how long the authorization server may take.
@@ -159,11 +162,11 @@ func (s *Source) Token(ctx context.Context, ahead bool) string {
 	if s.now == nil {
 		return ""
 	}
-	left := time.Until(s.now.Expiry)
+	due := s.now.Expiry
 	if ahead {
-		left -= renewBefore
+		due = cmp.Or(s.now.Renew, due)
 	}
-	if !s.now.Expiry.IsZero() && left < 0 && s.now.Refresh != "" {
+	if !s.now.Expiry.IsZero() && time.Now().After(due) && s.now.Refresh != "" {
 		_ = s.renew(ctx, s.now.Access) // the old one may do for a while
 	}
 	return s.now.Access

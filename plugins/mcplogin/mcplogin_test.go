@@ -184,9 +184,14 @@ func TestAttacks(t *testing.T) {
 func TestSource(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.Lifetime = 10 // which is over at once
+	w.Lifetime = 20
+	began := time.Now()
 	l, err := w.begin(t, nil)
 	must.NoError(t, err)
+	if l.Renew.Before(began.Add(10*time.Second)) || l.Renew.After(l.Expiry) {
+		t.Errorf("a token that ends at %v is renewed at %v, before half its life is over", l.Expiry, l.Renew)
+	}
+	l.Renew = began
 	folder := t.TempDir()
 	server := w.URL + "/mcp"
 	if s := NewSource(folder, server, nil); s.Token(t.Context(), true) != "" {
