@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -32,7 +33,11 @@ func OwnHint(root term.Term, src *term.Source, f *fault.Fault) string {
 	of := func(name string, which ...int) string {
 		u := &term.Prim{ID: t.ID, Args: slices.Clone(t.Args)}
 		for _, i := range which {
-			if id, _, _ := prim.Lookup(name); isOpenTerm(u.Args[i]) || t.ID == prim.Concat && isNumeral(u.Args[i]) {
+			s, literal := u.Args[i].(*term.Str)
+			if literal && t.ID != prim.Concat && strings.Trim(s.Value, "0123456789.") != "" {
+				return "" // no number is made of it
+			}
+			if id, _, _ := prim.Lookup(name); literal || isOpenTerm(u.Args[i]) || t.ID == prim.Concat && isNumeral(u.Args[i]) {
 				u.Args[i] = &term.Prim{ID: id, Args: []term.Term{u.Args[i]}}
 			}
 		}
@@ -67,6 +72,8 @@ func OwnHint(root term.Term, src *term.Source, f *fault.Fault) string {
 		return fill("Join texts with %s ++ %s; of numbers in texts write %s.", written(t.Args[0]), written(t.Args[1]), of("to_dec", 0, 1))
 	case isText && (t.ID == prim.Sub || t.ID == prim.Mul || t.ID == prim.Div), isText && row.Group == "comparison" && len(t.Args) == 2 && slices.ContainsFunc(t.Args, isNumeral):
 		return fill("Make numbers of the texts: %s.", of("to_dec", 0, 1))
+	case isText && (t.ID == prim.Mod || name == "format") && inPlaces(t.Args) != "":
+		return fill("Write %s.", inPlaces(t.Args))
 	case isText && t.ID == prim.Mod:
 		return fill("Make numbers of the texts: %s.", of("parse_int", 0, 1))
 	case isText && name == "to_int":
@@ -80,6 +87,34 @@ func OwnHint(root term.Term, src *term.Source, f *fault.Fault) string {
 		return fill("Make a text of the value: %s.", of("to_text", 1))
 	}
 	return ""
+}
+
+// place is where "%d of %s" and "{} of {}" have a value, in other languages.
+var place = regexp.MustCompile(`%[-+ 0#]*\d*(?:\.\d+)?[a-z]|\{\w*(?::[^{}]*)?\}`)
+
+// inPlaces returns a text with the values in it that are given after it; "": it isn't known, or
+// has other places.
+func inPlaces(args []term.Term) string {
+	s, ok := args[0].(*term.Str)
+	values := args[1:]
+	if len(values) == 1 {
+		switch v := values[0].(type) {
+		case *term.List:
+			values = v.Items
+		case *term.Prim:
+			if v.ID == prim.Pair {
+				values = v.Args
+			}
+		}
+	}
+	if !ok || len(place.FindAllString(s.Value, -1)) != len(values) {
+		return ""
+	}
+	i := 0
+	return "$" + place.ReplaceAllStringFunc(string(text.AppendString(nil, s.Value)), func(string) string {
+		i++
+		return "{" + string(PrintText(values[i-1])) + "}"
+	})
 }
 
 // failed returns the operation that a fault names, where it stands.

@@ -107,9 +107,21 @@ var instead = map[string]string{
 	"datetime":      asTexts,
 	"days_in_month": `write parse_time(add_time(add_time("2026-02-01", {months: 1}), {days: -1})).day`,
 	"now":           asEffect,
+	"time":          asEffect,
 	"print":         asValue,
 	"console":       asValue,
 	"today":         asEffect,
+	"open":          `write !fs.read("a.txt") or !fs.write({path: "a.txt", content: "text"}), effects that a tool declares, as fs:./sandbox`,
+	"random":        `write !random.seed({}) % n for a number below n, an effect that a tool declares as random:seed`,
+	"input":         asking,
+	"prompt":        asking,
+	"readline":      asking,
+	"require":       `take it away: all operations are there without an import, and another tool is called with @name(x)`,
+	"re":            `write re_match(s, pattern), re_find(s, pattern), re_find_all(s, pattern), re_replace(s, pattern, with) or re_split(s, pattern)`,
+	"requests":      `write !fetch("https://example.com/a"), an effect that a tool declares as fetch.get:https://example.com/**`,
+	"os":            fromOutside,
+	"process":       fromOutside,
+	"subprocess":    `a tool drives programs that the operator names, as !proc.start("python3"): ask help for proc`,
 }
 
 const (
@@ -122,6 +134,11 @@ const (
 	asTexts  = `dates are text: write parse_time(t).year, format_time(t, "YYYY-MM-DD"), add_time(t, {days: 1}), diff_time(a, b, "days") or weekday(t)`
 	asValue  = `give what is to be shown as the value, text as in $"total: {n}"`
 	asEffect = "write !clock.now({}), an effect that a tool declares as clock.now"
+)
+
+const (
+	asking      = `write !ask.user("how many?"), an effect that a tool declares as ask`
+	fromOutside = `write !env.get("LANG") for a variable that the operator grants, as env:LANG, and !fs.list({}) for a folder's files`
 )
 
 // Weekends is how a weekday is asked for, which is no number.

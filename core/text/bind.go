@@ -595,14 +595,31 @@ func (r *reader) method(key token, name, why string, operands ...term.Term) {
 	}
 }
 
-// insteadOf returns a hint on how a method of another language is said.
-func (r *reader) insteadOf(name string) string {
-	near := r.near(name, true)
-	if _, row, ok := prim.Lookup(near); ok && r.scope[near] == 0 {
-		return fmt.Sprintf("Write %s.", Shape(row))
+// insteadOf returns a hint on how a call without arguments is said, of a function, or of a
+// method of what another language has.
+func (r *reader) insteadOf(method string, called term.Term) string {
+	of := called
+	for {
+		if p, ok := of.(*term.Prim); ok && len(p.Args) > 0 {
+			of = p.Args[0]
+		} else if a, ok := of.(*term.App); ok {
+			of = a.Func
+		} else {
+			break
+		}
 	}
-	if instead := prim.Instead(name); instead != "" {
+	instead := prim.Instead(method)
+	if v, ok := of.(*term.Var); ok && instead == "" && r.scope[v.Name] == 0 {
+		instead = prim.Instead(v.Name)
+	}
+	near := r.near(method, true)
+	switch _, row, ok := prim.Lookup(near); {
+	case instead != "":
 		return strings.ToUpper(instead[:1]) + instead[1:] + "."
+	case method == "":
+		return "Write f(null) where the argument doesn't matter."
+	case ok && r.scope[near] == 0:
+		return fmt.Sprintf("Write %s.", Shape(row))
 	}
 	return "Write f(x), where f is a function or an operation; help lists what there is."
 }
@@ -629,6 +646,8 @@ func (r *reader) freeName(name string, t token) {
 		if near, _ := prim.Meant(name + "." + method); near != "" {
 			_, row, _ := prim.Lookup(near)
 			r.note(f.Off, "there is no %s.%s; did you mean %s?", name, method, Shape(row))
+		} else if instead := prim.Instead(name); instead != "" {
+			r.note(f.Off, "%q is neither bound here nor a primitive; %s", name, instead)
 		} else if instead := prim.Instead(method); instead != "" && len(name) > 1 {
 			r.note(f.Off, "there is no %s.%s; %s", name, method, instead)
 		} else if name[0] >= 'A' && name[0] <= 'Z' {

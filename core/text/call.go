@@ -133,8 +133,11 @@ func (r *reader) operative() (term.Term, bool) {
 		near = prim.Nearest(r.src[n.off:n.end])
 	}
 	hint := "Write ::length(xs) where a variable has the name of the primitive length, and length(xs) elsewhere."
-	if n.kind == tokMinus { // xs[::-1]
+	switch {
+	case n.kind == tokMinus: // xs[::-1]
 		hint = `Write reverse(xs) for a list, join(reverse(chars(s)), "") for a text.`
+	case n.kind == tokInt: // xs[::2]
+		hint = fmt.Sprintf("Write [x for i, x in enumerate(xs) if i %% %s == 0].", r.text(n))
 	}
 	return nil, r.fail(n, &fault.Fault{
 		Message:  "expected the name of a primitive after ::, got " + r.got(n),
@@ -563,6 +566,8 @@ func (r *reader) refuseUnapplied(c callee, least int) bool {
 		what = "an effect, which is no value: it stands before its operands in parentheses only"
 	} else if c.tool {
 		what = "a tool, which is no value: it stands before its operands in parentheses only"
+	} else if h := (around{r}).foreign(); c.name == "try" && h != "" {
+		hint = h
 	} else {
 		hint += fmt.Sprintf(" For a variable of that name write `%s`, or bind it.", c.row.Name)
 	}

@@ -224,6 +224,28 @@ func switchHint(r around, k int) string {
 	return fmt.Sprintf("Write match %s { %s => a; _ => b }.", r.said(k+1, open), first)
 }
 
+// colon returns a hint for if a: b else: c, and for a name with a type, x: int = 1.
+func (r around) colon() string {
+	for k := r.i - 1; k >= 0; k-- {
+		switch r.toks[k].kind {
+		case tokLet:
+			if end := r.end(r.i, "=", ","); k == r.i-2 && r.word(end) == "=" {
+				return fmt.Sprintf("Write no type: let %s = %s.", r.word(k+1), r.said(end+1, r.end(end+1, ";", "in")))
+			}
+		case tokIf:
+			no := r.end(r.i, "else")
+			other := min(no+1, len(r.toks)-1)
+			if r.toks[other].kind == tokColon {
+				other++
+			}
+			return fmt.Sprintf("Write if %s then %s else %s.", r.said(k+1, r.i), r.said(r.i+1, no), r.said(other, r.end(other)))
+		case tokThen:
+			return ""
+		}
+	}
+	return ""
+}
+
 // keyword returns a hint for an operand that is given by its name, sorted(xs, reverse=True).
 func (r around) keyword() string {
 	open := r.i - 2

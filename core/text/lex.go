@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -81,7 +82,11 @@ func (l *lexer) next() bool {
 			l.add(tokQuote, l.i+2)
 			l.brace(tokQuote)
 		} else {
-			l.wrong(l.i+1, problem{message: `a string stands in double quotes, and quoted code in '{ }`, expected: "an expression", hint: `Write "text" for a string and '{x + 1} for quoted code.`})
+			hint := `Write "text" for a string and '{x + 1} for quoted code.`
+			if text, _, ok := strings.Cut(rest[1:], "'"); ok && len(text) < 60 && !strings.ContainsAny(text, "\\\n") {
+				hint = fmt.Sprintf("Write %s.", AppendString(nil, text))
+			}
+			l.wrong(l.i+1, problem{message: `a string stands in double quotes, and quoted code in '{ }`, expected: "an expression", hint: hint})
 		}
 	default:
 		if n := identifier(rest); n > 0 {
@@ -208,7 +213,7 @@ func (l *lexer) number() {
 	}
 	switch n := identifier(s[j:]); {
 	case n > 0:
-		l.wrong(j+n, problem{message: fmt.Sprintf("%q is neither a number nor a name", shorter(s[i:j+n])), expected: "a number, or a name that begins with a letter", hint: "Write a product as 2 * x, and digits without anything between them: 1000000."})
+		l.wrong(j+n, problem{message: fmt.Sprintf("%q is neither a number nor a name", shorter(s[i:j+n])), expected: "a number, or a name that begins with a letter", hint: numberHint(s[i:j], s[j:j+n])})
 	case len(whole) > 1 && whole[0] == '0':
 		l.wrong(j, problem{message: "a number has no leading zeros", expected: "a number without leading zeros", hint: "Write 7, not 007."})
 	case kind == tokInt && j-i > maxDigits:
@@ -216,6 +221,14 @@ func (l *lexer) number() {
 	default:
 		l.add(kind, j)
 	}
+}
+
+// numberHint returns how digits are written that letters follow: 0x1f, 1_000, 10n or 2x.
+func numberHint(digits, letters string) string {
+	if n, err := strconv.ParseInt(strings.TrimSuffix(digits+letters, "n"), 0, 64); err == nil {
+		return fmt.Sprintf("Write %d.", n)
+	}
+	return fmt.Sprintf("Write a product as %s * %s.", digits, shorter(letters))
 }
 
 func digitRun(s string) int {

@@ -593,7 +593,7 @@ func (r *reader) suffixes(t term.Term) (term.Term, bool) {
 					Message:  "an application has at least one argument, and values have no methods",
 					Expected: "an argument",
 					Got:      `"()"`,
-					Hint:     r.insteadOf(key),
+					Hint:     r.insteadOf(key, t),
 				})
 			}
 			if len(args) == 0 {
@@ -601,7 +601,7 @@ func (r *reader) suffixes(t term.Term) (term.Term, bool) {
 					Message:  "an application has at least one argument",
 					Expected: "an argument",
 					Got:      `"()"`,
-					Hint:     "Write f(null) where the argument doesn't matter.",
+					Hint:     r.insteadOf("", t),
 				})
 			}
 			for i, a := range args {

@@ -145,6 +145,9 @@ func (r *reader) surprise(t token) string {
 		}
 		return "Write parse_int(s) or to_dec(s) for a number of a text: + stands between two operands."
 	case tokColon:
+		if hint := (around{r}).colon(); hint != "" {
+			return hint
+		}
 		return "Write a record as {key: 1} and a condition as c ? a : b."
 	}
 	return ""
@@ -155,8 +158,8 @@ func (r *reader) assigned() string {
 	i := r.i - 1
 	switch {
 	case i < 2:
-	case r.toks[i].kind == tokCloseList && r.closers != nil:
-		open := slices.Index(r.closers, int32(i))
+	case r.toks[i].kind == tokCloseList:
+		open := slices.Index(closers(r.toks), int32(i))
 		if open > 0 && r.toks[open-1].kind == tokName {
 			of, key := r.toks[open-1], r.src[r.toks[open].end:r.toks[i].off]
 			return fmt.Sprintf("Values never change: write {...%[1]s, [%[2]s]: v}, which is %[1]s with it (of a list set_nth(%[1]s, %[2]s, v)).", r.src[of.off:of.end], key)
@@ -174,7 +177,14 @@ func (r *reader) beside(t token) string {
 		return ""
 	}
 	switch before := r.toks[r.i-1].kind; t.kind {
+	case tokQuote:
+		if r.text(r.toks[r.i-1]) == "f" {
+			return `Write a text with values in it as f"{x} items".`
+		}
 	case tokName, tokString, tokInt:
+		if before == tokString && t.kind == tokString {
+			return `Write one text in double quotes, "a\nb", or join two: "a" ++ "b".`
+		}
 		if before == tokName || before == tokClose {
 			return "Write an application as f(x), a list as [a, b], and an operator between two operands."
 		}

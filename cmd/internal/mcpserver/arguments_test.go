@@ -395,6 +395,9 @@ func TestHintsOfRuns(t *testing.T) {
 		`s => split(s, ",")[0] > 3`:      {`"4,5"`, `Make numbers of the texts: to_dec(at(split(s, ","), 0)) > 3.`},
 		`r => r.a.b`:                     {`{"a":{}}`, `Write r.a.b ?? d, with d for what stands in for it.`},
 		`(a, b) => div_dec(a, b - b, 2)`: {`{"a":1,"b":2}`, `Test the divisor first: if b - b == 0 then 0 else div_dec(a, b - b, 2, "half_up").`},
+		`x => "%d of it" % x`:            {`3`, `Write $"{x} of it".`},
+		`x => "{} of".format(x)`:         {`3`, `Write $"{x} of".`},
+		`x => "3" * x`:                   {`3`, `to_dec("3") * to_dec(x).`},
 		`xs => max(xs)`:                  {`[]`, `Test the list first: if isEmpty(xs) then null else max(xs).`},
 		`{"lam":"x","body":{"add":[{"var":"x"},{"split":["a",","]}]}}`: {`1`, `{"append":[A,B]}`},
 	} {

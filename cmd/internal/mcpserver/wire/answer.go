@@ -106,7 +106,8 @@ func Noted(f *fault.Fault, notes []string) (*fault.Fault, []string) {
 	behind := fmt.Sprintf("line %d, column %d: values have no methods", f.Line, f.Col+1)
 	for i, note := range notes {
 		_, said, _ := strings.Cut(note, ": ")
-		if f.Kind != fault.TypeError || !strings.HasPrefix(note, same) && !strings.HasPrefix(note, behind) {
+		isSlip := f.Kind == fault.Unbound && strings.HasPrefix(f.Hint, "Bind it with") && strings.HasPrefix(note, same) && !strings.Contains(note, " is free: ")
+		if !isSlip && (f.Kind != fault.TypeError || !strings.HasPrefix(note, same) && !strings.HasPrefix(note, behind)) {
 			continue
 		}
 		g := *f
