@@ -137,10 +137,18 @@ func (r *repl) read() (string, error) {
 	}
 }
 
+var (
+	asCall  = lazyregexp.New(`^(exit|quit|help)\((\w*)\)$`)
+	unbound = lazyregexp.New(`Bind it with (\S+) => …[^.]*\.`)
+)
+
 // do does what an entry says, and reports whether to go on.
 func (r *repl) do(entry string) bool {
 	word, rest, _ := strings.Cut(entry, " ")
 	rest = strings.TrimSpace(rest)
+	if m := asCall.FindStringSubmatch(entry); m != nil {
+		word, rest = m[1], m[2]
+	}
 	if _, own := r.bound[word]; !own && slices.Contains([]string{"exit", "quit", "help", "?"}, word) {
 		if _, own = r.tool(word); !own {
 			word = ":" + word
@@ -231,7 +239,7 @@ func (r *repl) print(a engine.Answer, failed string) {
 		r.next = answer.Next.Arguments
 	}
 	if a.Fault != nil {
-		r.complain(cli.InCommands(failed))
+		r.complain(unbound.ReplaceAllString(cli.InCommands(failed), "let $1 = 3 binds it."))
 	} else {
 		fmt.Fprintf(r.cmd.OutOrStdout(), "%s\n", cli.EscapeJSON([]byte(a.Text)))
 	}

@@ -123,13 +123,26 @@ func (r *repl) open(tool, entry string) (*typedProgram, error) {
 		return r.within(tool, &typedProgram{source: entry, code: entry, term: p.Term(), Program: p})
 	}
 	// A let makes a variable of a primitive's name, which changes how the entry is read.
-	var names []string
+	var names, all []string
 	for _, name := range r.names() {
-		if _, _, primitive := prim.Lookup(name); primitive && strings.Contains(entry, name) {
+		if !strings.Contains(entry, name) {
+			continue
+		}
+		all = append(all, name)
+		if _, _, primitive := prim.Lookup(name); primitive {
 			names = append(names, name)
 		}
 	}
 	p, err := core.CompileText(tool, []byte(r.prefix(names)+entry))
+	if err != nil && len(all) > 0 {
+		// What a name is may tell how it is read: xs.sort().
+		names = all
+		if p, err = core.CompileText(tool, []byte(r.prefix(names)+entry)); err != nil {
+			if _, own := core.CompileText(tool, []byte(entry)); own != nil {
+				err = own // at its own place
+			}
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +246,7 @@ func (r *repl) tool(name string) (*registry.Tool, bool) {
 // How other languages bind a name, and change what it is bound to: const x = 5, x = 5, x += 1, x++.
 var (
 	declaration = lazyregexp.New(`^(?:const|var)\s+`)
-	assignment  = lazyregexp.New(`^(?:[A-Za-z_]\w*|\{[\w\s,]+\})\s*=[^=>]`)
+	assignment  = lazyregexp.New(`^(?:[A-Za-z_]\w*|\{[\w\s,]+\}|\[[\w\s,]+\])\s*=[^=>]`)
 	change      = lazyregexp.New(`(?s)^([A-Za-z_]\w*)\s*(?:([-+*/])=\s*(.+)|(\+)\+|(-)-)$`)
 )
 
@@ -459,27 +472,41 @@ func (r *repl) lets(entry string) (lets []let, ok bool) {
 	if err != nil {
 		return nil, false
 	}
-	t := p.term
-	for {
-		if _, end := t.(*term.Unit); end {
+	for t := p.term; ; {
+		switch u := t.(type) {
+		case *term.Unit:
 			return lets, true
-		}
-		a, ok := t.(*term.App)
-		if !ok {
+		case *term.LetRec:
+			for _, f := range u.Funcs {
+				lets = append(lets, let{f.Name, &term.LetRec{Funcs: u.Funcs, Body: &term.Var{Name: f.Name}}})
+			}
+			t = u.Body
+		case *term.If: // of a pattern, which is seen to fit first
+			if t = u.Then; len(lets) > 0 && lets[0].name != "" {
+				lets = slices.Insert(lets, 0, let{})
+			}
+			if no, ok := u.Then.(*term.Prim); ok && prim.Get(no.ID).Name == "no_match" {
+				t = u.Else
+			}
+		case *term.App:
+			l, ok := u.Func.(*term.Lam)
+			if !ok {
+				return nil, false
+			}
+			lets, t = append(lets, let{l.Param, u.Arg}), l.Body
+		default:
 			return nil, false
 		}
-		l, ok := a.Func.(*term.Lam)
-		if !ok {
-			return nil, false
-		}
-		lets, t = append(lets, let{l.Param, a.Arg}), l.Body
 	}
 }
 
 // let evaluates lets of an entry, one after the other, and keeps them.
 func (r *repl) let(entry string, lets []let) {
 	for _, l := range lets {
-		p, err := r.ofTerm(l.term)
+		p, err := r.open("", asLet(entry)+"\nin null")
+		if l.term != nil {
+			p, err = r.ofTerm(l.term)
+		}
 		if err != nil {
 			r.complain(err.Error())
 			return
@@ -488,8 +515,9 @@ func (r *repl) let(entry string, lets []let) {
 		if !ok {
 			return
 		}
-		r.keep(l.name, b)
-		if r.in.interactive() && strings.Contains(entry, l.name) { // not one that a pattern needs
+		if r.keep(l.name, b); !strings.Contains(entry, l.name) || l.name == "" {
+			defer delete(r.bound, l.name) // a pattern needs it
+		} else if r.in.interactive() {
 			cli.Paint(r.cmd.OutOrStdout(), cli.Cyan, l.name+": "+b.typ.String())
 		}
 	}
