@@ -151,7 +151,7 @@ func newJournalTail() *cobra.Command {
 		}
 		return nil
 	})
-	cmd.Flags().UintVarP(&lines, "lines", "n", 20, "at most so many")
+	cmd.Flags().UintVarP(&lines, "lines", "n", 20, "print at most `N`")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with those that come, until interrupted")
 	cli.JSONFlag(cmd)
 	return cmd
@@ -203,10 +203,13 @@ func newJournalShow() *cobra.Command {
 		if seq > 0 {
 			q.After, q.Before = seq-1, seq+1
 		}
-		found := false
+		found, indent := false, "  "
+		if cli.AsJSON(cmd) && seq == 0 {
+			indent = "" // one a line
+		}
 		err := s.Each(cli.Context(cmd), q, func(e *journal.Event) error {
 			found = true
-			return cli.PrintEncoded(out, e, "  ")
+			return cli.PrintEncoded(out, e, indent)
 		})
 		if err == nil && !found {
 			err = errors.New("there is no such event")
@@ -343,8 +346,8 @@ type retainOptions struct {
 // registerServe adds the flags as a server has them.
 func (o *retainOptions) registerServe(f *pflag.FlagSet) {
 	o.size = 1 << 30
-	f.Var(&o.size, "journal-max-size", "drop the oldest events when the journal's files are larger, which never are more than a quarter larger; 0: never")
-	f.Var(&o.age, "journal-max-age", "drop events that are older, such as 30d; 0: never")
+	f.Var(&o.size, "journal-max-size", "drop the oldest events when the journal's files exceed this `SIZE`, which they do by a quarter at most; 0: never")
+	f.Var(&o.age, "journal-max-age", "drop events older than this `AGE`, such as 30d; 0: never")
 }
 
 // check refuses a size that can't be kept to while the journal is written.
@@ -398,8 +401,8 @@ part was dropped can't be replayed. Servers do the same by themselves: see
 	o.register(cmd, false)
 	cli.JSONFlag(cmd)
 	f := cmd.Flags()
-	f.Var(&limits.size, "max-size", "drop the oldest events until the file is no larger, such as 500MB")
-	f.Var(&limits.age, "max-age", "drop events that are older, such as 30d or 12h")
+	f.Var(&limits.size, "max-size", "drop the oldest events until the file has at most this `SIZE`, such as 500MB")
+	f.Var(&limits.age, "max-age", "drop events older than this `AGE`, such as 30d or 12h")
 	f.BoolVar(&dry, "dry-run", false, "drop nothing, say what would be")
 	return cmd
 }

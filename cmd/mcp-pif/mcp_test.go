@@ -111,6 +111,8 @@ func TestMCPCommands(t *testing.T) {
 	w.prints([]string{"mcp", "upgrade", "second", "--accept"}, "wrote")
 	w.prints([]string{"mcp", "diff", "second"}, "as they were accepted")
 	w.prints([]string{"mcp", "show", "second", "echo"}, "until accepted", "| now it says something else")
+	w.says(mcptest.Script{List: "renamed=note"})
+	w.prints([]string{"mcp", "upgrade", "second", "--accept"}, "note_2  new, which is note under another name", "second.note  gone", "mcp-pif mcp accept second")
 	w.prints([]string{"mcp", "remove", "second"}, "removed second")
 	w.says(mcptest.Script{Noise: "TOKEN is missing", DieAt: "initialize"})
 	w.fails(append(append([]string{"mcp", "add", "third"}, flags...), line...), "TOKEN is missing", "doesn't start")

@@ -118,8 +118,9 @@ grants nothing; --cap NAME does.`,
 	f := cmd.Flags()
 	f.BoolVar(&logsIn, "login", false, "log in at its URL first, as 'mcp-pif mcp login' does")
 	f.StringToStringVar(&rename, "rename", nil, "call a tool otherwise, `TOOL=WORD`, if its name has no word of its own")
+	f.Lookup("rename").DefValue = ""
 	f.BoolVar(&accept, "accept", false, "take its word for what its tools do at worst")
-	f.BoolVar(&yes, "yes", false, "don't ask")
+	f.BoolVarP(&yes, "yes", "y", false, "don't ask")
 	return cmd
 }
 
@@ -406,9 +407,11 @@ func printAdded(out io.Writer, name string, s *mcplock.Server, isAccepted bool) 
 	printClaims(out, s)
 	printGiven(out, name, s)
 	if !isAccepted {
-		fmt.Fprintf(out, "Nothing is granted yet. Take its word for what only reads:   mcp-pif mcp accept %s\n", name)
+		fmt.Fprintf(out, "Nothing is granted yet. "+takeItsWord, name)
 	}
 }
+
+const takeItsWord = "Take its word for what only reads:   mcp-pif mcp accept %s\n"
 
 // printGiven prints what a server has of this machine, and what its command names besides.
 func printGiven(out io.Writer, name string, s *mcplock.Server) {
@@ -567,6 +570,7 @@ what you accepted of them; the others count as destructive again.`,
 	at.Register(cmd)
 	o.register(cmd)
 	cmd.Flags().StringToStringVar(&rename, "rename", nil, "call a tool otherwise, `TOOL=WORD`")
+	cmd.Flags().Lookup("rename").DefValue = ""
 	cmd.Flags().BoolVar(&accept, "accept", false, "write what is shown")
 	return cmd
 }
@@ -626,13 +630,18 @@ func upgradeServer(cmd *cobra.Command, at *ServerLock, o *serverOptions, name st
 	if err := fill(&now, listed, rename); err != nil {
 		return err
 	}
+	isTrusted := true
 	for word, t := range now.Tools {
 		if old := was.Tools[word]; old != nil && old.Hash == t.Hash {
 			t.Accepted, t.AcceptedOn = old.Accepted, old.AcceptedOn
 		}
+		isTrusted = isTrusted && t.AcceptedOn != ""
 	}
 	if !accept {
 		fmt.Fprintln(cmd.OutOrStdout(), "nothing was written; --accept writes it")
+		if len(line) == 0 && now.Folder != "" {
+			fmt.Fprintf(cmd.OutOrStdout(), "this is the copy that was added; for another version: mcp-pif mcp upgrade %s -- COMMAND\n", name)
+		}
 		return nil
 	}
 	l.Servers[name] = &now
@@ -645,6 +654,9 @@ func upgradeServer(cmd *cobra.Command, at *ServerLock, o *serverOptions, name st
 	}
 	printGiven(cmd.OutOrStdout(), name, &now)
 	fmt.Fprintf(cmd.OutOrStdout(), "wrote %s: %s %s, %s\n", l.Path, name, lock.Shown(now.Info.Version, 40), cli.Count(len(now.Tools), "tool", "tools"))
+	if !isTrusted {
+		fmt.Fprintf(cmd.OutOrStdout(), takeItsWord, name)
+	}
 	return nil
 }
 

@@ -126,7 +126,7 @@ var chapters = []chapter{
 		if err != nil {
 			return fmt.Errorf("finding this program: %w", err)
 		}
-		if err := g.command([]string{"mcp", "add", "shop", "--yes", "--accept", "--sandbox=" + tourSandbox(), "--", shop, ServerArgument}, 3, "list_orders", "added shop"); err != nil {
+		if err := g.command([]string{"mcp", "add", "shop", "--yes", "--accept", "--sandbox=" + tourSandbox(), "--", shop, ServerArgument}, 1, "list_orders", "added shop"); err != nil {
 			return err
 		}
 		if err := g.connect("--cap", "shop,ro"); err != nil {
