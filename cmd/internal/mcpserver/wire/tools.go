@@ -106,7 +106,7 @@ type HistoryArguments struct {
 type JournalArguments struct {
 	Limit  Count   `arg:"limit" max:"1000" more:"at most so many; 50 if left out"`
 	Run    string  `arg:"run" more:"of this run only"`
-	Kind   string  `arg:"kind" brief:"effect, run, tool, policy or exactly, as effect.denied"`
+	Kind   string  `arg:"kind" brief:"effect, run, tool or policy"`
 	Tool   string  `arg:"tool" more:"what became of this tool only; with the kind effect or run, what its runs did"`
 	Before Number  `arg:"before" more:"the newest before the event of this number"`
 	After  *Number `arg:"after" more:"the oldest after the event of this number"`
@@ -177,7 +177,7 @@ var Tools = []Tool{
 	},
 	{
 		Name: "journal", title: "Show what happened",
-		Description: "Show recent events, newest last: tools evolved or refused, runs, effects asked for, denied or done.",
+		Description: "Show recent events, newest last: tools, runs, effects.",
 		Example:     `{"name":"journal","arguments":{"limit":20,"kind":"effect"}}`,
 		Arguments:   JournalArguments{},
 		output:      `"events":{"type":"array","items":{"type":"object"}},"next":{"type":"object"},"error":{"type":"object"}`,
@@ -185,7 +185,7 @@ var Tools = []Tool{
 	},
 	{
 		Name: "retire", title: "Retire a tool",
-		Description: "Take a tool off the list. Its history stays, and tools bound to it go on.",
+		Description: "Take a tool off the list; its history stays.",
 		Example:     `{"name":"retire","arguments":{"name":"square"}}`,
 		Arguments:   RetireArguments{},
 		output: `"name":{"type":"string"},"version":{"type":"integer"},"callers":{"type":"array","items":{"type":"string"}},` +
