@@ -36,7 +36,7 @@ The text of a capability is KIND[.VERB[,VERB]]:SCOPE[,OPTION[=VALUE]]:
   fs.read,list:docs=./long/path             reading only; tools call it docs
   fs:./sandbox,ro,max=10MiB                 options follow a comma
   fetch.get:https://api.example.com/v1/**   GET on one origin and path
-  kv:notes/**,size=1MiB                     values by keys that begin with notes, beyond the server's end
+  kv:notes/**,size=1MiB                     values by keys that begin with notes, kept across restarts
   clock:utc  random:seed  env:LANG          the time, a seed, a variable`,
 		Example: `  mcp-pif caps --cap fs:./sandbox --deny fs:./sandbox/secret
   mcp-pif caps --policy policy.json --principal ann
@@ -171,7 +171,7 @@ refused.`,
 	o.Register(f, app.KeptNowhere)
 	o.RegisterPrincipal(f)
 	f.StringVarP(&file, "file", "f", "", "read the code from this `FILE`")
-	f.StringVar(&name, "name", "it", "the tool's name")
+	f.StringVar(&name, "name", "it", "the tool's `NAME`")
 	f.StringArrayVar(&declared, "declare", nil, "a `CAPABILITY` the tool declares; may be repeated. Without it, what it needs of the grants")
 	return cmd
 }
@@ -262,7 +262,7 @@ type revokeOptions struct {
 
 func (o *revokeOptions) register(cmd *cobra.Command) {
 	o.at.Register(cmd)
-	cmd.Flags().StringVar(&o.pluginLock, "plugin-lock", "", "know the plugins in this lock `FILE`")
+	cmd.Flags().StringVar(&o.pluginLock, "plugin-lock", "", "use the plugins in this lock `FILE`")
 	cmd.Flags().StringVar(&o.principal, "principal", "", "only of the principal with this `NAME`, whether everybody has it or they alone")
 }
 

@@ -39,7 +39,7 @@ func newCheck() *cobra.Command {
 		Long: `Read a term as the code of a tool and say what is known of it before it runs: its
 type and inputs, what it can ask the world for and what it can't, the capabilities
 that would do, what it costs, where it must fail, and where that is known only when
-it runs; whether a checker that infers nothing accepts the certificate of that; its
+it runs; whether an independent checker accepts the certificate of all this; its
 hash, and what is allowed but may not be meant. Nothing is run. With --store or
 --profile it may call the tools that are kept there, and --tool looks at one of them;
 nothing is changed.
@@ -50,10 +50,10 @@ all of them.
 With --equal it says whether the tool and another, given as code or as the name of a
 tool that is kept, do the same for every input; where they don't it shows one.
 
-The exit status is 0 where all is well, 1 where a place must fail or no tool can be
-made of it with the capabilities there are (with --strict: where anything is known
-only when it runs), 2 where it can't be read or found. With --equal it is 0 for equal, 1 for
-different, and 3 where that isn't known.`,
+The exit status is 0 if all is well, 1 if a place must fail or no tool can be
+made of it with the capabilities there are (with --strict: if anything is known
+only when it runs), 2 if it can't be read or found. With --equal it is 0 for equal, 1 for
+different, and 3 if that isn't known.`,
 		Example: `  mcp-pif check 'n => n * m'
   mcp-pif check --file square.json
   mcp-pif check --store pif.db --tool square --json
@@ -65,7 +65,7 @@ different, and 3 where that isn't known.`,
 	o.grants.Register(f, app.KeptNowhere)
 	f.StringArrayVar(&o.declared, "declare", nil, "a `CAPABILITY` the tool declares; may be repeated")
 	f.StringVarP(&o.file, "file", "f", "", "read the code from this `FILE`")
-	f.StringVar(&o.name, "name", "it", "the tool's name, to which continue and self refer")
+	f.StringVar(&o.name, "name", "it", "the tool's `NAME`, to which continue and self refer")
 	f.StringVar(&o.tool, "tool", "", "look at the kept tool `NAME`, or NAME@VERSION")
 	f.StringVar(&o.equal, "equal", "", "say whether it does the same as `CODE`, or as the kept tool of this name")
 	f.BoolVar(&o.strict, "strict", false, "fail where anything is known only when it runs")

@@ -44,7 +44,7 @@ func newDoctor() *cobra.Command {
   called; nothing else in them is shown, and nothing is changed
   the plugins, and with the flags of serve what a server with them would grant
 
-The exit status is 1 where something is wrong.`,
+The exit status is 1 if something is wrong.`,
 		Example: `  mcp-pif doctor
   mcp-pif doctor --cap fs:./sandbox --plugin-lock plugins.lock.json
   mcp-pif doctor --json`,

@@ -23,9 +23,9 @@ func newFmt() *cobra.Command {
 	var file string
 	var asJSON, write, check bool
 	cmd := &cobra.Command{
-		Use:   "fmt [CODE | FILE | FOLDER]...",
+		Use:   "fmt [CODE | FILE | FOLDER]…",
 		Short: "Lay code out for reading",
-		Long: `Reads code, as JSON or in the text form, and prints it in the text form, or as
+		Long: `Read code, as JSON or in the text form, and print it in the text form, or as
 canonical JSON with --json. Code is an argument, a file, or standard input with -.
 Of the text form only white space changes: comments and pipelines stay.
 

@@ -40,11 +40,11 @@ type httpOptions struct {
 
 func (o *httpOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.address, "http", "", "serve on `ADDRESS` (host:port, or :port on this machine alone) over HTTP, not on standard input and output")
-	f.StringVar(&o.tokens, "http-tokens", "", "let in who has a token of this `FILE`: lines of a name and a token; read again on SIGHUP")
-	f.StringVar(&o.jwks, "http-jwks", "", "let in who has a token (JWT) signed by a key of this `FILE` (JWKS); read again on SIGHUP")
-	f.StringVar(&o.issuer, "http-issuer", "", "the `URL` of who issues such tokens, as they say it")
-	f.StringVar(&o.audience, "http-audience", "", "the `NAME` of this server, as such tokens say it")
-	f.StringVar(&o.cert, "http-tls-cert", "", "serve with TLS, by the certificate in this `FILE`; read again on SIGHUP")
+	f.StringVar(&o.tokens, "http-tokens", "", "accept the tokens in this `FILE`, a line each: a name and a token; reloaded on SIGHUP")
+	f.StringVar(&o.jwks, "http-jwks", "", "accept tokens (JWT) signed by a key in this `FILE` (JWKS); reloaded on SIGHUP")
+	f.StringVar(&o.issuer, "http-issuer", "", "accept only JWTs of this issuer (iss), a `URL`")
+	f.StringVar(&o.audience, "http-audience", "", "accept only JWTs for this audience (aud), the `NAME` of this server")
+	f.StringVar(&o.cert, "http-tls-cert", "", "serve with TLS, with the certificate in this `FILE`; reloaded on SIGHUP")
 	f.StringVar(&o.key, "http-tls-key", "", "the certificate's private key, in this `FILE`")
 	f.StringArrayVar(&o.hosts, "http-host", nil, "let clients call the server by this `NAME`, too; may be repeated")
 	f.StringArrayVar(&o.origins, "http-origin", nil, "let web pages of this `ORIGIN` call the server; may be repeated")

@@ -233,7 +233,7 @@ func newJournalRuns() *cobra.Command {
 		cli.PrintTable(cmd.OutOrStdout(), headers, rows)
 		return nil
 	})
-	cmd.Flags().UintVarP(&lines, "lines", "n", 20, "at most so many")
+	cmd.Flags().UintVarP(&lines, "lines", "n", 20, "print at most `N`")
 	cli.JSONFlag(cmd)
 	return cmd
 }

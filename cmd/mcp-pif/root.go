@@ -32,10 +32,10 @@ func newRoot() *cobra.Command {
 		Use:   "mcp-pif",
 		Short: "An MCP server with which language models make their own tools",
 		Long: `mcp-pif is an MCP server with which language models make their own tools and
-run them. A tool is a term of PIF, a small pure language written in JSON: it
-computes exactly and always ends. It can touch nothing but what it declares and
---cap grants, through plugins that are processes of their own. Tools are kept,
-version by version, in a file for each client.
+run them. A tool is a small program in a pure language, PIF: it computes exactly
+and always ends. It can touch only what it declares and --cap grants, through
+separate plugin processes. Tools are kept, version by version, in a file for each
+client.
 
 Without a subcommand it serves MCP on standard input and output; an MCP client
 starts it that way, with the flags that 'mcp-pif serve --help' lists. To see what it
@@ -84,6 +84,8 @@ does, try 'mcp-pif tour'.`,
 		}
 	}
 	root.SetHelpCommand(newHelp(root))
+	root.SetHelpCommandGroupID("Start here")
+	root.SetCompletionCommandGroupID("The server")
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.HasSubCommands() && !c.Runnable() { // a word that is no command of its own is a mistake

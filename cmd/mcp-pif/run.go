@@ -97,12 +97,12 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 	limits.Register(f)
 	grants.Register(f, app.KeptNowhere)
 	f.StringVarP(&file, "file", "f", "", "read the code from this `FILE`")
-	f.StringVar(&as, "input-as", "", "how the input is read: data (default), or as the predecessor did: auto, term")
-	f.StringVar(&steps, "steps", "", "budget of steps (default 10000000)")
-	f.Var(&memory, "memory", "budget of memory")
+	f.StringVar(&as, "input-as", "", "read the input in this `WAY`: data (default), or as the predecessor did: auto, term")
+	f.StringVar(&steps, "steps", "", "take at most `N` steps (default 10000000)")
+	f.Var(&memory, "memory", "use at most this `SIZE` of memory")
 	f.StringVar(&plan, "plan", "", "do this approved `PLAN`, which --confirm asked for; give the other flags again")
 	f.BoolVar(&drive, "drive", false, "take a tool's continue steps until it is done")
-	f.IntVar(&rounds, "rounds", 0, "with --drive, at most so many (default 10000)")
+	f.IntVar(&rounds, "rounds", 0, "with --drive, at most `N` (default 10000)")
 	f.BoolVar(&asJSON, "json", false, "print the whole answer as JSON: result, type, steps, notes, or the error")
 	return cmd
 }

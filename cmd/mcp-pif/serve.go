@@ -47,12 +47,12 @@ type serveOptions struct {
 
 func (o *serveOptions) register(f *pflag.FlagSet) {
 	o.LimitOptions.Register(f)
-	f.DurationVar(&o.Task, "task-timeout", time.Hour, "how long a run may take that goes on as a task, by the wall clock, without the time in which it waits for a person")
+	f.DurationVar(&o.Task, "task-timeout", time.Hour, "end a run that goes on as a task after this `TIME`, without that in which it waits for a person")
 	o.CapOptions.Register(f, app.KeptByClient)
 	o.httpOptions.register(f)
 	o.clusterOptions.register(f)
 	o.retain.registerServe(f)
-	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
+	f.StringVar(&o.logLevel, "log-level", "info", "log from this `LEVEL` on: debug, info, warn or error")
 	f.StringVar(&o.name, "name", "", "call the server `NAME` to clients, in place of mcp-pif")
 	f.StringSliceVar(&o.with, "with", nil, "add ready tools: the `PACKS` memory, files, web or sessions over what is granted, or self, an interpreter of PIF; such as --with memory,files")
 	f.BoolVar(&o.listEvolved, "list-evolved", true, "show evolved tools in tools/list")

@@ -277,6 +277,7 @@ Any server of static files will do; --serve is one on this machine's loopback.`,
 	f := cmd.Flags()
 	f.StringVar(&o.source, "source", ".", "build the evaluator from the clone in this `FOLDER`")
 	f.IntVar(&o.serve, "serve", -1, "serve the folder on this `PORT` of loopback (0: one that is free) until it is interrupted")
+	f.Lookup("serve").DefValue = "0" // none, which help doesn't show
 	return cmd
 }
 

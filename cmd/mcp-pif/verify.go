@@ -32,7 +32,7 @@ anywhere. Nothing is run, and nothing is kept. The exit status is 1 if one doesn
 	}
 	cli.JSONFlag(cmd)
 	cmd.Flags().StringVar(&mcpLock, "mcp-lock", "", "know the MCP servers in this lock `FILE` (default this user's)")
-	cmd.Flags().StringVar(&pluginLock, "plugin-lock", "", "know the plugins in this lock `FILE`")
+	cmd.Flags().StringVar(&pluginLock, "plugin-lock", "", "use the plugins in this lock `FILE`")
 	return cmd
 }
 

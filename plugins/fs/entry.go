@@ -106,7 +106,7 @@ func existsFailure(path string) error {
 
 type mkdirArgs struct {
 	Path      string `pif:"path,main,designates" doc:"the new directory, relative to the capability's root"`
-	Recursive bool   `pif:"recursive,optional" doc:"also make the directories above it, and be content if it is there"`
+	Recursive bool   `pif:"recursive,optional" doc:"create parents as needed; no error if it exists"`
 }
 
 type made struct {

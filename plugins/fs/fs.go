@@ -76,7 +76,7 @@ func Plugin() sdk.Plugin {
 			sdk.Op("append", "adds to the end of a file", flags["append"], appendTo),
 			sdk.Op("list", "lists what is in a directory, sorted by path", flags["list"], list),
 			sdk.Op("glob", "lists what matches a pattern, sorted by path", flags["glob"], glob),
-			sdk.Op("stat", "tells what there is of a name, without following links", flags["stat"], stat),
+			sdk.Op("stat", "returns type, size and modification time, without following symlinks", flags["stat"], stat),
 			sdk.Op("mkdir", "makes a directory", flags["mkdir"], mkdir),
 			sdk.Op("move", "gives a file or directory another name, which must be free", flags["move"], move),
 			sdk.Op("remove", "removes a file, a link or an empty directory, with recursive also what is in it", flags["remove"], remove),

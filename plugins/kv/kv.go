@@ -41,7 +41,7 @@ func Plugin() sdk.Plugin {
 	return sdk.Plugin{
 		Kind:    "kv",
 		Version: "1.0.0",
-		Doc:     "keeps values by keys, such as notes/todo, beyond the end of the server",
+		Doc:     "keeps values by keys, such as notes/todo, across restarts of the server",
 		Scope:   sdk.Segments,
 		Options: map[string][]string{"size": words(sizes), "keys": words(counts)},
 		Open: func(_ context.Context, c sdk.Capability) (any, error) {

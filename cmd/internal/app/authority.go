@@ -77,16 +77,16 @@ func (o *CapOptions) Register(f *pflag.FlagSet, usually string) {
 	cli.Strings(f, &o.Asks, "ask", "grant a `CAPABILITY` to each tool that a person approves for it, with 'mcp-pif approve'; may be repeated")
 	cli.Strings(f, &o.confirms, "confirm", "perform requests under this `CAPABILITY` that change something only as part of a plan that a person approved; may be repeated")
 	f.StringVar(&o.AskVia, "ask-via", "terminal", "`WAY` to ask a person: terminal is 'mcp-pif approve' only; elicitation is also a form in the client (a client that answers by itself can then approve anything)")
-	f.StringVar(&o.policy, "policy", "", "grant and deny what this `FILE` says as well; read again on SIGHUP")
+	f.StringVar(&o.policy, "policy", "", "also apply the grants and denials of this `FILE`; reloaded on SIGHUP")
 	cli.Strings(f, &o.Sandbox, "sandbox", "how the system holds plugins: [KIND=]`MODE`, which is require (the default), best-effort or off; may be repeated")
-	f.StringVar(&o.pluginLock, "plugin-lock", "", "know the plugins in this lock `FILE` ('mcp-pif plugin add' writes it)")
+	f.StringVar(&o.pluginLock, "plugin-lock", "", "use the plugins in this lock `FILE` ('mcp-pif plugin add' writes it)")
 }
 
 // RegisterPrincipal adds the flag of commands that tell what a server would allow,
 // to whom.
 func (o *CapOptions) RegisterPrincipal(f *pflag.FlagSet) {
 	o.Principals = true
-	f.StringVar(&o.Principal, "principal", "", "tell what the principal with this `NAME` would have: who has a token with --http")
+	f.StringVar(&o.Principal, "principal", "", "show what this principal would have: the `NAME` of a token of --http")
 }
 
 // An Authority is what the operator allows, and what it takes to act on it.

@@ -20,7 +20,7 @@ import (
 type modelOptions struct{ models []string }
 
 func (o *modelOptions) register(f *pflag.FlagSet) {
-	cli.Strings(f, &o.models, "model", "name a language model for --cap model:NAME, `NAME=URL,model=MODEL`, with secret=SECRET, in=BYTES, out=TOKENS, tries=N; the URL is that of an API like OpenAI's, such as http://127.0.0.1:11434/v1; may be repeated")
+	cli.Strings(f, &o.models, "model", "name a language model, `NAME=URL,model=MODEL`, for --cap model:NAME; then secret=SECRET, in=BYTES, out=TOKENS, tries=N as you like; the URL is that of an API like OpenAI's, such as http://127.0.0.1:11434/v1; may be repeated")
 }
 
 // An endpoint is a model of the flags.

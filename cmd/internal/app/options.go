@@ -32,12 +32,12 @@ type LimitOptions struct {
 
 func (o *LimitOptions) Register(f *pflag.FlagSet) {
 	o.memory, o.Pool, o.result = core.DefaultMemory, 128<<20, 16<<10
-	f.Uint64Var(&o.steps, "max-steps", 1_000_000_000, "the most steps a run may ask for")
-	f.Var(&o.memory, "max-memory", "the most memory a run may have")
-	f.IntVar(&o.depth, "max-depth", core.DefaultDepth, "how many calls of a run may be pending")
-	f.Var(&o.Pool, "pool", "memory of all runs together")
-	f.DurationVar(&o.timeout, "timeout", 60*time.Second, "how long a run may take, by the wall clock")
-	f.Var(&o.result, "max-result", "how much of a result is shown at once; of a larger one there is a preview, and the call that reads on")
+	f.Uint64Var(&o.steps, "max-steps", 1_000_000_000, "let a run ask for at most `N` steps")
+	f.Var(&o.memory, "max-memory", "let a run ask for at most this `SIZE` of memory")
+	f.IntVar(&o.depth, "max-depth", core.DefaultDepth, "let at most `N` calls of a run be pending")
+	f.Var(&o.Pool, "pool", "let all runs together use this `SIZE` of memory")
+	f.DurationVar(&o.timeout, "timeout", 60*time.Second, "end a run after this `TIME`")
+	f.Var(&o.result, "max-result", "show at most this `SIZE` of a result at once; of a larger one a preview, and the call that reads on")
 	f.BoolVar(&o.trace, "trace", os.Getenv("MCP_DEBUG") == "1", "log every evaluation to standard error (or MCP_DEBUG=1)")
 }
 
@@ -143,7 +143,7 @@ func OnOrOff(on bool) string {
 // DescribeOption is the flag that says how the system holds a plugin while it
 // describes itself.
 func DescribeOption(cmd *cobra.Command, mode *string) {
-	cmd.Flags().StringVar(mode, "sandbox", string(host.Require), "how the system holds it while it describes itself: require, best-effort or off")
+	cmd.Flags().StringVar(mode, "sandbox", string(host.Require), "`MODE` of the sandbox while it describes itself: require, best-effort or off")
 }
 
 // ModeOf reads such a flag.

@@ -323,8 +323,8 @@ func (a *Authority) grant(text string, asked bool, r *resolving) (*caps.Grant, e
 type flowOptions struct{ labels, noFlows, presets []string }
 
 func (o *flowOptions) register(f *pflag.FlagSet) {
-	cli.Strings(f, &o.labels, "label", "call what `NAME=CAPABILITY` gives by a name, for --no-flow, such as private=fs.read:./private; may be repeated")
-	cli.Strings(f, &o.noFlows, "no-flow", "deny that `NAME>CAPABILITY[:ARGUMENT]` is given what the name stands for, such as 'private>fetch' or 'mail,web>mail.send:to'; may be repeated")
+	cli.Strings(f, &o.labels, "label", "label what a capability gives, `NAME=CAPABILITY`, for --no-flow: private=fs.read:./private; may be repeated")
+	cli.Strings(f, &o.noFlows, "no-flow", "deny data with a label to a capability or one of its arguments, `NAME>CAPABILITY[:ARGUMENT]`, such as 'private>fetch' or 'mail,web>mail.send:to'; may be repeated")
 	cli.Strings(f, &o.presets, "flow", "`MODE` of the rules about where data may flow: designate adds that nothing from beyond this machine decides what is acted on; report only records what would be denied")
 }
 

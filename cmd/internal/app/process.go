@@ -20,7 +20,7 @@ import (
 type processOptions struct{ processes []string }
 
 func (o *processOptions) register(f *pflag.FlagSet) {
-	cli.Strings(f, &o.processes, "proc", "let tools drive a `COMMAND`, such as python3 or ghci, in sessions; NAME=COMMAND maps a name for --cap proc:NAME and grants nothing; words, no shell; may be repeated")
+	cli.Strings(f, &o.processes, "proc", "let tools drive a `COMMAND`, such as python3 or ghci, in sessions; NAME=COMMAND names one for --cap proc:NAME and grants nothing; no shell reads it; may be repeated")
 }
 
 // read reads the commands of the flags.

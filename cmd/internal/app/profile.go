@@ -38,8 +38,8 @@ const (
 )
 
 func (o *StoreOptions) Register(f *pflag.FlagSet, usually string) {
-	f.StringVar(&o.Store, "store", "", "keep tools and the journal in this `FILE`, or in \"memory\" ("+usually+")")
-	f.StringVar(&o.Profile, "profile", "", "keep them in the file of this `NAME`, such as a client's, in this user's state directory")
+	f.StringVar(&o.Store, "store", "", "the `FILE` of the tools and the journal, or \"memory\" ("+usually+")")
+	f.StringVar(&o.Profile, "profile", "", "use the profile of this `NAME`, such as a client's, in this user's state directory")
 }
 
 // Given reports whether the flags say it.

@@ -34,7 +34,7 @@ type UpstreamOptions struct {
 
 func (o *UpstreamOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.McpLock, "mcp-lock", "", "know the MCP servers in this lock `FILE` ('mcp-pif mcp add' writes it; default "+mcplock.DefaultName+" in this user's state directory)")
-	cli.Strings(f, &o.mcp, "mcp", "expect an MCP server in the lock, `NAME=COMMAND|URL`: refused unless 'mcp-pif mcp add' added that very one; may be repeated")
+	cli.Strings(f, &o.mcp, "mcp", "require the MCP server `NAME=COMMAND|URL` to be in the lock, as 'mcp-pif mcp add' wrote it; may be repeated")
 }
 
 // hopsVariable is how many of these programs are in a row before this one; its plugin sets it.

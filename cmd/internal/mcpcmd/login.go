@@ -73,7 +73,7 @@ func (o *loginOptions) register(cmd *cobra.Command) {
 	f.StringSliceVar(&o.scopes, "scope", nil, "ask for these `SCOPES` in place of those that the server names")
 	f.IntVar(&o.port, "port", 0, "take the redirect at this `PORT` of 127.0.0.1 (default any)")
 	f.BoolVar(&o.noBrowser, "no-browser", false, "open no browser")
-	f.DurationVar(&o.timeout, "login-timeout", 10*time.Minute, "how long to wait for you")
+	f.DurationVar(&o.timeout, "login-timeout", 10*time.Minute, "wait for you for this `TIME`")
 }
 
 // login has the person log in at a server, and keeps the login.

@@ -43,7 +43,7 @@ type Pack struct {
 
 // All is the packs there are.
 var All = []Pack{
-	{"memory", "remembers values by keys, beyond the end of the server", "kv", "--cap 'kv:memory/**'", "memory/**"},
+	{"memory", "remembers values by keys, across restarts of the server", "kv", "--cap 'kv:memory/**'", "memory/**"},
 	{"files", "reads, writes, edits, lists and searches the files below a folder", "fs", "--folder FOLDER", "./files"},
 	{"web", "fetches JSON and pages", "fetch", "--cap fetch:https://example.com", "https://example.com"},
 	{"sessions", "drives programs, such as interpreters, in sessions that go on between calls", "proc", "--proc python3", "python3"},

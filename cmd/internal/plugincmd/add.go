@@ -57,9 +57,9 @@ On a terminal you are asked before anything is written; --yes answers.`,
 	app.DescribeOption(cmd, &sandbox)
 	f := cmd.Flags()
 	f.StringVar(&kind, "kind", "", "refuse it unless it serves this `KIND`")
-	f.StringVar(&name, "name", "", "what to call it (default its kind)")
+	f.StringVar(&name, "name", "", "its `NAME` in the lock (default its kind)")
 	f.BoolVar(&acceptFlags, "accept-flags", false, "take its word for what its operations do at worst")
-	f.BoolVar(&yes, "yes", false, "don't ask")
+	f.BoolVarP(&yes, "yes", "y", false, "don't ask")
 	return cmd
 }
 

@@ -35,7 +35,7 @@ func New() *cobra.Command {
 		Use:   "plugin",
 		Short: "Write, test and install plugins of your own or of others",
 		Long: `A plugin is a program that performs the operations of one kind of capability;
-files and HTTP are plugins that ship. What others there are is in a lock file,
+files and HTTP are plugins that ship. Others are in a lock file,
 plugins.lock.json, which 'plugin add' writes and people read and commit. A server
 knows them with --plugin-lock FILE, and grants with --cap as it does the others.
 Nothing else is ever searched for plugins.`,
@@ -234,7 +234,7 @@ func newPluginList() *cobra.Command {
 		Use:   "list",
 		Short: "List the plugins in the lock file, and check that each is unchanged",
 		Long: `List the plugins of the lock file. Each is hashed, none is started. The exit
-status is 1 where one isn't what was added.`,
+status is 1 if one isn't what was added.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := lock.Read(path)
@@ -290,7 +290,7 @@ func newPluginInspect() *cobra.Command {
 		Long: `Show what the lock file has of a plugin: its program, what it says of itself,
 what it asks of the system, which layers of the system's sandbox would hold it
 here, and whether the program is still what was added. It is hashed, not started.
-The exit status is 1 where it isn't.`,
+The exit status is 1 if it isn't.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, e, err := found(path, args[0])
@@ -422,7 +422,7 @@ plugins/plugintest.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&fixtures, "fixtures", "", "know of the plugin what this `FILE` says")
-	f.StringVar(&sandbox, "sandbox", string(host.BestEffort), "how the system holds it: require, best-effort or off")
+	f.StringVar(&sandbox, "sandbox", string(host.BestEffort), "`MODE` of the sandbox: require, best-effort or off")
 	cli.JSONFlag(cmd)
 	return cmd
 }
