@@ -33,13 +33,14 @@ func OwnHint(root term.Term, src *term.Source, f *fault.Fault) string {
 	of := func(name string, which ...int) string {
 		u := &term.Prim{ID: t.ID, Args: slices.Clone(t.Args)}
 		for _, i := range which {
-			s, literal := u.Args[i].(*term.Str)
-			if literal && t.ID != prim.Concat && strings.Trim(s.Value, "0123456789.") != "" {
-				return "" // no number is made of it
-			}
-			if id, _, _ := prim.Lookup(name); literal || isOpenTerm(u.Args[i]) || t.ID == prim.Concat && isNumeral(u.Args[i]) {
+			s, ok := u.Args[i].(*term.Str)
+			spelled := ok && t.ID != prim.Concat && strings.Trim(s.Value, "0123456789.") == ""
+			if id, _, _ := prim.Lookup(name); spelled || isOpenTerm(u.Args[i]) || t.ID == prim.Concat && isNumeral(u.Args[i]) {
 				u.Args[i] = &term.Prim{ID: id, Args: []term.Term{u.Args[i]}}
 			}
+		}
+		if slices.Equal(u.Args, t.Args) {
+			return ""
 		}
 		return written(u)
 	}
