@@ -48,7 +48,7 @@ type Login struct {
 	Access       string    `json:"access_token"`
 	Refresh      string    `json:"refresh_token,omitempty"`
 	Expiry       time.Time `json:"expiry,omitzero"`
-	Renew        time.Time `json:"renew,omitzero"` // when it is renewed if nobody waits for that
+	Renew        time.Time `json:"renew,omitzero"`      // when it is renewed if nobody waits for that
 	At           time.Time `json:"at"`                  // when the person logged in
 	Principal    string    `json:"principal,omitempty"` // whose it is, where it isn't everybody's
 }
