@@ -338,6 +338,25 @@ func apart(roots, protected []string) error {
 	return nil
 }
 
+// realBelow is realOf with links resolved. Most paths have none on the way, which a look at each name tells.
+func (g *Grant) realBelow(within string) string {
+	whole := g.realOf(within)
+	if g.File != "" || runtime.GOOS == "windows" { // names have other spellings there
+		return realPrefix(whole)
+	}
+	at := g.Real
+	for name := range strings.SplitSeq(within, "/") {
+		at = filepath.Join(at, name)
+		switch info, err := os.Lstat(at); {
+		case errors.Is(err, fs.ErrNotExist):
+			return whole
+		case err != nil || !info.IsDir() && !info.Mode().IsRegular():
+			return realPrefix(whole)
+		}
+	}
+	return whole
+}
+
 // realPrefix resolves the links of as much of a path as exists.
 func realPrefix(p string) string {
 	rest := ""

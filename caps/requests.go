@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // OpenWorld is the text of [Requests] that means every request by a verb that reaches
@@ -19,6 +20,7 @@ type Requests struct {
 	where  denial
 	scoped bool
 	open   bool
+	roots  *sync.Map // by grants, what of their roots is meant: see below
 }
 
 // anywhere is a scope that a kind without one is read with.
@@ -48,7 +50,7 @@ func ParseRequests(text, dir string, kinds Kinds) (Requests, error) {
 	if err != nil {
 		return Requests{}, err
 	}
-	return Requests{Text: text, where: d, scoped: !bare && m.Server == "" && m.Only == ""}, nil
+	return Requests{Text: text, where: d, scoped: !bare && m.Server == "" && m.Only == "", roots: new(sync.Map)}, nil
 }
 
 // Verbs is the kind's verbs that are meant, which may be none.
@@ -203,7 +205,7 @@ func (r *Requests) touches(p *Permit, redirected bool) bool {
 	case !r.scoped:
 		return true
 	case a == Path:
-		return slices.ContainsFunc(p.Designates, func(rel string) bool { return r.onPath(p.Held.Grant, rel) })
+		return slices.ContainsFunc(p.Designates, func(rel string) bool { return r.onPath(p.Held.Grant, literalPath(rel)) })
 	case redirected && a == URL, len(p.Designates) == 0:
 		return a.Overlaps(r.where.Scope, p.Held.Scope)
 	}
@@ -215,8 +217,11 @@ func (r *Requests) touches(p *Permit, redirected bool) bool {
 // onPath reports whether a path below a grant's root lies in the scope or has a part of it below, as
 // it is written or with links resolved.
 func (r *Requests) onPath(g *Grant, rel string) bool {
-	rel = literalPath(rel)
-	for _, scope := range r.where.below(g) {
+	scopes := r.below(g)
+	if len(scopes) == 0 {
+		return false
+	}
+	for _, scope := range scopes {
 		if _, in := pathInside(scope, rel); in {
 			return true
 		}
@@ -224,10 +229,20 @@ func (r *Requests) onPath(g *Grant, rel string) bool {
 			return true
 		}
 	}
-	real := realPrefix(g.realOf(rel))
+	real := g.realBelow(rel)
 	_, in := inside(r.where.real, real)
 	_, around := inside(real, r.where.real)
 	return in || around
+}
+
+// below is what is meant below a grant's root, as it is written, "." for all of it. Where that is nothing, nothing within
+// the root leads there, since plugins are held to it.
+func (r *Requests) below(g *Grant) []string {
+	known, ok := r.roots.Load(g)
+	if !ok {
+		known, _ = r.roots.LoadOrStore(g, r.where.below(g))
+	}
+	return known.([]string)
 }
 
 // all reports whether everything designated lies in the scope.
@@ -243,7 +258,7 @@ func (r *Requests) all(p *Permit) bool {
 			}
 			continue
 		}
-		if _, in := inside(r.where.real, realPrefix(g.realOf(literalPath(s)))); !in {
+		if _, in := inside(r.where.real, g.realBelow(literalPath(s))); !in {
 			return false
 		}
 	}

@@ -237,10 +237,9 @@ func (s *Session) Taint(store string, a Atoms) (bool, error) {
 func (s *Session) Tainted(permit *caps.Permit) (read, kept Atoms) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.Stores != nil {
-		read, kept = s.Stores.Tainted(permit)
-	}
-	if s.refresh() != nil {
+	if s.Stores != nil && permit.Held.Grant.Manifest.Algebra == caps.Path {
+		read, kept = s.Stores.Tainted(permit) // see Taint: those of the session's own file are older
+	} else if s.refresh() != nil {
 		return ^Atoms(0) >> (maxAtoms - len(s.policy.names)), 0
 	}
 	for _, t := range s.tainted {
