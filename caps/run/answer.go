@@ -106,6 +106,7 @@ type act struct {
 	planned  bool         // it is a step of a plan that is made
 	leaves   []func()     // give back what it took of the room of those under way
 	given    *core.Answer // from the record of a run that goes on; nil: it is performed
+	text     []byte       // of its outcome's value, where a rule may ask for it
 }
 
 // count takes one effect from the run's budget.
@@ -318,10 +319,12 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 	a.settle(size)
 	data := strconv.AppendUint([]byte(`{"request":`), a.seq, 10)
 	if f == nil {
-		recorded, asRead, err := r.b.appendOutcome(data, v, mostRecorded(a.request))
+		recorded, text, asRead, err := r.b.appendOutcome(data, v, mostRecorded(a.request))
 		v = asRead
 		if err == nil {
-			data = recorded
+			if data = recorded; r.flows != nil {
+				a.text = text
+			}
 		} else {
 			v, f = nil, &fault.Fault{
 				Kind:    fault.EffectFailed,
@@ -568,25 +571,24 @@ func (a *act) misfit(v value.Value) *fault.Fault {
 
 var errMisfit = errors.New("the outcome isn't of the declared type")
 
-// appendOutcome writes an outcome, and gives it as the program is to have it.
+// appendOutcome writes an outcome, and gives its text, and it as the program is to have it.
 // Code is recorded as its canonical text, so the program gets it as a replay will:
 // places in it are places in that text. It fails past most bytes.
-func (b *Broker) appendOutcome(data []byte, v value.Value, most int64) ([]byte, value.Value, error) {
+func (b *Broker) appendOutcome(data []byte, v value.Value, most int64) (recorded, text []byte, _ value.Value, err error) {
 	const name = `,"value":`
-	recorded, err := journal.AppendValue(append(data, name...), v, most)
-	if err != nil {
-		return nil, nil, err
+	if recorded, err = journal.AppendValue(append(data, name...), v, most); err != nil {
+		return nil, nil, nil, err
 	}
-	text := recorded[len(data)+len(name):]
+	text = recorded[len(data)+len(name):]
 	if bytes.Contains(text, []byte(`"quote":`)) {
 		if v, err = journal.ReadValue(text); err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 	}
 	if len(text) > whole {
 		recorded = b.appendBlob(data[:len(data):len(data)], "value", text)
 	}
-	return recorded, v, nil
+	return recorded, text, v, nil
 }
 
 // revokedWhile is the outcome of an effect whose grant was taken back while it

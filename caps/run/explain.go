@@ -135,7 +135,7 @@ func (e *explanation) words(set flow.Atoms) string {
 // marked is a follower of the same run in which answers that are labelled have a label each, or with a depth their
 // parts have. It is false if there are more than there are labels: then the last label is of all others.
 func (f *follower) marked(depth int, only func(answer int) bool) (_ *follower, parts []part, fits bool) {
-	m := &follower{evaluation: f.evaluation, pending: f.pending, calls: f.calls, before: f.before, explains: true}
+	m := &follower{kept: &kept{}, evaluation: f.evaluation, pending: f.pending, calls: f.calls, before: f.before, explains: true}
 	if f.code != 0 {
 		m.code = wroteBit
 	}
@@ -151,10 +151,17 @@ func (f *follower) marked(depth int, only func(answer int) bool) (_ *follower, p
 	const most = labelled.MaxAtoms - firstPart
 	fits = true
 	answer := 0
-	for _, was := range f.rounds {
-		now := was
-		now.answers = slices.Clone(was.answers)
-		for i, a := range was.answers {
+	for n := 0; ; n++ {
+		was, err := f.kept.round(n)
+		if was == nil || err != nil {
+			break
+		}
+		now := *was
+		if now.answers, err = was.read(); err != nil {
+			break
+		}
+		now.texts = nil
+		for i, a := range now.answers {
 			at := map[string]int{}
 			now.answers[i].Shadow = a.Shadow.Mark(a.Value, depth, func(path string) labelled.Label {
 				if only != nil && !only(answer) {
@@ -176,7 +183,7 @@ func (f *follower) marked(depth int, only func(answer int) bool) (_ *follower, p
 			})
 			answer++
 		}
-		m.rounds = append(m.rounds, now)
+		m.kept.add(now, 0)
 	}
 	return m, parts, fits
 }

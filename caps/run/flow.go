@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -72,7 +73,7 @@ const (
 func (r *Run) beginFlow() {
 	if r.b.flow != nil {
 		r.flows = &flows{policy: r.b.flow, first: map[flow.Atoms]origin{}}
-		r.flows.calls = map[int]*fault.Fault{}
+		r.flows.calls, r.flows.kept = map[int]*fault.Fault{}, &kept{}
 	}
 }
 
@@ -393,6 +394,7 @@ type came struct {
 	alone  bool             // whatever was asked
 	judged bool             // a denial by labels
 	n      int
+	text   []byte // of the value; nil: the value is kept
 }
 
 func (r *Run) came(a *act) (c came) {
@@ -402,7 +404,7 @@ func (r *Run) came(a *act) (c came) {
 	}
 	tainted, _ := r.b.session.Tainted(a.permit)
 	all, by, alone := r.flows.policy.Came(a.permit, v)
-	c = came{all: all | tainted, alone: alone, n: a.n}
+	c = came{all: all | tainted, alone: alone, n: a.n, text: a.text}
 	if by != nil && a.answer.Fault == nil && tainted&^all == 0 {
 		c.all, c.shadow = by.Shadow(v)
 	}
@@ -470,8 +472,12 @@ type Sealed struct {
 	Run    string `json:"run,omitempty"`
 }
 
-// Label is where it comes from.
+// Label is where it comes from: from all sources where the policy doesn't know one of them any more, since it was
+// sealed for that.
 func (s *Sealed) Label(p *flow.Policy) flow.Label {
+	if slices.ContainsFunc(slices.Concat(s.Data, s.Control), func(name string) bool { return p.Known([]string{name}) == 0 }) {
+		return flow.Both(p.About(^flow.Atoms(0)))
+	}
 	return flow.Label(p.Known(s.Data)) | flow.Label(p.Known(s.Control))<<32
 }
 

@@ -36,6 +36,8 @@ type posted struct {
 	mu   sync.Mutex
 	sent []string
 	kept map[string]value.Value
+	// needed is called where "need" is read.
+	needed func()
 }
 
 func newPosted(t *testing.T, config string, o run.Options) *posted {
@@ -62,6 +64,9 @@ func newPosted(t *testing.T, config string, o run.Options) *posted {
 			p.sent = append(p.sent, fmt.Sprint(asText(field(a.Args, "to")), ":", asText(field(a.Args, "text"))))
 		default:
 			if v, ok := p.kept[key]; ok {
+				if key == "need" {
+					p.needed()
+				}
 				return v, 10, nil
 			}
 			return nil, 0, fault.New(fault.EffectFailed, "there is no such note")
@@ -129,6 +134,41 @@ func TestFlowDecides(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestFlowRoom: what is kept of a run's outcomes lies in the server's pool: where other runs need that it is dropped, and
+// then all that came in counts, which the denial says. Not parallel: the pool is the process's.
+func TestFlowRoom(t *testing.T) {
+	for _, needed := range []bool{false, true} {
+		stake, lent := &core.Stake{Share: &core.Share{}, Most: 1 << 30}, int64(0)
+		p := newPosted(t, toSend, run.Options{})
+		p.share = &core.Share{}
+		p.kept["large"], p.kept["need"] = value.Str(strings.Repeat("x", 1<<20)), value.Unit{}
+		p.needed = func() {
+			for needed && core.Lend(stake, 1<<20) {
+				lent += 1 << 20
+			}
+			core.Lend(stake, -lent/4) // for the run itself
+			lent -= lent / 4
+		}
+		p.evolve("it", `x => let _ = [!toy.get("large"), !toy.get("secret/a"), !toy.get("need")] in !toy.send({to: "a"})`, "toy:**")
+		_, f := p.run(context.Background(), "it", "null")
+		if denied := f != nil && f.Kind == fault.Denied && strings.Contains(f.Message, "others needed its memory"); denied != needed || !denied && f != nil {
+			t.Errorf("with others that need the memory: %v; it gives %v", needed, f)
+		}
+		core.Lend(stake, -lent)
+	}
+}
+
+// TestSealedBefore: what was sealed for a source that the policy doesn't name any more stays sealed.
+func TestSealedBefore(t *testing.T) {
+	t.Parallel()
+	p := newPosted(t, toSend, run.Options{}).broker.Flow()
+	for name, want := range map[string]flow.Label{"gone": flow.Both(1), "secret": 1} {
+		if got := (&run.Sealed{Data: []string{name}}).Label(p); got != want {
+			t.Errorf("sealed for %s it has the label %x, not %x", name, got, want)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
@@ -36,7 +37,7 @@ type follower struct {
 	evaluation Evaluation
 	code       flow.Atoms // of the constants of inline code, and of what the session knows
 	input      flow.Atoms
-	rounds     []round // that were answered
+	kept       *kept // the rounds that were answered
 	pending    []core.Request
 	asked      []labelled.Request // pending with labels; nil: not found out
 	err        error              // why that isn't known
@@ -51,6 +52,83 @@ type round struct {
 	requests []place
 	numbers  []int // 0: it was denied
 	answers  []labelled.Answer
+	texts    [][]byte // of their values; nil: answers has the value
+}
+
+// read gives the answers with their values.
+func (r *round) read() ([]labelled.Answer, error) {
+	answers := slices.Clone(r.answers)
+	for i, text := range r.texts {
+		if text == nil {
+			continue
+		}
+		v, err := journal.ReadValue(text)
+		if err != nil {
+			return nil, err
+		}
+		answers[i].Value, answers[i].Bytes = v, int64(len(text))+readBytes*core.LargeValues(text)
+	}
+	return answers, nil
+}
+
+// roundBytes is what keeping a request takes besides its outcome, and readBytes what each value of a large text does
+// once it is read.
+const roundBytes, readBytes = 400, 50
+
+// A kept is the rounds of a run that were answered, in the room of the server's pool that runs don't need: where they
+// do, it is dropped, and the run can't be followed any more.
+type kept struct {
+	mu     sync.Mutex
+	rounds []round
+	held   int64 // what they take
+	gone   error // why they are dropped; nil: they aren't
+	keeper core.Keeper
+}
+
+// renew forgets the rounds; the ones to come count for a share, nil: for none.
+func (k *kept) renew(share *core.Share) {
+	k.drop(nil)
+	if k.keeper.Drop == nil {
+		k.keeper.Share, k.keeper.Drop = share, func(int64) { k.drop(errGaveWay) }
+	}
+}
+
+// drop drops the rounds.
+func (k *kept) drop(why error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.forget(why)
+}
+
+// forget is drop where the caller holds the lock.
+func (k *kept) forget(why error) {
+	if k.keeper.Share != nil {
+		k.keeper.Note(-k.held)
+	}
+	k.rounds, k.held, k.gone = nil, 0, why
+}
+
+// add keeps a round, if there is room.
+func (k *kept) add(r round, bytes int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case k.gone != nil:
+	case k.keeper.Share != nil && !k.keeper.Take(bytes):
+		k.forget(errGaveWay)
+	default:
+		k.rounds, k.held = append(k.rounds, r), k.held+bytes
+	}
+}
+
+// round is the round of a number; nil: there is none yet.
+func (k *kept) round(n int) (*round, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.gone != nil || n >= len(k.rounds) {
+		return nil, k.gone
+	}
+	return &k.rounds[n], nil
 }
 
 type place struct{ op, in, at, where, branch string }
@@ -100,7 +178,8 @@ func (r *Run) Evaluates(e Evaluation) {
 	}
 	f.end()
 	f.under |= r.b.session.Label()
-	f.follower = follower{evaluation: e, calls: map[int]*fault.Fault{}, before: r.effects, code: f.under, input: f.under}
+	f.kept.renew(e.Share)
+	f.follower = follower{evaluation: e, calls: map[int]*fault.Fault{}, before: r.effects, code: f.under, input: f.under, kept: f.kept}
 	if e.Tool != nil {
 		f.code = r.madeUnder(e.Tool)
 	}
@@ -128,16 +207,27 @@ func (f *follower) end() {
 
 // keep notes what a round was answered.
 func (f *follower) keep(requests []core.Request, answers []core.Answer, labels []came) {
-	r := round{requests: make([]place, len(requests)), numbers: make([]int, len(requests)), answers: make([]labelled.Answer, len(requests))}
+	r := round{requests: make([]place, len(requests)), numbers: make([]int, len(requests)), answers: make([]labelled.Answer, len(requests)), texts: make([][]byte, len(requests))}
+	bytes := int64(0)
 	for i := range requests {
 		r.requests[i], r.numbers[i] = placeOf(&requests[i]), labels[i].n
 		s := labels[i].shadow
 		if s == nil {
 			s = labelled.Whole(labelled.Label(labels[i].all))
 		}
-		r.answers[i] = labelled.Answer{Answer: value.Answer(answers[i]), Shadow: s, Alone: labels[i].alone, Judged: labels[i].judged}
+		bytes += roundBytes + s.Bytes() + int64(cap(labels[i].text))
+		a := value.Answer(answers[i])
+		switch f := a.Fault; {
+		case f == nil && labels[i].text != nil:
+			r.texts[i], a.Value = labels[i].text, nil
+		case f != nil && f.Raised != nil: // it is kept as it is, and may be many small values
+			raised, _ := f.Raised.(value.Value)
+			text, _ := journal.AppendValue(nil, raised, journal.MaxBlob)
+			bytes += readBytes * int64(len(text))
+		}
+		r.answers[i] = labelled.Answer{Answer: a, Shadow: s, Alone: labels[i].alone, Judged: labels[i].judged}
 	}
-	f.rounds = append(f.rounds, r)
+	f.kept.add(r, bytes)
 	f.pending, f.asked, f.err = nil, nil, nil
 }
 
@@ -170,6 +260,9 @@ type labels struct{ *labelled.Request }
 
 // follow has a follower, the run's or another one of it, come to the pending requests.
 func (r *Run) follow(ctx context.Context, f *follower) ([]labelled.Request, error) {
+	if _, err := f.kept.round(0); err != nil {
+		return nil, err
+	}
 	if err := r.b.turn(ctx); err != nil {
 		return nil, err
 	}
@@ -231,7 +324,8 @@ func (r *Run) startThread(f *follower) {
 	}
 	next := 0
 	config.Handler = func(ctx context.Context, asked []labelled.Request) ([]labelled.Answer, error) {
-		for next >= len(f.rounds) {
+		was, err := f.kept.round(next)
+		for ; was == nil && err == nil; was, err = f.kept.round(next) {
 			select {
 			case t.asks <- asked:
 			case <-ctx.Done():
@@ -243,7 +337,9 @@ func (r *Run) startThread(f *follower) {
 				return nil, context.Cause(ctx)
 			}
 		}
-		was := f.rounds[next]
+		if err != nil {
+			return nil, err
+		}
 		next++
 		twin.effects += len(asked)
 		if len(was.requests) != len(asked) {
@@ -254,7 +350,7 @@ func (r *Run) startThread(f *follower) {
 				return nil, r.disagree("it asks for %s at %s where the run asked for %s at %s", now.op, now.at, was.requests[i].op, was.requests[i].at)
 			}
 		}
-		return was.answers, nil
+		return was.read()
 	}
 	go func() {
 		defer close(t.done)
@@ -320,7 +416,7 @@ func (r *Run) Shown(ctx context.Context) (l, ended flow.Label) {
 		return 0, 0
 	}
 	all := flow.Both(f.entered)
-	if r.b.turn(ctx) != nil {
+	if _, err := f.kept.round(0); err != nil || r.b.turn(ctx) != nil {
 		return all, all
 	}
 	defer r.b.endTurn()

@@ -298,7 +298,7 @@ func (g *planning) again(n int, q *core.Request) *core.Answer {
 	if _, what := d.differs(q, true); what != "" {
 		return nil
 	}
-	a, err := g.was.answerOf(d)
+	a, _, err := g.was.answerOf(d)
 	if err != nil {
 		return nil
 	}

@@ -504,24 +504,23 @@ func (t recordedText) is(text []byte) bool {
 	return t.text != nil && bytes.Equal(t.text, text)
 }
 
-// answerOf is what became of a request; the fault is the second where the outcome
+// answerOf is what became of a request, with the text of its value; an error is that it
 // can't be read.
-func (r *Record) answerOf(d *decision) (core.Answer, error) {
+func (r *Record) answerOf(d *decision) (_ core.Answer, text []byte, err error) {
 	switch {
 	case d.denied != nil:
-		return core.Answer{Fault: d.denied}, nil
+		return core.Answer{Fault: d.denied}, nil, nil
 	case d.outcomeErr != nil:
-		return core.Answer{Fault: d.outcomeErr}, nil
+		return core.Answer{Fault: d.outcomeErr}, nil, nil
 	}
-	text := []byte(d.outcome.text)
+	text = d.outcome.text
 	if d.outcome.digest != nil {
-		var err error
 		if text, err = r.blob(*d.outcome.digest); err != nil {
-			return core.Answer{}, err
+			return core.Answer{}, nil, err
 		}
 	}
 	v, err := journal.ReadValue(text)
-	return core.Answer{Value: v}, err
+	return core.Answer{Value: v}, text, err
 }
 
 // differs gives a request's argument as JSON, and in what it differs from the recorded one,

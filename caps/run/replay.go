@@ -181,7 +181,7 @@ func (p *Replay) one(r *Run, q *core.Request) core.Answer {
 		p.over = true
 		return core.Answer{Fault: stop("the outcome is not on record")}
 	}
-	a, err := p.rec.answerOf(d)
+	a, _, err := p.rec.answerOf(d)
 	if err != nil {
 		p.broken = fmt.Errorf("%w: what request %d gave can't be read: %v", ErrNoRecord, d.n, err)
 		return core.Answer{Fault: stop("the outcome can't be read")}
@@ -276,6 +276,7 @@ func (p *Replay) call(n int, name string, at fault.Pointer) *fault.Fault {
 func (p *Replay) end(r *Run, e *End) {
 	if r.flows != nil {
 		r.flows.end()
+		r.flows.kept.drop(errGaveWay)
 	}
 	p.got = &got{*e, digestOf(e.Result), r.effects}
 	p.got.Result = nil

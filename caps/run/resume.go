@@ -69,7 +69,11 @@ func (r *Run) Last() { r.lasts.Store(true) }
 
 // Abandon ends the run in this process alone: nothing more is performed or recorded, as if
 // the process had ended, so that another can go on with it.
-func (r *Run) Abandon() { r.abandoned.Store(true) }
+func (r *Run) Abandon() {
+	if r.abandoned.Store(true); r.flows != nil {
+		r.flows.kept.drop(errGaveWay)
+	}
+}
 
 // Taken reports whether another server has taken over the task that it is, or is of.
 func (r *Run) Taken() bool { return r.taken.Load() }
@@ -126,7 +130,7 @@ func (a *act) goOn(ctx context.Context, f *fault.Fault) *fault.Fault {
 		a.recorded = func() (uint64, error) { return d.seq, nil }
 		return nil
 	}
-	given, err := r.past.rec.answerOf(d)
+	given, text, err := r.past.rec.answerOf(d)
 	if err != nil {
 		a.settle(0)
 		return r.halt(fault.Internal, "what request %d gave can't be read: %v", a.n, err)
@@ -136,7 +140,7 @@ func (a *act) goOn(ctx context.Context, f *fault.Fault) *fault.Fault {
 		size = d.outcome.digest.Bytes
 	}
 	a.settle(size)
-	a.given = &given
+	a.given, a.text = &given, text
 	return nil
 }
 

@@ -255,6 +255,7 @@ func (r *Run) End(e End) {
 	}
 	if r.flows != nil {
 		r.flows.end()
+		r.flows.kept.drop(errGaveWay)
 	}
 	data := strconv.AppendUint(append(make([]byte, 0, 320), `{"steps":`...), e.Steps, 10)
 	if e.Rounds > 0 {

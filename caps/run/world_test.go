@@ -24,6 +24,7 @@ type world struct {
 	memory *journal.Memory
 	broker *run.Broker
 	tools  *registry.Registry
+	share  *core.Share // what its runs count for; nil: nothing
 }
 
 func newWorld(t testing.TB, o run.Options, perform func(context.Context, run.Act) (value.Value, int64, *fault.Fault), grants ...string) *world {
@@ -82,7 +83,7 @@ func (w *world) run(ctx context.Context, tool, input string) (string, *fault.Fau
 		w.t.Fatal(err)
 	}
 	r := w.broker.Begin(snapshot, run.Start{Tool: made, Input: []byte(input), As: "data"})
-	r.Evaluates(run.Evaluation{Tool: made, Program: made.Program(), Input: in})
+	r.Evaluates(run.Evaluation{Tool: made, Program: made.Program(), Input: in, Share: w.share})
 	m := made.Program().Start(in, core.Budgets{}, r.Tools(made))
 	defer m.Release()
 	for {

@@ -16,6 +16,7 @@ type Share struct {
 	Owner string // the principal, for its own eyes; "": there is one alone
 
 	held int64
+	kept int64               // by its keepers
 	runs map[*Stake]struct{} // that hold something
 }
 

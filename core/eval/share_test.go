@@ -117,6 +117,31 @@ func TestDroppedSlabs(t *testing.T) {
 	}
 }
 
+// TestTakes: what is kept of runs has the room that runs and others leave, half of it where there are others, and is
+// asked for room before what is of nobody.
+func TestTakes(t *testing.T) {
+	p := &slabPool{limit: 64 << 20}
+	own, other := &Share{}, &Share{}
+	asked := ""
+	keeper := func(name string, s *Share) *Keeper {
+		k := &Keeper{Share: s}
+		k.Drop = func(int64) { asked += name; p.note(k, -k.held) }
+		return k
+	}
+	nobodys, a, b := keeper("nobody's ", nil), keeper("own ", own), keeper("other's ", other)
+	p.note(nobodys, 4<<20)
+	if p.take(a, 61<<20) || !p.take(a, 44<<20) {
+		t.Error("it has what others leave")
+	}
+	s := &Stake{Share: other, Most: 64 << 20}
+	if !p.lend(s, 8<<20) || p.take(a, 1<<20) || p.take(b, 9<<20) || !p.take(b, 8<<20) {
+		t.Error("with others it has half of what they leave")
+	}
+	if !p.lend(s, 50<<20) || asked != "other's own " || own.kept != 0 || other.kept != 0 || p.kept != 4<<20 {
+		t.Errorf("asked for room were %s; %d, %d and %d bytes are kept", asked, own.kept, other.kept, p.kept)
+	}
+}
+
 // TestLargeLoans: what was lent of much, and is given back, takes room until Go's collector has it.
 func TestLargeLoans(t *testing.T) {
 	p := &slabPool{limit: 64 << 20}

@@ -74,7 +74,9 @@ func (m *Machine) takeSlab(n int) ([]word, bool) {
 type Keeper struct {
 	// Drop drops about so many bytes or what there is, and notes that; nil: it drops nothing.
 	Drop func(bytes int64)
-	held int64
+	// Share is the principal whose runs it is of, where it is: then it is asked before those that are of nobody.
+	Share *Share
+	held  int64
 }
 
 // Note counts bytes more, or fewer where they are negative. The caller may hold locks that Drop takes.
@@ -83,8 +85,38 @@ func (k *Keeper) Note(bytes int64) { pool.note(k, bytes) }
 func (p *slabPool) note(k *Keeper, bytes int64) {
 	p.Lock()
 	defer p.Unlock()
+	p.noteLocked(k, bytes)
+}
+
+// Take is [Keeper.Note] of a share's, where there is room: of what runs and other keepers leave a share may have all
+// while nobody else has a run, and else half of what other shares leave. false: there is none, and nothing is counted.
+func (k *Keeper) Take(bytes int64) bool { return pool.take(k, bytes) }
+
+func (p *slabPool) take(k *Keeper, bytes int64) bool {
+	p.Lock()
+	defer p.Unlock()
+	left := p.limit - p.held - (p.kept - k.Share.kept)
+	if _, own := p.active[k.Share]; len(p.active) > 1 || len(p.active) == 1 && !own {
+		left /= 2
+	}
+	if k.Share.kept+bytes > left {
+		return false
+	}
+	p.noteLocked(k, bytes)
+	return true
+}
+
+// noteLocked is note where the caller holds the lock.
+func (p *slabPool) noteLocked(k *Keeper, bytes int64) {
 	if k.held == 0 && bytes > 0 {
-		p.keepers = append(p.keepers, k)
+		at := len(p.keepers)
+		if k.Share != nil {
+			at = 0
+		}
+		p.keepers = slices.Insert(p.keepers, at, k)
+	}
+	if k.Share != nil {
+		k.Share.kept += bytes
 	}
 	k.held += bytes
 	p.kept += bytes

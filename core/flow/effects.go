@@ -107,6 +107,7 @@ func (r *run) ask(requests []Request) []Answer {
 		panic(stop{err})
 	}
 	for _, a := range answers {
+		r.alloc(a.Bytes)
 		if h := HoleOf(a.Value); h != nil {
 			r.holes = true
 			r.guesses(h)

@@ -101,6 +101,8 @@ type Answer struct {
 	// Judged is set of a fault that was decided by labels, and not by what they are of: it
 	// tells of what made the request and of Shadow, and not of what was asked with.
 	Judged bool
+	// Bytes is what the value takes, where it was made for the run.
+	Bytes int64
 }
 
 // Bounds are what the labelled evaluation may use besides the run's own budgets. A

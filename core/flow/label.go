@@ -55,6 +55,14 @@ func (s *Shadow) Own() Label { return s.own }
 // All returns the label of the value with all its parts.
 func (s *Shadow) All() Label { return s.deep }
 
+// Bytes returns what it takes, about.
+func (s *Shadow) Bytes() (n int64) {
+	for _, kid := range s.kids {
+		n += kid.Bytes()
+	}
+	return n + shadowBytes
+}
+
 // Raise returns the shadow with a label added to all of it.
 func (s *Shadow) Raise(l Label) *Shadow {
 	if l&^s.own == 0 {
