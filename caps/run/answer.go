@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -336,7 +337,8 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 		f = spelled(f)
 		data = r.b.appendFault(append(data, `,"error":`...), f)
 	}
-	r.hold(size)
+	a.leave()
+	r.hold(ctx, size)
 	a.answer.Value, a.answer.Fault = v, f
 	if r.doing != nil {
 		r.doing.keep(a)
@@ -418,6 +420,7 @@ const (
 	ownBytes    = mostBytes / 2
 	copies      = 4
 	longestTurn = time.Second // a plugin that doesn't read or write on isn't waited for
+	holdPause   = 50 * time.Millisecond
 )
 
 var underWay = semaphore.NewWeighted(mostBytes)
@@ -493,14 +496,20 @@ func (r *Run) Delivered() {
 	}
 }
 
-// hold has the pool count an outcome until the machine has it. Where there is no room the run ends.
-func (r *Run) hold(size int64) {
+// hold has the pool count an outcome until the machine has it. Where there is no room the run ends, of several that wait for
+// some the first that has waited long enough.
+func (r *Run) hold(ctx context.Context, size int64) {
 	if r.stake == nil || size == 0 {
 		return
 	}
-	if !core.Lend(r.stake, size) {
-		r.halt(fault.Overloaded, "%s", r.stake.Overloaded().Message)
-		return
+	for left := time.Duration(rand.N(40)) * holdPause; !core.Lend(r.stake, size); left -= holdPause {
+		if left <= 0 || ctx.Err() != nil {
+			r.halt(fault.Overloaded, "%s", r.stake.Overloaded().Message)
+		}
+		if r.Halted() != nil {
+			return
+		}
+		time.Sleep(holdPause)
 	}
 	r.mu.Lock()
 	r.lent += size

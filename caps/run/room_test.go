@@ -53,7 +53,9 @@ func TestLargeArgumentsTakeTurns(t *testing.T) {
 }
 
 // The outcomes of a round count for the run in the pool until the machine has them, and where they have no room it ends.
-func TestOutcomesCountInThePool(t *testing.T) {
+func TestOutcomesCountInThePool(t *testing.T) { synctest.Test(t, outcomesCount) }
+
+func outcomesCount(t *testing.T) {
 	defer core.SetPool(128 << 20)
 	w := newWorld(t, run.Options{}, func(context.Context, run.Act) (value.Value, int64, *fault.Fault) {
 		return value.Str("x"), 3 << 20, nil

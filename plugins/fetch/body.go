@@ -122,6 +122,9 @@ func readBody(ctx context.Context, resp *http.Response, max int64, large turns) 
 		return "", err
 	}
 	defer large.give()
+	if n := resp.ContentLength - smallBody; n > 0 {
+		text.Grow(int(n)) // at most max
+	}
 	_, err := io.CopyBuffer(&text, body, buffer[:])
 	return text.String(), err
 }

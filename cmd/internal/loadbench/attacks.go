@@ -547,15 +547,17 @@ func hello(ctx context.Context, s *server) error {
 // killed kills the server in the middle of writes, starts another, and counts what is left.
 func killed(ctx context.Context, s *server) error {
 	go func() { _, _ = s.call(ctx, "p0", "run", object{"tool": "writes", "steps": mostSteps}) }()
-	select {
-	case <-time.After(300 * time.Millisecond):
-	case <-ctx.Done():
+	parts := func() []string {
+		files, _ := filepath.Glob(filepath.Join(s.dir, "data", ".pif-*"))
+		return files
+	}
+	for ctx.Err() == nil && len(parts()) == 0 {
+		time.Sleep(time.Millisecond)
 	}
 	s.kill()
 	left := func() int {
-		files, _ := filepath.Glob(filepath.Join(s.dir, "data", ".pif-*"))
 		folders, _ := filepath.Glob(filepath.Join(s.dir, "tmp", "*"))
-		return len(files) + len(folders)
+		return len(parts()) + len(folders)
 	}
 	first := left()
 	again, err := start(ctx, s.cmd.Path, s.dir, true, true, "--log-level=warn", "--cap=fs:./data")
@@ -564,6 +566,9 @@ func killed(ctx context.Context, s *server) error {
 	}
 	if _, err := again.call(ctx, "p0", "run", object{"code": 1}); err != nil {
 		s.say("%v", err)
+	}
+	for end := time.Now().Add(5 * time.Second); len(parts()) > 0 && time.Now().Before(end); { // a plugin's process starts, and sweeps
+		time.Sleep(10 * time.Millisecond)
 	}
 	again.stop()
 	text := fmt.Sprintf("left after kill -9: %d, after one more start: %d", first, left())
