@@ -121,9 +121,26 @@ func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 func (p *Policy) askFor(c Capability, m *Manifest) string {
 	hint := "Ask the operator to " + p.grant(c, m)
 	if shown := p.shown(c.Kind); shown != "" {
-		return hint + ", or declare what is granted: " + shown + "."
+		return hint + ", or declare what is granted: " + shown + "." + p.inside(c, m)
 	}
 	return hint + "."
+}
+
+// inside is the capability that is meant where a scope is written as relative to the one
+// granted directory, which no tool's is.
+func (p *Policy) inside(c Capability, m *Manifest) string {
+	var in []string
+	for _, g := range p.grants {
+		if g.Kind == c.Kind && p.holds(g) {
+			in = append(in, g.Shown().Scope)
+		}
+	}
+	part, relative := strings.CutPrefix(c.Scope, "./")
+	if m.Algebra != Path || len(in) != 1 || !relative || !strings.HasPrefix(in[0], "./") {
+		return ""
+	}
+	c.Scope = in[0] + "/" + part
+	return fmt.Sprintf(" What %s is inside it is %s; paths are relative to that.", part, quoted(c.String()))
 }
 
 // shown is what is granted of a kind now, as tools see it.

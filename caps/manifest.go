@@ -1,8 +1,6 @@
 package caps
 
 import (
-	"slices"
-
 	types "github.com/mcp-pif/mcp-pif/core/check"
 )
 
@@ -139,13 +137,9 @@ func (o *Operation) made() ([]Param, *types.Type) {
 	return o.Params, o.Type
 }
 
-// Argument gives the type of what the operation takes, if the manifest has types of
-// its arguments, or it is a tool of an MCP server; else nil.
+// Argument gives the type of what the operation takes.
 func (o *Operation) Argument() *types.Type {
 	params := o.Takes()
-	if o.Wire == "" && !slices.ContainsFunc(params, func(p Param) bool { return p.Of != nil }) {
-		return nil
-	}
 	var fields []types.Field
 	alone := types.Nothing
 	for i := range params {

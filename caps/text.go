@@ -72,18 +72,25 @@ func (p parser) fail(at int, hint, format string, a ...any) error {
 // maxText bounds a text: a scope of the largest size, all of it encoded.
 const maxText = 4 * maxScope
 
-// completed is a text that leaves out the one scope that its kind has, with the
-// scope; "": it isn't one.
+// completed is a text that leaves out the one scope that its kind has, or the name main where
+// any name does and nothing is taken away, with the scope; "": it isn't one.
 func (p parser) completed() string {
 	head, options, more := strings.Cut(p.text, ",")
-	if p.manifest == nil || p.manifest.Only == "" {
+	m := p.manifest
+	if m == nil {
 		return ""
 	}
-	m := p.manifest
+	only := m.Only
+	if what, _ := m.scopeWords(); what == "" && m.Algebra == Exact && len(m.Privileges) == 0 && !p.patterns {
+		only = "main"
+	}
+	if only == "" {
+		return ""
+	}
 	if more {
 		options = "," + options
 	}
-	return head + ":" + m.Only + options
+	return head + ":" + only + options
 }
 
 func (p parser) parse() (Capability, error) {

@@ -33,6 +33,7 @@ func TestSpellings(t *testing.T) {
 		{"fs.read:./e%CC%81", "fs.read:./e\u0301"},
 		{"fs:./a%E2%80%AEb", "fs:./a%E2%80%AEb"}, // a character that turns the line around stays seen
 		{"fs.write,read:x", "fs.read,write:./x"},
+		{"proc.send,calls=1", "proc.send:main,calls=1"}, // of whose scope the fixture says nothing
 		{"fs:docs=./very/long/path", "fs:docs=./very/long/path"},
 		{"fs:-x=a", "fs:./-x=a"},
 		{"fs:docs=/a=b", "fs:docs=/a=b"},

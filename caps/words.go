@@ -140,6 +140,9 @@ func (m *Manifest) ScopeDoc() string {
 	what, scope := m.scopeWords()
 	if scope == "" {
 		what, scope = "one name, as list shows it", placeholder(m)
+		if m.Algebra == Exact && len(m.Privileges) == 0 {
+			what = "one name, main if none is given"
+		}
 	}
 	s := fmt.Sprintf("Its scope is %s, as in %s", what, Capability{Kind: m.Kind, Scope: scope})
 	if len(m.Verbs) > 1 {

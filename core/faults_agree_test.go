@@ -292,10 +292,14 @@ func TestLibraryFaults(t *testing.T) {
 		}
 	}
 	for src, hint := range map[string]string{
-		`{"sort":{"record":{"a":1}}}`:        `Make a list of the record: {"entries":R}`,
-		`{"sum":["2"]}`:                      `{"sum":{"map":[{"lam":"x","body":{"to_dec":{"var":"x"}}},L]}}`,
-		`{"map":[[1],{"lam":"x","body":1}]}`: "The function is the first operand, the list the last",
-		`{"max":[]}`:                         `"else":{"max":L}`,
+		`{"sort":{"record":{"a":1}}}`:                    `Make a list of the record: {"entries":R}`,
+		`{"pow":[{"dec":"1.00233333333333333333"},300]}`: `Round the base: {"pow":[{"round_dec":[A,10,"half_even"]},N]}`,
+		`{"parse_int":"+3"}`:                             `{"parse_int":{"replace":[S,"+",""]}}`,
+		`{"parse_int":"4.5"}`:                            `Write {"to_dec":S}`,
+		`{"to_dec":"-1,234.5"}`:                          `{"to_dec":{"replace":[S,",",""]}}`,
+		`{"sum":["2"]}`:                                  `{"sum":{"map":[{"lam":"x","body":{"to_dec":{"var":"x"}}},L]}}`,
+		`{"map":[[1],{"lam":"x","body":1}]}`:             "The function is the first operand, the list the last",
+		`{"max":[]}`:                                     `"else":{"max":L}`,
 	} {
 		if e := (&program{code: src}).onEval(t); e.fault == nil || !strings.Contains(e.fault.Hint, hint) {
 			t.Errorf("%s fails with the hint %q, want %q", src, e.fault.Hint, hint)

@@ -61,7 +61,7 @@ func TestAnswersTyped(t *testing.T) {
 		if notation == "list[int] | string" {
 			written = "string | list[int]" // as it is always spelled
 		}
-		if a := y.Answers(); len(a) != 1 || a["toy.get"] != written {
+		if a := y.Answers(); len(a) != 2 || a["toy.get"] != written || a["toy.get("] != "string | {key: string}" {
 			t.Errorf("%q: the caller relies on %v", notation, a)
 		}
 	}

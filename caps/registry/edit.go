@@ -93,7 +93,7 @@ func (t *Tool) keeps(old *Tool, d *Definition) error {
 		return nil
 	}
 	kept := len(keptExamples(old.Examples, d.Examples)) > len(d.Examples)
-	if d.Keep.Description && d.Description == "" && !old.describesItself() {
+	if d.Keep.Description && d.Description == "" && !old.DescribesItself() {
 		t.Description, kept = old.Description, true
 	}
 	if kept {
@@ -111,8 +111,8 @@ func (t *Tool) keeps(old *Tool, d *Definition) error {
 	return nil
 }
 
-// describesItself reports whether the tool's description is its code.
-func (t *Tool) describesItself() bool {
+// DescribesItself reports whether the tool's description is its code.
+func (t *Tool) DescribesItself() bool {
 	begins := []byte(strings.TrimSuffix(t.Description, "…"))
 	return bytes.HasPrefix(described(t, t.Program()), begins) || bytes.HasPrefix(Printed(t.Program()), begins)
 }

@@ -23,6 +23,8 @@ type advice struct {
 	selves map[int]string       // of self inside a named function, by the places of its calls
 	pairs  map[term.Term]string // of what stands in a function that is passed a pair
 	walked map[*term.Lam]bool
+	// excused is the places where null is looked for, and beside it something else.
+	excused map[int]bool
 	// matches is set where re_match is used.
 	matches bool
 	tries   []string // what is bound to what try gives
@@ -32,7 +34,7 @@ type advice struct {
 
 // newAdvice walks through the program once.
 func (c *checker) newAdvice() *advice {
-	a := &advice{at: map[int]term.Term{}, selves: map[int]string{}, pairs: map[term.Term]string{}, walked: map[*term.Lam]bool{}}
+	a := &advice{at: map[int]term.Term{}, selves: map[int]string{}, pairs: map[term.Term]string{}, walked: map[*term.Lam]bool{}, excused: map[int]bool{}}
 	a.isText = c.src != nil && c.src.Form == term.PIF
 	a.walk(c.root, "", nil)
 	return a
@@ -79,11 +81,32 @@ func (a *advice) walk(t term.Term, in string, around *function) {
 		a.at[t.Pos()] = t
 		a.matches = a.matches || prim.Get(t.ID).Name == "re_match"
 		a.passed(t, around)
+		if t.ID == prim.Or || t.ID == prim.And {
+			x, y := comparison(t.Args[0]), comparison(t.Args[1])
+			if x != nil && y != nil && canonical(x.Args[0]) == canonical(y.Args[0]) {
+				for _, p := range []*term.Prim{x, y} {
+					_, null := p.Args[1].(*term.Unit)
+					a.excused[p.Pos()] = null
+				}
+			}
+		}
 	}
 	term.Children(t, func(child term.Term) bool {
 		a.walk(child, in, around)
 		return true
 	})
+}
+
+// comparison returns t, or what it is the opposite of, if that compares; else nil.
+func comparison(t term.Term) *term.Prim {
+	p, ok := t.(*term.Prim)
+	if ok && p.ID == prim.Not {
+		p, ok = p.Args[0].(*term.Prim)
+	}
+	if !ok || p.ID != prim.Equal && prim.Get(p.ID).Group != "comparison" {
+		return nil
+	}
+	return p
 }
 
 // called walks through applications of what is applied to one argument after the other,

@@ -26,9 +26,10 @@ type test struct {
 	missing bool
 	// fault is what it fails with; nil: a mismatch.
 	fault *fault.Fault
-	// op is the operation that demands it of its argument; "": a row does. whole is
-	// set where a decimal that is a whole number does for an integer.
+	// op is the operation that demands it of its argument, which is of the type takes; "": a
+	// row does. whole is set where a decimal that is a whole number does for an integer.
 	op    string
+	takes *Type
 	whole bool
 	// perhaps is set in the code of a row of the prelude, where a use doesn't
 	// always come to.

@@ -116,7 +116,7 @@ func (q *quotients) gathers(t *term.App) bool {
 	return l != nil && !q.whole[l.Param] && of(arg, l.Param) && q.by(arg, l.Param)
 }
 
-// of reports whether t is param, or a sum, a product or percents of it.
+// of reports whether t is param, or a sum, a product, percents or b * 21 / 20 of it.
 func of(t term.Term, param string) bool {
 	switch t := t.(type) {
 	case *term.Var:
@@ -124,20 +124,25 @@ func of(t term.Term, param string) bool {
 	case *term.If:
 		return of(t.Then, param) || of(t.Else, param)
 	case *term.Prim:
-		return (t.ID == prim.Add || t.ID == prim.Sub || t.ID == prim.Mul || t.ID == prim.Div && hundred(t.Args[1])) && (of(t.Args[0], param) || of(t.Args[1], param))
+		scaled := t.ID == prim.Div && (hundred(t.Args[1]) || is(t.Args[0], prim.Mul) && isInt(t.Args[1]))
+		return (t.ID == prim.Add || t.ID == prim.Sub || t.ID == prim.Mul || scaled) && (of(t.Args[0], param) || of(t.Args[1], param))
 	}
 	return false
 }
 
-// by reports whether in t there is a quotient, but of param alone and of what lies
-// between it and another: n - n / 2, lo + (hi - lo) / 2.
+// by reports whether in t there is a quotient, but of what lies between param and another
+// and half of it: lo + (hi - lo) / 2, n - n / 2.
 func (q *quotients) by(t term.Term, param string) bool {
 	d, _ := t.(*term.Prim)
 	if v, ok := t.(*term.Var); ok {
 		d, _ = q.lets[v.Name].(*term.Prim)
 	}
-	if d != nil && d.ID == prim.Div && (is(d.Args[0], prim.Mul) || !of(d.Args[0], param)) {
-		return true
+	if d != nil && d.ID == prim.Div {
+		n, half := d.Args[1].(*term.Int)
+		alone, ok := d.Args[0].(*term.Var)
+		if is(d.Args[0], prim.Mul) || !of(d.Args[0], param) || ok && alone.Name == param && !(half && n.Value == 2) {
+			return true
+		}
 	}
 	return !term.Children(t, func(child term.Term) bool { return !q.by(child, param) })
 }
@@ -216,7 +221,7 @@ func upward(a, b term.Term) bool {
 }
 
 // counts are words for what is an integer, as keys and names.
-var counts = []string{"quarter", "page", "pages", "week", "weeks", "decade", "century", "bucket", "bin", "row", "col", "index", "idx", "i", "mid", "quotient", "quot", "div", "floor"}
+var counts = []string{"quarter", "page", "pages", "week", "weeks", "decade", "century", "bucket", "bin", "depth", "level", "row", "col", "index", "idx", "i", "mid", "quotient", "quot", "div", "floor"}
 
 // walk finds the divisions in t, whose value is used as a number, or isn't.
 func (q *quotients) walk(t term.Term, used bool) {
@@ -282,6 +287,8 @@ func (q *quotients) operation(t *term.Prim, used bool) {
 	}
 }
 
+func isInt(t term.Term) bool { _, ok := t.(*term.Int); return ok }
+
 func hundred(t term.Term) bool { n, ok := t.(*term.Int); return ok && n.Value == 100 }
 
 // meant reports whether digits may be meant of a division. What is written div, and so in
@@ -310,10 +317,13 @@ func (q *quotients) meant(t *term.Prim) bool {
 	return p.ID == prim.Mul && (hundred(p.Args[0]) || hundred(p.Args[1])) || prim.Get(p.ID).Name == "sum" && by != nil && by.ID == prim.Length
 }
 
-// Rounded is what is noted, with its place in a source in the text form, where integers may
-// be rounded down that are meant with digits; types are found only then.
-func Rounded(t term.Term, src *term.Source, b Budget) (notes []string) {
-	if len(divides(t, src)) == 0 {
+// noted is what a source may have a note on.
+var noted = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[=!]=|match|re_find`) })
+
+// Noted is what [Report.Notes] has, with its place in a source in the text form; types are
+// found only where something may be noted.
+func Noted(t term.Term, src *term.Source, b Budget) (notes []string) {
+	if src == nil || !noted().Match(src.Text) && len(divides(t, src)) == 0 {
 		return nil
 	}
 	for _, n := range Infer(t, src, Env{}, b).Notes {

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,7 +61,7 @@ func (c *checker) effect(t *term.Effect, e env, ctx context) *variable {
 	arg := c.infer(t.Arg, e, ctx)
 	if c.env.Argument != nil {
 		if typ, ok := c.env.Argument(t.Op); ok && typ != nil {
-			g := asking{c, t, map[given]bool{}}
+			g := asking{c, t, typ, map[given]bool{}}
 			g.take(arg, typ, "", ctx.sure, true)
 		}
 	}
@@ -387,6 +388,7 @@ func (c *checker) sinkScope(e env) {
 type asking struct {
 	c    *checker
 	at   *term.Effect
+	of   *Type // what it takes
 	seen map[given]bool
 }
 
@@ -398,7 +400,7 @@ func (g *asking) test(part string, certain bool, want prim.Kinds) *test {
 		k.inner = "part " + part
 	}
 	x := g.c.testFor(g.at.Pos(), k, 0, want)
-	x.op = g.at.Op
+	x.op, x.takes = g.at.Op, g.of
 	return x
 }
 
@@ -448,7 +450,7 @@ func (g *asking) record(s *shape, t *Type, part string, sure, certain bool) {
 	wrong := func(format string, args ...any) {
 		all.bad |= prim.KindRecord
 		if all.fault == nil {
-			all.fault = g.mistake(t, fmt.Sprintf(format, args...))
+			all.fault = &fault.Fault{Kind: fault.TypeError, Message: g.at.Op + ": " + fmt.Sprintf(format, args...), Expected: t.brief(), Hint: all.taken()}
 		}
 	}
 	named := map[string]bool{}
@@ -480,27 +482,22 @@ func (g *asking) record(s *shape, t *Type, part string, sure, certain bool) {
 	}
 }
 
-// mistake is what an argument fails with that isn't of the type.
-func (g *asking) mistake(t *Type, message string) *fault.Fault {
-	return &fault.Fault{
-		Kind: fault.TypeError, Message: g.at.Op + ": " + message, Expected: t.brief(),
-		Hint: "Give !" + g.at.Op + " what it takes: " + display.Truncate(t.String(), 200) + ".",
+// taken is the hint on what an operation takes.
+func (x *test) taken() string {
+	rest := "."
+	if x.part == "" && x.takes.Kinds == prim.KindRecord { // in JSON an object with an operation's name for its key is a call of that
+		rest = `, a record {"record":{"NAME":VALUE}}.`
 	}
+	return "Give !" + x.op + " what it takes: " + display.Truncate(x.takes.String(), 200) + rest
 }
 
 // mistaken is what an argument fails with that is of another kind.
 func mistaken(x *test) *fault.Fault {
 	want, got := wanted(x.want), describe(x.bad)
-	where, hint := x.part, "Give !"+x.op+" what fits."
-	if where == "" {
-		where = "its argument"
-		if x.want == prim.KindRecord { // in JSON an object with an operation's name for its key is a call of that
-			hint = "Give !" + x.op + ` a record of its arguments, {"record":{"NAME":VALUE}}.`
-		}
-	}
+	where := cmp.Or(x.part, "its argument")
 	return &fault.Fault{
 		Kind: fault.TypeError, Message: fmt.Sprintf("%s takes %s as %s, not %s", x.op, want, where, got),
-		Expected: want, Got: got, Hint: hint,
+		Expected: want, Got: got, Hint: x.taken(),
 	}
 }
 

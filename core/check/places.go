@@ -62,7 +62,7 @@ func (c *checker) report() *Report {
 	}
 	slices.SortStableFunc(r.Dynamic, func(a, b Unknown) int { return cmp.Or(a.compare(b.Place), cmp.Compare(a.Reason, b.Reason)) })
 	for _, x := range c.remarked {
-		if x.stands() {
+		if x.stands() && !told.excused[x.pos] {
 			r.Notes = append(r.Notes, Note{places.of(x.pos), x.message})
 		}
 	}

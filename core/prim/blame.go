@@ -126,7 +126,9 @@ func blame(f *fault.Fault, path placed) {
 		}
 		return
 	}
-	f.Message = row.Name + ": " + f.Message
+	if f.Message = row.Name + ": " + f.Message; row.Name == "pow" && f.Kind == fault.OutOfRange {
+		f.Hint = `Round the base: {"pow":[{"round_dec":[A,10,"half_even"]},N]} for an N up to 400.`
+	}
 }
 
 // failingOperand gives which operand of t a fault is about; below 0: none.

@@ -161,7 +161,7 @@ var decimals = []Row{
 			return nil, &fault.Fault{
 				Kind: fault.ParseError, Message: "to_dec: " + Describe(s) + " is no number",
 				Expected: "digits, with a minus before and a point in them where that is meant", Got: Describe(s),
-				Hint: `Write the number as in {"to_dec":"12.30"}, of at most 4,096 digits, or catch the failure: {"try":{"to_dec":S}}.`,
+				Hint: cleaned("to_dec", string(s), `Write the number as in {"to_dec":"12.30"}, of at most 4,096 digits`),
 			}
 		},
 	},

@@ -127,7 +127,7 @@ func (r *Row) hint(want Kinds, got string) string {
 	case is("string") && want&KindList != 0 && r.Name != "append":
 		return fmt.Sprintf("A string's characters are the list {\"chars\":S}, its parts {\"split\":[S,\",\"]}. Correct: %s.", correct)
 	case r.Name == "pow" && is("decimal"):
-		return fmt.Sprintf("There is no power with a fraction, no exp and no log; sqrt gives a square root. Correct: %s.", correct)
+		return `The exponent is an integer, {"pow":[A,{"to_int":[N,"down"]}]}: there is no power with a fraction, no exp and no log; sqrt gives a square root.`
 	case got == "a record" && want&KindList != 0:
 		return fmt.Sprintf("Make a list of the record: {\"entries\":R} gives pairs (key, value), {\"values\":R} the values. Correct: %s.", correct)
 	case r.Name == "append" && is("string"):

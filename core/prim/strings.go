@@ -218,12 +218,32 @@ var strs = []Row{
 				return nil, &fault.Fault{
 					Kind: fault.ParseError, Message: "parse_int: " + quoted(s) + " is no integer",
 					Expected: "decimal digits, with a minus before them where it is negative", Got: quoted(s),
-					Hint: `Take blanks away first, {"parse_int":{"trim":S}}, or catch the failure: {"try":{"parse_int":S}}.`,
+					Hint: cleaned("parse_int", s, `Take blanks away first, {"parse_int":{"trim":S}}`),
 				}
 			}
 			return value.NewBig(long.Parse(s, m.looks())), nil
 		},
 	},
+}
+
+// cleaned is the hint on a text that op doesn't read as a number; otherwise, if what isn't
+// read in it is none of these.
+func cleaned(op, s, otherwise string) string {
+	without := ""
+	whole, _, _ := strings.Cut(s, ".")
+	isDec := func(s string) bool { _, ok := value.ParseDec(s); return ok }
+	switch comma := strings.LastIndexByte(whole, ','); {
+	case strings.HasPrefix(s, "+"):
+		without = "+"
+	case comma > 0 && len(whole)-comma == 4 && isDec(strings.ReplaceAll(s, ",", "")): // of thousands
+		without = ","
+	case isDec(s):
+		otherwise = `Write {"to_dec":S} for a number with a point`
+	}
+	if without != "" {
+		otherwise = `Take "` + without + `" away first, {"` + op + `":{"replace":[S,"` + without + `",""]}}`
+	}
+	return otherwise + `, or catch the failure: {"try":{"` + op + `":S}}.`
 }
 
 // recase returns a row that gives a string in another case.

@@ -23,6 +23,10 @@ func (r *reader) atom() (term.Term, bool) {
 			r.i += 2
 			return r.body([]prim.Parameter{{At: at, Pattern: prim.Pattern{Name: r.text(t), Bind: true}}}, nil)
 		}
+		if r.toks[r.i+1].kind == tokOpenBrace && r.src[t.off:t.end] == "do" && r.scope["do"] == 0 && !r.older { // a block
+			r.i++
+			return r.atom()
+		}
 		return r.name()
 	case tokPrim, tokTool, tokEffect:
 		return r.operative()
@@ -54,6 +58,10 @@ func (r *reader) atom() (term.Term, bool) {
 		r.i++
 		return &term.Self{At: at}, true
 	case tokOpen:
+		if r.toks[r.i+1].kind == tokClose && r.toks[min(r.i+2, len(r.toks)-1)].kind == tokArrow && !r.noArrow && !r.older { // () => e
+			r.i += 3
+			return r.body([]prim.Parameter{{At: at, Pattern: prim.Pattern{Name: "_", Bind: true}}}, nil)
+		}
 		if r.isParams() {
 			return r.lambda()
 		}

@@ -190,6 +190,13 @@ func (r *reader) call(c callee, piped term.Term) (t term.Term, done, ok bool) {
 		if !ok {
 			return nil, false, false
 		}
+		if at := term.At(c.tok.end); len(args) == 0 && piped == nil && !r.older { // of nothing
+			if c.effect {
+				args = []term.Term{&term.Record{At: at}}
+			} else if c.tool {
+				args = []term.Term{&term.Unit{At: at}}
+			}
+		}
 	} else if piped == nil && r.standsAlone(c) {
 		return r.function(c), false, true
 	} else if piped == nil || least > 1 {
@@ -320,6 +327,11 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 		}
 	}
 	if l, ok := args[0].(*term.Lam); ok && len(r.many[l].params) > 0 && c.row.Passes == prim.PassesItem && !r.older {
+		of := r.many[l]
+		if !r.kinds.takesPairs(c.row, args) || !r.kinds.ofPairs(c.row.Through(args)) && !indexNames[of.params[1].Name] { // the parts of a list
+			args[0] = listFunction(l.At, of)
+			return r.apply(c, args)
+		}
 		return nil, r.fail(c.tok, &fault.Fault{
 			Message:  fmt.Sprintf("%s doesn't apply its function to three or more values", c.row.Name),
 			Expected: "a function of one parameter, or of two that are a pair's parts",
@@ -677,10 +689,11 @@ func (r *reader) near(name string, applied bool) string {
 // read as a function of its operands: one that has no operator or operand beside it,
 // since a function is none of its.
 func (r *reader) standsAlone(c callee) bool {
-	if c.row == nil || c.tool || c.row.Form && c.id != prim.Fold && c.id != prim.And && c.id != prim.Or {
-		return false
+	if c.tool { // as an argument: map(@slug, xs)
+		before, after := r.toks[max(0, r.i-2)].kind, r.tok().kind
+		return !r.older && (before == tokOpen || before == tokComma) && (after == tokClose || after == tokComma)
 	}
-	if c.row.Many {
+	if c.row == nil || c.row.Many || c.row.Form && c.id != prim.Fold && c.id != prim.And && c.id != prim.Or {
 		return false
 	}
 	first := r.i - 1
@@ -706,7 +719,7 @@ func (r *reader) standsAlone(c callee) bool {
 // the operands that may be left out. Where a pair is passed to it, max is a function of
 // the pair's parts too; see [reader.passPair].
 func (r *reader) function(c callee) term.Term {
-	n, _ := arity(c.row)
+	n, _ := c.arity()
 	if c.row.Name == "to_int" && !r.older {
 		n = 1 // its mode has a default
 	}
@@ -773,7 +786,7 @@ func (r *reader) functionOf(c callee, n int) term.Term {
 		params[i] = prim.Parameter{At: at, Pattern: prim.Pattern{Name: name, Bind: true}}
 		operands[i] = &term.Var{At: at, Name: name}
 	}
-	if n == 1 && c.row.Shape == prim.Array && !c.row.Beside {
+	if n == 1 && c.row.Shape == prim.Array && !c.row.Beside && !c.tool {
 		operands = r.lone(c, operands)
 	}
 	body, _ := r.apply(c, operands)

@@ -255,11 +255,7 @@ func (r *reader) replacer(c callee, args []term.Term) (term.Term, bool) {
 		})
 	}
 	if n > 0 {
-		all := prim.Pattern{At: f.At, IsList: true}
-		for _, p := range of.params {
-			all.Items = append(all.Items, p.Pattern)
-		}
-		f = prim.FunctionOf([]prim.Parameter{{At: f.At, Pattern: all}}, of.body).(*term.Lam)
+		f = listFunction(f.At, of)
 	} else if groups > 0 {
 		r.note(f.Pos(), "the function of re_replace gets what the groups (…) in the pattern fit, as re_find_all gives it; write (?:…) for the whole")
 	}
@@ -280,6 +276,15 @@ func (r *reader) replacer(c callee, args []term.Term) (term.Term, bool) {
 			})
 		})
 	}), true
+}
+
+// listFunction returns a function of several parameters as one of a list of their values.
+func listFunction(at term.At, of twoParams) *term.Lam {
+	all := prim.Pattern{At: at, IsList: true}
+	for _, p := range of.params {
+		all.Items = append(all.Items, p.Pattern)
+	}
+	return prim.FunctionOf([]prim.Parameter{{At: at, Pattern: all}}, of.body).(*term.Lam)
 }
 
 // fractions makes quotients exact that are never meant to be rounded down: in what sqrt
@@ -690,12 +695,21 @@ func (r *reader) bindWords() {
 // aren't meant to be what is found.
 var grouped = regexp.MustCompile(`(?:^|[^\\])\((?:[^?()|][^()|]*\)(?:[*+]|\{)|[^?()|][^()|]*\|[^()]*\))`)
 
+// groupsIn is how many groups a pattern has.
+func groupsIn(pattern string) int {
+	p, err := regexp.Compile(pattern)
+	if err != nil {
+		return 0
+	}
+	return p.NumSubexp()
+}
+
 // noteGroup notes that what is found is what such a group fits, not the whole.
 func (r *reader) noteGroup(c callee, args []term.Term) {
 	if c.row == nil || c.row.Name != "re_find_all" && c.row.Name != "re_find" || len(args) != 2 {
 		return
 	}
-	if s, ok := args[1].(*term.Str); ok && grouped.MatchString(s.Value) {
+	if s, ok := args[1].(*term.Str); ok && grouped.MatchString(s.Value) && groupsIn(s.Value) == 1 {
 		r.note(int(c.tok.off), "%s gives what the group (…) in the pattern fits, not the whole; write (?:…) for the whole", c.row.Name)
 	}
 }

@@ -87,7 +87,10 @@ func (k kinder) order(row *prim.Row, args []term.Term) (best []int) {
 		case !fits(order):
 		case best == nil:
 			best = order
-		case best[0] != order[0]:
+		case best[0] == order[0]:
+		case row.Name == "set_nth" && order[0] == 2: // the list is last, as where n stands before one
+			return order
+		default:
 			return nil
 		}
 	}
@@ -204,8 +207,17 @@ func (r *reader) meant(c callee, args []term.Term) term.Term {
 func (k kinder) listsOfTwo(t term.Term) bool {
 	switch t := t.(type) {
 	case *term.Prim:
-		f, ok := operand(t).(*term.Lam)
-		return ok && prim.Get(t.ID).Name == "map" && k.listOfTwo(f.Body)
+		switch prim.Get(t.ID).Name {
+		case "map":
+			f, ok := operand(t).(*term.Lam)
+			return ok && k.listOfTwo(f.Body)
+		case "re_find_all":
+			s, ok := t.Args[1].(*term.Str)
+			return ok && groupsIn(s.Value) == 2
+		case "window":
+			n, ok := t.Args[0].(*term.Int)
+			return ok && n.Value == 2
+		}
 	case *term.List:
 		return len(t.Items) > 0 && !slices.ContainsFunc(t.Items, func(x term.Term) bool { return !k.listOfTwo(x) })
 	}
@@ -272,7 +284,7 @@ func (r *reader) indexed(c callee, args []term.Term) term.Term {
 	}
 	at, item, place := l.At, prim.Fresh("item", two.body), prim.Fresh("place", two.body)
 	never := neverPairs(args[1])
-	if !never && !indexNames[two.params[1].Name] {
+	if never = never && !r.kinds.ofTwo(args[1]); !never && !indexNames[two.params[1].Name] {
 		return nil
 	}
 	name := func(s string) term.Term { return &term.Var{At: at, Name: s} }

@@ -588,6 +588,11 @@ func (r *reader) suffixes(t term.Term) (term.Term, bool) {
 					}
 				}
 			}
+			if v, is := t.(*term.Var); is && len(args) == 0 && r.scope[v.Name] > 0 && !r.older {
+				if all := r.lets[v.Name]; len(all) == 0 || all[len(all)-1].value == nil || all[len(all)-1].value.Param == "_" {
+					args, places = []term.Term{&term.Unit{At: term.At(tok.off)}}, []term.At{term.At(tok.off)}
+				}
+			}
 			if len(args) == 0 && key != "" {
 				return nil, r.fail(tok, &fault.Fault{
 					Message:  "an application has at least one argument, and values have no methods",

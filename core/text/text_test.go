@@ -433,6 +433,7 @@ func TestPrimitivesAsValues(t *testing.T) {
 	}
 	sum, most := parts(`{"add":[{"var":"a"},{"var":"b"}]}`), parts(`{"max":[{"var":"a"},{"var":"b"}]}`)
 	for src, json := range map[string]string{
+		`map(@slug, xs)`:            `{"map":[{"lam":"x","body":{"call":{"tool":"slug","input":{"var":"x"}}}},{"var":"xs"}]}`,
 		`map(length, xs)`:           `{"map":[` + length + `,{"var":"xs"}]}`,
 		`xs |> map(::length)`:       `{"map":[` + length + `,{"var":"xs"}]}`,
 		"map(`length`, xs)":         `{"map":[{"var":"length"},{"var":"xs"}]}`,
@@ -484,6 +485,11 @@ func TestBlocks(t *testing.T) {
 		"match 1 { 0 => { let a = 1; a }; _ => 2 }":                               "match 1 { 0 => let a = 1 in a; _ => 2 }",
 		"match 1 {\n  0 => let a = 1\n    a;\n  _ => 2 }":                         "match 1 { 0 => let a = 1 in a; _ => 2 }",
 		"if c then { let a = 1; a } else { let b = 2 in b }":                      "if c then let a = 1 in a else let b = 2 in b",
+		"do { let x = 1; x }":                                                     "let x = 1 in x",
+		"let f = () => @t() in [f(), !clock.now()]":                               "let f = _ => @t(null) in [f(null), !clock.now({})]",
+		"ts => map((a, b, c) => a, ts)":                                           "ts => map(([a, b, c]) => a, ts)",
+		`s => map((k, v) => k, re_find_all(s, "(a)(b)"))`:                         `s => map(([k, v]) => k, re_find_all(s, "(a)(b)"))`,
+		`(k, d) => set_nth(parse_int(k), 1, d)`:                                   `(k, d) => set_nth(d, parse_int(k), 1)`,
 		"{ !fs.write(1); !fs.read(2) }":                                           "let _ = !fs.write(1) in !fs.read(2)",
 		"{ f(1);\n  f(2)\n  let a = 2\n  a }":                                     "let _ = f(1), _ = f(2), a = 2 in a",
 		"[{ let a = 1; a }, { let: 1 }, {let: 1, in: 2}]":                         "[let a = 1 in a, { \"let\": 1 }, {\"let\": 1, \"in\": 2}]",

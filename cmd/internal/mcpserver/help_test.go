@@ -273,7 +273,7 @@ func TestArgumentsReadAsCalls(t *testing.T) {
 	s := granting(t, nil, map[string]bool{"github": false}, "", github(t))
 	for code, want := range map[string]string{
 		`{"lam":"x","body":{"github.issues":{"length":"a"}}}`: `{"record":{"NAME":VALUE}}`,
-		`"x => !github.issues(length(\"a\"))"`:                `a record of its arguments, {NAME: VALUE}.`,
+		`"x => !github.issues(length(\"a\"))"`:                `, a record {NAME: VALUE}.`,
 	} {
 		if a := do(t, s, "evolve", `{"name":"t","code":`+code+`,"capabilities":["github"]}`); a.Fault == nil || !strings.Contains(a.Text, want) {
 			t.Errorf("%s: %s", code, a.Text)

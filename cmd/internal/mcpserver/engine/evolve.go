@@ -302,7 +302,7 @@ func (s *Engine) made(ctx context.Context, c Call, t *registry.Tool, p *proposal
 	}
 	same := s.tools.Same(t)
 	p.notes = append(append(p.notes, p.read...), s.facts.FlowNotes(t, c.Tools)...)
-	p.notes = append(append(append(p.notes, facts.NotesOf(t)...), t.Notes...), facts.ToolsMeant(t.Program().Free(), t.Name, c.Tools)...)
+	p.notes = append(append(append(p.notes, facts.NotesOf(t)...), t.Notes...), facts.ToolsMeant(t, t.Program().Free(), c.Tools)...)
 	p.notes = append(append(p.notes, s.facts.Notes(t, same, p.together)...), s.retiredNotes(t, c.Tools)...)
 	if t.Version > 1 {
 		_, live := c.Tools.Get(t.Name)
@@ -415,7 +415,7 @@ func brief(notes []string) []string {
 // what it lost.
 func keptBefore(t, before *registry.Tool, d *registry.Definition) (notes []string) {
 	var kept []string
-	if d.Keep.Description && t.Description == before.Description {
+	if d.Keep.Description && t.Description == before.Description && !before.DescribesItself() {
 		kept = append(kept, "description")
 	}
 	if d.Keep.As && t.As != registry.AsTool {

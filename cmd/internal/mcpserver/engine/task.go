@@ -126,7 +126,7 @@ func (t *task) compile(rec *run.Record) (*core.Program, *fault.Fault) {
 	}
 	t.notes = append(t.notes, program.Notes()...)
 	if t.isText {
-		t.notes = append(t.notes, inputs.Rounded(program)...)
+		t.notes = append(t.notes, inputs.Noted(program)...)
 	}
 	return program, nil
 }

@@ -68,7 +68,7 @@ func placeBroken(t *registry.Tool, d *check.Diagnostic, tools *registry.Snapshot
 		if !strings.Contains(d.Message, fmt.Sprintf("%q", name)) {
 			continue
 		}
-		if meant := ToolsMeant([]string{name}, t.Name, tools); len(meant) > 0 {
+		if meant := ToolsMeant(t, []string{name}, tools); len(meant) > 0 {
 			f.Hint = meant[0]
 			return f
 		}
@@ -184,15 +184,19 @@ func BadName(name string) *fault.Fault {
 
 // ToolsMeant is the notes about variables of a tool's code that nothing binds and that
 // are names of tools: its own, or another's. A tool is no variable.
-func ToolsMeant(free []string, own string, tools *registry.Snapshot) (notes []string) {
+func ToolsMeant(t *registry.Tool, free []string, tools *registry.Snapshot) (notes []string) {
 	for _, name := range free {
 		if len(notes) == MostPlaces {
 			break
 		}
-		if name == own {
+		if name == t.Name {
 			notes = append(notes, fmt.Sprintf("a tool calls itself as self: self(n - 1), not %s(n - 1)", name))
 		} else if _, ok := tools.Get(name); ok {
-			notes = append(notes, fmt.Sprintf(`the tool %[1]s is called as @%[1]s(x), which is to be declared: "capabilities":["call:%[1]s"]`, name))
+			said := fmt.Sprintf("the tool %[1]s is called as @%[1]s(x)", name)
+			if !slices.Contains(t.Declared, "call:"+name) {
+				said += fmt.Sprintf(`, which is to be declared: "capabilities":["call:%s"]`, name)
+			}
+			notes = append(notes, said)
 		}
 	}
 	return notes

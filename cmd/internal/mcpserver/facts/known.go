@@ -411,7 +411,7 @@ func (s Lookup) overDeclared(t *registry.Tool, r *check.Report) (notes []string)
 		switch {
 		case len(used) == 0:
 			notes = append(notes, fmt.Sprintf("it declares %s, and no run of it can come to use that: leave it out", wire.Excerpt([]byte(text), wire.MaxShown)))
-		case !all:
+		case !all && c.Kind != "clock":
 			least := c
 			least.Verbs = used
 			notes = append(notes, fmt.Sprintf("it declares %s, of which the code uses %s only: %s would do",

@@ -45,9 +45,9 @@ func For(t *registry.Tool, p *core.Program) (*Source, *fault.Fault) {
 	return &Source{Tool: t, program: t.Program(), Report: t.Report(), Declared: d}, nil
 }
 
-// Rounded is the notes on inline code whose divisions may be meant with digits.
-func Rounded(p *core.Program) []string {
-	return check.Rounded(p.Term(), p.Tool().Source, check.Budget{Steps: inlineTypeSteps})
+// Noted is the notes on inline code that are made by its types.
+func Noted(p *core.Program) []string {
+	return check.Noted(p.Term(), p.Tool().Source, check.Budget{Steps: inlineTypeSteps})
 }
 
 // IsPlain reports whether an input is read the same way whatever its type is: a whole
