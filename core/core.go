@@ -94,8 +94,9 @@ const (
 // take, is part of that: it changes with the checker. With 6 a fault inside a row of
 // the library is one of that row, and places in the text form are lines and columns;
 // with 7 div divides decimals; with 8 MM after the hour is the minute in layouts of dates, and
-// a pattern of two in the text form fits a list or a pair.
-const Semantics = 8
+// a pattern of two in the text form fits a list or a pair; with 9 slices are joined by what they
+// are, and a tool of several parameters that may give anything takes a list of its inputs.
+const Semantics = 9
 
 // SetPool sets how many bytes all machines of the process may hold together,
 // 128 MiB where it isn't called.

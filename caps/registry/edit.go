@@ -114,7 +114,7 @@ func (t *Tool) keeps(old *Tool, d *Definition) error {
 // DescribesItself reports whether the tool's description is its code.
 func (t *Tool) DescribesItself() bool {
 	begins := []byte(strings.TrimSuffix(t.Description, "…"))
-	return bytes.HasPrefix(described(t, t.Program()), begins) || bytes.HasPrefix(Printed(t.Program()), begins)
+	return t.Text && bytes.HasPrefix(t.Source, begins) || bytes.HasPrefix(described(t, t.Program()), begins) || bytes.HasPrefix(Printed(t.Program()), begins)
 }
 
 // same reports whether two tools are made of the same.

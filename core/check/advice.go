@@ -19,6 +19,7 @@ const longestOwn = 60
 // made of the code itself.
 type advice struct {
 	isText bool
+	params []string
 	at     map[int]term.Term    // primitives by their places
 	selves map[int]string       // of self inside a named function, by the places of its calls
 	pairs  map[term.Term]string // of what stands in a function that is passed a pair
@@ -36,6 +37,9 @@ type advice struct {
 func (c *checker) newAdvice() *advice {
 	a := &advice{at: map[int]term.Term{}, selves: map[int]string{}, pairs: map[term.Term]string{}, walked: map[*term.Lam]bool{}, excused: map[int]bool{}}
 	a.isText = c.src != nil && c.src.Form == term.PIF
+	for l, ok := c.root.(*term.Lam); ok; l, ok = l.Body.(*term.Lam) {
+		a.params = append(a.params, l.Param)
+	}
 	a.walk(c.root, "", nil)
 	return a
 }
@@ -119,6 +123,13 @@ func (a *advice) called(t *term.App, in string, around *function) {
 		places = append(places, app.Pos())
 		f = app.Func
 	}
+	if _, ok := f.(*term.Self); ok && len(places) == 1 && in == "" {
+		if call := a.inOrder(t); call != "" {
+			said := "self takes its parameters in order: " + call
+			a.pos, a.notes = append(a.pos, t.Pos()), append(a.notes, Note{Message: said})
+			a.selves[t.Pos()] = said + "."
+		}
+	}
 	if _, ok := f.(*term.Self); !ok || in == "" {
 		a.walk(f, in, around)
 		return
@@ -133,6 +144,31 @@ func (a *advice) called(t *term.App, in string, around *function) {
 	for _, pos := range places {
 		a.selves[pos] = said + "."
 	}
+}
+
+// inOrder is a call of self that gives the parameters of the tool by their names as it has to be
+// written; empty: it doesn't.
+func (a *advice) inOrder(t *term.App) string {
+	r, ok := t.Arg.(*term.Record)
+	if !ok || len(a.params) < 2 || len(r.Fields) != len(a.params) {
+		return ""
+	}
+	call := t.Func
+	for _, name := range a.params {
+		i := slices.IndexFunc(r.Fields, func(f term.Field) bool { return f.Key == name })
+		if i < 0 {
+			return ""
+		}
+		call = &term.App{At: t.At, Func: call, Arg: r.Fields[i].Value}
+	}
+	code := string(text.Canonical(call))
+	if a.isText {
+		code = string(text.Print(call))
+	}
+	if len(code) > 2*longestOwn {
+		return "self(" + strings.Join(a.params, ", ") + ")"
+	}
+	return code
 }
 
 // caught notes where the error that try gives, which l binds, is put in a text or record whole.

@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -112,6 +113,9 @@ func (c *checker) judgeConflicts() {
 			f := *last.f
 			f.Message = fmt.Sprintf("no value of %q fits each of its uses: %s", name, f.Message)
 			f.Hint = `Use it as one kind of value, or ask first which it is: {"if":{"cond":{"equal":[{"type_of":X},"string"]},"then":A,"else":B}}.`
+			if _, _, is := prim.Lookup(name); is && strings.HasPrefix(last.f.Message, "app ") && c.src != nil && c.src.Form == term.PIF {
+				f.Hint = fmt.Sprintf("%s is the variable here; ::%[1]s is the operation.", name)
+			}
 			c.failsAt(last.pos, &f)
 		}
 	}

@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -18,7 +19,8 @@ const mostRounds = 4
 
 // ReadText is [text.Parse] that reads the operators < <= > >= + and ++ by the types of
 // their operands, where their form doesn't tell: numbers and what isn't known are added,
-// strings and what isn't known are joined by ++, and what isn't known to be numbers is
+// strings and what isn't known are joined by ++, slices of what isn't known by what they are when
+// it runs, and what isn't known to be numbers is
 // compared by the order of compare. Of what is never a list, [a, b] is read as (a, b) in
 // match, of what is never a pair (a, b) as [a, b]. What it reads depends on the text alone.
 func ReadText(src []byte, o text.Options) (*text.Parsed, *fault.Fault) {
@@ -28,12 +30,28 @@ func ReadText(src []byte, o text.Options) (*text.Parsed, *fault.Fault) {
 			p, f = text.Parse(src, o)
 		}
 	}
-	if f == nil && len(p.Open) > 0 {
-		for t, kinds := range settled(p.Term, p.Open) {
-			text.Settle(t, kinds)
+	if f != nil || len(p.Open) == 0 {
+		return p, f
+	}
+	kinds := settled(p.Term, p.Open)
+	for t, k := range kinds {
+		if k == joinable {
+			if o.Late == nil {
+				o.Late = map[int]bool{}
+			}
+			o.Late[t.Pos()] = true
 		}
 	}
-	return p, f
+	if len(o.Late) > 0 {
+		if p, f = text.Parse(src, o); f != nil {
+			return p, f
+		}
+		kinds = settled(p.Term, p.Open)
+	}
+	for t, k := range kinds {
+		text.Settle(t, k)
+	}
+	return p, nil
 }
 
 // PrintText is [text.Print] for what [ReadText] reads: an operator that it would read as
@@ -68,6 +86,9 @@ var readings = map[term.ID][]prim.Kinds{
 	prim.Add: {prim.KindNumber, prim.KindString, prim.KindList}, prim.Concat: {prim.KindString, prim.KindList},
 }
 
+// joinable is of which kinds what is joined is where it is a slice of what isn't known, or joined to one.
+const joinable = prim.KindString | prim.KindList
+
 func joins(id term.ID) bool { return len(readings[id]) > 1 }
 
 // settled gives for each operator the kinds that [text.Settle] takes. What can't be typed
@@ -87,10 +108,18 @@ func settled(t term.Term, open []*term.Prim) map[*term.Prim]prim.Kinds {
 			if kinds[p] == 0 && !c.over {
 				kinds[p] = c.open[p].settle(p.ID)
 			}
-			if kinds[p] == 0 && (c.over || joins(p.ID)) {
+			joined = joined || joins(p.ID)
+		}
+		late := joinedToSlices(open, kinds)
+		for _, p := range open {
+			switch {
+			case kinds[p] != 0:
+			case late[p] && !c.over:
+				kinds[p] = joinable
+			case c.over || joins(p.ID):
 				kinds[p] = readings[p.ID][0]
 			}
-			joined, compares = joined || joins(p.ID), compares || kinds[p] == 0
+			compares = compares || kinds[p] == 0
 		}
 		if !joined || !compares {
 			break
@@ -100,6 +129,22 @@ func settled(t term.Term, open []*term.Prim) map[*term.Prim]prim.Kinds {
 		kinds[p] = cmp.Or(kinds[p], prim.KindData)
 	}
 	return kinds
+}
+
+// joinedToSlices is the operators of no known kinds that have a slice as an operand, or are joined
+// to such ones, and their operands.
+func joinedToSlices(open []*term.Prim, kinds map[*term.Prim]prim.Kinds) map[term.Term]bool {
+	late := map[term.Term]bool{}
+	open = slices.SortedFunc(slices.Values(open), func(a, b *term.Prim) int { return a.Pos() - b.Pos() })
+	for range 2 { // from the left, and from the right
+		for _, p := range open {
+			if joins(p.ID) && kinds[p] == 0 && (late[p] || text.Slices(p) || late[p.Args[0]] || late[p.Args[1]]) {
+				late[p], late[p.Args[0]], late[p.Args[1]] = true, true, true
+			}
+		}
+		slices.Reverse(open)
+	}
+	return late
 }
 
 // settle gives the kinds that an operand of an operator is of; 0: they aren't known.

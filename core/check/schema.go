@@ -56,7 +56,7 @@ func (r *Report) Arguments() (params []Parameter, result *Type) {
 	switch {
 	case len(params) == 0 && t.IsFunction() && t.Name == "":
 		return []Parameter{{Input, t.Param.or()}}, t.Result.or()
-	case len(params) == 0 && t.Kinds&prim.KindFunction != 0 || t.Any || t.Dynamic && len(params) == 0:
+	case len(params) == 0 && (t.Kinds&prim.KindFunction != 0 || t.Any || t.Dynamic):
 		// It may be a function.
 		return []Parameter{{Input, Any}}, Any
 	case len(params) == 1:

@@ -211,6 +211,7 @@ func TestReadArguments(t *testing.T) {
 		{`(a, b) => a / length(b)`, `{"b":"12","a":"12"}`, `12 "12"`},
 		{`(a, b) => a % b`, `{"input":{"a":4,"b":2}}`, `4 2`},
 		{`(a, b) => a % b`, `[4,2.0]`, `4 2`},
+		{`(v, n) => if type_of(v) == "list" then take(n, v) else v`, `{"n":"1","v":[1]}`, `[1] 1`},
 		{`(a, b) => a % b`, `{"pair":["4",2]}`, `4 2`},
 		{`(a, b) => length(a) / b`, `{"b":2,"a":[1]}`, `[1] 2`},
 		{`(a, b) => a % b`, `"{\"a\":4,\"b\":2.0}"`, `4 2`},
@@ -454,7 +455,8 @@ func TestSignature(t *testing.T) {
 		`(a, b) => [a + 1, length(b)]`:       "(a: num, b: string | list[any]) -> list[num]",
 		`a => b => !fs.read({path: a ++ b})`: "(a: string, b: string) ->{fs.read} ",
 		`xs => xs`:                           "(a) -> a",
-		`3`:                                  "int",
+		`(v, n) => if type_of(v) == "list" then take(n, v) else v`: "(v: any, n: int) -> any",
+		`3`: "int",
 	} {
 		if got := reportOf(t, src).Signature(); !strings.HasPrefix(got, want) {
 			t.Errorf("%s is of the type %s, not %s", src, got, want)

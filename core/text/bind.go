@@ -529,6 +529,9 @@ func (r *reader) pipe(left term.Term, op token) (term.Term, bool) {
 		return &term.App{At: term.At(op.off), Func: t, Arg: left}, ok
 	}
 	f, ok := r.binary(levelPipe + 1)
+	if ok {
+		r.noteHidden(int(op.off), f, 1)
+	}
 	return &term.App{At: term.At(op.off), Func: f, Arg: left}, ok
 }
 

@@ -358,6 +358,9 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 	r.passPair(c, args)
 	r.noteOrder(c, args)
 	r.noteGroup(c, args)
+	if sought[c.row.Name] {
+		r.noteEscape(args...)
+	}
 	if line := r.boundLater(c); line > 0 {
 		r.note(int(c.tok.off), "%s is the operation here: the let in line %d binds its function %[1]s too late", c.name, line)
 	}

@@ -34,6 +34,8 @@ type Options struct {
 	Older bool
 	// Turned is the places of patterns [a, b] and (a, b) that are read as the other.
 	Turned map[int]bool
+	// Late is the places of + and ++ that join lists or strings by what they are given.
+	Late map[int]bool
 }
 
 // Parsed is what a source in the text form says.
@@ -83,7 +85,7 @@ func Parse(src []byte, o Options) (*Parsed, *fault.Fault) {
 			Hint:     "Split it into smaller parts.",
 		}
 	}
-	r := reader{src: string(src), older: o.Older, turned: o.Turned}
+	r := reader{src: string(src), older: o.Older, turned: o.Turned, late: o.Late}
 	r.kinds.open = func(t *term.Prim) bool { return r.open[t] }
 	if !utf8.ValidString(r.src) {
 		r.refuse(display.InvalidAt(r.src), &fault.Fault{Message: "this is not valid UTF-8", Expected: "valid UTF-8", Hint: "Send the text as UTF-8."})

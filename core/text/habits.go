@@ -704,6 +704,29 @@ func groupsIn(pattern string) int {
 	return p.NumSubexp()
 }
 
+// sought is the operations that look for a text as it stands.
+var sought = map[string]bool{"index_of": true, "last_index_of": true, "split": true, "replace": true, "contains": true, "starts_with": true, "ends_with": true, "equal": true}
+
+// noteEscape notes that a text keeps a backslash which only a pattern has a use for.
+func (r *reader) noteEscape(args ...term.Term) {
+	for _, arg := range args {
+		s, ok := arg.(*term.Str)
+		if !ok || r.src[s.At] != '"' {
+			continue
+		}
+		for raw := r.src[s.At+1:]; raw[0] != '"'; raw = raw[1:] {
+			if raw[0] != '\\' {
+				continue
+			}
+			if strings.IndexByte(patternEscapes, raw[1]) >= 0 {
+				r.note(int(s.At), `this text has a backslash in it, since %s is for regular expressions; write %[2]q for the sign, or \\ for a backslash`, raw[:2], raw[1:2])
+				break
+			}
+			raw = raw[1:]
+		}
+	}
+}
+
 // noteGroup notes that what is found is what such a group fits, not the whole.
 func (r *reader) noteGroup(c callee, args []term.Term) {
 	if c.row == nil || c.row.Name != "re_find_all" && c.row.Name != "re_find" || len(args) != 2 {

@@ -412,6 +412,24 @@ func appended(at term.At, a, b term.Term) *term.Prim {
 	return operationOf(at, name, args...).(*term.Prim)
 }
 
+// joinedLate returns a ++ b, of lists or of strings by what a is when it runs.
+func joinedLate(at term.At, a, b term.Term) term.Term {
+	return bound(at, prim.Fresh("left", b), a, func(a term.Term) term.Term {
+		return bound(at, prim.Fresh("right", a), b, func(b term.Term) term.Term {
+			list := operationOf(at, "equal", operationOf(at, "type_of", a), &term.Str{At: at, Value: "list"})
+			return &term.If{At: at, Cond: list, Then: operationOf(at, "append", again(a), b), Else: operationOf(at, "concat", again(a), again(b))}
+		})
+	})
+}
+
+// Slices reports whether an operand of an operator is a slice, so that it joins lists or strings.
+func Slices(t *term.Prim) bool {
+	return joins[t.ID] != 0 && slices.ContainsFunc(t.Args, func(t term.Term) bool {
+		p, ok := t.(*term.Prim)
+		return ok && p.ID == prim.At && len(p.Args) == 3
+	})
+}
+
 // compared returns a comparison by the order that compare gives.
 func compared(at term.At, id term.ID, a, b term.Term) *term.Prim {
 	return &term.Prim{At: at, ID: id, Args: []term.Term{operationOf(at+1, "compare", a, b), &term.Int{At: at + 1}}}

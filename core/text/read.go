@@ -54,9 +54,9 @@ type reader struct {
 	noArrow, alone bool
 	letAt          []int            // the tokens of the lets around
 	functions      map[string][]int // where lets bind functions, by their names
-	// twos is what [Parsed] has of them, turned what [Options] has.
-	twos   []int
-	turned map[int]bool
+	// twos is what [Parsed] has of them, turned and late what [Options] has.
+	twos         []int
+	turned, late map[int]bool
 	// noChoice is set where ? isn't read outside brackets, since a colon or an arrow
 	// follows: in an index and in the condition of a branch.
 	noChoice bool
@@ -337,6 +337,9 @@ func (r *reader) operation(op token, a, b term.Term) term.Term {
 		id = prim.Eq
 	}
 	at := term.At(op.off)
+	if r.late[int(op.off)] {
+		return joinedLate(at, a, b)
+	}
 	if id == prim.Div && !r.older {
 		if t := r.digitsOf(at, a, b); t != nil {
 			return t
@@ -350,6 +353,9 @@ func (r *reader) operation(op token, a, b term.Term) term.Term {
 	}
 	if t := r.byKinds(at, id, a, b); t != nil {
 		return t
+	}
+	if id == prim.Equal {
+		r.noteEscape(a, b)
 	}
 	if op.kind == tokNe || op.kind == tokOther {
 		same := &term.Prim{At: at + 1, ID: id, Args: []term.Term{a, b}}
@@ -569,11 +575,7 @@ func (r *reader) suffixes(t term.Term) (term.Term, bool) {
 			if !ok {
 				return nil, false
 			}
-			if v, is := t.(*term.Var); is && len(r.lets[v.Name]) == 0 && !r.older {
-				if _, row, ok := prim.Lookup(v.Name); ok && len(args) == len(row.Params) && callable(row) {
-					r.note(v.Pos(), "%s is the variable here; ::%[1]s is the operation", v.Name)
-				}
-			}
+			r.noteHidden(t.Pos(), t, len(args))
 			if field, is := t.(*term.Prim); is && key != "" {
 				if m, done, ok := r.member(field.Args[0], before, args); done || !ok {
 					if !ok {
@@ -638,6 +640,16 @@ func (r *reader) suffixes(t term.Term) (term.Term, bool) {
 			}
 		default:
 			return r.optionally(t, optional), true
+		}
+	}
+}
+
+// noteHidden notes that what is applied to n operands is a variable, of the name of an operation
+// that takes as many.
+func (r *reader) noteHidden(at int, f term.Term, n int) {
+	if v, is := f.(*term.Var); is && len(r.lets[v.Name]) == 0 && !r.older {
+		if _, row, ok := prim.Lookup(v.Name); ok && n == len(row.Params) && callable(row) {
+			r.note(at, "%s is the variable here; ::%[1]s is the operation", v.Name)
 		}
 	}
 }

@@ -417,6 +417,9 @@ func TestHintsOfTheCode(t *testing.T) {
 	s := New(Options{})
 	for code, want := range map[string]string{
 		`xs => let hex = (n, d) => if d == 0 then "" else self(n / 16, d - 1) ++ "0" in map(x => hex(x, 2), xs)`: `self is the whole tool; inside hex, call hex(…).`,
+		`(n, xs) => sum(self({n: n - 1, xs: push(xs, n)}))`:                                                      `self takes its parameters in order: self(n - 1, push(xs, n)).`,
+		`(entries, r) => group_by(e => e.w, entries) |> entries`:                                                 `entries is the variable here; ::entries is the operation.`,
+		`n => let big = m => words(m + 1) in let words = m => m in big(n)`:                                       `words is the operation here: the let in line 1 binds its function words too late. Bind it before, or rename it.`,
 		`xs => let step = a => b => a + b in fold(step, 0, xs)`:                                                  `fold passes its function one pair, and this one takes one value after the other: write fold((a, b) => step(a, b), …).`,
 		`c => let a = "a" in c + 0 >= a`:                                                                         `gte compares numbers only: write compare(c + 0, a) >= 0 for strings.`,
 		`s => reverse(lower(s))`:                                                                                 `reverse takes a list: write join(reverse(chars(lower(s))), "") for a string.`,

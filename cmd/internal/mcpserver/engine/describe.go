@@ -57,7 +57,7 @@ func (s *Engine) description(t *registry.Tool, current, detail bool, tools *regi
 		o = facts.WithProblems(o, t)
 	}
 	s.Tell(t)
-	if o = o.Text("description", t.Description); len(t.MadeUnder) > 0 {
+	if o = o.Text("description", inShort(t)); len(t.MadeUnder) > 0 {
 		o = o.Raw("made_under", wire.EncodeTexts(t.MadeUnder))
 	}
 	switch code := t.Shown(); {
@@ -110,6 +110,15 @@ func (s *Engine) description(t *registry.Tool, current, detail bool, tools *regi
 		o = s.detailed(o, t, current)
 	}
 	return o.Raw("notes", wire.EncodeTexts(notes)).Call("next", next.Call)
+}
+
+// inShort is a tool's description, in one line of that of a tool which has only its code for it.
+func inShort(t *registry.Tool) string {
+	const longest = 120
+	if len(t.Description) <= longest || t.Unusable() != nil || !t.DescribesItself() {
+		return t.Description
+	}
+	return display.Truncate(strings.Join(strings.Fields(t.Description), " "), longest)
 }
 
 // detailed adds what is of interest to few: how a version came to be, and all that is
@@ -193,7 +202,7 @@ func (s *Engine) list(c Call, in wire.ListArguments) wire.Answer {
 		o := wire.Begin().
 			Text("name", t.Name).
 			Number("version", uint64(t.Version)).
-			Text("description", s.Words(t.Description, t.MadeUnder)).
+			Text("description", s.Words(inShort(t), t.MadeUnder)).
 			Raw("capabilities", wire.Encode(t.Capabilities))
 		if t.As != registry.AsTool {
 			o = o.Text("as", t.As)

@@ -26,6 +26,7 @@ func Broken(t, before *registry.Tool, tools *registry.Snapshot) *fault.Fault {
 	if len(all) == 0 {
 		return nil
 	}
+	slices.SortStableFunc(all, func(a, b check.Diagnostic) int { return len(tooLate(t, b)) - len(tooLate(t, a)) })
 	f := &fault.Fault{
 		Kind: fault.Refused, In: "code",
 		Message: wire.Plural(len(all), "place fails each time it is reached", "places fail each time they are reached") + "; nothing was made",
@@ -61,6 +62,9 @@ func placeBroken(t *registry.Tool, d *check.Diagnostic, tools *registry.Snapshot
 		f.In, f.At = "", "" // who writes text knows lines, not pointers
 		defer func() { f.Message = fmt.Sprintf("line %d, column %d: %s", p.Line, p.Col, f.Message) }()
 	}
+	if late := tooLate(t, *d); late != "" {
+		f.Hint = late
+	}
 	if d.Kind != fault.Unbound {
 		return f
 	}
@@ -81,6 +85,15 @@ func placeBroken(t *registry.Tool, d *check.Diagnostic, tools *registry.Snapshot
 		}
 	}
 	return f
+}
+
+// tooLate is the hint where an operation fails because a let binds its name only later; else empty.
+func tooLate(t *registry.Tool, d check.Diagnostic) string {
+	said, ok := notePlaced(t, d.Place)
+	if !ok || !strings.HasSuffix(said, " too late") {
+		return ""
+	}
+	return said + ". Bind it before, or rename it."
 }
 
 // notePlaced is what the reader of the text form notes of a place.
@@ -141,7 +154,7 @@ func NotesOf(t *registry.Tool) (notes []string) {
 	}
 	var said []string
 	for _, d := range t.Report().Broken() {
-		if d.Kind == fault.Unbound {
+		if d.Kind == fault.Unbound || tooLate(t, d) != "" {
 			said = append(said, fmt.Sprintf("line %d, column %d: ", d.Line, d.Col))
 		}
 	}
