@@ -165,9 +165,6 @@ func (a *advice) inOrder(t *term.App) string {
 	if a.isText {
 		code = string(text.Print(call))
 	}
-	if len(code) > 2*longestOwn {
-		return "self(" + strings.Join(a.params, ", ") + ")"
-	}
 	return code
 }
 

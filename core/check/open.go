@@ -34,11 +34,9 @@ func ReadText(src []byte, o text.Options) (*text.Parsed, *fault.Fault) {
 		return p, f
 	}
 	kinds := settled(p.Term, p.Open)
+	o.Late = map[int]bool{}
 	for t, k := range kinds {
 		if k == joinable {
-			if o.Late == nil {
-				o.Late = map[int]bool{}
-			}
 			o.Late[t.Pos()] = true
 		}
 	}
@@ -136,9 +134,13 @@ func settled(t term.Term, open []*term.Prim) map[*term.Prim]prim.Kinds {
 func joinedToSlices(open []*term.Prim, kinds map[*term.Prim]prim.Kinds) map[term.Term]bool {
 	late := map[term.Term]bool{}
 	open = slices.SortedFunc(slices.Values(open), func(a, b *term.Prim) int { return a.Pos() - b.Pos() })
+	slice := func(t term.Term) bool {
+		p, ok := t.(*term.Prim)
+		return late[t] || ok && p.ID == prim.At && len(p.Args) == 3
+	}
 	for range 2 { // from the left, and from the right
 		for _, p := range open {
-			if joins(p.ID) && kinds[p] == 0 && (late[p] || text.Slices(p) || late[p.Args[0]] || late[p.Args[1]]) {
+			if joins(p.ID) && kinds[p] == 0 && (late[p] || slices.ContainsFunc(p.Args, slice)) {
 				late[p], late[p.Args[0]], late[p.Args[1]] = true, true, true
 			}
 		}

@@ -35,7 +35,7 @@ func OwnHint(root term.Term, src *term.Source, f *fault.Fault) string {
 		for _, i := range which {
 			s, ok := u.Args[i].(*term.Str)
 			spelled := ok && t.ID != prim.Concat && strings.Trim(s.Value, "0123456789.") == ""
-			if id, _, _ := prim.Lookup(name); spelled || isOpenTerm(u.Args[i]) || t.ID == prim.Concat && isNumeral(u.Args[i]) {
+			if id, _, _ := prim.Lookup(name); spelled || !isLiteral(u.Args[i]) || t.ID == prim.Concat && isNumeral(u.Args[i]) {
 				u.Args[i] = &term.Prim{ID: id, Args: []term.Term{u.Args[i]}}
 			}
 		}
@@ -58,11 +58,11 @@ func OwnHint(root term.Term, src *term.Source, f *fault.Fault) string {
 		if len(t.Args) == 2 && (name == "get" || t.ID == prim.At) {
 			return fill("Write %s ?? d, with d for what stands in for it.", whole)
 		}
-	case f.Kind == fault.DivisionByZero && len(t.Args) > 1 && isOpenTerm(t.Args[1]):
+	case f.Kind == fault.DivisionByZero && len(t.Args) > 1 && !isLiteral(t.Args[1]):
 		return fill("Test the divisor first: if %s == 0 then 0 else %s.", written(t.Args[1]), whole)
 	case f.Kind == fault.OutOfRange && t.ID == prim.Div:
 		return fill("Write ratio(%[1]s, %[2]s), which has 16 digits, or div_dec(%[1]s, %[2]s, 2, \"half_up\").", written(t.Args[0]), written(t.Args[1]))
-	case f.Kind == fault.EmptyList && len(t.Args) == 1 && isOpenTerm(t.Args[0]):
+	case f.Kind == fault.EmptyList && len(t.Args) == 1 && !isLiteral(t.Args[0]):
 		return fill("Test the list first: if isEmpty(%s) then null else %s.", written(t.Args[0]), whole)
 	case f.Kind != fault.TypeError:
 	case strings.Contains(f.Message, "not for a list") && len(t.Args) == 2:
@@ -136,19 +136,4 @@ func failed(root term.Term, lines *text.LineIndex, f *fault.Fault) (found *term.
 	return found
 }
 
-// isOpenTerm reports whether a term is no literal.
-func isOpenTerm(t term.Term) bool {
-	switch t.(type) {
-	case *term.Int, *term.Big, *term.Dec, *term.Str, *term.Bool, *term.Unit, *term.List, *term.Record:
-		return false
-	}
-	return true
-}
-
-func isNumeral(t term.Term) bool {
-	switch t.(type) {
-	case *term.Int, *term.Big, *term.Dec:
-		return true
-	}
-	return false
-}
+func isNumeral(t term.Term) bool { return literalKind(t) == prim.KindNumber }

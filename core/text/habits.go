@@ -707,22 +707,16 @@ func groupsIn(pattern string) int {
 // sought is the operations that look for a text as it stands.
 var sought = map[string]bool{"index_of": true, "last_index_of": true, "split": true, "replace": true, "contains": true, "starts_with": true, "ends_with": true, "equal": true}
 
+// kept is a text up to its first escape that is none of JSON's, so that the backslash stays.
+var kept = regexp.MustCompile("(?s)^\"(?:[^\"\\\\]|\\\\[\"\\\\/bfnrtu'`])*(\\\\[^\"\\\\/bfnrtu'`])")
+
 // noteEscape notes that a text keeps a backslash which only a pattern has a use for.
 func (r *reader) noteEscape(args ...term.Term) {
 	for _, arg := range args {
-		s, ok := arg.(*term.Str)
-		if !ok || r.src[s.At] != '"' {
-			continue
-		}
-		for raw := r.src[s.At+1:]; raw[0] != '"'; raw = raw[1:] {
-			if raw[0] != '\\' {
-				continue
+		if s, ok := arg.(*term.Str); ok {
+			if m := kept.FindStringSubmatch(r.src[s.At:]); m != nil {
+				r.note(int(s.At), `this text has a backslash in it, since %s is for regular expressions; write %q for the sign, or \\ for a backslash`, m[1], m[1][1:])
 			}
-			if strings.IndexByte(patternEscapes, raw[1]) >= 0 {
-				r.note(int(s.At), `this text has a backslash in it, since %s is for regular expressions; write %[2]q for the sign, or \\ for a backslash`, raw[:2], raw[1:2])
-				break
-			}
-			raw = raw[1:]
 		}
 	}
 }

@@ -422,14 +422,6 @@ func joinedLate(at term.At, a, b term.Term) term.Term {
 	})
 }
 
-// Slices reports whether an operand of an operator is a slice, so that it joins lists or strings.
-func Slices(t *term.Prim) bool {
-	return joins[t.ID] != 0 && slices.ContainsFunc(t.Args, func(t term.Term) bool {
-		p, ok := t.(*term.Prim)
-		return ok && p.ID == prim.At && len(p.Args) == 3
-	})
-}
-
 // compared returns a comparison by the order that compare gives.
 func compared(at term.At, id term.ID, a, b term.Term) *term.Prim {
 	return &term.Prim{At: at, ID: id, Args: []term.Term{operationOf(at+1, "compare", a, b), &term.Int{At: at + 1}}}
