@@ -417,7 +417,6 @@ func TestHintsOfTheCode(t *testing.T) {
 	s := New(Options{})
 	for code, want := range map[string]string{
 		`xs => let hex = (n, d) => if d == 0 then "" else self(n / 16, d - 1) ++ "0" in map(x => hex(x, 2), xs)`: `self is the whole tool; inside hex, call hex(…).`,
-		`(n, xs) => sum(self({n: n - 1, xs: push(xs, n)}))`:                                                      `self takes its parameters in order: self(n - 1, push(xs, n)).`,
 		`(entries, r) => group_by(e => e.w, entries) |> entries`:                                                 `entries is the variable here; ::entries is the operation.`,
 		`n => let big = m => words(m + 1) in let words = m => m in big(n)`:                                       `words is the operation here: the let in line 1 binds its function words too late. Bind it before, or rename it.`,
 		`xs => let step = a => b => a + b in fold(step, 0, xs)`:                                                  `fold passes its function one pair, and this one takes one value after the other: write fold((a, b) => step(a, b), …).`,
@@ -441,6 +440,10 @@ func TestHintsOfTheCode(t *testing.T) {
 		} else if strings.Contains(a.Fault.More[0].Hint, "100000000000000000000") || strings.Count(a.Text, "passes its function") > 1 {
 			t.Errorf("%s: %s", code, a.Text)
 		}
+	}
+	self := must(t, s, "evolve", `{"name":"t","code":"(n, xs) => if n == 0 then xs else self({n: n - 1, xs: push(xs, n)})"}`)
+	if note := "line 1, column 39: self takes its parameters in order: self(n - 1, push(xs, n))"; !strings.Contains(self.Text, note) {
+		t.Errorf("%s: %s", note, self.Text)
 	}
 	a := must(t, s, "evolve", `{"name":"t","code":"xs => let go = c => if isEmpty(c) then 0 else self(tail(c)) in go(xs)"}`)
 	if note := "line 1, column 47: self is the whole tool; inside go, call go(…)"; !strings.Contains(a.Text, note) {
