@@ -137,7 +137,10 @@ type twoParams struct {
 
 func (r *reader) bind(name string) {
 	if r.scope == nil {
-		r.scope, r.kinds.vars = map[string]int{}, map[string][]prim.Kinds{}
+		r.scope = map[string]int{}
+	}
+	if r.kinds.vars == nil {
+		r.kinds.vars = map[string][]prim.Kinds{}
 	}
 	r.scope[name]++
 	r.kinds.bind(name)
@@ -481,12 +484,13 @@ func (r *reader) hidden(at term.At, name string) { r.note(int(at), "%s", prim.Hi
 // quoting begins quoted code, whose variables aren't those around it, until the
 // function that it gives is called.
 func (r *reader) quoting() (back func()) {
-	around := r.names
+	around, kinds := r.names, r.kinds.vars
 	r.track()
+	r.kinds.vars = nil
 	r.inQuote++
 	return func() {
 		r.inQuote--
-		r.names = around
+		r.names, r.kinds.vars = around, kinds
 	}
 }
 

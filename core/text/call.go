@@ -347,7 +347,7 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 	if !r.takesOne(c, args) {
 		return nil, false
 	}
-	if c.row.Name == "re_replace" && !r.older && isLam(args[2]) {
+	if c.row.Name == "re_replace" && !r.older && isLam(args[2]) && !strings.HasPrefix(c.name, "::") {
 		return r.replacer(c, args)
 	}
 	r.fractions(c, args)

@@ -112,12 +112,12 @@ func (w *speller) bare(t term.Term) (d *doc, level int) {
 	case *term.Record:
 		return w.record(t), levelAtom
 	case *term.Quote:
-		around := w.names
-		w.names = &prim.Names{}
+		around, kinds := w.names, w.kinds.vars
+		w.names, w.kinds.vars = &prim.Names{}, map[string][]prim.Kinds{}
 		w.quotes++
 		body := w.term(t.Body, levelWhole)
 		w.quotes--
-		w.names = around
+		w.names, w.kinds.vars = around, kinds
 		return group(lit("'{"), nest(indent, softline, body), softline, lit("}")), levelAtom
 	case *term.Continue:
 		return w.call(w.operation("continue"), []term.Term{t.Input}), levelPostfix
@@ -576,7 +576,7 @@ func (w *speller) prim(t *term.Prim) (*doc, int) {
 		}
 	}
 	name := w.operation(row.Name)
-	if w.kinds.otherwise(row, t.Args) {
+	if w.kinds.otherwise(row, t.Args) || row.Name == "re_replace" && isLam(t.Args[2]) {
 		name = "::" + row.Name
 	}
 	return w.call(name, t.Args), levelPostfix

@@ -72,6 +72,9 @@ var oddTerms = []string{
 	`{"lam":"if","body":{"app":[{"var":"if"},{"var":"then"}]}}`, `{"lam":"self","body":[{"var":"self"},{"self":true}]}`,
 	`{"lam":"e\u0301","body":{"var":"e\u0301"}}`, `{"lam":"1x","body":{"var":"1x"}}`, `{"lam":"x-y","body":{"var":"x-y"}}`,
 	"{\"lam\":\"`\\\\\\\"\\n\\u0001\",\"body\":{\"var\":\"`\\\\\\\"\\n\\u0001\"}}", `{"lam":"@t","body":{"var":"!a.b"}}`,
+	`{"re_replace":["a","(a|b)*",{"lam":"p","body":1}]}`, `{"re_replace":["a","a",{"lam":"p","body":1}]}`,
+	// What is quoted doesn't know what is bound around it, nor that a function sees itself.
+	`{"app":{"func":{"lam":"f","body":1},"arg":{"lam":"x","body":{"quote":{"last_index_of":[{"var":"f"},{"quote":1}]}}}}}`,
 	`{"lam":"::","body":{"var":"//"}}`, `{"var":"length"}`, `{"var":"nil"}`, `{"var":"x"}`, `{"var":"null"}`,
 	`{"lam":"length","body":{"length":{"var":"length"}}}`, `{"lam":"nil","body":[{"nil":true},{"var":"nil"}]}`,
 	`{"lam":"length","body":{"app":[{"var":"length"},[]]}}`, `{"app":[{"var":"length"},[]]}`,
