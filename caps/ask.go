@@ -119,11 +119,10 @@ func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 // askFor says what the operator would have to do for a capability that no grant
 // overlaps, and what is granted instead.
 func (p *Policy) askFor(c Capability, m *Manifest) string {
-	hint := "Ask the operator to " + p.grant(c, m)
 	if shown := p.shown(c.Kind); shown != "" {
-		return hint + ", or declare what is granted: " + shown + "." + p.inside(c, m)
+		return "Declare what is granted: " + shown + "." + p.inside(c, m) + " For more ask the operator to " + p.grant(c, m) + "."
 	}
-	return hint + "."
+	return "Ask the operator to " + p.grant(c, m) + "."
 }
 
 // inside is the capability that is meant where a scope is written as relative to the one

@@ -405,7 +405,9 @@ func (r *reader) passPair(c callee, args []term.Term) {
 	if ofPairs && f == args[0] && r.depth < 200 { // each looks through its function anew
 		switch {
 		case row.Passes != prim.PassesPair:
-			r.partsOf(l.Param, l.Body)
+			if !ok { // of two, each is a part
+				r.partsOf(l.Param, l.Body)
+			}
 		case ok && two.params[1].Bind:
 			r.partsOf(two.params[1].Name, two.body)
 		case ok && two.params[1].IsList:

@@ -477,6 +477,7 @@ func TestForeignForms(t *testing.T) {
 		`(a, b) => [Math.max(a, b), Math.floor(a), len(a), str(b)]`:                                        "(a, b) => [max(a, b), floor(a), length(a), to_text(b)]",
 		`let len = x => 1, Math = {max: x => 2} in [len(1), (Math.max)(1)]`:                                "let len = x => 1, Math = {max: x => 2} in [app(len, 1), app(Math.max, 1)]",
 		`s => s.split(",").length`:                                                                         `s => length(split(s, ","))`,
+		`r => zip(r, r) |> map((a, b) => a[0] + b[0])`:                                                     "r => map(((a, b)) => a[0] + b[0], zip(r, r))",
 		`r => entries(r).filter(([k, v]) => v > 1).map(p => [p[0], p[-1], p[2]])`:                          "r => map(p => [fst(p), snd(p), at(p, 2)], filter(((k, v)) => v > 1, entries(r)))",
 		`r => let es = entries(r) in es.map(([k, v]) => k)`:                                                "r => let es = entries(r) in map(((k, v)) => k, es)",
 		`r => fold((acc, [k, v]) => acc + v, 0, entries(r)) + fold((acc, p) => acc + p[1], 0, entries(r))`: "r => fold((acc, (k, v)) => acc + v, 0, entries(r)) + fold((acc, p) => acc + snd(p), 0, entries(r))",

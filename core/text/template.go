@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
@@ -125,6 +126,9 @@ func (r *reader) template() (term.Term, bool) {
 		case tokOpenBrace:
 			r.i++
 			x, ok := r.expr()
+			if p, is := x.(*term.Prim); ok && is && prim.Get(p.ID).Name == "repeat" && r.kinds.always(p.Args[1], prim.KindString) {
+				r.note(p.Pos(), "repeat(n, item) gives a list; repeat_text(text, n) repeats a text")
+			}
 			if ok && r.tok().kind == tokColon {
 				x = r.shownAs(x)
 			}

@@ -461,3 +461,23 @@ func Grants(policy *caps.Policy) (texts, ofServers []string) {
 	}
 	return texts, ofServers
 }
+
+// Declared tells in a line what tools may declare at the start, and how; "": nothing.
+func Declared(policy *caps.Policy) string {
+	const most = 12
+	grants, _ := Grants(policy)
+	if len(grants) == 0 {
+		return ""
+	}
+	less := ""
+	for _, g := range grants {
+		if kind, folder, ok := strings.Cut(g, ":./"); ok && (kind == "fs" || strings.HasPrefix(kind, "fs.")) {
+			less = " or part of it (fs.read:./" + strings.TrimSuffix(folder, "/") + "/DIR); paths are relative to what is declared"
+			break
+		}
+	}
+	if len(grants) > most {
+		grants = append(grants[:most:most], "…")
+	}
+	return "Granted: " + strings.Join(grants, ", ") + ". Declare what a tool uses of that," + cmp.Or(less, " or part of it") + ".\n"
+}
