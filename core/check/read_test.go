@@ -25,6 +25,9 @@ func TestReadNotes(t *testing.T) {
 		{`n => n / 2`, `{"input":"42"}`, []string{"input: the string was read as JSON"}},
 		{`(a, b) => a / b`, `{"a":"42","b":2.0}`, []string{"a: the string was read as JSON"}},
 		{`r => sum(r.a.b) / 2`, `{"input":{"a":{"b":[1,"2"]}}}`, []string{"input/a/b/1: the string was read as JSON"}},
+		{`rows => filter(r => r[0] == "10115" and r[1] > 2, rows)`, `{"input":[["10115",3],["01067",2]]}`, nil},
+		{`rows => map(([zip, n]) => {zip, n: n * 2}, rows)`, `{"input":[["10115",3],["1e3",2]]}`, nil},
+		{`rows => map(r => sum(r), rows)`, `{"input":[["1"],[2]]}`, []string{"input/0/0: the string was read as JSON"}},
 		{`r => r.a / r.b`, `{"a":1,"b":"2"}`, []string{"input/b: the string was read as JSON"}},
 	} {
 		d, f := check.ReadArguments(json.RawMessage(c.arguments), reportOf(t, c.code), nil)

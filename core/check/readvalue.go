@@ -26,6 +26,7 @@ type read struct {
 	misfit bool
 	// inString is set in JSON that a string held: the strings in it stay strings.
 	inString bool
+	row      int    // how deep the strings of a row are that has numbers, too, and so stay strings; 0: there is none
 	strings  []span // in the source, that may be meant as JSON
 	codes    []code
 	bad      *fault.Fault
@@ -171,6 +172,11 @@ func (d *read) any() bool {
 // everything as strings.
 func (d *read) str(raw []byte, from int, t *Type) {
 	admitted := isString(t)
+	if d.row == len(d.where) {
+		d.misfit = d.misfit || !admitted
+		d.out = append(d.out, raw...)
+		return
+	}
 	if k := t.Wanted(); k != 0 && !d.inString && d.quoted(raw, &Type{Kinds: k}) {
 		return
 	}
@@ -271,6 +277,11 @@ func integerOf(s string) (*big.Int, bool) {
 }
 
 func (d *read) list(t *Type) bool {
+	row := d.row
+	defer func() { d.row = row }()
+	if d.row = 0; d.where[len(d.where)-1].key == nil && d.isMixed() {
+		d.row = len(d.where) + 1
+	}
 	d.out = append(d.out, '[')
 	d.where = append(d.where, step{})
 	at := len(d.where) - 1
@@ -286,6 +297,21 @@ func (d *read) list(t *Type) bool {
 	d.where = d.where[:at]
 	d.out = append(d.out, ']')
 	return ok
+}
+
+// isMixed reports whether the list here has both strings and numbers, as the row of a table
+// has: there a text of digits is a text, whatever the other columns are.
+func (d *read) isMixed() bool {
+	if first := bytes.IndexByte(d.src[d.at:], ']'); first >= 0 && bytes.IndexByte(d.src[d.at:d.at+first], '"') < 0 {
+		return false
+	}
+	s, texts, numbers := d.scan, false, false
+	s.parts('[', ']', func() bool {
+		c := s.space()
+		texts, numbers = texts || c == '"', numbers || c == '-' || c >= '0' && c <= '9'
+		return s.value()
+	})
+	return texts && numbers
 }
 
 // object is a record, or one of the shapes of what JSON can't say.

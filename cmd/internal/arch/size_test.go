@@ -51,7 +51,7 @@ var maxLines = map[string]int{
 	"cmd/internal/ui/figures":      188,
 	"cmd/mcp-pif":                  9419,
 	"core":                         1084,
-	"core/check":                   10331,
+	"core/check":                   10354,
 	"core/check/cert":              590,
 	"core/check/cost":              4087,
 	"core/check/flows":             1256,
