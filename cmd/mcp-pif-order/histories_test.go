@@ -71,6 +71,7 @@ func TestHistoriesControl(t *testing.T) {
 type asked struct {
 	what, tool string
 	at         int // the version that must be the current one
+	known      int // the operations on the tool whose outcome is known
 }
 
 // A told is the answer. Of an unknown one nobody can say whether it was done.
@@ -79,46 +80,59 @@ type told struct {
 	refused, unknown bool
 }
 
-// A newest is what a tool is: the number of its newest version, and the version that it has.
-type newest struct{ last, now int }
+// A newest is what a tool is: the number of its newest version, the version that it has, and how
+// many operations of known outcome led to it.
+type newest struct{ last, now, known int }
 
-// versions says what one registry answers.
-var versions = (&porcupine.NondeterministicModel{
+// versions says what one registry answers. An operation of unknown outcome that wasn't done
+// comes after all that are known, where it no longer matters whether it is: were it allowed
+// anywhere, the search would go through each subset of these, and take all memory.
+var versions = porcupine.Model{
 	Partition: func(history []porcupine.Operation) (parts [][]porcupine.Operation) {
-		by := map[string][]porcupine.Operation{}
+		by, known := map[string][]porcupine.Operation{}, map[string]int{}
 		for _, o := range history {
 			tool := o.Input.(asked).tool
 			by[tool] = append(by[tool], o)
+			if !o.Output.(told).unknown {
+				known[tool]++
+			}
 		}
-		for _, part := range by {
+		for tool, part := range by {
+			for i, o := range part {
+				in := o.Input.(asked)
+				in.known = known[tool]
+				part[i].Input = in
+			}
 			parts = append(parts, part)
 		}
 		return parts
 	},
-	Init: func() []any { return []any{newest{}} },
-	Step: func(state, input, output any) []any {
+	Init: func() any { return newest{} },
+	Step: func(state, input, output any) (bool, any) {
 		is, in, out := state.(newest), input.(asked), output.(told)
-		next := newest{is.last + 1, is.last + 1}
+		next := newest{is.last + 1, is.last + 1, is.known}
 		if in.what == "retire" {
-			next = newest{is.last, 0}
+			next = newest{is.last, 0, is.known}
 		}
 		fits := in.at == is.now && (in.what == "evolve" || in.what == "rollback" && is.last > 0 || in.what == "retire" && is.now > 0)
 		switch {
-		case in.what == "read" && out.version == is.now, out.refused && !fits:
-			return []any{is}
-		case in.what == "read", out.refused:
-			return nil
 		case out.unknown && fits:
-			return []any{is, next}
+			return true, next
 		case out.unknown:
-			return []any{is}
-		case fits && (in.what == "retire" || out.version == next.now):
-			return []any{next}
+			return is.known == in.known, is
 		}
-		return nil
+		is.known++
+		next.known++
+		switch {
+		case in.what == "read":
+			return out.version == is.now, is
+		case out.refused:
+			return !fits, is
+		}
+		return fits && (in.what == "retire" || out.version == next.now), next
 	},
 	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v: %+v", input, output) },
-}).ToModel()
+}
 
 // A simulation is three nodes, a client at each, and somebody who breaks things.
 type simulation struct {
@@ -284,7 +298,7 @@ func (s *simulation) client(ctx context.Context, i int, r *rand.Rand) {
 	for n := 0; ctx.Err() == nil; n++ {
 		time.Sleep(time.Duration(r.IntN(300)) * time.Millisecond)
 		m := s.nodes[i].Load()
-		in := asked{[]string{"read", "read", "evolve", "evolve", "retire", "rollback"}[r.IntN(6)], []string{"a", "b"}[r.IntN(2)], 0}
+		in := asked{what: []string{"read", "read", "evolve", "evolve", "retire", "rollback"}[r.IntN(6)], tool: []string{"a", "b"}[r.IntN(2)]}
 		in.at = known[in.tool]
 		call := s.clock.Add(1)
 		if s.barrier {

@@ -174,7 +174,7 @@ func TestLinks(t *testing.T) {
 		t.Helper()
 		arguments["name"] = "c"
 		a, call := nodes[at].does(tool, arguments), int64(2*len(history))
-		history = append(history, porcupine.Operation{ClientId: at, Input: asked{what, "c", version}, Output: told{version: a.StructuredContent.Version}, Call: call, Return: call + 1})
+		history = append(history, porcupine.Operation{ClientId: at, Input: asked{what: what, tool: "c", at: version}, Output: told{version: a.StructuredContent.Version}, Call: call, Return: call + 1})
 	}
 	step(2, "evolve", "evolve", 0, map[string]any{"code": "1"})
 	set("add", [][2]int{{5, 0}, {5, 1}, {5, 2}})

@@ -331,7 +331,7 @@ func watched(nodes []*node) *watch {
 func (w *watch) client(ctx context.Context, i int, r *rand.Rand) {
 	known := map[string]int{}
 	for n := 0; ctx.Err() == nil; n++ {
-		in := asked{[]string{"read", "evolve", "evolve", "retire"}[r.IntN(4)], []string{"a", "b"}[r.IntN(2)], 0}
+		in := asked{what: []string{"read", "evolve", "evolve", "retire"}[r.IntN(4)], tool: []string{"a", "b"}[r.IntN(2)]}
 		if in.at = known[in.tool]; in.at == 0 && in.what == "retire" {
 			in.what = "evolve"
 		}
