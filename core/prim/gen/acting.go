@@ -33,13 +33,14 @@ var withs = []string{`[]`, `["fs.read"]`, `["kv:x"]`, `["fs","kv"]`, `["fs:a","k
 // acting writes something of the type that asks, calls, evaluates within
 // limits or runs in branches.
 func (g *generator) acting(t *typ, size int) {
-	tail := g.tail
-	g.tail = false
-	defer func() { g.tail = tail }()
+	defer g.at(false)()
+	asks := func(t *typ, size int) func() {
+		return func() { g.after(func() { g.ask(size) }, t, size) }
+	}
 	switch g.draw(11) {
 	case 0, 1:
 		// What is asked for goes away, the value stays.
-		g.after(func() { g.ask(size / 2) }, t, size/2)
+		asks(t, size/2)()
 	case 2:
 		g.after(func() { g.call(size / 2) }, t, size/2)
 	case 3:
@@ -47,52 +48,27 @@ func (g *generator) acting(t *typ, size int) {
 	case 4:
 		// A function that is made in an eval or outside, used in one or outside.
 		made := func() {
-			name := g.fresh()
-			g.w(`{"lam":`)
-			g.name(name)
-			g.w(`,"body":`)
-			g.bind(name, integer, func() {
+			g.w(g.lam(g.fresh(), integer, func() {
 				if g.draw(3) == 0 {
-					g.w(`{"lam":"_","body":`)
-					g.after(func() { g.ask(size / 4) }, t, size/4)
-					g.w(`}`)
+					g.w(`{"lam":"_","body":`, asks(t, size/4), `}`)
 					return
 				}
-				g.after(func() { g.ask(size / 4) }, t, size/4)
-			})
-			g.w(`}`)
+				asks(t, size/4)()
+			}))
 		}
 		within := func(f func()) {
 			if g.draw(3) > 0 {
 				f()
 				return
 			}
-			g.w(`{"eval":{"quote":`)
-			f()
-			g.w(`}`, g.with(), `}`)
+			g.w(`{"eval":{"quote":`, f, `}`, g.with, `}`)
 		}
-		within(func() {
-			g.w(`{"app":[`)
-			within(made)
-			g.w(",")
-			g.operand(integer, 2)
-			g.w("]}")
-		})
+		within(func() { g.w(`{"app":[`, func() { within(made) }, ",", g.arg(integer, 2), "]}") })
 	case 5:
 		// A function under a name, applied inside.
-		f := g.fresh()
 		of := &typ{prim.KindFunction, integer, t}
-		g.w(`{"app":[{"lam":`)
-		g.name(f)
-		g.w(`,"body":`)
-		g.bind(f, of, func() { g.within(t, size/2) })
-		g.w(`},`)
-		x := g.fresh()
-		g.w(`{"lam":`)
-		g.name(x)
-		g.w(`,"body":`)
-		g.bind(x, integer, func() { g.after(func() { g.ask(size / 4) }, t, size/4) })
-		g.w(`}]}`)
+		g.w(`{"app":[`, g.lam(g.fresh(), of, func() { g.within(t, size/2) }), `,`)
+		g.w(g.lam(g.fresh(), integer, asks(t, size/4)), `]}`)
 	case 6:
 		g.after(func() { g.deferred(size) }, t, size/2)
 	case 7, 8:
@@ -100,15 +76,9 @@ func (g *generator) acting(t *typ, size int) {
 			g.par(t.a, size)
 			return
 		}
-		g.w(`{"nth":[`)
-		g.par(t, size)
-		g.w(`,0]}`)
+		g.w(`{"nth":[`, func() { g.par(t, size) }, `,0]}`)
 	default:
-		g.w(`{"get":[{"try":`)
-		g.acting(t, size/2)
-		g.w(`},"ok",`)
-		g.acting(t, size/3)
-		g.w(`]}`)
+		g.w(`{"get":[{"try":`, func() { g.acting(t, size/2) }, `},"ok",`, func() { g.acting(t, size/3) }, `]}`)
 	}
 }
 
@@ -116,10 +86,9 @@ func (g *generator) acting(t *typ, size int) {
 // from outside that act, and applies it later, somewhere else.
 func (g *generator) deferred(size int) {
 	acts := func(name string) string {
-		ask := func() { g.ask(2) }
 		out := g.out
 		g.out = strings.Builder{}
-		g.after(ask, integer, 1)
+		g.after(func() { g.ask(2) }, integer, 1)
 		body := g.out.String()
 		g.out = out
 		return `{"lam":"` + name + `","body":` + body + `}`
@@ -150,13 +119,13 @@ func (g *generator) deferred(size int) {
 		{``, ``}, {`[`, `]`}, {`{"pair":[`, `,1]}`}, {`{"record":{"k":`, `}}`}, {`{"try":`, `}`},
 	}
 	k := g.draw(len(wrap))
-	bind("g", wrap[k][0]+`{"eval":{"quote":`+inner[k][0]+made+inner[k][1]+`}`+g.with()+`}`+wrap[k][1])
+	bind("g", wrap[k][0]+`{"eval":{"quote":`+inner[k][0]+made+inner[k][1]+`}`+g.limits()+`}`+wrap[k][1])
 	apply := []string{
 		`{"app":[{"var":"g"},2]}`,
 		`{"map":[{"var":"g"},[1,2]]}`,
 		`{"fold":[{"lam":"p","body":{"app":[{"var":"g"},{"snd":{"var":"p"}}]}},0,[1,2]]}`,
 		`{"par":[{"app":[{"var":"g"},1]},{"app":[{"var":"load"},1]},{"app":[{"var":"g"},2]}]}`,
-		`{"eval":{"quote":{"app":[{"var":"g"},1]}}` + g.with() + `}`,
+		`{"eval":{"quote":{"app":[{"var":"g"},1]}}` + g.limits() + `}`,
 		`{"try":{"head":[{"app":[{"var":"g"},1]},{"head":[]}]}}`,
 		`{"try":{"app":[{"lam":"_","body":{"head":[]}},{"app":[{"var":"g"},1]}]}}`,
 		`{"app":[{"compose":[{"var":"load"},{"var":"g"}]},1]}`,
@@ -191,11 +160,7 @@ func Between(draw Draw) (code, input string) {
 
 // after writes a value of the type, evaluated after something else.
 func (g *generator) after(first func(), t *typ, size int) {
-	g.w(`{"app":[{"lam":"_","body":`)
-	g.expr(t, size)
-	g.w(`},`)
-	first()
-	g.w(`]}`)
+	g.w(`{"app":[{"lam":"_","body":`, g.sub(t, size), `},`, first, `]}`)
 }
 
 // ask writes an effect.
@@ -204,13 +169,9 @@ func (g *generator) ask(size int) {
 	g.w(`{"`, op, `":`)
 	switch g.draw(3) {
 	case 0:
-		g.w(`{"in":"./in","length":`)
-		g.operand(integer, size)
-		g.w("}")
+		g.w(`{"in":"./in","length":`, g.arg(integer, size), "}")
 	case 1:
-		g.w(`{"path":`)
-		g.operand(str, size)
-		g.w(`,"from":1}`)
+		g.w(`{"path":`, g.arg(str, size), `,"from":1}`)
 	default:
 		g.operand(g.anyType(1), size)
 	}
@@ -221,47 +182,36 @@ func (g *generator) ask(size int) {
 func (g *generator) call(size int) {
 	g.w(`{"call":{"tool":`)
 	if g.draw(4) == 0 {
-		g.w(`{"concat":["`, toolNames[g.draw(len(toolNames))], `",`)
-		g.operand(str, 1)
-		g.w(`]}`)
+		g.w(`{"concat":["`, toolNames[g.draw(len(toolNames))], `",`, g.arg(str, 1), `]}`)
 	} else {
-		g.name(toolNames[g.draw(len(toolNames))])
+		g.w(name(toolNames[g.draw(len(toolNames))]))
 	}
 	switch g.draw(5) {
 	case 0, 1:
 		g.w(`,"inputs":[`)
 		n := 1 + g.draw(3)
-		for i := range n {
-			if i > 0 {
-				g.w(",")
-			}
-			g.operand(g.anyType(2), size/n)
-		}
+		g.list(n, func(int) { g.operand(g.anyType(2), size/n) })
 		g.w(`]}}`)
 	case 2:
 		// By name, perhaps with one too few or too many.
-		g.w(`,"input":{"record":{"a":`)
-		g.operand(integer, size/2)
+		g.w(`,"input":{"record":{"a":`, g.arg(integer, size/2))
 		for _, key := range []string{"b", "c"}[:g.draw(3)] {
-			g.w(`,"`, key, `":`)
-			g.operand(g.anyType(2), size/2)
+			g.w(`,"`, key, `":`, g.arg(g.anyType(2), size/2))
 		}
 		g.w(`}}}}`)
 	case 3:
 		around := [][2]string{{`{"pair":[`, `]}`}, {`[`, `]`}}[g.draw(2)]
-		g.w(`,"input":`, around[0])
-		g.operand(integer, size/2)
-		g.w(",")
-		g.operand(g.anyType(2), size/2)
-		g.w(around[1], `}}`)
+		g.w(`,"input":`, around[0], g.arg(integer, size/2), ",")
+		g.w(g.arg(g.anyType(2), size/2), around[1], `}}`)
 	default:
-		g.w(`,"input":`)
-		g.operand(g.anyType(2), size)
-		g.w(`}}`)
+		g.w(`,"input":`, g.arg(g.anyType(2), size), `}}`)
 	}
 }
 
-func (g *generator) with() string {
+func (g *generator) with() { g.w(g.limits()) }
+
+// limits returns what stands beside the code of an eval.
+func (g *generator) limits() string {
 	if g.draw(5) == 0 {
 		return ""
 	}
@@ -270,24 +220,19 @@ func (g *generator) with() string {
 
 // within writes an eval of the type.
 func (g *generator) within(t *typ, size int) {
-	g.w(`{"eval":`)
-	g.operand(&typ{prim.KindQuoted, t, nil}, size)
-	g.w(g.with(), `}`)
+	g.w(`{"eval":`, g.arg(&typ{prim.KindQuoted, t, nil}, size), g.with, `}`)
 }
 
 // par writes branches of the type.
 func (g *generator) par(t *typ, size int) {
 	n := 1 + g.draw(4)
 	g.w(`{"par":[`)
-	for i := range n {
-		if i > 0 {
-			g.w(",")
-		}
+	g.list(n, func(int) {
 		if g.draw(2) == 0 && g.budget > 0 {
 			g.acting(t, size/n)
 		} else {
 			g.operand(t, size/n)
 		}
-	}
+	})
 	g.w(`]}`)
 }

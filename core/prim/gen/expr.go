@@ -24,13 +24,7 @@ func (g *generator) expr(t *typ, size int) {
 	case 0, 1:
 		g.small(t)
 	case 2, 3:
-		g.w(`{"if":{"cond":`)
-		g.operand(boolean, half)
-		g.w(`,"then":`)
-		g.expr(t, half)
-		g.w(`,"else":`)
-		g.expr(t, half)
-		g.w(`}}`)
+		g.w(`{"if":{"cond":`, g.arg(boolean, half), `,"then":`, g.sub(t, half), `,"else":`, g.sub(t, half), `}}`)
 	case 4, 5:
 		g.let(t, half)
 	case 6:
@@ -52,7 +46,7 @@ func (g *generator) expr(t *typ, size int) {
 	case 12:
 		// A function from somewhere, applied.
 		param := g.anyType(1)
-		g.apply(func() { g.operand(&typ{prim.KindFunction, param, t}, half) }, func() { g.operand(param, half) })
+		g.apply(g.arg(&typ{prim.KindFunction, param, t}, half), g.arg(param, half))
 	case 13:
 		g.special(t, size)
 	case 14:
@@ -101,12 +95,7 @@ func (g *generator) value(t *typ, size int) {
 			return
 		}
 		g.w("[")
-		for i := range n {
-			if i > 0 {
-				g.w(",")
-			}
-			g.small(t.a)
-		}
+		g.list(n, func(int) { g.small(t.a) })
 		g.w("]")
 	case prim.KindPair:
 		g.w(`{"pair":[`)
@@ -119,9 +108,7 @@ func (g *generator) value(t *typ, size int) {
 	case prim.KindFunction:
 		g.lambda(t.a, t.b, size, false)
 	case prim.KindQuoted:
-		g.w(`{"quote":`)
-		g.expr(t.a, size)
-		g.w("}")
+		g.w(`{"quote":`, g.sub(t.a, size), "}")
 	default:
 		g.w("null")
 	}
@@ -129,14 +116,9 @@ func (g *generator) value(t *typ, size int) {
 
 func (g *generator) record(size int) {
 	g.w(`{"record":{`)
-	for i, key := range []string{"a", "b.c", "pair"}[:g.draw(4)] {
-		if i > 0 {
-			g.w(",")
-		}
-		g.name(key)
-		g.w(":")
-		g.operand(g.anyType(1), size-1)
-	}
+	g.list(g.draw(4), func(i int) {
+		g.w(name([]string{"a", "b.c", "pair"}[i]), ":", g.arg(g.anyType(1), size-1))
+	})
 	g.w("}}")
 }
 
@@ -153,26 +135,16 @@ func (g *generator) integer() string {
 }
 
 func (g *generator) unary(op string, t *typ, size int) {
-	g.w(`{"`, op, `":`)
-	g.operand(t, size)
-	g.w("}")
+	g.w(`{"`, op, `":`, g.arg(t, size), "}")
 }
 
 // apply writes an application, in one of its two spellings.
 func (g *generator) apply(f, a func()) {
 	if g.draw(3) == 0 {
-		g.w(`{"app":[`)
-		f()
-		g.w(",")
-		a()
-		g.w("]}")
+		g.w(`{"app":[`, f, ",", a, "]}")
 		return
 	}
-	g.w(`{"app":{"func":`)
-	f()
-	g.w(`,"arg":`)
-	a()
-	g.w("}}")
+	g.w(`{"app":{"func":`, f, `,"arg":`, a, "}}")
 }
 
 // let writes a function applied at once; its body is in the same position.
@@ -183,29 +155,14 @@ func (g *generator) let(t *typ, size int) {
 		g.named(t, bound, size)
 		return
 	}
-	g.apply(
-		func() { g.lambda(bound, t, size, tail) },
-		func() { g.operand(bound, size) },
-	)
+	g.apply(func() { g.lambda(bound, t, size, tail) }, g.arg(bound, size))
 }
 
 // curried writes a function of two parameters applied to both.
 func (g *generator) curried(t *typ, size int) {
 	a, b := g.anyType(1), g.anyType(1)
 	x, y := g.fresh(), g.fresh()
-	tail := g.tail
-	g.w(`{"app":[{"lam":`)
-	g.name(x)
-	g.w(`,"body":{"lam":`)
-	g.name(y)
-	g.w(`,"body":`)
-	g.bind(x, a, func() { g.bind(y, b, func() { g.expr(t, size) }) })
-	g.tail = tail
-	g.w(`}},`)
-	g.operand(a, size)
-	g.w(",")
-	g.operand(b, size)
-	g.w(`]}`)
+	g.w(`{"app":[`, g.lam(x, a, g.lam(y, b, g.sub(t, size))), `,`, g.arg(a, size), ",", g.arg(b, size), `]}`)
 }
 
 // fold writes a fold that gives the type, mostly with a function that takes
@@ -218,46 +175,25 @@ func (g *generator) fold(t *typ, size int) {
 		g.operand(&typ{prim.KindFunction, pair, t}, size)
 	} else {
 		p := g.fresh()
-		g.w(`{"lam":`)
-		g.name(p)
-		g.w(`,"body":`)
-		tail := g.tail
-		g.tail = false
-		g.bind(p, pair, func() {
-			// Bind the parts under names of their own, or use them in place.
-			if g.draw(2) == 0 {
-				acc, it := g.fresh(), g.fresh()
-				g.w(`{"app":{"func":{"lam":`)
-				g.name(acc)
-				g.w(`,"body":`)
-				g.bind(acc, t, func() {
-					if acc == p {
-						g.expr(t, size)
-						return
-					}
-					g.w(`{"app":{"func":{"lam":`)
-					g.name(it)
-					g.w(`,"body":`)
-					g.bind(it, item, func() { g.expr(t, size) })
-					g.w(`},"arg":{"snd":`)
-					g.variable(p)
-					g.w(`}}}`)
-				})
-				g.w(`},"arg":{"fst":`)
-				g.variable(p)
-				g.w(`}}}`)
-			} else {
+		restore := g.at(false)
+		g.w(g.lam(p, pair, func() {
+			if g.draw(2) > 0 {
 				g.expr(t, size)
+				return
 			}
-		})
-		g.tail = tail
-		g.w("}")
+			// The parts are bound under names of their own.
+			acc, it := g.fresh(), g.fresh()
+			body := g.sub(t, size)
+			if acc != p {
+				body = func() {
+					g.w(`{"app":{"func":`, g.lam(it, item, g.sub(t, size)), `,"arg":{"snd":`, g.ref(p), `}}}`)
+				}
+			}
+			g.w(`{"app":{"func":`, g.lam(acc, t, body), `,"arg":{"fst":`, g.ref(p), `}}}`)
+		}))
+		restore()
 	}
-	g.w(",")
-	g.operand(t, size)
-	g.w(",")
-	g.operand(&typ{prim.KindList, item, nil}, size)
-	g.w("]}")
+	g.w(",", g.arg(t, size), ",", g.arg(&typ{prim.KindList, item, nil}, size), "]}")
 }
 
 // strict writes a row of the table whose result fits, or a value.
@@ -322,31 +258,19 @@ func (g *generator) strict(t *typ, size int) {
 		g.operand(types[0], share)
 	case keyed:
 		g.w("{")
-		for i, p := range r.Params {
-			if i > 0 {
-				g.w(",")
-			}
-			g.name(p.Name)
-			g.w(":")
-			g.operand(types[i], share)
-		}
+		g.list(len(types), func(i int) { g.w(name(r.Params[i].Name), ":", g.arg(types[i], share)) })
 		g.w("}")
 	default:
 		g.w("[")
-		for i := range types {
-			if i > 0 {
-				g.w(",")
-			}
+		g.list(len(types), func(i int) {
 			if small && i == 1 {
 				g.w(strconv.Itoa(g.draw(40)))
-				continue
-			}
-			if of := written[r.Group+" "+params[i].Name]; len(of) > 0 && g.draw(4) > 0 {
+			} else if of := written[r.Group+" "+params[i].Name]; len(of) > 0 && g.draw(4) > 0 {
 				g.w(of[g.draw(len(of))])
-				continue
+			} else {
+				g.operand(types[i], share)
 			}
-			g.operand(types[i], share)
-		}
+		})
 		g.w("]")
 	}
 	g.w("}")
@@ -377,17 +301,13 @@ func (g *generator) special(t *typ, size int) {
 	case g.o.Effects && g.draw(2) == 0:
 		g.ask(size)
 	case g.tail && g.o.Tool && g.draw(2) == 0:
-		g.w(`{"continue":{"input":`)
-		g.operand(g.anyType(1), size)
-		g.w(`}}`)
+		g.w(`{"continue":{"input":`, g.arg(g.anyType(1), size), `}}`)
 	case g.draw(6) == 0:
 		g.w(`{"self":true}`)
 	case t.kind == prim.KindQuoted && g.draw(3) == 0:
 		g.w(`{"code_of":"self"}`)
 	case t.kind == prim.KindQuoted && g.draw(3) == 0:
-		g.w(`{"code_of":{"concat":["se",`)
-		g.operand(str, 1)
-		g.w(`]}}`)
+		g.w(`{"code_of":{"concat":["se",`, g.arg(str, 1), `]}}`)
 	default:
 		g.strict(t, size)
 	}
@@ -398,21 +318,13 @@ func (g *generator) special(t *typ, size int) {
 func (g *generator) recursive(size int) {
 	t := g.anyType(1)
 	n := g.fresh()
-	g.w(`{"lam":`)
-	g.name(n)
-	g.w(`,"body":{"if":{"cond":{"lte":[`)
-	g.variable(n)
-	g.w(`,0]},"then":`)
 	g.tail = true
-	g.bind(n, integer, func() {
-		g.expr(t, size/3)
-		g.w(`,"else":`)
+	g.w(g.lam(n, integer, func() {
 		call := func() {
-			g.w(`{"app":{"func":{"self":true},"arg":{"sub":[`)
-			g.variable(n)
-			g.w(`,`, strconv.Itoa(1+g.draw(2)), `]}}}`)
+			g.w(`{"app":{"func":{"self":true},"arg":{"sub":[`, g.ref(n), `,`, strconv.Itoa(1+g.draw(2)), `]}}}`)
 		}
+		g.w(`{"if":{"cond":{"lte":[`, g.ref(n), `,0]},"then":`, g.sub(t, size/3), `,"else":`)
 		g.calling(t, size, call)
-	})
-	g.w(`}}}`)
+		g.w(`}}`)
+	}))
 }

@@ -14,6 +14,7 @@ package gen
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -186,15 +187,51 @@ func (g *generator) ofKinds(k prim.Kinds) *typ {
 	return unit
 }
 
-func (g *generator) w(parts ...string) {
+// w writes texts, names, and what functions write, one after the other.
+func (g *generator) w(parts ...any) {
 	for _, p := range parts {
-		g.out.WriteString(p)
+		switch p := p.(type) {
+		case string:
+			g.out.WriteString(p)
+		case name:
+			q, _ := json.Marshal(p)
+			g.out.Write(q)
+		case func():
+			p()
+		default:
+			panic(fmt.Sprintf("%T is no part of a program", p))
+		}
 	}
 }
 
-func (g *generator) name(s string) {
-	q, _ := json.Marshal(s)
-	g.out.Write(q)
+// A name is written as JSON.
+type name string
+
+// list writes n items with commas between them.
+func (g *generator) list(n int, item func(i int)) {
+	for i := range n {
+		if i > 0 {
+			g.w(",")
+		}
+		item(i)
+	}
+}
+
+// at sets whether continue may stand, until restore.
+func (g *generator) at(tail bool) (restore func()) {
+	was := g.tail
+	g.tail = tail
+	return func() { g.tail = was }
+}
+
+// sub and arg are expr and operand as a part of [generator.w].
+func (g *generator) sub(t *typ, size int) func() { return func() { g.expr(t, size) } }
+func (g *generator) arg(t *typ, size int) func() { return func() { g.operand(t, size) } }
+func (g *generator) ref(name string) func()      { return func() { g.variable(name) } }
+
+// lam writes a function, in whose body a variable of type t is in scope.
+func (g *generator) lam(x string, t *typ, body func()) func() {
+	return func() { g.w(`{"lam":`, name(x), `,"body":`, g.binding(x, t, body), "}") }
 }
 
 // names are few, so that they shadow each other, and some look like system
@@ -220,37 +257,27 @@ func (g *generator) lookup(t *typ) (string, bool) {
 	return fit[g.draw(len(fit))], true
 }
 
-func (g *generator) variable(name string) {
-	g.w(`{"var":`)
-	g.name(name)
-	g.w("}")
-}
+func (g *generator) variable(x string) { g.w(`{"var":`, name(x), "}") }
 
-// bind writes something with a variable in scope.
-func (g *generator) bind(name string, t *typ, body func()) {
-	g.env = append(g.env, variable{name, t})
-	body()
-	g.env = g.env[:len(g.env)-1]
+// binding writes something with a variable in scope.
+func (g *generator) binding(name string, t *typ, body func()) func() {
+	return func() {
+		g.env = append(g.env, variable{name, t})
+		body()
+		g.env = g.env[:len(g.env)-1]
+	}
 }
 
 // lambda writes a function; at tells that its body is a tool's tail position.
 func (g *generator) lambda(param, result *typ, size int, at bool) {
-	name := g.fresh()
-	g.w(`{"lam":`)
-	g.name(name)
-	g.w(`,"body":`)
-	tail := g.tail
-	g.tail = at
-	g.bind(name, param, func() { g.expr(result, size) })
-	g.tail = tail
-	g.w("}")
+	defer g.at(at)()
+	g.w(g.lam(g.fresh(), param, g.sub(result, size)))
 }
 
 // operand writes an expression that is not in tail position, sometimes of
 // another type than wanted.
 func (g *generator) operand(t *typ, size int) {
-	tail := g.tail
-	g.tail = false
+	defer g.at(false)()
 	switch {
 	case !g.chance(g.o.Wrong):
 		g.expr(t, size)
@@ -259,7 +286,6 @@ func (g *generator) operand(t *typ, size int) {
 	default:
 		g.expr(g.anyType(1), size)
 	}
-	g.tail = tail
 }
 
 // borders are integers on both sides of where the machine writes them

@@ -26,6 +26,7 @@ func (l *looper) typ() *typ {
 
 // letrec writes functions that see one another, one or two, and what uses them.
 func (g *generator) letrec(t *typ, size int) {
+	defer g.at(g.tail)()
 	tail := g.tail
 	l := &looper{shape: g.draw(3), second: g.anyType(1), result: t}
 	if g.draw(4) == 0 {
@@ -38,13 +39,8 @@ func (g *generator) letrec(t *typ, size int) {
 	}
 	seen := g.env
 	g.w(`{"`, key, `":[`)
-	for i, f := range funcs {
-		if i > 0 {
-			g.w(",")
-		}
-		g.w("[")
-		g.name(f)
-		g.w(",")
+	g.list(len(funcs), func(i int) {
+		g.w("[", name(funcs[i]), ",")
 		// What is written in the bodies may use them as well, or not.
 		if i == 0 && g.draw(4) == 0 {
 			for _, f := range funcs {
@@ -56,7 +52,7 @@ func (g *generator) letrec(t *typ, size int) {
 		g.looping(l, funcs[(i+g.draw(2))%len(funcs)], size/len(funcs))
 		g.env = outer
 		g.w("]")
-	}
+	})
 	g.w(`],"in":`)
 	outer := g.env
 	for _, f := range funcs {
@@ -68,33 +64,19 @@ func (g *generator) letrec(t *typ, size int) {
 	} else {
 		g.expr(t, size/2)
 	}
-	g.env, g.tail = outer, tail
+	g.env = outer
 	g.w("}")
 }
 
 // looping writes a function that calls the one of a name.
 func (g *generator) looping(l *looper, callee string, size int) {
-	tail := g.tail
-	g.tail = false
+	defer g.at(false)()
 	n, y := g.fresh(), g.fresh()
-	number := func() { g.variable(n) }
-	g.w(`{"lam":`)
-	g.name(n)
-	g.w(`,"body":`)
+	number, of := g.ref(n), integer
 	body := func() {
-		g.w(`{"if":{"cond":{"or":[{"lte":[`)
-		number()
-		g.w(`,0]},{"gt":[`)
-		number()
-		g.w(`,8]}]},"then":`)
-		g.expr(l.result, size/3)
-		g.w(`,"else":`)
+		g.w(`{"if":{"cond":{"or":[{"lte":[`, number, `,0]},{"gt":[`, number, `,8]}]},"then":`, g.sub(l.result, size/3), `,"else":`)
 		g.calling(l.result, size, func() {
-			g.loop(l, callee, func() {
-				g.w(`{"sub":[`)
-				number()
-				g.w(`,`, strconv.Itoa(1+g.draw(2)), `]}`)
-			}, size/4)
+			g.loop(l, callee, func() { g.w(`{"sub":[`, number, `,`, strconv.Itoa(1+g.draw(2)), `]}`) }, size/4)
 		})
 		g.w("}}")
 	}
@@ -103,43 +85,24 @@ func (g *generator) looping(l *looper, callee string, size int) {
 		if y == n {
 			y = "y2"
 		}
-		g.w(`{"lam":`)
-		g.name(y)
-		g.w(`,"body":`)
-		g.bind(n, integer, func() { g.bind(y, l.second, body) })
-		g.w("}")
+		body = g.lam(y, l.second, body)
 	case 2:
-		number = func() {
-			g.w(`{"fst":`)
-			g.variable(n)
-			g.w("}")
-		}
-		g.bind(n, &typ{prim.KindPair, integer, l.second}, body)
-	default:
-		g.bind(n, integer, body)
+		number = func() { g.w(`{"fst":`, g.ref(n), "}") }
+		of = &typ{prim.KindPair, integer, l.second}
 	}
-	g.w("}")
-	g.tail = tail
+	g.w(g.lam(n, of, body))
 }
 
 // loop writes a call of such a function with a number.
 func (g *generator) loop(l *looper, callee string, number func(), size int) {
-	g.w(`{"app":[`)
-	g.variable(callee)
-	g.w(",")
+	g.w(`{"app":[`, g.ref(callee), ",")
 	switch l.shape {
 	case 0:
 		number()
 	case 1:
-		number()
-		g.w(",")
-		g.operand(l.second, size)
+		g.w(number, ",", g.arg(l.second, size))
 	case 2:
-		g.w(`{"pair":[`)
-		number()
-		g.w(",")
-		g.operand(l.second, size)
-		g.w("]}")
+		g.w(`{"pair":[`, number, ",", g.arg(l.second, size), "]}")
 	}
 	g.w("]}")
 }
@@ -147,44 +110,30 @@ func (g *generator) loop(l *looper, callee string, number func(), size int) {
 // calling writes what a function gives that calls itself: once or twice, in tail
 // position or with something left to do.
 func (g *generator) calling(t *typ, size int, call func()) {
-	tail := g.tail
+	defer g.at(g.tail)()
 	r := g.fresh()
 	switch g.draw(4) {
 	case 0: // in tail position
 		call()
 	case 1: // its result under a name
-		g.w(`{"app":{"func":{"lam":`)
-		g.name(r)
-		g.w(`,"body":`)
-		g.bind(r, t, func() { g.expr(t, size/2) })
-		g.w(`},"arg":`)
-		call()
-		g.w(`}}`)
+		g.w(`{"app":{"func":`, g.lam(r, t, g.sub(t, size/2)), `,"arg":`, call, `}}`)
 	case 2: // in a list of two calls, folded
 		g.tail = false
 		g.w(`{"fold":[`)
 		g.lambda(&typ{prim.KindPair, t, t}, t, size/2, false)
-		g.w(",")
-		call()
-		g.w(",[")
-		call()
-		g.w("]]}")
-		g.tail = tail
+		g.w(",", call, ",[", call, "]]}")
 	default: // as an operand where the type allows it
-		if t.kind == prim.KindInt {
-			g.tail = false
-			g.w(`{"add":[`)
+		if t.kind != prim.KindInt {
 			call()
-			g.w(",")
-			if g.draw(2) == 0 {
-				call()
-			} else {
-				g.operand(integer, size/2)
-			}
-			g.w("]}")
-			g.tail = tail
-		} else {
-			call()
+			return
 		}
+		g.tail = false
+		g.w(`{"add":[`, call, ",")
+		if g.draw(2) == 0 {
+			call()
+		} else {
+			g.operand(integer, size/2)
+		}
+		g.w("]}")
 	}
 }

@@ -12,23 +12,14 @@ func (g *generator) part(t *typ, size int) {
 	case 0, 1:
 		g.w(`{"get":[`)
 		if g.draw(3) > 0 {
-			g.w(`{"put":[`)
-			g.operand(record, size/2)
-			g.w(`,"k",`)
-			g.operand(t, size/2)
-			g.w(`]},"k"]}`)
+			g.w(`{"put":[`, g.arg(record, size/2), `,"k",`, g.arg(t, size/2), `]},"k"]}`)
 			return
 		}
-		g.operand(record, size/2)
-		g.w(`,"a",`)
-		g.operand(t, size/2)
-		g.w(`]}`)
+		g.w(g.arg(record, size/2), `,"a",`, g.arg(t, size/2), `]}`)
 	case 2, 3:
 		g.indexed(t, size/2)
 	case 4:
-		g.w(`{"parse_json":`)
-		g.operand(str, size)
-		g.w(`}`)
+		g.unary("parse_json", str, size)
 	default:
 		g.unary([]string{"raise", "no_match"}[g.draw(2)], g.anyType(1), size)
 	}
@@ -39,95 +30,56 @@ func (g *generator) indexed(t *typ, size int) {
 	sequence := t.kind&(prim.KindList|prim.KindString) != 0
 	switch n := g.draw(6); {
 	case n < 2:
-		g.w(`{"nth":[`)
-		g.operand(&typ{prim.KindList, t, nil}, size)
+		g.w(`{"nth":[`, g.arg(&typ{prim.KindList, t, nil}, size))
 	case n == 2 && sequence:
-		g.w(`{"at":[`)
-		g.operand(t, size)
+		g.w(`{"at":[`, g.arg(t, size))
 		for range 2 {
-			g.w(",")
-			g.operand([]*typ{integer, {kind: prim.KindUnit}}[g.draw(2)], 2)
+			g.w(",", g.arg([]*typ{integer, {kind: prim.KindUnit}}[g.draw(2)], 2))
 		}
 		g.w("]}")
 		return
 	case n == 3 && t.kind == prim.KindString:
-		g.w(`{"at":[`)
-		g.operand(t, size)
+		g.w(`{"at":[`, g.arg(t, size))
 	case n == 4:
-		g.w(`{"at":[{"put":[`)
-		g.operand(record, size)
-		g.w(`,"k",`)
-		g.operand(t, size)
-		g.w(`]},"k"]}`)
+		g.w(`{"at":[{"put":[`, g.arg(record, size), `,"k",`, g.arg(t, size), `]},"k"]}`)
 		return
 	default:
-		g.w(`{"at":[`)
-		g.operand(&typ{prim.KindList, t, nil}, size)
+		g.w(`{"at":[`, g.arg(&typ{prim.KindList, t, nil}, size))
 	}
-	g.w(",")
-	g.operand(integer, 2)
-	g.w("]}")
+	g.w(",", g.arg(integer, 2), "]}")
 }
 
 // tried writes what may fail with something in its place.
 func (g *generator) tried(t *typ, size int) {
-	tail := g.tail
-	g.tail = false
+	defer g.at(false)()
 	switch g.draw(3) {
 	case 0:
-		g.w(`{"get":[{"try":`)
-		g.expr(t, size)
-		g.w(`},"ok",`)
-		g.expr(t, size/3)
-		g.w(`]}`)
+		g.w(`{"get":[{"try":`, g.sub(t, size), `},"ok",`, g.sub(t, size/3), `]}`)
 	case 1:
-		g.w(`{"get":[{"get":[{"try":{"raise":`)
-		g.expr(t, size)
-		g.w(`}},"error"]},"value"]}`)
+		g.w(`{"get":[{"get":[{"try":{"raise":`, g.sub(t, size), `}},"error"]},"value"]}`)
 	default:
-		g.w(`{"match":{"try":`)
-		g.expr(t, size)
-		g.w(`},"with":[[{"record":{"ok":{"var":"x"}}},`)
-		g.bind("x", t, func() { g.expr(t, size/3) })
-		g.w(`],["_",`)
-		g.expr(t, size/3)
-		g.w(`]]}`)
+		g.w(`{"match":{"try":`, g.sub(t, size), `},"with":[[{"record":{"ok":{"var":"x"}}},`)
+		g.w(g.binding("x", t, g.sub(t, size/3)), `],["_",`, g.sub(t, size/3), `]]}`)
 	}
-	g.tail = tail
 }
 
 // match writes a match of a value on its shape.
 func (g *generator) match(t *typ, size int) {
 	if g.draw(2) == 0 {
-		g.w(`{"cond":[[`)
-		g.operand(boolean, size/2)
-		g.w(",")
-		g.expr(t, size/3)
-		g.w(`],[`)
-		g.operand(boolean, size/3)
-		g.w(",")
-		g.expr(t, size/3)
-		g.w(`]],"else":`)
-		g.expr(t, size/3)
-		g.w("}")
+		then := g.sub(t, size/3)
+		g.w(`{"cond":[[`, g.arg(boolean, size/2), ",", then, `],[`, g.arg(boolean, size/3), ",", then, `]],"else":`, then, "}")
 		return
 	}
 	subject := g.anyType(2)
-	g.w(`{"match":`)
-	g.operand(subject, size/2)
-	g.w(`,"with":[`)
+	g.w(`{"match":`, g.arg(subject, size/2), `,"with":[`)
 	for range g.draw(3) {
 		g.w("[")
 		env := len(g.env)
 		g.pattern(subject, 2, map[string]bool{})
-		g.w(",")
-		g.expr(t, size/3)
+		g.w(",", g.sub(t, size/3), "],")
 		g.env = g.env[:env]
-		g.w("],")
 	}
-	g.w(`["_",`)
-	g.expr(t, size/3)
-	g.w(`]]}`)
+	g.w(`["_",`, g.sub(t, size/3), `]]}`)
 }
 
 // pattern writes a pattern that values of the type may fit, and leaves its
@@ -140,9 +92,7 @@ func (g *generator) pattern(t *typ, deep int, seen map[string]bool) {
 			return
 		}
 		seen[name] = true
-		g.w(`{"var":`)
-		g.name(name)
-		g.w("}")
+		g.variable(name)
 		g.env = append(g.env, variable{name, t})
 		return
 	}
@@ -150,26 +100,18 @@ func (g *generator) pattern(t *typ, deep int, seen map[string]bool) {
 	case prim.KindList:
 		g.w("[")
 		n := g.draw(3)
-		for i := range n {
-			if i > 0 {
-				g.w(",")
-			}
-			g.pattern(t.a, deep-1, seen)
-		}
+		g.list(n, func(int) { g.pattern(t.a, deep-1, seen) })
 		if g.draw(2) == 0 {
 			if n > 0 {
 				g.w(",")
 			}
-			g.w(`{"rest":`)
-			g.pattern(t, deep-1, seen)
-			g.w("}")
+			g.w(`{"rest":`, func() { g.pattern(t, deep-1, seen) }, "}")
 		}
 		g.w("]")
 	case prim.KindPair:
+		parts := []*typ{t.a, t.b}
 		g.w(`{"pair":[`)
-		g.pattern(t.a, deep-1, seen)
-		g.w(",")
-		g.pattern(t.b, deep-1, seen)
+		g.list(2, func(i int) { g.pattern(parts[i], deep-1, seen) })
 		g.w("]}")
 	case prim.KindRecord:
 		g.w(`{"record":{"a":"_"}}`)
@@ -184,33 +126,18 @@ func (g *generator) pattern(t *typ, deep int, seen map[string]bool) {
 
 // named writes a let with a binding or two.
 func (g *generator) named(t, bound *typ, size int) {
-	x, tail := g.fresh(), g.tail
-	g.w(`{"let":[[`)
-	g.name(x)
-	g.w(",")
-	g.operand(bound, size)
-	g.w("]")
-	g.bind(x, bound, func() {
-		if g.draw(2) == 0 {
-			y, second := g.fresh(), g.anyType(1)
-			if y == x {
-				y += "2" // functions beside one another have names of their own
-			}
-			g.w(",[")
-			g.name(y)
-			g.w(",")
-			g.operand(second, size/2)
-			g.w(`]],"in":`)
-			g.tail = tail
-			g.bind(y, second, func() { g.expr(t, size/2) })
+	x := g.fresh()
+	g.w(`{"let":[[`, name(x), ",", g.arg(bound, size), "]", g.binding(x, bound, func() {
+		if g.draw(2) > 0 {
+			g.w(`],"in":`, g.sub(t, size))
 			return
 		}
-		g.w(`],"in":`)
-		g.tail = tail
-		g.expr(t, size)
-	})
-	g.tail = tail
-	g.w("}")
+		y, second := g.fresh(), g.anyType(1)
+		if y == x {
+			y += "2" // functions beside one another have names of their own
+		}
+		g.w(",[", name(y), ",", g.arg(second, size/2), `]],"in":`, g.binding(y, second, g.sub(t, size/2)))
+	}), "}")
 }
 
 // library writes the use of a row of the prelude, with operands of the kinds
@@ -236,11 +163,8 @@ func (g *generator) library(t *typ, size int) {
 	if r.Min > 0 {
 		params = params[:r.Min+g.draw(len(params)-r.Min+1)]
 	}
-	for i, p := range params {
-		if i > 0 {
-			g.w(",")
-		}
-		switch {
+	g.list(len(params), func(i int) {
+		switch p := params[i]; {
 		case p.Name == "path":
 			g.w([]string{`["a"]`, `["a",0]`, `[1]`, `["pair","a"]`, `[]`, `["b.c","k"]`}[g.draw(6)])
 		case p.Name == "columns":
@@ -272,7 +196,7 @@ func (g *generator) library(t *typ, size int) {
 		default:
 			g.operand(g.ofKinds(p.Kinds), size/2)
 		}
-	}
+	})
 	if r.Shape == prim.Array {
 		g.w("]")
 	}
