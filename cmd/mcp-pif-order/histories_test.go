@@ -1,13 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -72,6 +75,7 @@ type asked struct {
 	what, tool string
 	at         int // the version that must be the current one
 	known      int // the operations on the tool whose outcome is known
+	turn       int // of evolves of unknown outcome where there is no tool: which one it is
 }
 
 // A told is the answer. Of an unknown one nobody can say whether it was done.
@@ -80,45 +84,30 @@ type told struct {
 	refused, unknown bool
 }
 
-// A newest is what a tool is: the number of its newest version, the version that it has, and how
-// many operations of known outcome led to it.
-type newest struct{ last, now, known int }
+// A newest is what a tool is: the number of its newest version, the version that it has, how
+// many operations of known outcome led to it, and whose turn it is.
+type newest struct{ last, now, known, turn int }
 
-// versions says what one registry answers. An operation of unknown outcome that wasn't done
-// comes after all that are known, where it no longer matters whether it is: were it allowed
-// anywhere, the search would go through each subset of these, and take all memory.
+// versions says what one registry answers.
 var versions = porcupine.Model{
-	Partition: func(history []porcupine.Operation) (parts [][]porcupine.Operation) {
-		by, known := map[string][]porcupine.Operation{}, map[string]int{}
-		for _, o := range history {
-			tool := o.Input.(asked).tool
-			by[tool] = append(by[tool], o)
-			if !o.Output.(told).unknown {
-				known[tool]++
-			}
-		}
-		for tool, part := range by {
-			for i, o := range part {
-				in := o.Input.(asked)
-				in.known = known[tool]
-				part[i].Input = in
-			}
-			parts = append(parts, part)
-		}
-		return parts
-	},
-	Init: func() any { return newest{} },
+	Partition: parts,
+	Init:      func() any { return newest{} },
 	Step: func(state, input, output any) (bool, any) {
 		is, in, out := state.(newest), input.(asked), output.(told)
-		next := newest{is.last + 1, is.last + 1, is.known}
-		if in.what == "retire" {
-			next = newest{is.last, 0, is.known}
-		}
 		fits := in.at == is.now && (in.what == "evolve" || in.what == "rollback" && is.last > 0 || in.what == "retire" && is.now > 0)
-		switch {
-		case out.unknown && fits:
-			return true, next
-		case out.unknown:
+		next := is
+		if next.now = 0; in.what != "retire" {
+			next.last++
+			next.now = next.last
+		}
+		if out.unknown {
+			if in.what == "evolve" && in.at == 0 {
+				fits = fits && in.turn == is.turn
+				next.turn++
+			}
+			if fits {
+				return true, next
+			}
 			return is.known == in.known, is
 		}
 		is.known++
@@ -132,6 +121,44 @@ var versions = porcupine.Model{
 		return fits && (in.what == "retire" || out.version == next.now), next
 	},
 	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v: %+v", input, output) },
+}
+
+// parts is a history tool by tool, so that the search takes little time and memory however many
+// outcomes are unknown (it took 23 GB). What wasn't done comes after all that is known, where no
+// longer matters whether it is. A version is current only once, so of those that ask for the same
+// one at most one is done: the earliest stands for all. Of those that ask for no tool the earlier
+// one is done first, since either can be in the other's place.
+func parts(history []porcupine.Operation) [][]porcupine.Operation {
+	slices.SortFunc(history, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
+	by, known, turn, stands := map[string][]porcupine.Operation{}, map[string]int{}, map[string]int{}, map[asked]bool{}
+	for _, o := range history {
+		in := o.Input.(asked)
+		if !o.Output.(told).unknown {
+			known[in.tool]++
+		} else if in.at > 0 {
+			same := in
+			if in.what == "rollback" {
+				same.what = "evolve"
+			}
+			if stands[same] {
+				continue
+			}
+			stands[same] = true
+		} else if in.what == "evolve" {
+			in.turn = turn[in.tool]
+			turn[in.tool]++
+		}
+		o.Input = in
+		by[in.tool] = append(by[in.tool], o)
+	}
+	for tool, part := range by {
+		for i := range part {
+			in := part[i].Input.(asked)
+			in.known = known[tool]
+			part[i].Input = in
+		}
+	}
+	return slices.Collect(maps.Values(by))
 }
 
 // A simulation is three nodes, a client at each, and somebody who breaks things.
