@@ -97,7 +97,7 @@ func (f *follower) applyBatch(batch []placed) error {
 			if err := w.fits(size); err != nil {
 				return err
 			}
-			return transaction(conn, func() (err error) {
+			return transaction(&w.session, func() (err error) {
 				a = &round{f: f, conn: conn, at: f.at, proposers: map[boot]proposer{}, own: map[uint64][]*entry{}}
 				a.is = state{changed: f.changed, newest: map[string]uint64{}}
 				if a.is.seq, a.is.hash, err = w.head(); err != nil {
@@ -113,7 +113,7 @@ func (f *follower) applyBatch(batch []placed) error {
 					a.at = point{batch[i].place, digestOf(a.at.digest, batch[i].payload), a.is.seq, a.is.hash, Hash{}}
 					a.points = append(a.points, a.at)
 				}
-				if err := w.insert.events(conn, a.list...); err != nil {
+				if err := w.session.insert(a.list...); err != nil {
 					return err
 				}
 				a.at.sum = hashOf(batch[len(batch)-1].payload)

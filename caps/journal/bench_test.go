@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/core/must"
@@ -102,7 +101,7 @@ func BenchmarkStoreRun(b *testing.B) {
 }
 
 // The tools of a server that starts: 10,000 with three versions each, among
-// 130,000 events. And what is asked before each request, while others write.
+// 130,000 events. And what is asked before each request.
 func BenchmarkStoreTools(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "j.db")
 	s := openStore(b, path, journal.Options{})
@@ -126,11 +125,6 @@ func BenchmarkStoreTools(b *testing.B) {
 			newest(b, s, 0, 10_000)
 		}
 	})
-	b.Run("asof", func(b *testing.B) {
-		for b.Loop() {
-			newest(b, s, 100_000, 10_000)
-		}
-	})
 	b.Run("open+newest", func(b *testing.B) {
 		for b.Loop() {
 			s, err := journal.Open(path, journal.Options{})
@@ -146,29 +140,12 @@ func BenchmarkStoreTools(b *testing.B) {
 			}
 		}
 	})
-	changed := func(b *testing.B) {
+	b.Run("changed", func(b *testing.B) {
 		for b.Loop() {
 			if _, err := s.Changed(); err != nil {
 				b.Fatal(err)
 			}
 		}
-	}
-	b.Run("changed", changed)
-	b.Run("changed while writing", func(b *testing.B) {
-		ctx, cancel := context.WithCancel(context.Background())
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			for ctx.Err() == nil {
-				if _, err := s.Append(journal.Noted, journal.RunStarted, "r", "", []byte("{}")); err != nil {
-					b.Error(err)
-				}
-				time.Sleep(50 * time.Microsecond)
-			}
-		}()
-		changed(b)
-		cancel()
-		<-ended
 	})
 }
 

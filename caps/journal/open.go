@@ -344,6 +344,11 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
+// An execer is a connection, or its session.
+type execer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
 // each calls fn for every row that a query gives.
 func each(db querier, query string, fn func(scan func(...any) error) error, args ...any) error {
 	rows, err := db.QueryContext(bg, query, args...)
@@ -361,7 +366,7 @@ func each(db querier, query string, fn func(scan func(...any) error) error, args
 
 // transaction runs fn between BEGIN IMMEDIATE, which takes the write lock of the
 // file, and COMMIT. Where any of it fails, nothing of it has happened.
-func transaction(conn *sql.Conn, fn func() error) error {
+func transaction(conn execer, fn func() error) error {
 	if _, err := conn.ExecContext(bg, `BEGIN IMMEDIATE`); err != nil {
 		return err
 	}
@@ -376,7 +381,7 @@ func transaction(conn *sql.Conn, fn func() error) error {
 }
 
 // rollback ends a transaction that failed, unless SQLite has done so itself.
-func rollback(conn *sql.Conn) error {
+func rollback(conn execer) error {
 	_, err := conn.ExecContext(bg, `ROLLBACK`)
 	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code() == 1 { // no transaction is active
 		return nil

@@ -268,7 +268,7 @@ func (s *Store) replace(conn *sql.Conn, p plan, e *Event, blobs map[Hash][]byte)
 	if err := remove(after, p.through.Seq+1); err != nil {
 		return err
 	}
-	return s.writer.insert.events(conn, e)
+	return s.writer.session.insert(e)
 }
 
 // A loose blob is one that no event refers to.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"modernc.org/sqlite"
 )
 
 // How much is written in one transaction, so that other processes get their turn.
@@ -31,14 +33,14 @@ type writer struct {
 	db   *sql.DB
 	conn *sql.Conn
 	// turn is held by whoever uses conn.
-	turn chan struct{}
-	// last and changed read the newest event, and the number of the newest that
-	// changed tools.
-	last, changed *sql.Stmt
-	insert        inserter
-	full          bool // synchronous=full
-	flight        flight
-	follower      *follower // nil: it is in no cluster
+	turn    chan struct{}
+	session session
+	// newest is the newest event as this writer left it at the version of the file; 0: it must be read.
+	newest   Anchor
+	version  uint32
+	full     bool // synchronous=full
+	flight   flight
+	follower *follower // nil: it is in no cluster
 
 	// file is what is at path.
 	file  os.FileInfo
@@ -66,27 +68,23 @@ type writer struct {
 func newWriter(closing context.Context, path string, o Options, db *sql.DB, conn *sql.Conn, q *quota) *writer {
 	w := &writer{
 		closing: closing, path: path, o: o, quota: q, db: db, conn: conn, turn: make(chan struct{}, 1),
-		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), ended: make(chan struct{}),
+		session: session{conn: conn, stmts: map[string]driver.Stmt{}},
+		wake:    make(chan struct{}, 1), hurry: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 	w.room.L = &w.mu
 	return w
 }
 
 // prepare makes the connection ready to write.
-func (w *writer) prepare() (err error) {
-	if w.o.MaxBytes > 0 {
-		var size int64
-		if err := w.conn.QueryRowContext(bg, `PRAGMA page_size`).Scan(&size); err != nil {
-			return err
-		}
-		if _, err := w.conn.ExecContext(bg, fmt.Sprintf(`PRAGMA max_page_count=%d`, max(1, w.o.MaxBytes/size))); err != nil {
-			return err
-		}
+func (w *writer) prepare() error {
+	if w.o.MaxBytes == 0 {
+		return nil
 	}
-	if w.last, err = w.conn.PrepareContext(bg, `SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1`); err != nil {
+	var size int64
+	if err := w.conn.QueryRowContext(bg, `PRAGMA page_size`).Scan(&size); err != nil {
 		return err
 	}
-	w.changed, err = w.conn.PrepareContext(bg, newestChange)
+	_, err := w.conn.ExecContext(bg, fmt.Sprintf(`PRAGMA max_page_count=%d`, max(1, w.o.MaxBytes/size)))
 	return err
 }
 
@@ -199,25 +197,29 @@ func (w *writer) write(batch []*entry, size int64) (err error) {
 			}
 		}
 	}()
-	var head Anchor
+	head, known := w.newest, w.version
+	w.version = 0 // until it is committed
 	var list []*Event
-	err = transaction(w.conn, func() (err error) {
-		var is state
-		if is.seq, is.hash, err = w.head(); err != nil {
-			return err
+	err = transaction(&w.session, func() (err error) {
+		is := state{seq: head.Seq, hash: head.Hash}
+		if known == 0 || known != w.session.version() {
+			if is.seq, is.hash, err = w.head(); err != nil {
+				return err
+			}
 		}
 		if conditional {
-			if err := w.changed.QueryRowContext(bg).Scan(&is.changed); err != nil {
+			if err := w.conn.QueryRowContext(bg, newestChange).Scan(&is.changed); err != nil {
 				return err
 			}
 		}
 		list = is.decide(batch, make([]*Event, 0, events))
 		head = Anchor{is.seq, is.hash}
-		return w.insert.events(w.conn, list...)
+		return w.session.insert(list...)
 	})
 	if err != nil {
 		return err
 	}
+	w.newest, w.version = head, w.session.version()
 	if sync {
 		w.noted.head = head
 	}
@@ -254,7 +256,7 @@ func (w *writer) synchronous(full bool) error {
 // head returns the number and hash of the newest event.
 func (w *writer) head() (seq uint64, hash Hash, err error) {
 	var h []byte
-	err = w.last.QueryRowContext(bg).Scan(&seq, &h)
+	err = w.conn.QueryRowContext(bg, `SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1`).Scan(&seq, &h)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, Hash{}, nil
 	}
@@ -316,12 +318,7 @@ func (w *writer) stop() error {
 		}
 	}
 	// SQLite tidies up behind the last connection only where no statement is left.
-	for _, stmt := range []*sql.Stmt{w.last, w.changed} {
-		if stmt != nil {
-			err = errors.Join(err, stmt.Close())
-		}
-	}
-	err = errors.Join(err, w.insert.close(w.conn), w.conn.Close(), w.db.Close())
+	err = errors.Join(err, w.session.close(), w.conn.Close(), w.db.Close())
 	<-w.turn
 	if n := len(w.queue); n > 0 {
 		err = errors.Join(fmt.Errorf("the last %d events are lost: %w", n, w.failing), err)
@@ -329,71 +326,80 @@ func (w *writer) stop() error {
 	return err
 }
 
-// atOnce is how many events the statements insert. One by one, over
-// database/sql, they would cost half as much again.
-var atOnce = [...]int{64, 8, 1}
+// atOnce is how many events the statements insert: one by one they cost half as much again.
+var atOnce = [...]int{64, 8, 2, 1}
 
-// An inserter inserts events over the connection that it was prepared for.
-type inserter struct {
-	stmts [len(atOnce)]driver.Stmt
+var inserts = [...]string{insertOf(atOnce[0]), insertOf(atOnce[1]), insertOf(atOnce[2]), insertOf(atOnce[3])}
+
+// insertOf returns the statement of n events. Where it fails the transaction is rolled back, so
+// SQLite needn't be ready to undo a part of it: OR FAIL.
+func insertOf(n int) string {
+	const row = `(?,?,?,?,?,?,?,?)`
+	return `INSERT OR FAIL INTO events VALUES` + row + strings.Repeat(`,`+row, n-1)
+}
+
+// A session is a connection and the statements that are prepared for it, each when it is first
+// needed: the largest holds 60 KiB. Over database/sql, they would cost a third more.
+type session struct {
+	conn  *sql.Conn
+	stmts map[string]driver.Stmt
 	args  []driver.NamedValue
 }
 
-// statement returns the one that inserts atOnce[i] events, prepared when it is first needed: the largest holds 60 KiB.
-func (in *inserter) statement(conn any, i int) (driver.Stmt, error) {
-	if in.stmts[i] != nil {
-		return in.stmts[i], nil
-	}
-	// Where it fails the transaction is rolled back, so SQLite needn't be ready to undo a part of it: OR FAIL.
-	const row = `(?,?,?,?,?,?,?,?)`
-	stmt, err := conn.(driver.ConnPrepareContext).PrepareContext(bg, `INSERT OR FAIL INTO events VALUES`+row+strings.Repeat(`,`+row, atOnce[i]-1))
-	if err == nil {
-		in.stmts[i] = stmt
-	}
-	return stmt, err
+// ExecContext implements execer.
+func (s *session) ExecContext(_ context.Context, text string, _ ...any) (sql.Result, error) {
+	return nil, s.conn.Raw(func(c any) error { return s.exec(c, text, nil) })
 }
 
-// events inserts what is sealed. The caller has a transaction.
-func (in *inserter) events(conn *sql.Conn, list ...*Event) error {
-	return conn.Raw(func(c any) error {
-		for i, n := range atOnce {
-			for ; len(list) >= n; list = list[n:] {
-				stmt, err := in.statement(c, i)
-				if err == nil {
-					err = in.some(stmt, list[:n])
-				}
-				if err != nil {
-					return err
-				}
-			}
+func (s *session) exec(c any, text string, args []driver.NamedValue) (err error) {
+	stmt := s.stmts[text]
+	if stmt == nil {
+		if stmt, err = c.(driver.ConnPrepareContext).PrepareContext(bg, text); err != nil {
+			return err
 		}
-		return nil
-	})
-}
-
-func (in *inserter) some(stmt driver.Stmt, list []*Event) error {
-	for i := len(in.args); i < 8*len(list); i++ {
-		in.args = append(in.args, driver.NamedValue{Ordinal: i + 1})
+		s.stmts[text] = stmt
 	}
-	args := in.args[:8*len(list)]
-	for i, e := range list {
-		for j, v := range [...]driver.Value{int64(e.Seq), e.Prev[:], e.Hash[:], e.Time.UnixMicro(), string(e.Kind), e.Run, e.Branch, []byte(e.Data)} {
-			args[8*i+j].Value = v
-		}
-	}
-	_, err := stmt.(driver.StmtExecContext).ExecContext(bg, args)
-	for i := range args {
-		args[i].Value = nil // it may be large
-	}
+	_, err = stmt.(driver.StmtExecContext).ExecContext(bg, args)
 	return err
 }
 
-func (in *inserter) close(conn *sql.Conn) error {
-	return conn.Raw(func(any) (err error) {
-		for _, stmt := range in.stmts {
-			if stmt != nil {
-				err = errors.Join(err, stmt.Close())
+// version returns a number that changes when a transaction finds that another connection has
+// written, and with each that this one commits; 0: it isn't known.
+func (s *session) version() (n uint32) {
+	_ = s.conn.Raw(func(c any) (err error) {
+		n, err = c.(sqlite.FileControl).FileControlDataVersion("main")
+		return err
+	})
+	return n
+}
+
+// insert inserts what is sealed. The caller has a transaction.
+func (s *session) insert(list ...*Event) error {
+	return s.conn.Raw(func(c any) (err error) {
+		for i, n := range atOnce {
+			for ; err == nil && len(list) >= n; list = list[n:] {
+				err = s.some(c, inserts[i], list[:n])
 			}
+		}
+		return err
+	})
+}
+
+func (s *session) some(c any, text string, list []*Event) error {
+	s.args = s.args[:0]
+	for _, e := range list {
+		for _, v := range [...]driver.Value{int64(e.Seq), e.Prev[:], e.Hash[:], e.Time.UnixMicro(), string(e.Kind), e.Run, e.Branch, []byte(e.Data)} {
+			s.args = append(s.args, driver.NamedValue{Ordinal: len(s.args) + 1, Value: v})
+		}
+	}
+	defer clear(s.args) // it may be large
+	return s.exec(c, text, s.args)
+}
+
+func (s *session) close() error {
+	return s.conn.Raw(func(any) (err error) {
+		for _, stmt := range s.stmts {
+			err = errors.Join(err, stmt.Close())
 		}
 		return err
 	})
