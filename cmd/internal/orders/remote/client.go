@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -42,7 +43,7 @@ type client struct {
 
 type target struct {
 	address string
-	conn    *grpc.ClientConn
+	conn    io.Closer
 	service orderv1.OrderClient
 }
 
@@ -53,8 +54,7 @@ func Open(addresses []string, config *tls.Config, log *slog.Logger) (order.Order
 	if len(addresses) == 0 {
 		return nil, errors.New("no process that serves the order is named")
 	}
-	log = cmp.Or(log, slog.New(slog.DiscardHandler))
-	c := &client{log: log, moved: make(chan struct{})}
+	c := newClient(log)
 	for _, address := range addresses {
 		name, unix := address, strings.HasPrefix(address, "unix:")
 		credential := insecure.NewCredentials()
@@ -76,8 +76,13 @@ func Open(addresses []string, config *tls.Config, log *slog.Logger) (order.Order
 		}
 		c.targets = append(c.targets, target{address, conn, orderv1.NewOrderClient(conn)})
 	}
-	c.life, c.end = context.WithCancelCause(context.Background())
 	return order.Share(c), nil
+}
+
+func newClient(log *slog.Logger) *client {
+	c := &client{log: cmp.Or(log, slog.New(slog.DiscardHandler)), moved: make(chan struct{})}
+	c.life, c.end = context.WithCancelCause(context.Background())
+	return c
 }
 
 // OpenTarget opens what one text says: order://HOST:PORT,…?cert=FILE&key=FILE&ca=FILE of

@@ -35,8 +35,10 @@ const (
 	// aliveInterval is how often a stream says that its engine answers.
 	aliveInterval = time.Second
 	// silence is how long a stream may say nothing.
-	silence        = 4 * time.Second
-	proposeTimeout = 5 * time.Second
+	silence = 3 * time.Second
+	// proposeTimeout is how long a process may not answer. With the nine seconds that JetStream
+	// takes to elect a leader, and the pauses between tries, it is less than 15 s.
+	proposeTimeout = 3 * time.Second
 )
 
 // Alive is what an order may have that can tell whether its engine answers now and this
