@@ -97,7 +97,7 @@ func startEngine(o engineOptions, log *slog.Logger) (*engine, error) {
 
 // connect returns a connection within the process.
 func (e *engine) connect() (*nats.Conn, error) {
-	return nats.Connect("", nats.InProcessServer(e.server), nats.UserInfo("order", e.key), nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
+	return nats.Connect("", nats.InProcessServer(e.server), nats.UserInfo("order", e.key), nats.NoEcho(), nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
 }
 
 // has reports whether this server's copy of a stream has a place, and what it lacks before its

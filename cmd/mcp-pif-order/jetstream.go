@@ -32,6 +32,8 @@ const (
 	// checkInterval is how often who waits at the end looks whether it still is the end.
 	checkInterval = 3 * time.Second
 	identityKey   = "mcp-pif.identity"
+	// recentBytes is how large a proposal may be that is kept until those have it who follow here.
+	recentBytes = 64 << 10
 )
 
 // A stream is an order in a JetStream stream. Proposals are the messages of one subject;
@@ -53,6 +55,9 @@ type stream struct {
 	mu      sync.Mutex
 	lost    error                // why it isn't to be used any more
 	grown   chan struct{}        // closed by a hint
+	last    uint64               // the last place that was hinted at
+	hinted  time.Time            // when
+	recent  [64]message          // what was acknowledged to this process lately, by place
 	behind  time.Time            // since when it is behind the leader; zero if it isn't
 	lacking map[string]time.Time // when a server led and lacked places
 }
@@ -87,7 +92,10 @@ func openStream(ctx context.Context, conn *nats.Conn, name string, replicas int,
 	if err := s.whole(ctx); err != nil {
 		return nil, fmt.Errorf("the stream %s: %w", name, err)
 	}
-	_, err = conn.Subscribe(s.hints(), func(*nats.Msg) { s.wake() })
+	_, err = conn.Subscribe(s.hints(), func(m *nats.Msg) {
+		place, _ := strconv.ParseUint(string(m.Data), 10, 64)
+		s.grows(place, nil)
+	})
 	return s, err
 }
 
@@ -133,9 +141,16 @@ func (s *stream) info(ctx context.Context) (*jetstream.StreamInfo, error) {
 	return stream.CachedInfo(), nil
 }
 
-func (s *stream) wake() {
+// grows wakes who follows: the order has a place, and there what this process knows, if it does.
+func (s *stream) grows(place uint64, p []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if place > s.last {
+		s.last, s.hinted = place, time.Now()
+	}
+	if p != nil && len(p) <= recentBytes {
+		s.recent[place%64] = message{place, bytes.Clone(p), true}
+	}
 	close(s.grown)
 	s.grown = make(chan struct{})
 }
@@ -184,7 +199,8 @@ func (s *stream) Propose(ctx context.Context, p []byte) error {
 	if err != nil {
 		return s.why(ctx, err)
 	}
-	s.conn.Publish(s.hints(), nil) // a lost hint is made up for by polling
+	s.grows(place, p)
+	s.conn.Publish(s.hints(), strconv.AppendUint(nil, place, 10)) // a lost hint is made up for by polling
 	return nil
 }
 
@@ -242,13 +258,15 @@ func (s *stream) Follow(ctx context.Context, from uint64, fn func(uint64, []byte
 			} else if string(x.p) == lostMark {
 				return fmt.Errorf("%w: one of its processes found that", order.ErrEnds)
 			}
-			r.from, r.before, fresh = x.place+1, x.p, false
+			if !r.end {
+				r.before = r.before[:0]
+			}
+			r.from, r.before, fresh = x.place+1, append(r.before, x), false
 		}
 		if isFinal(err) {
 			return err
 		}
-		if len(some) > 0 && err == nil {
-			checked = time.Time{}
+		if _, behind := r.behind(); len(some) > 0 && err == nil && (behind || !r.end) {
 			continue
 		}
 		if time.Since(checked) > checkInterval {
@@ -270,7 +288,6 @@ func (s *stream) Follow(ctx context.Context, from uint64, fn func(uint64, []byte
 		select {
 		case <-ctx.Done():
 		case <-grown:
-			r.hinted = time.Now()
 		case <-timer.C:
 		}
 		timer.Stop()
@@ -303,13 +320,13 @@ func isFinal(err error) bool {
 type reader struct {
 	*stream
 	from    uint64
-	before  []byte // what was read at the place before; nil: nothing
-	hinted  time.Time
+	before  []message // what came before the place and is yet to be read again
 	missing time.Time // since when the place isn't there though later ones are
 	missed  time.Time // when that was seen last
 	inbox   *nats.Subscription
 	prefix  string
 	turn    int
+	end     bool // all was read that was there, or is recent
 }
 
 // A message is a place of the stream.
@@ -325,12 +342,21 @@ func (r *reader) close() {
 	}
 }
 
+// behind reports whether there is more by what was hinted at, and for how long that was known.
+func (r *reader) behind() (since time.Duration, behind bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return time.Since(r.hinted), r.from <= r.last
+}
+
 // pause returns how long to wait for a hint: little where one came that says of a place
 // which the near server doesn't have yet.
 func (r *reader) pause(err error) time.Duration {
-	switch since := time.Since(r.hinted); {
+	switch since, behind := r.behind(); {
 	case err != nil:
 		return 100 * time.Millisecond
+	case !behind:
+		return pollInterval
 	case since < 20*time.Millisecond:
 		return time.Millisecond
 	case since < time.Second:
@@ -342,6 +368,19 @@ func (r *reader) pause(err error) time.Duration {
 // read returns some messages from the reader's place on, without gaps. It reads what
 // is before them, too: an engine that lost its end may have given the place again.
 func (r *reader) read(ctx context.Context) (some []message, err error) {
+	if r.end && len(r.before) < len(r.recent) {
+		// What was acknowledged since is certain, also where the near server doesn't have it yet.
+		r.mu.Lock()
+		for m := r.recent[r.from%64]; m.place == r.from+uint64(len(some)); m = r.recent[(m.place+1)%64] {
+			m.p = append([]byte{}, m.p...)
+			some = append(some, m)
+		}
+		r.mu.Unlock()
+		if len(some) > 0 {
+			return some, nil
+		}
+	}
+	r.end = false
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if r.inbox == nil {
@@ -352,10 +391,7 @@ func (r *reader) read(ctx context.Context) (some []message, err error) {
 	}
 	r.turn++
 	reply := r.prefix + "." + strconv.Itoa(r.turn)
-	next := r.from
-	if r.before != nil {
-		next--
-	}
+	next := r.from - uint64(len(r.before))
 	request, _ := json.Marshal(map[string]uint64{"seq": next, "batch": 256, "max_bytes": 4 << 20})
 	if err := r.conn.PublishRequest("$JS.API.DIRECT.GET."+r.name, reply, request); err != nil {
 		return nil, err
@@ -375,6 +411,9 @@ func (r *reader) read(ctx context.Context) (some []message, err error) {
 		switch code := m.Header.Get("Status"); code {
 		case "":
 		case "204", "404":
+			if r.end = len(some) == 0 && next == r.from; r.end {
+				r.before = r.before[max(0, len(r.before)-1):]
+			}
 			return some, nil
 		case "503":
 			return some, nats.ErrNoResponders
@@ -386,9 +425,9 @@ func (r *reader) read(ctx context.Context) (some []message, err error) {
 			return some, err
 		}
 		if place != next {
-			if place == r.from && next < r.from {
+			if next < place && place <= r.from {
 				if info, err := r.info(ctx); err == nil && info.State.FirstSeq == place {
-					r.before = nil // it was trimmed
+					r.before = r.before[uint64(len(r.before))-(r.from-place):] // it was trimmed
 				}
 			}
 			now := time.Now()
@@ -401,7 +440,7 @@ func (r *reader) read(ctx context.Context) (some []message, err error) {
 			return some, nil // what follows belongs to this turn, and is passed over
 		}
 		if next++; place < r.from {
-			if !bytes.Equal(m.Data, r.before) {
+			if !bytes.Equal(m.Data, r.before[uint64(len(r.before))-(r.from-place)].p) {
 				return nil, fmt.Errorf("%w: place %d isn't what it was", order.ErrEnds, place)
 			}
 			continue

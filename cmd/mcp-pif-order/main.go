@@ -113,7 +113,7 @@ func keep(ctx context.Context, args []string, stderr *os.File, anew bool) error 
 	var conn *nats.Conn
 	var e *engine
 	if *natsURL != "" {
-		options := []nats.Option{nats.Name("mcp-pif-order"), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond), nats.PingInterval(2 * time.Second), nats.Timeout(5 * time.Second)}
+		options := []nats.Option{nats.Name("mcp-pif-order"), nats.NoEcho(), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond), nats.PingInterval(2 * time.Second), nats.Timeout(5 * time.Second)}
 		if *creds != "" {
 			options = append(options, nats.UserCredentials(*creds))
 		}

@@ -271,7 +271,7 @@ func (s *stream) lose(err error) {
 		return
 	}
 	s.log.Error("the order lost what it had acknowledged: nothing is added to it any more, and its nodes stop; 'mcp-pif cluster repair' on each begins anew in an empty order", "error", err)
-	s.wake()
+	s.grows(0, nil)
 	go func() {
 		for s.life.Err() == nil {
 			ctx, done := s.joined(s.life, ackTimeout)
