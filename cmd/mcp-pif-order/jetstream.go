@@ -194,13 +194,14 @@ func (s *stream) Propose(ctx context.Context, p []byte) error {
 		s.lose(err)
 	}
 	if err == nil {
+		// Who follows has it while it is noted, and would notice that it is lost.
+		s.grows(place, p)
+		s.conn.Publish(s.hints(), strconv.AppendUint(nil, place, 10)) // a lost hint is made up for by polling
 		err = s.record.keep(noted{s.identity, place, sumOf(p)})
 	}
 	if err != nil {
 		return s.why(ctx, err)
 	}
-	s.grows(place, p)
-	s.conn.Publish(s.hints(), strconv.AppendUint(nil, place, 10)) // a lost hint is made up for by polling
 	return nil
 }
 

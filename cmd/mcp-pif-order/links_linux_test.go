@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/anishathalye/porcupine"
 	"golang.org/x/sys/unix"
@@ -29,7 +30,9 @@ func networked(t *testing.T, n int) (space func(i int) string, ip func(i int, ar
 	name := fmt.Sprintf("pif%d", os.Getpid())
 	space = func(i int) string { return fmt.Sprint(name, "-", i) }
 	run := func(args string) error {
-		out, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		out, err := exec.CommandContext(ctx, "ip", strings.Fields(args)...).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("ip %s: %w: %s", args, err, out)
 		}
@@ -59,23 +62,36 @@ func networked(t *testing.T, n int) (space func(i int) string, ip func(i int, ar
 	return space, ip
 }
 
-// clientIn is a client from within a namespace.
-func clientIn(space string) *http.Client {
-	return &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, address string) (conn net.Conn, err error) {
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			runtime.LockOSThread() // and never unlocked: the thread ends with this
-			var file *os.File
-			if file, err = os.Open(filepath.Join("/run/netns", space)); err != nil {
+// clientIn is a client from within a namespace: one thread is there, which connects, until the test ends.
+func clientIn(t *testing.T, space string) *http.Client {
+	t.Helper()
+	todo, entered := make(chan func()), make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with this
+		file, err := os.Open(filepath.Join("/run/netns", space))
+		if err == nil {
+			err = errors.Join(unix.Setns(int(file.Fd()), unix.CLONE_NEWNET), file.Close())
+		}
+		for entered <- err; err == nil; {
+			select {
+			case do := <-todo:
+				do()
+			case <-t.Context().Done():
 				return
 			}
-			defer file.Close()
-			if err = unix.Setns(int(file.Fd()), unix.CLONE_NEWNET); err == nil {
-				conn, err = (&net.Dialer{}).DialContext(ctx, network, address)
-			}
-		}()
-		<-done
+		}
+	}()
+	must.NoError(t, wait.For(t, entered, "a thread is in a namespace"))
+	return &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, address string) (conn net.Conn, err error) {
+		done := make(chan struct{})
+		select {
+		case todo <- func() { defer close(done); conn, err = (&net.Dialer{}).DialContext(ctx, network, address) }:
+			<-done
+		case <-ctx.Done():
+			err = ctx.Err()
+		case <-t.Context().Done():
+			err = t.Context().Err()
+		}
 		return conn, err
 	}}}
 }
@@ -96,7 +112,7 @@ func TestLinks(t *testing.T) {
 	dirs := []string{t.TempDir()}
 	for i := range 3 {
 		n := newNode(t, append(rated, "--cluster")...)
-		n.space, n.http = space(3+i), clientIn(space(3+i))
+		n.space, n.http = space(3+i), clientIn(t, space(3+i))
 		nodes, dirs = append(nodes, n), append(dirs, n.dir)
 	}
 	certificates(t, dirs, "o1", "o2", "o3", "n1", "n2", "n3")
@@ -126,19 +142,11 @@ func TestLinks(t *testing.T) {
 	w := watched(nodes)
 	tried := func() {
 		t.Helper()
-		for i := range w.tried {
-			from := w.tried[i].Load()
-			wait.Until(t, "clients try", func() bool { return w.tried[i].Load() > from })
-		}
+		each(t, "clients try", w.tried, 0)
 	}
-	seed := uint64(1)
-	if must.Full(0, 1) > 0 {
-		seed = rand.Uint64()
-	}
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 4))
-	w.goes(t, func(more func(string)) {
-		more("the cluster goes on")
+	r := seeded(t)
+	w.goes(t, func(_, whole func(string)) {
+		whole("the cluster goes on")
 		set("add", links)
 		tried()
 		from := w.acked.Load()
@@ -147,7 +155,7 @@ func TestLinks(t *testing.T) {
 			t.Errorf("with all links cut %d calls were acknowledged", n)
 		}
 		set("del", links)
-		more("after all links were cut")
+		whole("after all links were cut")
 		for range must.Full(1, 20) {
 			r.Shuffle(len(links), func(i, j int) { links[i], links[j] = links[j], links[i] })
 			cut := links[:1+r.IntN(len(links))]
@@ -159,7 +167,7 @@ func TestLinks(t *testing.T) {
 			p.start()
 			_ = n.cmd.Process.Signal(syscall.SIGCONT)
 			set("del", cut)
-			more("after some links were cut")
+			whole("after some links were cut")
 		}
 	})
 	if order, rate := w.judge(t); order != porcupine.Ok || !rate {

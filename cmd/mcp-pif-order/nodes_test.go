@@ -35,6 +35,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/journal/order"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/orders/postgres/pgtest"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/orders/remote"
@@ -164,7 +165,7 @@ type answer struct {
 	}
 }
 
-// errDown says that nothing was asked.
+// errDown says that nothing was asked, or the server takes no requests now.
 var errDown = errors.New("the server is down")
 
 // ask calls a tool at a node, which may be down.
@@ -195,6 +196,9 @@ func (n *node) ask(ctx context.Context, tool string, arguments map[string]any) (
 		return a, err
 	}
 	defer res.Body.Close()
+	if res.StatusCode == http.StatusServiceUnavailable {
+		return a, errDown // before anything was done
+	}
 	lines := bufio.NewReader(res.Body)
 	for {
 		line, err := lines.ReadString('\n')
@@ -225,6 +229,9 @@ func joined(t testing.TB, orders []string, flags ...string) (nodes []*node) {
 	t.Helper()
 	for i, at := range orders {
 		n := newNode(t, append(flags, "--cluster")...)
+		if i == 0 {
+			n.says("no cluster is at", "cluster", "join", "--name", "n1", at)
+		}
 		n.says("this machine is the node", "cluster", []string{"init", "join"}[min(i, 1)], "--name", fmt.Sprint("n", i+1), at)
 		n.start()
 		nodes = append(nodes, n)
@@ -315,8 +322,13 @@ type watch struct {
 	nodes []*node
 	acked atomic.Int64
 	tried []atomic.Int64 // at each node
+	works []atomic.Int64 // of these what was answered as it should be
 	puts  atomic.Int64   // under a rate of 20 an hour
 	begun time.Time
+	made  []string // versions
+
+	calm          atomic.Pointer[context.Context] // until something breaks; what begins and ends in it is counted
+	calls, failed atomic.Int64
 }
 
 // rated grants them.
@@ -324,7 +336,26 @@ var rated = []string{"--cap", "kv:n,rate=20/h"}
 
 func watched(nodes []*node) *watch {
 	nodes[0].does("evolve", map[string]any{"name": "puts", "code": `k => !kv.put({key: "n", value: k})`, "capabilities": []string{"kv.put:n"}})
-	return &watch{nodes: nodes, tried: make([]atomic.Int64, len(nodes)), begun: time.Now()}
+	w := &watch{nodes: nodes, tried: make([]atomic.Int64, len(nodes)), works: make([]atomic.Int64, len(nodes)), begun: time.Now()}
+	w.rests(func() {})
+	return w
+}
+
+// rests has what clients call be counted until something ends.
+func (w *watch) rests(until func()) {
+	calm, broken := context.WithCancel(context.Background())
+	defer broken()
+	w.calm.Store(&calm)
+	until()
+}
+
+// exhausted is what a node says, and what the cluster does, of the rate.
+var exhausted = regexp.MustCompile(`more than 20/h|as often as the operator allows`)
+
+// answered reports whether an answer is one that a whole cluster gives.
+func (a answer) answered(err error) bool {
+	e := a.StructuredContent.Error
+	return err == nil && (!a.IsError || e.Kind == "conflict" || e.Kind == "no_tool" || exhausted.MatchString(e.Message))
 }
 
 // client asks one node until ctx ends.
@@ -335,7 +366,9 @@ func (w *watch) client(ctx context.Context, i int, r *rand.Rand) {
 		if in.at = known[in.tool]; in.at == 0 && in.what == "retire" {
 			in.what = "evolve"
 		}
-		limit, cancel := context.WithTimeout(context.Background(), 6*time.Second) // one that is paused never answers
+		calm := *w.calm.Load()
+		limit, cancel := context.WithCancel(context.Background())
+		limited := context.AfterFunc(calm, func() { time.AfterFunc(6*time.Second, cancel) }) // one that is paused never answers
 		tool, arguments := in.what, map[string]any{"name": in.tool}
 		switch in.what {
 		case "read":
@@ -349,13 +382,27 @@ func (w *watch) client(ctx context.Context, i int, r *rand.Rand) {
 		call := w.clock.Add(1)
 		a, err := w.nodes[i].ask(limit, tool, arguments)
 		put, failed := w.nodes[i].ask(limit, "run", map[string]any{"tool": "puts", "input": n})
+		limited()
 		cancel()
 		w.tried[i].Add(1)
-		if errors.Is(err, errDown) {
+		works, counts := a.answered(err) && put.answered(failed), calm.Err() == nil
+		if counts {
+			w.calls.Add(1)
+		}
+		switch {
+		case works:
+			w.works[i].Add(1)
+		case counts:
+			w.failed.Add(1)
+			w.nodes[i].t.Logf("failed at node %d: %v %+v, %v %+v", i, err, a, failed, put)
+			fallthrough
+		default: // not thousands that fail at once
 			select {
 			case <-ctx.Done():
 			case <-time.After(20 * time.Millisecond):
 			}
+		}
+		if errors.Is(err, errDown) {
 			continue
 		}
 		if failed == nil && !put.IsError {
@@ -367,6 +414,11 @@ func (w *watch) client(ctx context.Context, i int, r *rand.Rand) {
 			w.acked.Add(1)
 			if known[in.tool] = out.version; in.what == "retire" {
 				known[in.tool] = 0
+			}
+			if in.what == "evolve" {
+				w.mu.Lock()
+				w.made = append(w.made, fmt.Sprint(in.tool, " is ", arguments["code"]))
+				w.mu.Unlock()
 			}
 		case in.what == "read" && kind == "no_tool":
 			known[in.tool] = 0
@@ -384,8 +436,9 @@ func (w *watch) client(ctx context.Context, i int, r *rand.Rand) {
 	}
 }
 
-// goes has clients ask while something happens.
-func (w *watch) goes(t *testing.T, while func(more func(what string))) {
+// goes has clients ask while something happens, which waits for more to be acknowledged, and where
+// nothing is broken any more for calls at each node, which are counted.
+func (w *watch) goes(t *testing.T, while func(more, whole func(what string))) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -397,34 +450,68 @@ func (w *watch) goes(t *testing.T, while func(more func(what string))) {
 		t.Helper()
 		from := w.acked.Load()
 		wait.Until(t, what, func() bool { return w.acked.Load() > from+5 })
+	}, func(what string) {
+		t.Helper()
+		each(t, what, w.works, 1)
+		w.rests(func() { each(t, what+", calls", w.tried, 6) })
 	})
 	stop()
 	clients.Wait()
 }
 
-// judge reports whether one registry could have answered so, and one rate have given as many.
+// judge reports whether one registry could have answered so, and one rate have given as many; while
+// nothing was broken 99 of 100 calls are answered.
 func (w *watch) judge(t *testing.T) (order porcupine.CheckResult, rate bool) {
+	t.Helper()
 	order = porcupine.CheckOperationsTimeout(versions, w.history, wait.Limit(t))
 	most := 20 + int64(time.Since(w.begun)/(3*time.Minute))
 	t.Logf("%d operations, %d acknowledged, %d puts of %d", len(w.history), w.acked.Load(), w.puts.Load(), most)
+	calls, failed := w.calls.Load(), w.failed.Load()
+	if t.Logf("%d of %d pairs of calls failed while nothing was broken", failed, calls); failed*100 > calls {
+		t.Error("fewer than 99 % of the calls succeed outside of faults")
+	}
 	return order, w.puts.Load() <= most
 }
 
+// each waits until a number has grown by more than some at each node.
+func each(t *testing.T, what string, numbers []atomic.Int64, some int64) {
+	t.Helper()
+	for i := range numbers {
+		from := numbers[i].Load()
+		wait.Until(t, fmt.Sprintf("%s at node %d", what, i), func() bool { return numbers[i].Load() > from+some })
+	}
+}
+
 // TestNodes: what clients of real servers saw of versions and of a rate one server could have
-// answered, though order and servers are killed and paused.
+// answered, though order and servers are killed and paused, and in the end all at once; each node's
+// file has all that was acknowledged, and all have one chain.
 func TestNodes(t *testing.T) {
 	t.Parallel()
-	p, _ := alone(t)
-	p.start()
-	nodes := joined(t, []string{p.address, p.address, p.address}, rated...)
-	w := watched(nodes)
-	r := rand.New(rand.NewPCG(1, 1))
-	w.goes(t, func(more func(string)) {
-		for range must.Full(1, 20) {
+	t.Run("mcp-pif-order", func(t *testing.T) {
+		t.Parallel()
+		p, _ := alone(t)
+		p.start()
+		survives(t, p.address, must.Full(1, 20), func() { p.kill(); p.start() })
+	})
+	t.Run("Postgres", func(t *testing.T) {
+		t.Parallel()
+		pg := pgtest.Start(t)
+		survives(t, pg.URL(), must.Full(1, 100), func() { pg.Kill(); pg.Start() })
+	})
+}
+
+func survives(t *testing.T, at string, rounds int, fail func()) {
+	nodes := joined(t, []string{at, at, at}, rated...)
+	w, r, faults := watched(nodes), seeded(t), 0
+	w.goes(t, func(more, whole func(string)) {
+		for range rounds {
+			if end, ok := t.Deadline(); ok && faults > 0 && time.Until(end) < 10*time.Minute {
+				t.Errorf("%d faults were all that the time was enough for", faults)
+				break
+			}
 			more("the cluster goes on")
-			p.kill()
-			p.start()
-			more("after its order was killed")
+			fail()
+			whole("after its order was killed")
 			n := nodes[r.IntN(3)]
 			_ = n.cmd.Process.Signal(syscall.SIGSTOP)
 			more("while a node is paused")
@@ -433,10 +520,71 @@ func TestNodes(t *testing.T) {
 			n.kill()
 			more("without a node")
 			n.start()
+			faults += 3
 		}
+		for _, n := range nodes {
+			n.kill()
+		}
+		for _, n := range nodes {
+			n.start()
+		}
+		whole("after all nodes were killed")
 	})
 	if order, rate := w.judge(t); order != porcupine.Ok || !rate {
 		t.Errorf("the answers of one server: %v, of one rate: %v", order, rate)
+	}
+	w.kept(t)
+	t.Logf("%d faults", faults+len(nodes))
+}
+
+// seeded gives what a test's faults are by: another one each time with PIF_FULL.
+func seeded(t *testing.T) *rand.Rand {
+	seed := uint64(1)
+	if must.Full(0, 1) > 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("seed %d", seed)
+	return rand.New(rand.NewPCG(seed, 4))
+}
+
+// kept ends the nodes, and holds their files against each other and what was acknowledged.
+func (w *watch) kept(t *testing.T) {
+	t.Helper()
+	for _, n := range w.nodes {
+		n.does("describe", map[string]any{"name": "puts"}) // it has what all acknowledged before
+	}
+	var first journal.Event
+	for i, n := range w.nodes {
+		_ = n.cmd.Process.Signal(syscall.SIGTERM)
+		wait.For(t, n.ended, "the end of a server")
+		files, err := filepath.Glob(filepath.Join(n.dir, "state", "mcp-pif", "profiles", "*", "journal.db"))
+		if err != nil || len(files) != 1 {
+			t.Fatal(files, err)
+		}
+		s, err := journal.Open(files[0], journal.Options{ReadOnly: true})
+		must.NoError(t, err)
+		defer s.Close()
+		if _, err := s.Verify(t.Context()); err != nil {
+			t.Errorf("node %d: %v", i, err)
+		}
+		made, last := map[string]bool{}, journal.Event{}
+		must.NoError(t, s.Each(t.Context(), journal.Query{Kind: journal.ToolEvolved}, func(e *journal.Event) error {
+			var data struct{ Source string }
+			err := json.Unmarshal(e.Data, &data)
+			made[e.Tool()+" is "+data.Source], last = true, *e
+			return err
+		}))
+		for _, version := range w.made {
+			if !made[version] {
+				t.Errorf("node %d doesn't have that %s, which was acknowledged", i, version)
+			}
+		}
+		if i == 0 {
+			first = last
+		}
+		if len(w.made) == 0 || last.Seq != first.Seq || last.Hash != first.Hash {
+			t.Errorf("%d were made; node 0 has the event %d with %x, node %d the event %d with %x", len(w.made), first.Seq, first.Hash, i, last.Seq, last.Hash)
+		}
 	}
 }
 
@@ -487,7 +635,7 @@ func TestNodesControl(t *testing.T) {
 		serving.Go(func() { _ = remote.Serve(ctx, l, side{one, f}, nil) })
 	}
 	w := watched(joined(t, addresses, rated...))
-	w.goes(t, func(more func(string)) {
+	w.goes(t, func(more, _ func(string)) {
 		more("the cluster goes on")
 		f.mu.Lock()
 		f.forked = true

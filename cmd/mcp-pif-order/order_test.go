@@ -92,7 +92,7 @@ func TestLoss(t *testing.T) {
 	js, err := s.js.Stream(t.Context(), "pif")
 	must.NoError(t, err)
 	// A place in the middle is gone.
-	if _, err := (&reader{stream: s, from: 3, before: []byte("else")}).read(t.Context()); !errors.Is(err, order.ErrEnds) {
+	if _, err := (&reader{stream: s, from: 3, before: []message{{2, []byte("else"), true}}}).read(t.Context()); !errors.Is(err, order.ErrEnds) {
 		t.Errorf("where the place before has something else: %v", err)
 	}
 	must.NoError(t, js.DeleteMsg(t.Context(), 3))
@@ -192,8 +192,9 @@ func (p *process) kill() {
 	p.cmd = nil
 }
 
-// within has a command run in a network namespace; "": in this one.
+// within has a command run in a network namespace; "": in this one. What it leaves behind isn't waited for.
 func within(space string, cmd *exec.Cmd) {
+	cmd.WaitDelay = 10 * time.Second
 	if space != "" {
 		at := exec.Command("ip", append([]string{"netns", "exec", space}, cmd.Args...)...)
 		cmd.Path, cmd.Args, cmd.Err = at.Path, at.Args, at.Err
@@ -266,6 +267,42 @@ func TestThreeProcesses(t *testing.T) {
 	ordertest.Run(t, func() order.Order { return open(t, all, int(opened.Add(1))) })
 }
 
+// TestExisting: two processes serve the order of a NATS server that exists, hold the contract, and
+// go on with it after a kill -9.
+func TestExisting(t *testing.T) {
+	t.Parallel()
+	e, err := startEngine(engineOptions{name: "nats", dir: t.TempDir()}, quiet)
+	must.NoError(t, err)
+	t.Cleanup(e.stop)
+	var all []*process
+	for range 2 {
+		p, _ := alone(t)
+		p.args = []string{"--listen", p.address, "--nats", fmt.Sprintf("nats://order:%s@%s", e.key, e.server.Addr()), "--replicas", "1"}
+		p.start()
+		all = append(all, p)
+	}
+	var opened atomic.Int64
+	ordertest.Run(t, func() order.Order { return open(t, all, int(opened.Add(1))) })
+	identity := func() string {
+		o := open(t, all[:1], 0)
+		defer o.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), wait.Limit(t))
+		defer cancel()
+		if _, err := ordertest.Propose(ctx, o, []byte("again")); err != nil {
+			t.Fatal(err)
+		}
+		is, err := o.Identity(ctx)
+		must.NoError(t, err)
+		return is
+	}
+	before := identity()
+	all[0].kill()
+	all[0].start()
+	if after := identity(); after != before || before == "" {
+		t.Errorf("the order is %q after a kill, and was %q", after, before)
+	}
+}
+
 // A load has one proposer at each node and follows at each.
 type load struct {
 	nodes        []order.Order
@@ -320,20 +357,10 @@ func startLoad(t *testing.T, from uint64, nodes []order.Order) *load {
 	return l
 }
 
-func (l *load) total() (n int64) {
-	for i := range l.acknowledged {
-		n += l.acknowledged[i].Load()
-	}
-	return n
-}
-
 // all waits until each node has had some more proposals seen.
 func (l *load) all(t *testing.T, what string) {
 	t.Helper()
-	for who := range l.acknowledged {
-		from := l.acknowledged[who].Load()
-		wait.Until(t, fmt.Sprintf("%s at node %d", what, who), func() bool { return l.acknowledged[who].Load() > from+3 })
-	}
+	each(t, what, l.acknowledged, 3)
 }
 
 // check compares what all nodes see with what was acknowledged.
@@ -363,8 +390,9 @@ func (l *load) check(t *testing.T) {
 	for _, x := range first {
 		there[string(x.P)] = true
 	}
-	missing := 0
+	missing, total := 0, int64(0)
 	for who := range l.acknowledged {
+		total += l.acknowledged[who].Load()
 		for n := int64(1); n <= l.acknowledged[who].Load(); n++ {
 			if !there[fmt.Sprintf("load %d %d", who, n)] {
 				missing++
@@ -372,9 +400,9 @@ func (l *load) check(t *testing.T) {
 		}
 	}
 	if missing > 0 {
-		t.Errorf("%d of %d acknowledged proposals are missing", missing, l.total())
+		t.Errorf("%d of %d acknowledged proposals are missing", missing, total)
 	}
-	t.Logf("%d acknowledged, %d places, the longest took %v", l.total(), len(first), l.longest.Round(time.Millisecond))
+	t.Logf("%d acknowledged, %d places, the longest took %v", total, len(first), l.longest.Round(time.Millisecond))
 }
 
 // Under kill -9 and pauses of one process at a time, with damage to its files, and of all at
@@ -388,13 +416,8 @@ func TestFaults(t *testing.T) {
 	}
 	l := startLoad(t, 1, nodes)
 	l.all(t, "the order begins")
-	rounds, seed := 1, uint64(1)
-	if os.Getenv("PIF_FULL") != "" {
-		rounds, seed = 25, rand.Uint64()
-	}
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 2))
-	for range rounds {
+	r := seeded(t)
+	for range must.Full(1, 25) {
 		p := all[r.IntN(3)]
 		p.kill()
 		l.all(t, "goes on without one of three")

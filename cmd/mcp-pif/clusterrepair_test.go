@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,6 +23,27 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/wait"
 )
+
+// A clusterNode is a machine of a cluster, whose server comes and goes.
+type clusterNode struct {
+	t     *testing.T
+	name  string
+	state string
+	flags []string
+	s     *webServer
+}
+
+func (n *clusterNode) start() {
+	n.t.Helper()
+	n.s = startWeb(n.t, n.state, append(n.flags, "--cluster")...)
+	wait.Until(n.t, "node "+n.name+" is ready", func() bool { return n.s.readyz() == http.StatusOK })
+}
+
+func (n *clusterNode) kill() {
+	n.t.Helper()
+	_ = n.s.cmd.Process.Kill()
+	wait.For(n.t, n.s.ended, "the end of node "+n.name)
+}
 
 // joined makes a machine a node, whose server keeps in the order what others lack only.
 func joined(t *testing.T, verb, name, url string) *clusterNode {

@@ -8,6 +8,7 @@
 package wait
 
 import (
+	"os"
 	"testing"
 	"time"
 )
@@ -38,14 +39,19 @@ func Until(t testing.TB, what string, done func() bool) {
 	}
 }
 
+// most is how long one wait may take however much time is left.
+const most = 5 * time.Minute
+
 // Limit returns how long one wait may take: half of the time that is left to the whole
-// test binary, since a busy machine makes anything slow. Tests need it only where they
-// wait for one of several things.
+// test binary, since a busy machine makes anything slow, but not without end. With
+// PIF_FULL=1 a step may be long. Tests need it only where they wait for one of several things.
 func Limit(t testing.TB) time.Duration {
 	if t, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
-		if end, bounded := t.Deadline(); bounded {
+		if end, bounded := t.Deadline(); bounded && os.Getenv("PIF_FULL") != "" {
 			return time.Until(end) / 2
+		} else if bounded {
+			return min(time.Until(end)/2, most)
 		}
 	}
-	return 5 * time.Minute
+	return most
 }
