@@ -245,11 +245,7 @@ func verbOf(m *Manifest, o *Operation, args *value.Record) (Verb, *fault.Fault) 
 	}
 	v, ok := m.Verb(name)
 	if !ok {
-		return v, &fault.Fault{
-			Kind:    fault.Denied,
-			Message: fmt.Sprintf("%s: %s can't be %s", o.Name, o.VerbParam, quoted(name)),
-			Hint:    m.verbList(),
-		}
+		return v, fault.Newf(fault.Denied, "%s: %s can't be %s", o.Name, o.VerbParam, quoted(name)).Hinted(m.verbList())
 	}
 	return v, nil
 }

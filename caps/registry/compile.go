@@ -20,11 +20,8 @@ func prepare(d Definition) (*Tool, error) {
 		return nil, err
 	}
 	if len(d.Description) > MaxDescription {
-		return nil, &fault.Fault{
-			Kind:    fault.InvalidRequest,
-			Message: fmt.Sprintf("a description has at most %d bytes, this one has %d", MaxDescription, len(d.Description)),
-			Hint:    "Say in a sentence what the tool computes from its input.",
-		}
+		return nil, fault.Newf(fault.InvalidRequest, "a description has at most %d bytes, this one has %d", MaxDescription, len(d.Description)).
+			Hinted("Say in a sentence what the tool computes from its input.")
 	}
 	if !utf8.Valid(d.Code) {
 		return nil, &fault.Fault{
@@ -183,12 +180,9 @@ func (t *Tool) unbound() *fault.Fault {
 		if h.Kind != caps.CallKind || t.Bound[h.Scope] != nil || pattern(h.Scope) {
 			continue
 		}
-		f := &fault.Fault{
-			Kind:    fault.Refused,
-			Message: fmt.Sprintf("the tool declares %s, and there is no tool %q to be called", h, h.Scope),
-			Hint: fmt.Sprintf(`Evolve %q first, then this one: a call is bound to the version there is. Where each calls the other, make both at once: {"tools":[{"name":%[1]q,"code":…},{"name":%q,"code":…}]}.`,
-				h.Scope, t.Name),
-		}
+		f := fault.Newf(fault.Refused, "the tool declares %s, and there is no tool %q to be called", h, h.Scope).
+			Hinted(fmt.Sprintf(`Evolve %q first, then this one: a call is bound to the version there is. Where each calls the other, make both at once: {"tools":[{"name":%[1]q,"code":…},{"name":%q,"code":…}]}.`,
+				h.Scope, t.Name))
 		if h.Scope == t.Name {
 			f.Message = fmt.Sprintf("the tool declares %s, a call of itself", h)
 			f.Hint = `A tool calls itself with {"app":{"func":{"self":true},"arg":T}}, or self(e), and needs no capability for it.`

@@ -381,10 +381,8 @@ func fits(t, before *Tool, changed string) *fault.Fault {
 		}
 	}
 	if before.Report().Sound() && !t.Report().Sound() {
-		return &fault.Fault{
-			Kind: fault.Refused, Message: fmt.Sprintf("%q was made together with %q, which it calls, and isn't known to work with the new one", t.Name, changed),
-			Hint: fmt.Sprintf(`Evolve both at once: {"tools":[{"name":%q,"code":…},{"name":%q,"code":…}]}.`, changed, t.Name),
-		}
+		return fault.Newf(fault.Refused, "%q was made together with %q, which it calls, and isn't known to work with the new one", t.Name, changed).
+			Hinted(fmt.Sprintf(`Evolve both at once: {"tools":[{"name":%q,"code":…},{"name":%q,"code":…}]}.`, changed, t.Name))
 	}
 	return nil
 }

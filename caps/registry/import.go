@@ -330,11 +330,8 @@ func (m *importing) byHash(name, hash string) (*Tool, error) {
 		}
 		more = further && len(changes) > 0
 	}
-	return nil, &fault.Fault{
-		Kind:    fault.InvalidRequest,
-		Message: fmt.Sprintf("it is bound to the version of %q with the hash %.16s…, which is neither in the document nor on record here", name, hash),
-		Hint:    fmt.Sprintf(`Take "%s" out of its "bound" to bind it to the version there is.`, name),
-	}
+	return nil, fault.Newf(fault.InvalidRequest, "it is bound to the version of %q with the hash %.16s…, which is neither in the document nor on record here", name, hash).
+		Hinted(fmt.Sprintf(`Take "%s" out of its "bound" to bind it to the version there is.`, name))
 }
 
 // build makes an entry's new version, unless it is there already.
@@ -477,10 +474,8 @@ func groupOf(p *Portable, byID map[portableID]*Portable) ([]*Portable, error) {
 		return nil, nil
 	}
 	wrong := func() ([]*Portable, error) {
-		return nil, &fault.Fault{
-			Kind: fault.InvalidRequest, Message: fmt.Sprintf("tool %q: its group isn't in the document as it says", p.Name),
-			Hint: `Each of a group lists the names of all in "group", in the same order, and the hashes of the others in "bound".`,
-		}
+		return nil, fault.Newf(fault.InvalidRequest, "tool %q: its group isn't in the document as it says", p.Name).
+			Hinted(`Each of a group lists the names of all in "group", in the same order, and the hashes of the others in "bound".`)
 	}
 	var all []*Portable
 	for i, name := range p.Group {

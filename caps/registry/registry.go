@@ -226,11 +226,8 @@ func (r *Registry) catchUp() (names []string, err error) {
 
 // full is the refusal of what doesn't fit.
 func full(message string) error {
-	return &fault.Fault{
-		Kind:    fault.Refused,
-		Message: message,
-		Hint:    "Retire tools that aren't needed, or evolve under a name that exists to replace that tool, or use run with the code itself.",
-	}
+	return fault.New(fault.Refused, message).
+		Hinted("Retire tools that aren't needed, or evolve under a name that exists to replace that tool, or use run with the code itself.")
 }
 
 // Trying gives the tools with other code in the place of one's, as it is when a

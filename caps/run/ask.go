@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -144,11 +143,8 @@ func mostRecorded(q *core.Request) int64 {
 // its argument would be larger than the run's memory once it was written. Like any
 // other use of more memory than there is it ends the run.
 func tooLarge(q *core.Request) *fault.Fault {
-	return &fault.Fault{
-		Kind:    fault.OutOfMemory,
-		Message: fmt.Sprintf("%s was not done: its argument has more than %d bytes written out, the budget of memory", q.Op, q.Most),
-		Hint:    "Give it less: parts that are shared count each time they are written.",
-	}
+	return fault.Newf(fault.OutOfMemory, "%s was not done: its argument has more than %d bytes written out, the budget of memory", q.Op, q.Most).
+		Hinted("Give it less: parts that are shared count each time they are written.")
 }
 
 // excerpt is how many bytes of a denied request's arguments are recorded.

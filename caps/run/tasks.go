@@ -191,9 +191,8 @@ func (r *Run) own(ctx context.Context) (at lease.Time, err error) {
 		fallthrough
 	case p != nil && p.begun != r.doing.begun:
 		r.b.log.Warn(errTaken.Error(), "run", r.id)
-		r.halted.CompareAndSwap(nil, &fault.Fault{
-			Kind: fault.Conflict, Message: "the run ended here: " + errTaken.Error(), Hint: "The other server does the rest; the journal shows what was done.",
-		})
+		r.halted.CompareAndSwap(nil, fault.New(fault.Conflict, "the run ended here: " + errTaken.Error()).
+			Hinted("The other server does the rest; the journal shows what was done."))
 		r.Abandon()
 		return 0, errTaken
 	}
@@ -210,10 +209,8 @@ func CancelTask(j journal.Journal, id, by string) error {
 // did; "": none.
 func (b *Broker) EndTask(id, by string, f *fault.Fault) error {
 	if f == nil && by == "" { // its answer is a plan, which [PlanOfTask] finds
-		f = &fault.Fault{
-			Kind: fault.Cancelled, Message: "what the task gave, a plan, ended with its server",
-			Hint: "The user sees the plans that wait with `mcp-pif approve --list`; or plan it again.",
-		}
+		f = fault.New(fault.Cancelled, "what the task gave, a plan, ended with its server").
+			Hinted("The user sees the plans that wait with `mcp-pif approve --list`; or plan it again.")
 	}
 	data := []byte(`{"steps":0,`)
 	if t, err := FindTask(b.journal, id); err == nil && t != nil && t.Resumed > 0 {

@@ -107,11 +107,8 @@ func (m *Machine) deliver(a Answer) {
 	}
 	if m.foreign {
 		m.foreign = false
-		m.outcome(&fault.Fault{
-			Kind:    fault.EffectFailed,
-			Message: "the outcome holds a function, which can't come from outside",
-			Hint:    "Give back data: numbers, strings, lists, pairs, records or code.",
-		})
+		m.outcome(fault.New(fault.EffectFailed, "the outcome holds a function, which can't come from outside").
+			Hinted("Give back data: numbers, strings, lists, pairs, records or code."))
 		return
 	}
 	*m.reg(in.A) = w

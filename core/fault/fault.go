@@ -66,6 +66,17 @@ func New(kind Kind, message string) *Fault {
 	return &Fault{Kind: kind, Message: message}
 }
 
+// Newf returns a fault of the kind, its message formatted as by [fmt.Sprintf].
+func Newf(kind Kind, format string, args ...any) *Fault {
+	return New(kind, fmt.Sprintf(format, args...))
+}
+
+// Hinted sets the hint of a fault that was just made, and returns it.
+func (f *Fault) Hinted(hint string) *Fault {
+	f.Hint = hint
+	return f
+}
+
 // Error gives kind, place and message on one line, then the hint on a second.
 func (f *Fault) Error() string {
 	var b strings.Builder

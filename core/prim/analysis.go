@@ -112,10 +112,8 @@ func analysis(name string, of func() Analysis) func([]value.Value, *Meter) (valu
 	return func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 		do := of()
 		if do == nil {
-			return nil, &fault.Fault{
-				Kind: fault.RuntimeError, Message: name + " isn't there: this program runs without the checker",
-				Hint: "Import package core in the program that runs this.",
-			}
+			return nil, fault.New(fault.RuntimeError, name + " isn't there: this program runs without the checker").
+				Hinted("Import package core in the program that runs this.")
 		}
 		code := make([]*value.Code, len(args))
 		for i, a := range args {

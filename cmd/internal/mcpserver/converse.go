@@ -21,11 +21,8 @@ func (s *Server) converse(ctx context.Context, req *mcp.CallToolRequest, c Call)
 				return res, err
 			}
 		}
-		a := wire.Failed(&fault.Fault{
-			Kind:    fault.InvalidRequest,
-			Message: "the requestState names no call that waits for this answer: it was answered, it is over, or it isn't of this call",
-			Hint:    "Call the tool again without requestState and inputResponses.",
-		})
+		a := wire.Failed(fault.New(fault.InvalidRequest, "the requestState names no call that waits for this answer: it was answered, it is over, or it isn't of this call").
+			Hinted("Call the tool again without requestState and inputResponses."))
 		return a.Result(), nil
 	}
 	if declaresTasks(req.Params.Meta) && !older(req) && s.MayBeTask(&c) {

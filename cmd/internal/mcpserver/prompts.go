@@ -265,10 +265,7 @@ func (p *serverPrompt) check(args map[string]string) *fault.Fault {
 func longArgument(args map[string]string) *fault.Fault {
 	for _, name := range slices.Sorted(maps.Keys(args)) {
 		if value := args[name]; len(value) > mostArgument {
-			return &fault.Fault{
-				Kind:    fault.InvalidRequest,
-				Message: fmt.Sprintf("the argument %q has %d bytes, at most %d are read", wire.Short([]byte(name)), len(value), mostArgument),
-			}
+			return fault.Newf(fault.InvalidRequest, "the argument %q has %d bytes, at most %d are read", wire.Short([]byte(name)), len(value), mostArgument)
 		}
 	}
 	return nil

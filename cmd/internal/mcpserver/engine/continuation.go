@@ -136,11 +136,8 @@ func (s *Engine) proceed(ctx context.Context, j *job, r *result, tools *registry
 		return nil, core.Input{}, f
 	}
 	if r.steps >= total {
-		return nil, core.Input{}, &fault.Fault{
-			Kind:    fault.OutOfFuel,
-			Message: fmt.Sprintf("the budget of %d steps was used up after %d rounds", total, r.rounds),
-			Hint:    `Go on with the call in "next", or give the run more "steps".`,
-		}
+		return nil, core.Input{}, fault.Newf(fault.OutOfFuel, "the budget of %d steps was used up after %d rounds", total, r.rounds).
+			Hinted(`Go on with the call in "next", or give the run more "steps".`)
 	}
 	tool, ok := tools.Get(r.tool)
 	if !ok {
@@ -281,18 +278,12 @@ func (s *Engine) readResult(ctx context.Context, a *wire.Arguments, in *wire.Run
 	}
 	k, ok := s.Result(ctx, id)
 	if !ok {
-		return wire.Failed(&fault.Fault{
-			Kind:    fault.InvalidRequest,
-			Message: fmt.Sprintf("there is no result %q to read on", wire.Short([]byte(id))),
-			Hint:    "Results are kept until newer ones need the room, and no longer than the server runs: run the tool again.",
-		})
+		return wire.Failed(fault.Newf(fault.InvalidRequest, "there is no result %q to read on", wire.Short([]byte(id))).
+			Hinted("Results are kept until newer ones need the room, and no longer than the server runs: run the tool again."))
 	}
 	if from > uint64(len(k.Shown)) {
-		return wire.Failed(&fault.Fault{
-			Kind:    fault.OutOfRange,
-			Message: fmt.Sprintf("the result can be read up to byte %d, not from %d", len(k.Shown), from),
-			Hint:    "A correct call: " + string(readOn(id, 0)) + ".",
-		})
+		return wire.Failed(fault.Newf(fault.OutOfRange, "the result can be read up to byte %d, not from %d", len(k.Shown), from).
+			Hinted("A correct call: " + string(readOn(id, 0)) + "."))
 	}
 	text, at := k.Part(int64(from), resultPart)
 	o := wire.Begin().Text("preview", text).Number("from", uint64(at)).Number("total", uint64(k.Total))

@@ -268,11 +268,8 @@ func (s *Engine) guarded(where string, do func() wire.Answer) (a wire.Answer) {
 // defect logs a panic and turns it into an answer.
 func (s *Engine) defect(where string, p any) wire.Answer {
 	s.log.Error("recovered from a panic", "in", where, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-	return wire.Failed(&fault.Fault{
-		Kind:    fault.Internal,
-		Message: fmt.Sprintf("mcp-pif has a defect: %.200v", p),
-		Hint:    "Report it at https://github.com/mcp-pif/mcp-pif/issues with this call; other calls work.",
-	})
+	return wire.Failed(fault.Newf(fault.Internal, "mcp-pif has a defect: %.200v", p).
+		Hinted("Report it at https://github.com/mcp-pif/mcp-pif/issues with this call; other calls work."))
 }
 
 // Limits bound what runs may take. The zero value of a field is its default.

@@ -177,11 +177,8 @@ const mostWait = time.Second
 
 // gaveWay is the fault of a run that ended for another, of the same principal or not.
 func gaveWay(own bool) *fault.Fault {
-	f := &fault.Fault{
-		Kind:    fault.Overloaded,
-		Message: "this run gave way to one of another principal, since yours together held more than your share of the server's memory",
-		Hint:    "Call again when fewer of your runs are under way, or ask for less memory.",
-	}
+	f := fault.New(fault.Overloaded, "this run gave way to one of another principal, since yours together held more than your share of the server's memory").
+		Hinted("Call again when fewer of your runs are under way, or ask for less memory.")
 	if own {
 		f.Message = "this run gave way to one that you began before, since yours together hold all the memory that they may have"
 	}
@@ -206,11 +203,8 @@ func (s *Engine) stopped(ctx context.Context, until time.Time) *fault.Fault {
 		if t := taskOf(ctx); t != nil && t.extra.Load() > 0 {
 			allowed, flag = s.limits.Task, "--task-timeout"
 		}
-		return &fault.Fault{
-			Kind:    fault.Timeout,
-			Message: fmt.Sprintf("the run took longer than %v by the wall clock", allowed),
-			Hint:    "Give it less to do: a smaller input, or the work in several calls. The operator's flag is " + flag + ".",
-		}
+		return fault.Newf(fault.Timeout, "the run took longer than %v by the wall clock", allowed).
+			Hinted("Give it less to do: a smaller input, or the work in several calls. The operator's flag is " + flag + ".")
 	}
 	return nil
 }

@@ -82,11 +82,8 @@ func (s *Engine) gone(name string, tools *registry.Snapshot) *fault.Fault {
 	if c == nil {
 		return NoTool(name, tools)
 	}
-	return &fault.Fault{
-		Kind:    fault.NoTool,
-		Message: fmt.Sprintf("there is no tool %q now: its version %d was retired at %s", wire.Short([]byte(name)), c.Version, wire.Instant(c.Time)),
-		Hint:    bringBack(c),
-	}
+	return fault.Newf(fault.NoTool, "there is no tool %q now: its version %d was retired at %s", wire.Short([]byte(name)), c.Version, wire.Instant(c.Time)).
+		Hinted(bringBack(c))
 }
 
 // orGone adds to the answer of a call that failed for want of a tool that it was retired,

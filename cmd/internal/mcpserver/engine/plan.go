@@ -34,10 +34,8 @@ func (s *Engine) planned(ctx context.Context, c Call, t *task, program *core.Pro
 	if t.drive && t.plan {
 		return wire.Failed(wire.Invalid(`run takes "plan" without "drive"`, "run", runArguments))
 	} else if t.drive {
-		return wire.Failed(&fault.Fault{
-			Kind: fault.Refused, Message: fmt.Sprintf("the tool %q may change what the operator approves as a whole first (--confirm), so it isn't driven: each of its steps is planned by itself", t.tool.Name),
-			Hint: `Call run without "drive": the answer is a plan, and what the plan gives has the call of the next step.`,
-		})
+		return wire.Failed(fault.Newf(fault.Refused, "the tool %q may change what the operator approves as a whole first (--confirm), so it isn't driven: each of its steps is planned by itself", t.tool.Name).
+			Hinted(`Call run without "drive": the answer is a plan, and what the plan gives has the call of the next step.`))
 	}
 	start := t.start(&c, s.limits)
 	start.Lasts = true
@@ -85,10 +83,8 @@ func (s *Engine) planFrom(ctx context.Context, c Call, t *task, r *run.Run, prog
 	if p.Confirm {
 		if _, _, fits := p.Lines(); !fits {
 			s.withdrawPlan(p)
-			return wire.Failed(&fault.Fault{
-				Kind: fault.Refused, Message: fmt.Sprintf("a plan of %d steps is too long for a person to read", len(p.Steps)),
-				Hint: "Let the tool do fewer at once, such as with take, and call it several times.",
-			})
+			return wire.Failed(fault.Newf(fault.Refused, "a plan of %d steps is too long for a person to read", len(p.Steps)).
+				Hinted("Let the tool do fewer at once, such as with take, and call it several times."))
 		}
 	}
 	return s.offerPlan(ctx, c, t, p)

@@ -170,11 +170,8 @@ func (s *Engine) otherServer(ctx context.Context, id string, late <-chan time.Ti
 }
 
 func NoTask(id string) *fault.Fault {
-	return &fault.Fault{
-		Kind:    fault.InvalidRequest,
-		Message: fmt.Sprintf("there is no task %q", wire.Short([]byte(id))),
-		Hint:    fmt.Sprintf("A task is known for %d hours; the journal has its run for longer.", int(TaskLifetime.Hours())),
-	}
+	return fault.Newf(fault.InvalidRequest, "there is no task %q", wire.Short([]byte(id))).
+		Hinted(fmt.Sprintf("A task is known for %d hours; the journal has its run for longer.", int(TaskLifetime.Hours())))
 }
 
 // CancelTask ends a task, whichever server does it.

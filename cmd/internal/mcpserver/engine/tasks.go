@@ -223,11 +223,8 @@ func (ts *taskSet) forget(t *taskRun) {
 
 // full is the fault of a task that there is no room for beside whose.
 func full(whose string) *fault.Fault {
-	return &fault.Fault{
-		Kind:    fault.Overloaded,
-		Message: "there is no room for another task beside " + whose,
-		Hint:    "Wait for the end of those under way, or cancel one; without background it can be called now.",
-	}
+	return fault.New(fault.Overloaded, "there is no room for another task beside " + whose).
+		Hinted("Wait for the end of those under way, or cancel one; without background it can be called now.")
 }
 
 // admit makes room for a task, and has it known by its name.
@@ -352,10 +349,8 @@ const taskStays = "the task can't go on after the end of its server"
 
 // cantGoOn is the fault of a task that ends because its server did.
 func cantGoOn(why string) *fault.Fault {
-	return &fault.Fault{
-		Kind: fault.Cancelled, Message: taskStays + ": " + why,
-		Hint: "Call the tool again, with regard to what was done: the journal shows it.",
-	}
+	return fault.New(fault.Cancelled, taskStays + ": " + why).
+		Hinted("Call the tool again, with regard to what was done: the journal shows it.")
 }
 
 // enter takes the slot that a run computes in; leave gives it back.

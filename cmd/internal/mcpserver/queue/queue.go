@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"container/heap"
 	"context"
-	"fmt"
 	"runtime"
 	"sync"
 	"time"
@@ -65,11 +64,8 @@ func (s *Slots) Enter(ctx context.Context, ticket uint64, bytes int) *fault.Faul
 	}
 	if len(s.waiting) >= s.room {
 		s.mu.Unlock()
-		return &fault.Fault{
-			Kind:    fault.Overloaded,
-			Message: fmt.Sprintf("%d of your calls are waiting for their turn, and no more fit", s.room),
-			Hint:    "Wait for answers to the calls already made, then make this one again.",
-		}
+		return fault.Newf(fault.Overloaded, "%d of your calls are waiting for their turn, and no more fit", s.room).
+			Hinted("Wait for answers to the calls already made, then make this one again.")
 	}
 	w := &waiter{ticket: ticket, bytes: bytes, turn: make(chan struct{})}
 	heap.Push(&s.waiting, w)

@@ -377,11 +377,8 @@ func (a *Arguments) ToolNamed() (string, *fault.Fault) {
 		f.Hint = ToSeeTools
 		return "", f
 	case ToolNamed(name) != nil:
-		return "", &fault.Fault{
-			Kind:    fault.NoTool,
-			Message: fmt.Sprintf("%s is one of the server's own tools, not an evolved one", name),
-			Hint:    fmt.Sprintf(`Call {"name":"help","arguments":{"name":%q}} to learn about it.`, name),
-		}
+		return "", fault.Newf(fault.NoTool, "%s is one of the server's own tools, not an evolved one", name).
+			Hinted(fmt.Sprintf(`Call {"name":"help","arguments":{"name":%q}} to learn about it.`, name))
 	}
 	return name, nil
 }
