@@ -77,7 +77,7 @@ func (r *Run) confirmed(a *act, f *fault.Fault) *fault.Fault {
 			return &fault.Fault{Kind: fault.Denied, Message: a.request.Op + " wasn't permitted when it was planned", Hint: "Plan it again."}
 		}
 		if f == nil && r.b.confirms(a.permit) {
-			return fault.New(fault.Denied, a.request.Op + " is performed only as part of a plan that the operator approved").
+			return fault.New(fault.Denied, a.request.Op+" is performed only as part of a plan that the operator approved").
 				Hinted(`Call run with "tool", "input" and "plan":true; the user sees the plan and approves it as a whole.`)
 		}
 		return nil
@@ -112,7 +112,7 @@ func (r *Run) confirmed(a *act, f *fault.Fault) *fault.Fault {
 
 // deviate ends a run that would do something else than was planned.
 func (r *Run) deviate(format string, args ...any) *fault.Fault {
-	f := fault.New(fault.Deviated, "the run would do something else than was planned, so it was stopped before that: " + fmt.Sprintf(format, args...)).
+	f := fault.New(fault.Deviated, "the run would do something else than was planned, so it was stopped before that: "+fmt.Sprintf(format, args...)).
 		Hinted(`Plan it again with "plan":true; the journal shows what was done.`)
 	r.halted.CompareAndSwap(nil, f)
 	return stop("it deviates from the plan")

@@ -233,7 +233,7 @@ func Settle(j journal.Journal, id string, n int, did bool) error {
 	}
 	var data []byte
 	if did {
-		data = appendFault(fmt.Appendf(nil, `{"request":%d,"error":`, d.seq), fault.New(fault.OutcomeUnknown, d.op + " was done, as a person said, and what it answered is not known"))
+		data = appendFault(fmt.Appendf(nil, `{"request":%d,"error":`, d.seq), fault.New(fault.OutcomeUnknown, d.op+" was done, as a person said, and what it answered is not known"))
 	} else {
 		data = fmt.Appendf(nil, `{"request":%d,"done":false`, d.seq)
 	}

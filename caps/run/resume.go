@@ -149,7 +149,7 @@ func (a *act) goOn(ctx context.Context, f *fault.Fault) *fault.Fault {
 func (a *act) interrupted() *fault.Fault {
 	r, op := a.run, a.request.Op
 	a.settle(0)
-	f := fault.New(fault.OutcomeUnknown, "the server ended while " + op + " was under way; nobody knows whether it was done").
+	f := fault.New(fault.OutcomeUnknown, "the server ended while "+op+" was under way; nobody knows whether it was done").
 		Hinted("Find out with an operation that only reads before doing it again.")
 	data := r.b.appendFault(fmt.Appendf(nil, `{"request":%d,"error":`, a.seq), f)
 	if _, err := r.b.journal.Append(journal.Written, journal.EffectOutcome, r.id, a.request.Branch, r.numbered(append(data, '}'))); err != nil {

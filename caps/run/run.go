@@ -403,7 +403,7 @@ func (v *view) Callee(name string, with [][]string, at fault.Pointer) (core.Tool
 	}
 	t, ok := v.find(name, true)
 	if !ok {
-		return core.Tool{}, fault.New(fault.NoTool, "there is no tool " + strconv.Quote(name) + " to call").
+		return core.Tool{}, fault.New(fault.NoTool, "there is no tool "+strconv.Quote(name)+" to call").
 			Hinted("Evolve it first, then the tool that calls it.")
 	}
 	found := v.run.view(t)

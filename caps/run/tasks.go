@@ -191,7 +191,7 @@ func (r *Run) own(ctx context.Context) (at lease.Time, err error) {
 		fallthrough
 	case p != nil && p.begun != r.doing.begun:
 		r.b.log.Warn(errTaken.Error(), "run", r.id)
-		r.halted.CompareAndSwap(nil, fault.New(fault.Conflict, "the run ended here: " + errTaken.Error()).
+		r.halted.CompareAndSwap(nil, fault.New(fault.Conflict, "the run ended here: "+errTaken.Error()).
 			Hinted("The other server does the rest; the journal shows what was done."))
 		r.Abandon()
 		return 0, errTaken

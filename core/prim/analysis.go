@@ -112,7 +112,7 @@ func analysis(name string, of func() Analysis) func([]value.Value, *Meter) (valu
 	return func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 		do := of()
 		if do == nil {
-			return nil, fault.New(fault.RuntimeError, name + " isn't there: this program runs without the checker").
+			return nil, fault.New(fault.RuntimeError, name+" isn't there: this program runs without the checker").
 				Hinted("Import package core in the program that runs this.")
 		}
 		code := make([]*value.Code, len(args))

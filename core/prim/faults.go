@@ -42,7 +42,7 @@ func TooDeep(budget int) *fault.Fault {
 // Overloaded returns the fault of a run for which the machines' pool has no room. whose says whose runs hold it,
 // or that it is the server that has none.
 func Overloaded(whose string) *fault.Fault {
-	return fault.New(fault.Overloaded, whose + " the memory that this one needs").
+	return fault.New(fault.Overloaded, whose+" the memory that this one needs").
 		Hinted("Call again when fewer runs are under way, or ask for less memory.")
 }
 

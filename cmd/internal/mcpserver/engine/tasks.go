@@ -223,7 +223,7 @@ func (ts *taskSet) forget(t *taskRun) {
 
 // full is the fault of a task that there is no room for beside whose.
 func full(whose string) *fault.Fault {
-	return fault.New(fault.Overloaded, "there is no room for another task beside " + whose).
+	return fault.New(fault.Overloaded, "there is no room for another task beside "+whose).
 		Hinted("Wait for the end of those under way, or cancel one; without background it can be called now.")
 }
 
@@ -349,7 +349,7 @@ const taskStays = "the task can't go on after the end of its server"
 
 // cantGoOn is the fault of a task that ends because its server did.
 func cantGoOn(why string) *fault.Fault {
-	return fault.New(fault.Cancelled, taskStays + ": " + why).
+	return fault.New(fault.Cancelled, taskStays+": "+why).
 		Hinted("Call the tool again, with regard to what was done: the journal shows it.")
 }
 
