@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // A house is a world in which several principals have policies.
@@ -257,9 +258,7 @@ func TestPrincipalsRevoked(t *testing.T) {
 	}
 	change := func(f func(caps.Revocation) error, principal, text string) {
 		t.Helper()
-		if err := f(h.revocation(h.allow(principal, text).Grants[0])); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, f(h.revocation(h.allow(principal, text).Grants[0])))
 	}
 	restore := func(e caps.Revocation) error {
 		found, err := r.Remove(e)
@@ -323,21 +322,15 @@ func TestPrincipalsSecrets(t *testing.T) {
 	t.Setenv("ALLS", "alls-secret-value")
 	read := func(name, env string) []*caps.Secret {
 		b, err := caps.NewBinding(name, "https://api.example.com", "", env, h.kinds)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		list, err := caps.ReadSecrets("", []caps.Binding{b})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return list
 	}
 	all := h.allow("", "fetch:https://api.example.com")
 	all.Secrets = read("alls", "ALLS")
 	anns := caps.Allowance{Secrets: read("anns", "ANNS")}
-	if err := h.Replace(all, map[string]caps.Allowance{"ann": anns}); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, h.Replace(all, map[string]caps.Allowance{"ann": anns}))
 	ann, bob := h.Open("ann"), h.Open("bob")
 	if a, b := strings.Join(ann.SecretTexts(), " "), strings.Join(bob.SecretTexts(), " "); !strings.Contains(a, "anns") || strings.Contains(b, "anns") || !strings.Contains(b, "alls") {
 		t.Errorf("ann can name %s, bob %s", a, b)
@@ -345,9 +338,7 @@ func TestPrincipalsSecrets(t *testing.T) {
 	if err := h.Replace(all, map[string]caps.Allowance{"ann": {Secrets: read("alls", "ANNS")}}); err == nil {
 		t.Error("a name that everybody has was bound again")
 	}
-	if err := h.Replace(all, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, h.Replace(all, nil))
 	for _, p := range []*caps.Policy{ann, h.Open("ann")} {
 		if s := p.Secrets().Scrubber().Text("it is anns-secret-value"); strings.Contains(s, "value") {
 			t.Errorf("what was bound is shown: %s", s)

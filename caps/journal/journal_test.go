@@ -216,9 +216,7 @@ func TestConcurrentAppends(t *testing.T) {
 func TestMemoryBounds(t *testing.T) {
 	bytes := func(j journal.Journal) (n int) {
 		events, _, err := j.Read(journal.Query{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for _, e := range events {
 			n += len(e.Data)
 		}
@@ -250,9 +248,7 @@ func TestMemoryBounds(t *testing.T) {
 			t.Errorf("%d are dropped: %v", m.Dropped(), err)
 		}
 	}
-	if err := bob.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, bob.Close())
 	if fill(ann, 100); bytes(ann) < 3<<19 {
 		t.Errorf("what was closed takes room: %d bytes", bytes(ann))
 	}

@@ -90,9 +90,7 @@ func TestFlightWhileSweeping(t *testing.T) {
 func TestWriterHolds(t *testing.T) {
 	t.Parallel()
 	s, err := Open(filepath.Join(t.TempDir(), "pif.db"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer s.Close()
 	if _, err := s.Append(Synced, ServerStarted, "r", "", []byte(`{"x":"`+strings.Repeat("x", 1<<20)+`"}`)); err != nil {
 		t.Fatal(err)
@@ -108,7 +106,5 @@ func TestWriterHolds(t *testing.T) {
 			return nil
 		})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 }

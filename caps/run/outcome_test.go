@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -84,9 +85,7 @@ func TestLyingPlugin(t *testing.T) {
 		}
 		w.recorded(journal.EffectOutcome, "outcome effect_failed", "outcome outcome_unknown", "outcome effect_failed")
 		events, _, err := w.memory.Read(journal.Query{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for _, e := range events {
 			if strings.Contains(string(e.Data), "SECRET") {
 				t.Errorf("%s: the record has %s", what, e.Data)

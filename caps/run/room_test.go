@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -67,9 +68,7 @@ func outcomesCount(t *testing.T) {
 	}{{32 << 20, ""}, {9 << 20, fault.Overloaded}} {
 		core.SetPool(c.pool)
 		in, err := core.ParseInput([]byte(`"notes/a"`), core.InputData)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		share := &core.Share{}
 		stake := &core.Stake{Share: share, Most: 64 << 20, GiveWay: func(bool) {}, Wait: func(<-chan struct{}) bool { return false }}
 		r := w.broker.Begin(w.tools.Snapshot(), run.Start{Tool: tool, Input: []byte(`"notes/a"`), As: "data"})

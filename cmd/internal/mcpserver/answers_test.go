@@ -25,6 +25,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/eval"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -195,25 +196,17 @@ func (o *oracle) asking(t *testing.T, n int) (*Server, []*check.Type) {
 func answering(t *testing.T, m *caps.Manifest, h run.Handler) (*Server, *journal.Store) {
 	t.Helper()
 	kinds, err := caps.NewKinds(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	policy := caps.NewPolicy(kinds, time.Now)
 	c, err := caps.Parse("toy:notes/**", kinds)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: kinds})
 	if err == nil {
 		err = policy.Grant(g)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	store, err := journal.Open(filepath.Join(t.TempDir(), "journal.db"), journal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { store.Close() })
 	return New(Options{Broker: run.New(run.Options{Policy: policy, Handler: h, Journal: store})}), store
 }
@@ -329,18 +322,12 @@ func TestReplayAnswers(t *testing.T) {
 				t.Errorf("%s by %s: the record is %s", tool, c.typ, events[0].Data)
 			}
 			rec, err := run.ReadRecord(store, events[0].Run)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			for _, now := range []*caps.Policy{nil, s.broker.Policy()} {
 				tools, _, err := registry.Open(run.Log(store), now)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, err)
 				then, err := tools.At(rec.AsOf)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, err)
 				again, v := engine.Replay(t.Context(), engine.ReplayOptions{Replay: run.NewReplay(rec, false), Tools: then})
 				if v.Verdict != run.Identical || again.Text != recorded(was).Text {
 					t.Errorf("%s by %q %s gave %s, and again %s: %s", tool, c.typ, c.arguments, was.Text, again.Text, v.Text)
@@ -448,9 +435,7 @@ func TestContents(t *testing.T) {
 		w.evolve("t", code)
 		for _, c := range [][2]string{{"t", `{}`}, {"run", `{"tool":"t"}`}} {
 			res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: c[0], Arguments: json.RawMessage(c[1])})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			if got := shownContents(t, res.Content); !strings.HasPrefix(got, want) {
 				t.Errorf("%.80s: %.80s, expected %s", code, got, want)
 			}
@@ -480,9 +465,7 @@ func TestOwnContents(t *testing.T) {
 		must(t, s, "evolve", arguments)
 	}
 	list, err := cs.ListPrompts(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var arguments []string
 	for _, p := range list.Prompts[4:] {
 		for _, a := range p.Arguments {
@@ -505,9 +488,7 @@ func TestOwnContents(t *testing.T) {
 		"pif://published/plain": `[{"uri":"pif://published/plain","mimeType":"application/json","text":"{\"text\":\"t\"}"}]`,
 	} {
 		res, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if got := string(wire.Encode(res.Contents)); got != want {
 			t.Errorf("%s: %s, expected %s", uri, got, want)
 		}
@@ -535,8 +516,6 @@ func TestPoolIsGivenBack(t *testing.T) {
 func shapeOf(t *testing.T, tool *registry.Tool) *check.Shape {
 	t.Helper()
 	shape, err := check.ParseShape(tool.OutputSchema())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return shape
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -220,17 +221,11 @@ func TestInputSchema(t *testing.T) {
 	cs := session(t, s, nil)
 	shelf := shelfOfSchemas{}
 	for tool, err := range cs.Tools(t.Context(), nil) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		raw, err := json.Marshal(tool.InputSchema)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var schema jsonschema.Schema
-		if err := json.Unmarshal(raw, &schema); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal(raw, &schema))
 		in, err := schema.Resolve(nil)
 		if err != nil {
 			t.Fatalf("%s: %v", raw, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // approves answers what waits about a tool, as the terminal does: from elsewhere.
@@ -108,9 +109,7 @@ func TestWideningAsksAgain(t *testing.T) {
 		t.Error("a caller acts by a callee that waits")
 	}
 	w.approves("deep", caps.YesVersion)
-	if err := w.server.broker.PollConsents(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, w.server.broker.PollConsents())
 	if !w.acts("outer") {
 		t.Error("a callee that was approved doesn't act")
 	}
@@ -123,9 +122,7 @@ func TestRetiredAsksNoMore(t *testing.T) {
 	w := newConsenting(t, filepath.Join(t.TempDir(), "consent.json"), "p")
 	waiting := func() int {
 		questions, _, err := w.consents.All()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return len(questions)
 	}
 	w.state("a", `k => !toy.get(k)`, "toy.get:notes/**")
@@ -155,9 +152,7 @@ func TestAnsweredRunReplays(t *testing.T) {
 	inEras(t, func(t *testing.T, version string) {
 		w := newConsenting(t, filepath.Join(t.TempDir(), "consent.json"), "p")
 		store, err := journal.Open(filepath.Join(t.TempDir(), "journal.db"), journal.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		t.Cleanup(func() { store.Close() })
 		w.server = over(w.server, run.New(run.Options{Policy: w.policy, Handler: elicit.Handler(steady{}), Journal: store, Consents: w.consents}))
 		client := &answers{give: accepting(map[string]any{"n": 7, "size": "S"})}
@@ -169,9 +164,7 @@ func TestAnsweredRunReplays(t *testing.T) {
 			t.Fatal(events, err)
 		}
 		rec, err := run.ReadRecord(store, events[0].Run)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if _, v := engine.Replay(t.Context(), engine.ReplayOptions{Replay: run.NewReplay(rec, false), Tools: w.server.tools.Snapshot()}); !v.OK() || v.Same != 1 {
 			t.Errorf("%s: %s", v.Verdict, v.Text)
 		}

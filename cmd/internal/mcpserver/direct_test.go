@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/inputs"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/step"
 )
 
@@ -182,9 +183,7 @@ func TestShownCalls(t *testing.T) {
 			Name      string
 			Arguments json.RawMessage
 		}
-		if err := json.Unmarshal([]byte(next), &call); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal([]byte(next), &call))
 		tool, _ := s.Registry().Snapshot().Get(name)
 		if a := do(t, s, call.Name, string(call.Arguments)); a.Fault != nil && tool.Report().Sound() {
 			t.Errorf("%s: %s fails: %s", c.code, next, a.Text)
@@ -255,9 +254,7 @@ func TestInputField(t *testing.T) {
 			Name      string
 			Arguments json.RawMessage
 		}
-		if err := json.Unmarshal([]byte(c.call), &call); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal([]byte(c.call), &call))
 		must(t, s, call.Name, string(call.Arguments))
 	}
 }
@@ -298,9 +295,7 @@ func TestReplayDirect(t *testing.T) {
 			t.Errorf("%s %s: %d requests, expected %d", c.tool, c.arguments, rec.Requests(), c.effects)
 		}
 		tools, err := w.server.tools.At(rec.AsOf)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var rounds []step.Round
 		_, v := engine.Replay(t.Context(), engine.ReplayOptions{Replay: run.NewReplay(rec, false), Tools: tools, Walked: &rounds})
 		if v.Verdict != run.Identical {
@@ -341,9 +336,7 @@ func TestPromptArguments(t *testing.T) {
 		`{"a":"9","c":"x"}`: "invalid_request: no parameter c; did you mean b?",
 	} {
 		var given map[string]string
-		if err := json.Unmarshal([]byte(args), &given); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal([]byte(args), &given))
 		if a := s.Prompt(t.Context(), s.Latest(), "ratio", given); a.Fault == nil || !strings.Contains(a.Text, want) {
 			t.Errorf("%s: %s, expected %s", args, a.Text, want)
 		}

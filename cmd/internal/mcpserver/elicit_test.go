@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
@@ -32,22 +33,14 @@ type consenting struct {
 func newConsenting(t testing.TB, path, who string) *consenting {
 	t.Helper()
 	known, err := caps.NewKinds(toy, elicit.Manifest())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	w := &consenting{t: t, policy: caps.NewPolicy(known, time.Now)}
 	for text, asked := range map[string]bool{"toy:notes/**": true, "toy.get:free": false, "ask": false} {
 		c, err := caps.Parse(text, known)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: known, Asked: asked})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.policy.Grant(g); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
+		must.NoError(t, w.policy.Grant(g))
 	}
 	w.consents = &caps.Consents{Path: path, Who: who, Kinds: known}
 	w.server = New(Options{Elicit: true, Broker: run.New(run.Options{
@@ -147,9 +140,7 @@ func call(t testing.TB, cs *mcp.ClientSession, tool, arguments, state, answer st
 		p.InputResponses = mcp.InputResponseMap{elicit.QuestionName: &mcp.ElicitResult{Action: "accept", Content: map[string]any{"answer": answer}}}
 	}
 	res, err := cs.CallTool(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return res
 }
 
@@ -333,9 +324,7 @@ func resumes(t *testing.T, cs *mcp.ClientSession, tool, arguments, state string,
 		Name: tool, Arguments: json.RawMessage(arguments), RequestState: state,
 		InputResponses: mcp.InputResponseMap{elicit.QuestionName: answer},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	text, _ := res.Content[0].(*mcp.TextContent)
 	return text == nil || !strings.Contains(text.Text, "names no call that waits")
 }
@@ -533,9 +522,7 @@ func TestChoiceOutsideTheForm(t *testing.T) {
 			Name: "size", Arguments: map[string]any{"input": "?"}, RequestState: state,
 			InputResponses: mcp.InputResponseMap{elicit.QuestionName: &mcp.ElicitResult{Action: "accept", Content: map[string]any{"size": given}}},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if text := res.Content[0].(*mcp.TextContent).Text; !strings.Contains(text, want) {
 			t.Errorf("%q: %s", given, text)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
@@ -162,9 +163,7 @@ func TestGroupsAtOnce(t *testing.T) {
 					Version int
 				}
 			}
-			if err := json.Unmarshal(a.Structured, &said); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, json.Unmarshal(a.Structured, &said))
 			for _, tool := range said.Tools {
 				v, err := servers[1-i].tools.Version(registry.Ref{Name: tool.Name, Version: tool.Version})
 				if tag := fmt.Sprintf("%d of %d", round, i); err != nil || v.Description != tag {
@@ -240,9 +239,7 @@ func TestVersions(t *testing.T) {
 		if id := w.newestOr(); id != before {
 			rec := w.record(id)
 			tools, err := s.tools.WithVersion(w.at(rec.AsOf), registry.Ref{Name: rec.Tool, Version: rec.Version})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			if _, v := engine.Replay(t.Context(), engine.ReplayOptions{Replay: run.NewReplay(rec, false), Tools: tools}); v.Verdict != run.Identical {
 				t.Errorf("%s: the replay: %+v", c.arguments, v)
 			}
@@ -256,9 +253,7 @@ func TestVersions(t *testing.T) {
 // TestInlineCalls: inline code calls tools that can reach no effect, and no others.
 func TestInlineCalls(t *testing.T) {
 	s, policy, grant := withToy(t)
-	if err := policy.Grant(grant); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, policy.Grant(grant))
 	for _, arguments := range []string{
 		`{"name":"sq","code":"n => n * n"}`, `{"name":"out","code":"n => n"}`,
 		`{"name":"both","code":"(a, b) => @sq(a) + @sq(b)","capabilities":["call:sq"]}`,
@@ -282,9 +277,7 @@ func TestInlineCalls(t *testing.T) {
 	if a.Fault == nil || a.Fault.Kind != fault.Denied {
 		t.Errorf("code in an input called a tool: %s", a.Text)
 	}
-	if err := policy.Deny(caps.Capability{Kind: caps.CallKind, Scope: "out"}); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, policy.Deny(caps.Capability{Kind: caps.CallKind, Scope: "out"}))
 	if a = do(t, s, "run", `{"code":"@out(1)"}`); a.Fault == nil || a.Fault.Kind != fault.Denied {
 		t.Errorf("calls of it are denied: %s", a.Text)
 	}
@@ -369,18 +362,14 @@ func TestImportRunsExamples(t *testing.T) {
 		{good + `,{"name":"on","code":{"lam":"x","body":{"app":{"func":{"self":[]},"arg":1}}},"examples":[{"input":1,"expect":1}]}`, "may take 1000000 steps"},
 	} {
 		known, err := caps.NewKinds(toy)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for what, broker := range map[string]*run.Broker{
 			"granted":         newRecordedWorld(t, 1).server.broker,
 			"nothing granted": run.New(run.Options{Policy: caps.NewPolicy(known, time.Now), Journal: journal.NewMemory(1<<20, nil)}),
 		} {
 			s := New(Options{Broker: broker})
 			tools, err := registry.Decode(strings.NewReader(`{"format":"mcp-pif tools 1","tools":[` + c.tools + `]}`))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			_, _, _, err = s.Import(t.Context(), tools)
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%s, %s: %v, expected %q", what, c.tools, err, c.want)
@@ -490,9 +479,7 @@ func TestEvolveRunAsks(t *testing.T) {
 // TestReadingGoesOnInRun: while what was made runs, the next call is read.
 func TestReadingGoesOnInRun(t *testing.T) {
 	id, err := jsonrpc.MakeID(1.0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	f := &fed{requests: make(chan *jsonrpc.Request, 2)}
 	o := &orderly{Connection: f, server: New(Options{})}
 	f.requests <- &jsonrpc.Request{ID: id, Method: "tools/call", Params: json.RawMessage(`{"name":"evolve"}`)}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/facts"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // TestFlowOfCode: what breaks a rule whenever it gets there is refused, what may break one
@@ -78,9 +79,7 @@ func TestPlanWithheld(t *testing.T) {
 			t.Errorf("%s: %s", tool, text)
 		}
 		var members map[string]json.RawMessage
-		if err := json.Unmarshal(a.Structured, &members); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal(a.Structured, &members))
 		for name := range members {
 			said[name] = true
 		}

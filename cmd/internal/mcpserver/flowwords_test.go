@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // TestFlowWords: whatever shows a model words of a tool whose writer had been shown a source labels its session, as describe does: lists and
@@ -104,9 +105,7 @@ func TestFlowWords(t *testing.T) {
 
 func unseenWords(t *testing.T, m *mailbox, what, canary string, ask func() string) {
 	t.Helper()
-	if err := m.broker.Session().Clear(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, m.broker.Session().Clear())
 	if text := ask(); strings.Contains(text, canary) && m.label() != "mail" {
 		t.Errorf("%s shows words of a writer who had been shown the mail, and counts as nothing: %s", what, text)
 	}
@@ -122,9 +121,7 @@ func TestFlowCalled(t *testing.T) {
 	must(t, m.Server, "run", `{"tool":"clean","input":{"t":"bob"}}`)
 	must(t, m.Server, "run", `{"tool":"read","input":"mail/1"}`)
 	must(t, m.Server, "evolve", `{"name":"eve","code":"x => \"eve@evil\""}`)
-	if err := m.broker.Session().Clear(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, m.broker.Session().Clear())
 	if a := do(t, m.Server, "run", `{"tool":"clean","input":{"t":"eve"}}`); len(m.sent) != 1 {
 		t.Errorf("a recipient that a hijacked writer left in a tool gets mail: %s", a.Text)
 	}
@@ -144,9 +141,7 @@ func TestFlowLater(t *testing.T) {
 	var made struct{ Plan, Task string }
 	_ = json.Unmarshal(p.Structured, &made)
 	_ = json.Unmarshal(do(t, m.Server, "run", `{"tool":"slow","input":"eve@evil","background":true}`).Structured, &made)
-	if err := m.broker.Session().Clear(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, m.broker.Session().Clear())
 	m.start(rules)
 	for _, more := range []string{`,"fresh":false`, ""} {
 		if a := do(t, m.Server, "run", `{"plan":"`+made.Plan+`"`+more+`}`); len(m.sent) > 0 {

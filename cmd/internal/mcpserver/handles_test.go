@@ -27,6 +27,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/eval"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/core/wait"
 )
@@ -49,9 +50,7 @@ func readAll(t testing.TB, cs *mcp.ClientSession, text string, res *mcp.CallTool
 			return all
 		}
 		arguments, err := json.Marshal(next["arguments"])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		text, res = ask(t, cs, next["name"].(string), string(arguments))
 		if res.IsError {
 			t.Fatal(text)
@@ -82,9 +81,7 @@ func TestReadOn(t *testing.T) {
 		all, uri := "", shown["uri"].(string)
 		for uri != "" {
 			res, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			c := res.Contents[0]
 			all += c.Text
 			uri, _ = c.Meta["next"].(string)
@@ -157,9 +154,7 @@ func TestReadOnWrong(t *testing.T) {
 	var shown struct {
 		Next struct{ Arguments struct{ Result string } }
 	}
-	if err := json.Unmarshal(a.Structured, &shown); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal(a.Structured, &shown))
 	id := shown.Next.Arguments.Result
 	if a := must(t, s, "run", fmt.Sprintf(`{"result":%q,"from":"11"}`, id)); !strings.HasPrefix(a.Text, "é0123") || !strings.Contains(string(a.Structured), `"from":10,`) {
 		t.Errorf("%.80s %.80s", a.Text, a.Structured)
@@ -481,19 +476,13 @@ func TestRefusals(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- s.Serve(ctx, theirs) }()
 		conn, err := ours.Connect(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var last *jsonrpc.Response
 		for i := 0; i < len(test.requests); i += 2 {
 			id, _ := jsonrpc.MakeID(float64(i + 1))
-			if err := conn.Write(ctx, &jsonrpc.Request{ID: id, Method: test.requests[i], Params: json.RawMessage(test.requests[i+1])}); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, conn.Write(ctx, &jsonrpc.Request{ID: id, Method: test.requests[i], Params: json.RawMessage(test.requests[i+1])}))
 			m, err := conn.Read(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			last, _ = m.(*jsonrpc.Response)
 		}
 		var got *jsonrpc.Error

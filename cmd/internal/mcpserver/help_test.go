@@ -20,6 +20,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
@@ -99,9 +100,7 @@ func serverKind(kind string, operations ...caps.Operation) *caps.Manifest {
 func typed(t testing.TB, notation string) *check.Type {
 	t.Helper()
 	typ, err := check.ParseType(notation)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return typ
 }
 
@@ -139,31 +138,23 @@ func github(t testing.TB) *caps.Manifest {
 func granting(t testing.TB, h run.Handler, grants map[string]bool, denied string, manifests ...*caps.Manifest) *Server {
 	t.Helper()
 	kinds, err := caps.NewKinds(manifests...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	policy := caps.NewPolicy(kinds, time.Now)
 	for text, asked := range grants {
 		c, err := caps.Parse(text, kinds)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: kinds, Asked: asked})
 		if err == nil {
 			err = policy.Grant(g)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 	}
 	if denied != "" {
 		c, err := caps.ParsePattern(denied, kinds)
 		if err == nil {
 			err = policy.Deny(c)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 	}
 	return New(Options{Broker: run.New(run.Options{Policy: policy, Handler: h, Journal: journal.NewMemory(8<<20, nil)})})
 }
@@ -563,9 +554,7 @@ func TestSuggestedActs(t *testing.T) {
 		must(t, w.server, "help", fmt.Sprintf(`{"name":%q}`, name))
 	}
 	events, _, err := w.store.Read(journal.Query{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, e := range events {
 		if e.Run != "" || !slices.Contains([]journal.Kind{journal.ToolEvolved, journal.ServerStarted}, e.Kind) {
 			t.Errorf("on record: %s %s", e.Kind, e.Data)
@@ -596,9 +585,7 @@ func TestSuggestingIsBounded(t *testing.T) {
 		again := s.Suggest(tool, s.Registry().Snapshot())
 		var call struct{ Arguments json.RawMessage }
 		if again.Call != nil {
-			if err := json.Unmarshal(again.Call, &call); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, json.Unmarshal(again.Call, &call))
 		}
 		if string(call.Arguments) != first {
 			t.Errorf("%s: %s, and then %s", code, first, call.Arguments)

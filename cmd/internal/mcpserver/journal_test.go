@@ -23,6 +23,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/step"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/core/wait"
@@ -70,9 +71,7 @@ func TestJournalOfTool(t *testing.T) {
 	}
 	// What is expected is worked out from the whole record.
 	all, _, err := w.store.Read(journal.Query{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	ofRun, of := map[string]string{}, map[uint64]string{}
 	want := map[string][]uint64{}
 	for _, e := range all {
@@ -80,9 +79,7 @@ func TestJournalOfTool(t *testing.T) {
 			Tool    string
 			Request uint64
 		}
-		if err := json.Unmarshal(e.Data, &d); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal(e.Data, &d))
 		if e.Kind == journal.RunStarted {
 			ofRun[e.Run] = d.Tool
 		}
@@ -149,9 +146,7 @@ func TestJournalChain(t *testing.T) {
 	}
 	a := must(t, s, "journal", `{"limit":5}`)
 	var page struct{ Events []journal.Event }
-	if err := json.Unmarshal(a.Structured, &page); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal(a.Structured, &page))
 	if len(page.Events) != 5 {
 		t.Fatalf("%d events: %s", len(page.Events), a.Structured)
 	}
@@ -442,16 +437,12 @@ func (w *recordedWorld) walk(rec *run.Record, rounds []step.Round, was wire.Answ
 		t.Fatalf("run %s: %d points: %v", rec.ID, len(points), err)
 	}
 	events, _, err := w.store.Read(journal.Query{Run: rec.ID})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var asked []recordedEffect
 	for i := range events {
 		if k := events[i].Kind; k == journal.EffectRequested || k == journal.EffectDenied {
 			var e recordedEffect
-			if err := json.Unmarshal(events[i].Data, &e); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, json.Unmarshal(events[i].Data, &e))
 			if e.Branch = events[i].Branch; e.Op != "call" {
 				asked = append(asked, e)
 			}

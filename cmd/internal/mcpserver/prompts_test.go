@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/wait"
 )
@@ -40,9 +41,7 @@ func TestPrompts(t *testing.T) {
 		ask(t, cs, "evolve", `{"name":"halve","code":"n => n / 2"}`)
 		var names []string
 		for p, err := range cs.Prompts(t.Context(), nil) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			names = append(names, p.Name)
 			if p.Title == "" || p.Description == "" || len(p.Arguments) == 0 {
 				t.Errorf("%+v", p)
@@ -92,9 +91,7 @@ func TestWhatPromptsShow(t *testing.T) {
 		Name      string
 		Arguments json.RawMessage
 	}
-	if err := json.Unmarshal([]byte(exampleCall), &call); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal([]byte(exampleCall), &call))
 	if a := s.Call(t.Context(), Call{Tool: call.Name, Arguments: call.Arguments}); a.Fault != nil {
 		t.Errorf("%s", a.Text)
 	}
@@ -102,14 +99,10 @@ func TestWhatPromptsShow(t *testing.T) {
 	// Whatever prompts write between … as code of the text form compiles, too.
 	for _, p := range fixedPrompts {
 		text, err := p.text(s, map[string]string{"name": "it", "task": "x", "error": "x", "source": "x"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for _, m := range regexp.MustCompile(`"code":("(?:[^"\\]|\\.)*")`).FindAllStringSubmatch(text, -1) {
 			var code string
-			if err := json.Unmarshal([]byte(m[1]), &code); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, json.Unmarshal([]byte(m[1]), &code))
 			if _, err := core.CompileText("it", []byte(code)); err != nil {
 				t.Errorf("%s: %v", p.name, err)
 			}
@@ -155,13 +148,9 @@ func TestEvolvedPrompt(t *testing.T) {
 				t.Errorf("%s: %q, expected %q", name, got, c.want)
 			}
 			rec, err := run.ReadRecord(s.broker.Journal(), aRun(t, s))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			tools, err := s.tools.At(rec.AsOf)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			if _, v := engine.Replay(t.Context(), engine.ReplayOptions{Replay: run.NewReplay(rec, false), Tools: tools}); v.Verdict != run.Identical {
 				t.Errorf("%s: its replay: %+v", name, v)
 			}
@@ -347,9 +336,7 @@ func TestNotPublished(t *testing.T) {
 // tool, no more, and it is on record.
 func TestPublishedAuthority(t *testing.T) {
 	s, policy, grant := withToy(t)
-	if err := policy.Grant(grant); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, policy.Grant(grant))
 	cs := session(t, s, nil)
 	for _, as := range []string{"prompt", "resource"} {
 		text, res := ask(t, cs, "evolve", fmt.Sprintf(`{"name":"of_%s","as":%q,"code":"x => to_text(!toy.get(\"notes/a\"))","capabilities":["toy.get:notes/**"]}`, as, as))

@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -230,9 +231,7 @@ func TestReplayRunsTheCodeOfThen(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, w.server, "retire", `{"name":"whole"}`)
-	if err := w.policy.Replace(nil, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, w.policy.Replace(nil, nil))
 	w.identical(first, was)
 	w.identical(second, was2)
 }
@@ -280,13 +279,9 @@ func TestOtherCodeIsCaughtAtTheRequest(t *testing.T) {
 		}
 		with := func(k int, edit func(int) any) run.Verdict {
 			code, err := json.Marshal(requests(w.dice, n, k, edit))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			tools, _, err := w.at(rec.AsOf).Trying(registry.Definition{Name: "it", Code: code})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			_, v := engine.Replay(t.Context(), engine.ReplayOptions{Replay: run.NewReplay(rec, true), Tools: tools})
 			return v
 		}
@@ -343,9 +338,7 @@ func TestReplayTellsWhatDiffers(t *testing.T) {
 		`k => par(!toy.get("notes/a"), !toy.get("notes/b"))`:                    "the same: 2 requests, and the result",
 	} {
 		tools, _, err := w.at(rec.AsOf).Trying(registry.Definition{Name: "it", Code: []byte(code), Text: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		_, v := engine.Replay(t.Context(), engine.ReplayOptions{Replay: run.NewReplay(rec, true), Tools: tools})
 		if !strings.Contains(v.Text, want) {
 			t.Errorf("%s: %s, not %q", code, v.Text, want)
@@ -528,27 +521,19 @@ func newRecordedWorld(t testing.TB, seed uint64) *recordedWorld {
 func newRecordedWorldAt(t testing.TB, seed uint64, path string, o journal.Options) *recordedWorld {
 	t.Helper()
 	store, err := journal.Open(path, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() { store.Close() })
 	known, err := caps.NewKinds(toy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	w := &recordedWorld{t: t, dice: rand.New(rand.NewPCG(seed, 1)), policy: caps.NewPolicy(known, time.Now), store: store}
 	w.script = &script{dice: w.dice}
 	c, err := caps.Parse("toy:notes/**", known)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: known})
 	if err == nil {
 		err = w.policy.Grant(g)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	server := func(l Limits, acting run.Limits) *Server {
 		return New(Options{Limits: l, Broker: run.New(run.Options{Policy: w.policy, Handler: w.script, Journal: store, Limits: acting})})
 	}

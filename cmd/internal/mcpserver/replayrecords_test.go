@@ -23,6 +23,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -34,9 +35,7 @@ func TestReplayOfWhatIsMissing(t *testing.T) {
 	w.evolve("it", `k => [!toy.get("notes/a"), !toy.get("notes/b")]`, toyGet)
 	must(t, w.server, "run", `{"tool":"it","input":1}`)
 	events, _, err := w.store.Read(journal.Query{Run: w.newest()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for n, want := range map[int]string{
 		6: run.Identical, // start, request, outcome, request, outcome, end
 		5: run.Incomplete, 4: run.Incomplete, 3: run.Incomplete, 2: run.Incomplete, 1: run.Incomplete, 0: run.Impossible,
@@ -48,9 +47,7 @@ func TestReplayOfWhatIsMissing(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if _, v := w.replay(rec); v.Verdict != want {
 			t.Errorf("of %d events it is %s: %s", n, v.Verdict, v.Text)
 		}
@@ -100,9 +97,7 @@ func TestReplayOfWhatTheJournalDidntTake(t *testing.T) {
 		w.server = over(w.server, run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: &failing{w.store, i}}))
 		was := must(t, w.server, "run", `{"tool":"it","input":1}`)
 		events, _, err := w.store.Read(journal.Query{Kind: journal.EffectOutcome, Limit: 1, Last: true}) // each has two
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		rec, err := run.ReadRecord(w.store, events[0].Run)
 		if err != nil {
 			if want != run.Impossible {
@@ -130,9 +125,7 @@ func TestRecordsThatLie(t *testing.T) {
 	do(t, w.server, "run", `{"tool":"it","input":"secret"}`)
 	id := w.newest()
 	events, _, err := w.store.Read(journal.Query{Run: id})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	tools := w.at(w.record(id).AsOf)
 	lies := []string{`null`, `0`, `-1`, `18446744073709551615`, `1e999`, `""`, `"\ud800"`, `[]`, `{}`, `[[[[[[]]]]]]`, `{"kind":""}`, `{"kind":"timeout","message":"m"}`,
 		`{"kind":"denied","message":"m","raised":{"pair":[1]}}`, `{"bytes":5,"sha256":"` + strings.Repeat("00", 32) + `"}`, `{"bytes":-1,"sha256":"x"}`,
@@ -201,9 +194,7 @@ func TestReplayChecksTheChain(t *testing.T) {
 	must(t, w.server, "run", `{"tool":"it","input":1}`)
 	id := w.newest()
 	events, _, err := w.store.Read(journal.Query{Run: id})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	w.record(id)
 	for i := range events {
 		seq := events[i].Seq
@@ -259,24 +250,16 @@ func TestReplayRefusesAnEditedFile(t *testing.T) {
 	must(t, w.server, "run", `{"tool":"it","input":1}`)
 	id := w.newest()
 	w.record(id)
-	if err := w.store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, w.store.Close())
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	outcome := []byte(`"value":{"key":"notes/original"}`)
 	if bytes.Count(text, outcome) != 1 {
 		t.Fatalf("the file has the outcome %d times", bytes.Count(text, outcome))
 	}
-	if err := os.WriteFile(path, bytes.Replace(text, outcome, []byte(`"value":{"key":"notes/ORIGINAL"}`), 1), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(path, bytes.Replace(text, outcome, []byte(`"value":{"key":"notes/ORIGINAL"}`), 1), 0o600))
 	store, err := journal.Open(path, journal.Options{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer store.Close()
 	var broken *journal.Break
 	if _, err := run.ReadRecord(store, id); !errors.As(err, &broken) {
@@ -336,9 +319,7 @@ func TestReplayComparesAll(t *testing.T) {
 	w.evolve("it", `k => [!toy.get("notes/a")]`, toyGet)
 	must(t, w.server, "run", `{"tool":"it","input":1}`)
 	events, _, err := w.store.Read(journal.Query{Run: w.newest()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	for _, c := range []struct {
 		event    int
 		old, new string
@@ -395,13 +376,9 @@ func (u unrecorded) AppendLater(s journal.Stage, k journal.Kind, id, branch stri
 // difference. Unrecorded runs write their events, too, for nobody.
 func BenchmarkRecorded(b *testing.B) {
 	known, err := caps.NewKinds(toy)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, err)
 	store, err := journal.Open(filepath.Join(b.TempDir(), "journal.db"), journal.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, err)
 	defer store.Close()
 	for _, j := range []struct {
 		name string
@@ -411,16 +388,12 @@ func BenchmarkRecorded(b *testing.B) {
 	} {
 		policy := caps.NewPolicy(known, time.Now)
 		c, err := caps.Parse("toy:notes/**,calls=100000000,bytes=1GiB", known)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, err)
 		g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: known})
 		if err == nil {
 			err = policy.Grant(g)
 		}
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, err)
 		s := New(Options{Broker: run.New(run.Options{Policy: policy, Handler: steady{}, Journal: j.Journal})})
 		must(b, s, "evolve", `{"name":"square","code":"n => n * n"}`)
 		must(b, s, "evolve", `{"name":"work","code":"n => sum(map(x => x * x, range(0, n)))"}`)
@@ -457,9 +430,7 @@ func BenchmarkReplay(b *testing.B) {
 	tools := w.at(w.record(id).AsOf)
 	for b.Loop() {
 		rec, err := run.ReadRecord(w.store, id)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, err)
 		if _, v := engine.Replay(context.Background(), engine.ReplayOptions{Replay: run.NewReplay(rec, false), Tools: tools}); v.Verdict != run.Identical {
 			b.Fatal(v.Text)
 		}
@@ -496,9 +467,7 @@ func same(a, b []byte) bool {
 func eachLine(t *testing.T, path string, visit func(line []byte)) {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer f.Close()
 	r := bufio.NewScanner(f)
 	r.Buffer(nil, 16<<20)
@@ -507,9 +476,7 @@ func eachLine(t *testing.T, path string, visit func(line []byte)) {
 			visit(r.Bytes())
 		}
 	}
-	if err := r.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, r.Err())
 }
 
 // seed is the folder of the predecessor's vectors, beside the repository.
@@ -564,9 +531,7 @@ func TestSeedVectors(t *testing.T) {
 			}
 			Nonterminating bool
 		}
-		if err := json.Unmarshal(line, &v); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal(line, &v))
 		if slices.ContainsFunc(v.Tags, func(tag string) bool { return slices.Contains(byDesign, tag) }) {
 			return
 		}
@@ -600,9 +565,7 @@ func TestSeedVectors(t *testing.T) {
 				NextInput json.RawMessage `json:"next_input"`
 				Tool      string
 			}
-			if err := json.Unmarshal(v.Result, &want); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, json.Unmarshal(v.Result, &want))
 			if got := field(t, a, "result/next_input"); !same([]byte(got), want.NextInput) || field(t, a, "result/tool") != quoteJSON(want.Tool) {
 				t.Errorf("%s: %s, expected %s", v.ID, a.Text, v.Result)
 			}
@@ -643,9 +606,7 @@ func TestCorpus(t *testing.T) {
 				}
 				Steps json.Number
 			}
-			if err := json.Unmarshal(line, &c); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, json.Unmarshal(line, &c))
 			if len(c.Effects) > 0 || c.Calls || c.Budgets["depth"] != nil {
 				return // not for a client to say
 			}
@@ -677,9 +638,7 @@ func TestCorpus(t *testing.T) {
 					}
 				}
 				arguments, err := json.Marshal(call)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, err)
 				a = do(t, s, "run", string(arguments))
 			}
 			switch {

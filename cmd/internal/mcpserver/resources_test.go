@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/wait"
 )
@@ -33,9 +34,7 @@ func TestResources(t *testing.T) {
 		ask(t, cs, "run", `{"tool":"square","input":3}`)
 		var uris []string
 		for r, err := range cs.Resources(t.Context(), nil) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			if r.Title == "" || r.MIMEType == "" || r.Name == "" {
 				t.Errorf("%s lacks a name, a title or a type: %+v", r.URI, r)
 			}
@@ -54,9 +53,7 @@ func TestResources(t *testing.T) {
 		}
 		var templates []string
 		for r, err := range cs.ResourceTemplates(t.Context(), nil) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			templates = append(templates, r.URITemplate)
 			if r.Title == "" || r.Description == "" || r.MIMEType == "" {
 				t.Errorf("the template %s lacks something: %+v", r.URITemplate, r)
@@ -195,9 +192,7 @@ func TestWatching(t *testing.T) {
 		ask(t, cs, "evolve", `{"name":"other","code":"n => n + 1"}`)
 		ask(t, cs, "evolve", `{"name":"a b","code":"n => n + 1","draft":true}`)
 		heard("pif://tools/a%20b")
-		if err := policy.Grant(grant); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, policy.Grant(grant))
 		heard("pif://capabilities")
 		if c := readText(t, cs, "pif://capabilities"); !strings.Contains(c.Text, `"name":"toy.get"`) || !strings.Contains(c.Text, `"toy:notes/**"`) {
 			t.Errorf("%s", c.Text)
@@ -380,9 +375,7 @@ func newListener(t *testing.T, s *Server) *listener {
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ctx, theirs) }()
 	conn, err := ours.Connect(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(func() {
 		conn.Close()
 		<-done

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -170,9 +171,7 @@ func TestSessionLabel(t *testing.T) {
 	if a := do(t, m.Server, "run", `{"tool":"fixed"}`); a.Fault == nil {
 		t.Error("a constant that was dictated is sent")
 	}
-	if err := m.broker.Session().Clear(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, m.broker.Session().Clear())
 	must(t, m.Server, "run", toBob)
 	if a := must(t, m.Server, "list", `{}`); strings.Contains(a.Text, "eve@evil") {
 		t.Errorf("a list shows words that were dictated: %s", a.Text)
@@ -180,9 +179,7 @@ func TestSessionLabel(t *testing.T) {
 	if a := must(t, m.Server, "describe", `{"name":"fixed"}`); field(t, a, "made_under") != `["mail"]` || m.label() != "mail" {
 		t.Errorf("describe: made_under %s; label %q", field(t, a, "made_under"), m.label())
 	}
-	if err := m.broker.Session().Clear(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, m.broker.Session().Clear())
 	if a := do(t, m.Server, "run", `{"tool":"fixed"}`); a.Fault == nil {
 		t.Errorf("it forgot under what the tool was made: %s", a.Text)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
@@ -68,9 +69,7 @@ func TestListed(t *testing.T) {
 	names := func() []string {
 		var names []string
 		for tool, err := range cs.Tools(t.Context(), nil) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			names = append(names, tool.Name)
 			if tool.Description == "" || tool.Annotations == nil || tool.OutputSchema == nil {
 				t.Errorf("%s lacks a description, annotations or an output schema", tool.Name)
@@ -248,9 +247,7 @@ func TestModern(t *testing.T) {
 	theirs, ours := mcp.NewInMemoryTransports()
 	go s.Serve(t.Context(), theirs)
 	conn, err := ours.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer conn.Close()
 	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
 	for i, c := range []struct{ method, params, want string }{
@@ -260,13 +257,9 @@ func TestModern(t *testing.T) {
 		{"tools/list", `{` + meta + `}`, `"square"`},
 	} {
 		id, _ := jsonrpc.MakeID(float64(i + 1))
-		if err := conn.Write(t.Context(), &jsonrpc.Request{ID: id, Method: c.method, Params: json.RawMessage(c.params)}); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, conn.Write(t.Context(), &jsonrpc.Request{ID: id, Method: c.method, Params: json.RawMessage(c.params)}))
 		m, err := conn.Read(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		got, _ := jsonrpc.EncodeMessage(m)
 		if !strings.Contains(string(got), c.want) {
 			t.Errorf("%s: %s, expected %s", c.method, got, c.want)
@@ -281,9 +274,7 @@ func TestArrivalOrder(t *testing.T) {
 	theirs, ours := mcp.NewInMemoryTransports()
 	go s.Serve(t.Context(), theirs)
 	conn, err := ours.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer conn.Close()
 	const versions = 50
 	want := map[string]string{}
@@ -311,9 +302,7 @@ func TestArrivalOrder(t *testing.T) {
 	}
 	for len(want) > 0 {
 		m, err := conn.Read(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		res, ok := m.(*jsonrpc.Response)
 		if !ok {
 			continue
@@ -405,9 +394,7 @@ func TestArrivalSnapshot(t *testing.T) {
 	}{{req.Extra, "1"}, {nil, "2"}} {
 		req.Extra = c.extra
 		res, err := s.handle(ctx, req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if got := res.Content[0].(*mcp.TextContent).Text; got != c.want {
 			t.Errorf("%s, expected %s", got, c.want)
 		}
@@ -474,18 +461,12 @@ func readText(t testing.TB, cs *mcp.ClientSession, uri string) *mcp.ResourceCont
 func withToy(t testing.TB) (*Server, *caps.Policy, *caps.Grant) {
 	t.Helper()
 	known, err := caps.NewKinds(toy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	policy := caps.NewPolicy(known, time.Now)
 	c, err := caps.Parse("toy:notes/**", known)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: known})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return New(Options{Broker: run.New(run.Options{Policy: policy, Handler: steady{}, Journal: journal.NewMemory(8<<20, nil)})}), policy, g
 }
 
@@ -575,9 +556,7 @@ func (f *fed) Write(context.Context, jsonrpc.Message) error { return nil }
 func TestNothingIsReadMeanwhile(t *testing.T) {
 	id := func(n float64) jsonrpc.ID {
 		key, err := jsonrpc.MakeID(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return key
 	}
 	calls := func(n float64, tool string) *jsonrpc.Request {
@@ -619,9 +598,7 @@ func TestNothingIsReadMeanwhile(t *testing.T) {
 			if !waits || len(f.requests) != 1 {
 				t.Errorf("%s: the next call is read", test.tool)
 			}
-			if err := o.Write(ctx, test.writes); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, o.Write(ctx, test.writes))
 		}
 		o.mu.Lock()
 		freed := o.done == nil

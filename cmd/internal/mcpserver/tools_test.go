@@ -27,6 +27,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/inputs"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/prim/gen"
 	"github.com/mcp-pif/mcp-pif/core/wait"
 )
@@ -181,9 +182,7 @@ func TestListPages(t *testing.T) {
 	var params mcp.ListToolsParams
 	for pages := 0; pages < 5; pages++ {
 		list, err := cs.ListTools(t.Context(), &params)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for _, tool := range list.Tools {
 			names = append(names, tool.Name)
 		}
@@ -206,9 +205,7 @@ func TestOthersChanges(t *testing.T) {
 	policy := caps.NewPolicy(nil, time.Now)
 	s := New(Options{Broker: run.New(run.Options{Policy: policy, Journal: j})})
 	other, _, err := registry.Open(run.Log(j), policy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	changed := make(chan struct{}, 100)
 	cs := session(t, s, &mcp.ClientOptions{ToolListChangedHandler: func(_ context.Context, _ *mcp.ToolListChangedRequest) { changed <- struct{}{} }})
 	evolve := func(name, code string) {
@@ -348,15 +345,11 @@ func listSchemas(t *testing.T, cs *mcp.ClientSession) shelfOfSchemas {
 	t.Helper()
 	shelf := shelfOfSchemas{}
 	for tool, err := range cs.Tools(t.Context(), nil) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		var both [2]*jsonschema.Resolved
 		for i, s := range []any{tool.InputSchema, tool.OutputSchema} {
 			raw, err := json.Marshal(s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			portable(t, tool.Name, raw)
 			var schema jsonschema.Schema
 			if err := json.Unmarshal(raw, &schema); err != nil {
@@ -382,9 +375,7 @@ func listSchemas(t *testing.T, cs *mcp.ClientSession) shelfOfSchemas {
 func portable(t *testing.T, tool string, raw []byte) {
 	t.Helper()
 	var root map[string]any
-	if err := json.Unmarshal(raw, &root); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal(raw, &root))
 	if root["type"] != "object" || root["anyOf"] != nil {
 		t.Errorf("%s: the root is no plain object: %s", tool, raw)
 	}
@@ -439,9 +430,7 @@ func (shelf shelfOfSchemas) fits(t *testing.T, cs *mcp.ClientSession, tool, argu
 func (shelf shelfOfSchemas) takes(t *testing.T, tool, arguments string) error {
 	t.Helper()
 	var v any
-	if err := json.Unmarshal([]byte(arguments), &v); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal([]byte(arguments), &v))
 	return shelf[tool][0].Validate(v)
 }
 
@@ -468,9 +457,7 @@ func TestAnswersFitSchemas(t *testing.T) {
 				Tool        string
 				Tools       map[string]json.RawMessage
 			}
-			if err := json.Unmarshal(line, &c); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, json.Unmarshal(line, &c))
 			if len(c.Tools) > 0 {
 				c.Term = c.Tools[c.Tool]
 			}
@@ -511,9 +498,7 @@ func TestAnswersFitSchemas(t *testing.T) {
 		if input := s.Suggest(tool, s.tools.Snapshot()).Input; input != nil {
 			src := inputs.Source{Tool: tool, Report: tool.Report(), ByName: true}
 			var c struct{ Arguments json.RawMessage }
-			if err := json.Unmarshal(src.Call(input), &c); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, json.Unmarshal(src.Call(input), &c))
 			if err := shelf.takes(t, name, string(c.Arguments)); err != nil {
 				t.Errorf("%s takes no %s: %v\n%s\n%s", tool.Source, c.Arguments, err, tool.InputSchema(), tool.Report().Type)
 			}
@@ -523,9 +508,7 @@ func TestAnswersFitSchemas(t *testing.T) {
 				sound++
 				got, _ := json.Marshal(res.StructuredContent)
 				var failed struct{ Error struct{ Kind fault.Kind } }
-				if err := json.Unmarshal(got, &failed); err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, json.Unmarshal(got, &failed))
 				if slices.Contains([]fault.Kind{fault.TypeError, fault.Unbound, fault.InvalidRequest}, failed.Error.Kind) {
 					t.Errorf("%s\nof %s fails on %s: %s", tool.Source, tool.Report().Type, c.Arguments, got)
 				}
@@ -626,9 +609,7 @@ func tasks(t *testing.T, dirs ...string) map[string]string {
 		for _, file := range files {
 			name, ext, _ := strings.Cut(filepath.Base(file), ".")
 			code, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			switch {
 			case ext == "txtar":
 				for _, f := range txtar.Parse(code).Files {
@@ -751,9 +732,7 @@ func TestSizes(t *testing.T) {
 	}
 	const file, from, to = "../../README.md", "<!-- sizes -->\n", "<!-- /sizes -->"
 	page, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	before, rest, ok := strings.Cut(string(page), from)
 	was, after, ok2 := strings.Cut(rest, to)
 	if !ok || !ok2 {
@@ -766,7 +745,5 @@ func TestSizes(t *testing.T) {
 		t.Errorf("%s has another table than\n%s\ngo test ./cmd/internal/mcpserver -run TestSizes -update writes it", file, table.String())
 		return
 	}
-	if err := os.WriteFile(file, []byte(before+from+table.String()+to+after), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(file, []byte(before+from+table.String()+to+after), 0o644))
 }

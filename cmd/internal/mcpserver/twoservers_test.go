@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/core/wait"
 )
@@ -194,9 +195,7 @@ func (p *pair) look(t testing.TB, r *rand.Rand, name string) {
 			_, _ = cs.ListPrompts(ctx, nil)
 		default:
 			began, _, err := p.boxes[i].broker.Journal().Read(journal.Query{Kind: journal.RunStarted, Limit: 1, Last: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			run := "none"
 			if len(began) > 0 {
 				run = began[0].Run

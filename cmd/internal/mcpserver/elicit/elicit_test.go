@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -21,9 +22,7 @@ func TestQuestionContent(t *testing.T) {
 	asking.questions <- question{&mcp.ElicitParams{Message: "?"}, make(chan *mcp.ElicitResult, 1)}
 	res, err := ts.follow(t.Context(), asking)
 	defer ts.End()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	text, err := json.Marshal(res)
 	if err != nil || !strings.Contains(string(text), `"content":[]`) {
 		t.Errorf("%s, %v", text, err)

@@ -72,28 +72,20 @@ func (s *noteWorld) done() string {
 func newNoteWorld(t *testing.T, confirm bool) (*Engine, *noteWorld) {
 	t.Helper()
 	known, err := caps.NewKinds(toy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	policy := caps.NewPolicy(known, time.Now)
 	c, err := caps.Parse("toy:**", known)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: known})
 	if err == nil {
 		err = policy.Grant(g)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	world := &noteWorld{notes: map[string]string{"a": "hello"}}
 	o := run.Options{Policy: policy, Handler: world, Journal: journal.NewMemory(8<<20, nil)}
 	if confirm {
 		r, err := caps.ParseRequests("toy.put:**", "", known)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		policy.Confirm([]caps.Requests{r})
 	}
 	s := New(Options{Elicit: true, Broker: run.New(o)})
@@ -242,16 +234,12 @@ func TestConfirm(t *testing.T) {
 			t.Fatalf("%s: done without an approval: %+v", name, again)
 		}
 		kept, err := run.FindPlan(s.broker.Journal(), p.Plan)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		lines, _, fits := kept.Lines()
 		if text := strings.Join(lines, "\n"); !fits || !strings.Contains(text, "toy.put") || !strings.Contains(text, `"hello" (from: input, toy.get)`) {
 			t.Errorf("the screen is %s", text)
 		}
-		if err := run.AnswerPlan(s.broker.Journal(), kept.Plan, yes, "terminal"); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, run.AnswerPlan(s.broker.Journal(), kept.Plan, yes, "terminal"))
 		a, _ := callPlan(t.Context(), t, s, "run", `{"plan":"`+p.Plan+`"}`)
 		if yes != (a.Fault == nil) || yes != (world.done() != before) {
 			t.Errorf("%s: %s %q", name, a.Text, world.done())

@@ -18,6 +18,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // program is built once for all tests, into a folder that is removed after them.
@@ -50,17 +52,11 @@ type tab struct {
 func newTab(t *testing.T, populate func(*world) error, flags ...string) *tab {
 	t.Helper()
 	binary, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	w := &world{dir: t.TempDir(), binary: binary}
-	if err := populate(w); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, populate(w))
 	link, err := w.open(flags...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	t.Cleanup(w.close)
 	ctx, stop := browser(context.Background())
 	t.Cleanup(stop)
@@ -97,9 +93,7 @@ func newTab(t *testing.T, populate func(*world) error, flags ...string) *tab {
 
 func (b *tab) fatal(err error) {
 	b.Helper()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.NoError(b, err)
 }
 
 // eval evaluates a script in the page.
@@ -167,9 +161,7 @@ func axe(t *testing.T) string {
 	if err != nil && os.Getenv("PIF_REQUIRE_NODE") == "" {
 		t.Skip("axe-core isn't there: npm ci --ignore-scripts installs it")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return string(text)
 }
 
@@ -225,13 +217,9 @@ func TestViews(t *testing.T) {
 // laid out within their edges.
 func TestHostile(t *testing.T) {
 	text, err := os.ReadFile("../testdata/hostile.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var hostile []string
-	if err := json.Unmarshal(text, &hostile); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal(text, &hostile))
 	hostile = append(hostile, strings.Repeat("W", 15000), strings.Repeat("\n", 2000))
 	b := newTab(t, func(w *world) error {
 		s, err := w.serve("claude-code")
