@@ -215,13 +215,13 @@ func answering(t *testing.T, m *caps.Manifest, h run.Handler) (*Server, *journal
 // with type_error or unbound while these hold, gives what its schema says, and fails
 // by the plugin's fault where that lies.
 func TestAnswersSound(t *testing.T) {
-	worlds := full(3, 60)
+	worlds := must.Full(3, 60)
 	const ops, tools, runs = 6, 25, 6
 	sound, unsound, failed, lies := 0, 0, 0, 0
 	for seed := range worlds {
 		o := &oracle{Rand: rand.New(rand.NewPCG(uint64(seed), 9))}
 		s, types := o.asking(t, ops)
-		must(t, s, "evolve", `{"name":"helper","code":"k => !toy.op0(\"notes/a\")","capabilities":["toy.get:notes/**"]}`)
+		succeed(t, s, "evolve", `{"name":"helper","code":"k => !toy.op0(\"notes/a\")","capabilities":["toy.get:notes/**"]}`)
 		for range tools {
 			i := o.IntN(ops)
 			asked := fmt.Sprintf(`!toy.op%d("notes/x")`, i)
@@ -232,7 +232,7 @@ func TestAnswersSound(t *testing.T) {
 			if o.IntN(4) == 0 {
 				code = fmt.Sprintf("k => let x = try(%s) in if has(x, \"ok\") then (let x = x.ok in %s) else 0", asked, o.use("x", types[i], 2))
 			}
-			must(t, s, "evolve", string(wire.Encode(map[string]any{"name": "it", "code": code, "capabilities": []string{"toy:notes/**", "call:helper"}, "draft": true})))
+			succeed(t, s, "evolve", string(wire.Encode(map[string]any{"name": "it", "code": code, "capabilities": []string{"toy:notes/**", "call:helper"}, "draft": true})))
 			tool, _ := s.tools.Snapshot().Get("it")
 			if !tool.Report().Sound() {
 				unsound++
@@ -307,8 +307,8 @@ func TestReplayAnswers(t *testing.T) {
 			answer = value.Str("1")
 		}
 		s, store := answering(t, toyOf(t, c.typ), performer(func(run.Act) value.Value { return answer }))
-		must(t, s, "evolve", `{"name":"larger","code":"x => max([x, !toy.get(\"notes/a\")])","capabilities":["toy.get:notes/**"]}`)
-		must(t, s, "evolve", `{"name":"outer","code":"x => @larger(x)","capabilities":["call:larger"]}`)
+		succeed(t, s, "evolve", `{"name":"larger","code":"x => max([x, !toy.get(\"notes/a\")])","capabilities":["toy.get:notes/**"]}`)
+		succeed(t, s, "evolve", `{"name":"outer","code":"x => @larger(x)","capabilities":["call:larger"]}`)
 		for _, tool := range []string{"larger", "outer"} {
 			was := do(t, s, tool, c.arguments)
 			if c.want != "" && was.Text != c.want {
@@ -371,13 +371,13 @@ func TestExamplesHeld(t *testing.T) {
 // type and schema are made of it.
 func TestAnswersShown(t *testing.T) {
 	s, _ := answering(t, toyOf(t, "{n: int}"), performer(func(run.Act) value.Value { return value.Unit{} }))
-	if a := must(t, s, "help", `{"name":"toy.get"}`); !strings.Contains(a.Text, "of the type {n: int}") {
+	if a := succeed(t, s, "help", `{"name":"toy.get"}`); !strings.Contains(a.Text, "of the type {n: int}") {
 		t.Errorf("help: %s", a.Text)
 	}
 	if got := string(s.capabilities()); !strings.Contains(got, "of the type {n: int}") {
 		t.Errorf("pif://capabilities: %s", got)
 	}
-	a := must(t, s, "evolve", `{"name":"note","code":"k => !toy.get(k)","capabilities":["toy.get:notes/**"]}`)
+	a := succeed(t, s, "evolve", `{"name":"note","code":"k => !toy.get(k)","capabilities":["toy.get:notes/**"]}`)
 	var made struct{ Type string }
 	if err := json.Unmarshal(a.Structured, &made); err != nil || !strings.HasSuffix(made.Type, "->{toy.get} {n: int}") {
 		t.Errorf("%+v, %v", made, err)
@@ -386,7 +386,7 @@ func TestAnswersShown(t *testing.T) {
 	if got := string(note.OutputSchema()); !strings.Contains(got, `"properties":{"n":{"type":"integer"}}`) || !strings.Contains(got, `"required":["n"]`) {
 		t.Errorf("its schema is %s", got)
 	}
-	if a := must(t, s, "describe", `{"name":"note","detail":true}`); !strings.Contains(string(a.Structured), `"certificate":"checked"`) {
+	if a := succeed(t, s, "describe", `{"name":"note","detail":true}`); !strings.Contains(string(a.Structured), `"certificate":"checked"`) {
 		t.Errorf("%s", a.Structured)
 	}
 }
@@ -445,7 +445,7 @@ func TestContents(t *testing.T) {
 		}
 	}
 	// Inline code and what isn't a tool's own stays JSON.
-	if a := must(t, w.server, "run", `{"code":"{content: [{type: \"text\", text: \"a\"}]}"}`); a.Contents != nil {
+	if a := succeed(t, w.server, "run", `{"code":"{content: [{type: \"text\", text: \"a\"}]}"}`); a.Contents != nil {
 		t.Errorf("inline code answered with %v", a.Contents)
 	}
 }
@@ -462,7 +462,7 @@ func TestOwnContents(t *testing.T) {
 		`{"name":"both","as":"resource","code":"{contents: [{uri: \"data://x\", mimeType: \"image/png\", blob: \"aGk=\"}, {text: \"t\"}]}"}`,
 		`{"name":"plain","as":"resource","code":"{text: \"t\"}"}`,
 	} {
-		must(t, s, "evolve", arguments)
+		succeed(t, s, "evolve", arguments)
 	}
 	list, err := cs.ListPrompts(t.Context(), nil)
 	must.NoError(t, err)

@@ -73,7 +73,7 @@ func spell(v value.Value) string {
 // TestArgumentsSound: evolve refuses an argument only if the host would, too; an
 // argument of which nothing is left open is performed; and no other reaches a plugin.
 func TestArgumentsSound(t *testing.T) {
-	worlds := full(3, 60)
+	worlds := must.Full(3, 60)
 	refused, performed, open := 0, 0, 0
 	for seed := range worlds {
 		o := &oracle{Rand: rand.New(rand.NewPCG(uint64(seed), 19))}
@@ -102,7 +102,7 @@ func TestArgumentsSound(t *testing.T) {
 			evolve := map[string]any{"name": "it", "code": code, "capabilities": []string{"toy:notes/**"}}
 			a := do(t, s, "evolve", string(wire.Encode(evolve)))
 			evolve["draft"] = true
-			must(t, s, "evolve", string(wire.Encode(evolve)))
+			succeed(t, s, "evolve", string(wire.Encode(evolve)))
 			tool, _ := s.tools.Snapshot().Get("it")
 			ran := do(t, s, "run", `{"tool":"it","input":1}`)
 			switch {
@@ -180,12 +180,12 @@ func TestHintsSpeakText(t *testing.T) {
 		}
 	}
 	// A call of a tool, too.
-	must(t, s, "evolve", `{"name":"sub","code":"(a, b) => a - b"}`)
+	succeed(t, s, "evolve", `{"name":"sub","code":"(a, b) => a - b"}`)
 	for code, want := range map[string]string{
 		`"x => @sub(x)"`: `Give them in their order, @sub(A, B), or in one record by their names.`,
 		`{"lam":"x","body":{"call":{"tool":"sub","inputs":[{"var":"x"}]}}}`: `Give them in their order, {"call":{"tool":"sub","inputs":[A,B]}}, or in one record by their names.`,
 	} {
-		must(t, s, "evolve", fmt.Sprintf(`{"name":"calls%d","capabilities":["call:sub"],"code":%s}`, len(code), code))
+		succeed(t, s, "evolve", fmt.Sprintf(`{"name":"calls%d","capabilities":["call:sub"],"code":%s}`, len(code), code))
 		if a := do(t, s, "run", fmt.Sprintf(`{"tool":"calls%d","input":4}`, len(code))); a.Fault == nil || a.Fault.Hint != want {
 			t.Errorf("%s: %s", code, a.Text)
 		}
@@ -207,17 +207,17 @@ const thirdSchema = `{"type":"object","properties":{"input":{"type":"integer","m
 // against it before anything runs, and run is bound by it, too.
 func TestInputSchema(t *testing.T) {
 	s := New(Options{})
-	a := must(t, s, "evolve", `{"name":"third","code":"n => n / 3","input_schema":`+thirdSchema+`}`)
-	if got := string(a.Structured) + string(must(t, s, "describe", `{"name":"third"}`).Structured); !strings.Contains(got, `"input_schema":{"additionalProperties":false,"properties":{"input":{"type":"integer","minimum":10}},"required":["input"],"type":"object"}`) ||
+	a := succeed(t, s, "evolve", `{"name":"third","code":"n => n / 3","input_schema":`+thirdSchema+`}`)
+	if got := string(a.Structured) + string(succeed(t, s, "describe", `{"name":"third"}`).Structured); !strings.Contains(got, `"input_schema":{"additionalProperties":false,"properties":{"input":{"type":"integer","minimum":10}},"required":["input"],"type":"object"}`) ||
 		!strings.Contains(got, `"input":10`) {
 		t.Errorf("%s", got)
 	}
 	// As a string, and of several parameters, the names of which stay.
-	must(t, s, "evolve", `{"name":"share","code":"(whole, parts) => whole / parts","input_schema":`+
+	succeed(t, s, "evolve", `{"name":"share","code":"(whole, parts) => whole / parts","input_schema":`+
 		quoteJSON(`{"type":"object","properties":{"parts":{"type":"integer","minimum":1,"maximum":9,"description":"how many"}}}`)+`}`)
-	must(t, s, "evolve", `{"name":"hail","code":"s => s ++ \"!\"","input_schema":{"type":"object","properties":{"input":{"type":"string","pattern":"^[a-z]+$","maxLength":5}}}}`)
-	must(t, s, "evolve", `{"name":"tone","code":"x => x","input_schema":{"type":"object","properties":{"input":{"enum":["high",1.5]}}}}`)
-	must(t, s, "evolve", `{"name":"plain","code":"x => x","input_schema":{}}`)
+	succeed(t, s, "evolve", `{"name":"hail","code":"s => s ++ \"!\"","input_schema":{"type":"object","properties":{"input":{"type":"string","pattern":"^[a-z]+$","maxLength":5}}}}`)
+	succeed(t, s, "evolve", `{"name":"tone","code":"x => x","input_schema":{"type":"object","properties":{"input":{"enum":["high",1.5]}}}}`)
+	succeed(t, s, "evolve", `{"name":"plain","code":"x => x","input_schema":{}}`)
 	cs := session(t, s, nil)
 	shelf := shelfOfSchemas{}
 	for tool, err := range cs.Tools(t.Context(), nil) {
@@ -284,22 +284,22 @@ func TestInputSchema(t *testing.T) {
 		t.Errorf("run isn't bound by it: %s", a.Text)
 	}
 	// describe has it, and what evolves that version again.
-	a = must(t, s, "describe", `{"name":"third"}`)
+	a = succeed(t, s, "describe", `{"name":"third"}`)
 	if !strings.Contains(string(a.Structured), `"minimum":10`) {
 		t.Errorf("%s", a.Structured)
 	}
-	a = must(t, s, "evolve", `{"name":"third","code":"n => n / 3"}`)
+	a = succeed(t, s, "evolve", `{"name":"third","code":"n => n / 3"}`)
 	if got := string(a.Structured); !strings.Contains(got, "unchanged") || do(t, s, "third", `{"input":9}`).Fault == nil {
 		t.Errorf("%s", got)
 	}
-	a = must(t, s, "evolve", `{"name":"third","code":"n => n / 3","input_schema":null}`)
+	a = succeed(t, s, "evolve", `{"name":"third","code":"n => n / 3","input_schema":null}`)
 	if got := string(a.Structured); strings.Contains(got, `"input_schema":`) || strings.Contains(got, "unchanged") {
 		t.Errorf("%s", got)
 	}
-	if a = must(t, s, "third", `{"input":9}`); a.Text != "3" {
+	if a = succeed(t, s, "third", `{"input":9}`); a.Text != "3" {
 		t.Errorf("%s", a.Text)
 	}
-	must(t, s, "evolve", `{"name":"third","from_version":1}`)
+	succeed(t, s, "evolve", `{"name":"third","from_version":1}`)
 	if a = do(t, s, "third", `{"input":9}`); a.Fault == nil {
 		t.Errorf("%s", a.Text)
 	}
@@ -327,7 +327,7 @@ func TestInputSchemaRefused(t *testing.T) {
 		t.Error(n)
 	}
 	for _, none := range []string{`""`, `{}`, `null`, `"{}"`, `" "`} {
-		a := must(t, s, "evolve", fmt.Sprintf(`{"name":"half","code":"n => shift(n, -1)","input_schema":%s}`, none))
+		a := succeed(t, s, "evolve", fmt.Sprintf(`{"name":"half","code":"n => shift(n, -1)","input_schema":%s}`, none))
 		if strings.Contains(string(a.Structured), "input_schema") {
 			t.Errorf("%s: %s", none, a.Structured)
 		}
@@ -338,7 +338,7 @@ func TestInputSchemaRefused(t *testing.T) {
 // is another by then, and what was refused has left no run.
 func TestReplayInputSchema(t *testing.T) {
 	w := newRecordedWorld(t, 9)
-	must(t, w.server, "evolve", `{"name":"third","code":"n => n / 3","input_schema":`+thirdSchema+`}`)
+	succeed(t, w.server, "evolve", `{"name":"third","code":"n => n / 3","input_schema":`+thirdSchema+`}`)
 	was := do(t, w.server, "third", `{"input":"12"}`)
 	id := w.newest()
 	w.identical(id, was)
@@ -347,7 +347,7 @@ func TestReplayInputSchema(t *testing.T) {
 			t.Errorf("%s, and the newest run is %s", a.Text, w.newest())
 		}
 	}
-	must(t, w.server, "evolve", `{"name":"third","code":"n => n / 3","input_schema":{"type":"object","properties":{"input":{"type":"integer","minimum":20}}}}`)
+	succeed(t, w.server, "evolve", `{"name":"third","code":"n => n / 3","input_schema":{"type":"object","properties":{"input":{"type":"integer","minimum":20}}}}`)
 	w.identical(id, was)
 }
 
@@ -436,11 +436,11 @@ func TestHintsOfTheCode(t *testing.T) {
 			t.Errorf("%s: %s", code, a.Text)
 		}
 	}
-	self := must(t, s, "evolve", `{"name":"t","code":"(n, xs) => if n == 0 then xs else self({n: n - 1, xs: push(xs, n)})"}`)
+	self := succeed(t, s, "evolve", `{"name":"t","code":"(n, xs) => if n == 0 then xs else self({n: n - 1, xs: push(xs, n)})"}`)
 	if note := "line 1, column 39: self takes its parameters in order: self(n - 1, push(xs, n))"; !strings.Contains(self.Text, note) {
 		t.Errorf("%s: %s", note, self.Text)
 	}
-	a := must(t, s, "evolve", `{"name":"t","code":"xs => let go = c => if isEmpty(c) then 0 else self(tail(c)) in go(xs)"}`)
+	a := succeed(t, s, "evolve", `{"name":"t","code":"xs => let go = c => if isEmpty(c) then 0 else self(tail(c)) in go(xs)"}`)
 	if note := "line 1, column 47: self is the whole tool; inside go, call go(…)"; !strings.Contains(a.Text, note) {
 		t.Errorf("%s", a.Text)
 	}
@@ -455,7 +455,7 @@ func TestHintsOfTheCode(t *testing.T) {
 // TestToolsMeant: who writes a tool's name as a variable hears how a tool is called.
 func TestToolsMeant(t *testing.T) {
 	s := New(Options{})
-	must(t, s, "evolve", `{"name":"square","code":"n => n * n"}`)
+	succeed(t, s, "evolve", `{"name":"square","code":"n => n * n"}`)
 	for code, note := range map[string]string{
 		"xs => map(x => square(x), xs)":                     `"capabilities":["call:square"]`,
 		"n => if n < 2 then n else fib(n - 1) + fib(n - 2)": "a tool calls itself as self: self(n - 1), not fib(n - 1)",
@@ -468,7 +468,7 @@ func TestToolsMeant(t *testing.T) {
 		if !strings.Contains(said, note) || note == "" && (strings.Contains(said, "as self") || strings.Contains(said, "call:")) {
 			t.Errorf("%s: %s", code, said)
 		}
-		notes := field(t, must(t, s, "evolve", `{"name":"draft","draft":true,"code":`+quoteJSON(code)+`}`), "notes")
+		notes := field(t, succeed(t, s, "evolve", `{"name":"draft","draft":true,"code":`+quoteJSON(code)+`}`), "notes")
 		if strings.Contains(note, "call:") && !strings.Contains(notes, strings.ReplaceAll(note, `"`, `\"`)) {
 			t.Errorf("%s: %s", code, notes)
 		}
@@ -478,7 +478,7 @@ func TestToolsMeant(t *testing.T) {
 // TestRunMeant: code that is run hears how it calls the tool it names, and that an input is ignored.
 func TestRunMeant(t *testing.T) {
 	s := New(Options{})
-	must(t, s, "evolve", `{"name":"square","code":"n => n * n"}`)
+	succeed(t, s, "evolve", `{"name":"square","code":"n => n * n"}`)
 	a := do(t, s, "run", `{"code":"x => square(x)","input":3}`)
 	if notes := field(t, a, "notes"); a.Fault == nil || !strings.Contains(notes, "the tool square is called as @square(x)") {
 		t.Error(a.Text, notes)
@@ -487,7 +487,7 @@ func TestRunMeant(t *testing.T) {
 		`{"code":"square => square + 1","input":3}`: "", `{"code":"5","input":3}`: "ignored", `{"code":"1 + 1","input":"3"}`: "ignored", `{"code":"5","input":null}`: "", `{"code":"5"}`: "",
 		`{"code":"let f = x => x in f","input":3}`: "", `{"code":"compose(x => x, y => y)","input":3}`: "",
 	} {
-		if notes := field(t, must(t, s, "run", args), "notes"); note == "" && notes != "[]" || !strings.Contains(notes, note) {
+		if notes := field(t, succeed(t, s, "run", args), "notes"); note == "" && notes != "[]" || !strings.Contains(notes, note) {
 			t.Error(args, notes)
 		}
 	}
@@ -497,12 +497,12 @@ func TestRunMeant(t *testing.T) {
 // is called.
 func TestAtOnce(t *testing.T) {
 	s := New(Options{})
-	must(t, s, "evolve", `{"name":"save","code":"(path, text) => path ++ text"}`)
+	succeed(t, s, "evolve", `{"name":"save","code":"(path, text) => path ++ text"}`)
 	for _, c := range [][2]string{
 		{"save", `{"path":"o.txt","text":"x"}`}, {"save", `{"input":{"text":"x","path":"o.txt"}}`}, {"save", `["o.txt","x"]`},
 		{"run", `{"tool":"save","input":{"path":"o.txt","text":"x"}}`}, {"run", `{"tool":"save","input":{"pair":["o.txt","x"]}}`},
 	} {
-		if a := must(t, s, c[0], c[1]); a.Text != `"o.txtx"` || len(a.More) > 0 {
+		if a := succeed(t, s, c[0], c[1]); a.Text != `"o.txtx"` || len(a.More) > 0 {
 			t.Errorf("%s %s: %s %s", c[0], c[1], a.Text, a.More)
 		}
 	}

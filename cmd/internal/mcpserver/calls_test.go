@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -43,16 +42,8 @@ func do(t testing.TB, s *Server, tool, arguments string) wire.Answer {
 	return a
 }
 
-// full returns how many a test makes: few, or all with PIF_FULL=1.
-func full(few, all int) int {
-	if os.Getenv("PIF_FULL") != "" {
-		return all
-	}
-	return few
-}
-
-// must makes a call that succeeds.
-func must(t testing.TB, s *Server, tool, arguments string) wire.Answer {
+// succeed makes a call that succeeds.
+func succeed(t testing.TB, s *Server, tool, arguments string) wire.Answer {
 	t.Helper()
 	a := do(t, s, tool, arguments)
 	if a.Fault != nil {
@@ -84,7 +75,7 @@ func evolved(t testing.TB) *Server {
 		"id": `{"lam":"x","body":{"var":"x"}}`, "opaque": `{"lam":"n","body":{"continue":{"input":{"pair":[{"var":"n"},{"lam":"y","body":{"var":"y"}}]}}}}`,
 		"carry": `{"lam":"n","body":{"continue":{"input":[{"var":"n"},{"quote":{"add":[1,2]}},"1",{"record":{"k":"true"}}]}}}`,
 	} {
-		must(t, s, "evolve", fmt.Sprintf(`{"name":%q,"code":%s}`, name, code))
+		succeed(t, s, "evolve", fmt.Sprintf(`{"name":%q,"code":%s}`, name, code))
 	}
 	// Older stores have such names.
 	if _, err := s.tools.Evolve(registry.Definition{Name: "odd name ☃", Code: []byte(square)}, registry.Edit{}); err != nil {
@@ -241,7 +232,7 @@ func TestEvolve(t *testing.T) {
 func TestDirect(t *testing.T) {
 	s := evolved(t)
 	// Of what it takes nothing is known.
-	must(t, s, "evolve", `{"name":"evals","code":"x => eval(code_of(join([\"squ\", \"are\"], \"\")))(x)"}`)
+	succeed(t, s, "evolve", `{"name":"evals","code":"x => eval(code_of(join([\"squ\", \"are\"], \"\")))(x)"}`)
 	for _, c := range []struct{ tool, arguments, text string }{
 		{"square", `{"input":7}`, `49`},
 		{"square", `"{\"input\":7}"`, `49`},
@@ -282,7 +273,7 @@ func TestDirect(t *testing.T) {
 // gives, and nothing in an input is changed on the way.
 func TestContinuation(t *testing.T) {
 	s := evolved(t)
-	a := must(t, s, "run", `{"tool":"countdown","input":3}`)
+	a := succeed(t, s, "run", `{"tool":"countdown","input":3}`)
 	if got := field(t, a, "result/next_input"); got != "2" {
 		t.Errorf("next_input %s, expected 2", got)
 	}
@@ -293,16 +284,16 @@ func TestContinuation(t *testing.T) {
 		if field(t, a, "next/name") != `"run"` || field(t, a, "next") != field(t, a, "result/next") {
 			t.Fatalf("next: %s", a.Structured)
 		}
-		a = must(t, s, "run", field(t, a, "next/arguments"))
+		a = succeed(t, s, "run", field(t, a, "next/arguments"))
 	}
 	if a.Text != `"done"` {
 		t.Errorf("%s, expected done", a.Text)
 	}
-	a = must(t, s, "run", `{"tool":"countdown","input":3,"drive":true}`)
+	a = succeed(t, s, "run", `{"tool":"countdown","input":3,"drive":true}`)
 	if a.Text != `"done"` || field(t, a, "rounds") != "4" {
 		t.Errorf("driven: %s", a.Structured)
 	}
-	a = must(t, s, "run", `{"tool":"countdown","input":10,"drive":"true","rounds":"4"}`)
+	a = succeed(t, s, "run", `{"tool":"countdown","input":10,"drive":"true","rounds":"4"}`)
 	if field(t, a, "result/step") != "4" || field(t, a, "result/next_input") != "6" || !strings.Contains(string(a.Structured), "stopped after 4 rounds") {
 		t.Errorf("rounds: %s", a.Structured)
 	}
@@ -311,9 +302,9 @@ func TestContinuation(t *testing.T) {
 		t.Errorf("a driven run out of fuel: %s", a.Structured)
 	}
 	// The input of the next step is exactly what continue gave.
-	a = must(t, s, "run", `{"tool":"carry","input":{"quote":{"var":"q"}},"input_as":"term"}`)
+	a = succeed(t, s, "run", `{"tool":"carry","input":{"quote":{"var":"q"}},"input_as":"term"}`)
 	first := field(t, a, "next/arguments/input")
-	b := must(t, s, "run", fmt.Sprintf(`{"code":{"lam":"x","body":{"var":"x"}},"input":%s,"input_as":"term"}`, first))
+	b := succeed(t, s, "run", fmt.Sprintf(`{"code":{"lam":"x","body":{"var":"x"}},"input":%s,"input_as":"term"}`, first))
 	if want := `[{"var":"q"},{"add":[1,2]},"1",{"k":"true"}]`; b.Text != want {
 		t.Errorf("the input came back as %s, expected %s", b.Text, want)
 	}
@@ -325,23 +316,23 @@ func TestContinuation(t *testing.T) {
 		`x => if equal(x, 4) then x else continue({pair: [x, "4"]})`: `{"record":{"pair":[3,"4"]}}`,
 		`r => if r == 4 then r else continue({pair: (r, '{1 + 2})})`: `{"record":{"pair":{"pair":[3,{"quote":{"add":[1,2]}}]}}},"input_as":"term"`,
 	} {
-		must(t, s, "evolve", fmt.Sprintf(`{"name":"goes_on","code":%s,"draft":true}`, quoteJSON(code)))
-		a := must(t, s, "run", `{"tool":"goes_on","input":3}`)
+		succeed(t, s, "evolve", fmt.Sprintf(`{"name":"goes_on","code":%s,"draft":true}`, quoteJSON(code)))
+		a := succeed(t, s, "run", `{"tool":"goes_on","input":3}`)
 		if got := string(a.Structured); !strings.Contains(got, `"input":`+want+`,"step":2`) {
 			t.Errorf("%s: %s, expected %s", code, got, want)
 		}
 	}
 	// A function can't be carried, and the answer says so.
-	a = must(t, s, "run", `{"tool":"opaque","input":1}`)
+	a = succeed(t, s, "run", `{"tool":"opaque","input":1}`)
 	if field(t, a, "next") != "" || !strings.Contains(string(a.Structured), "holds a function") {
 		t.Errorf("opaque: %s", a.Structured)
 	}
-	a = must(t, s, "run", `{"tool":"opaque","input":1,"drive":true}`)
+	a = succeed(t, s, "run", `{"tool":"opaque","input":1,"drive":true}`)
 	if field(t, a, "next") != "" || !strings.Contains(string(a.Structured), "holds a function") {
 		t.Errorf("opaque, driven: %s", a.Structured)
 	}
 	// Called directly, the next call is one of run.
-	a = must(t, s, "countdown", `{"input":3}`)
+	a = succeed(t, s, "countdown", `{"input":3}`)
 	if field(t, a, "next/arguments/input_as") != "" || field(t, a, "next/arguments/input") != "2" {
 		t.Errorf("direct: %s", a.Structured)
 	}
@@ -355,7 +346,7 @@ func TestLargeResult(t *testing.T) {
 	for range 16 {
 		code = fmt.Sprintf(`{"app":{"func":{"lam":"s","body":{"concat":[{"var":"s"},{"var":"s"}]}},"arg":%s}}`, code)
 	}
-	a := must(t, s, "run", `{"code":`+code+`}`)
+	a := succeed(t, s, "run", `{"code":`+code+`}`)
 	if field(t, a, "result") != "" || field(t, a, "total") != fmt.Sprint(5<<16+2) || field(t, a, "type") != `"string"` {
 		t.Errorf("%.300s", a.Structured)
 	}
@@ -366,11 +357,11 @@ func TestLargeResult(t *testing.T) {
 	if !strings.Contains(strings.Join(a.More, ""), "too large to show") {
 		t.Errorf("no note in the text: %q", a.More)
 	}
-	a = must(t, s, "run", `{"code":{"length":`+code+`}}`)
+	a = succeed(t, s, "run", `{"code":{"length":`+code+`}}`)
 	if a.Text != fmt.Sprint(3<<16) {
 		t.Errorf("length %s", a.Text)
 	}
-	if a = must(t, s, "run", `{"code":{"add":[9007199254740992,1]}}`); !strings.Contains(string(a.Structured), "a double can't") {
+	if a = succeed(t, s, "run", `{"code":{"add":[9007199254740992,1]}}`); !strings.Contains(string(a.Structured), "a double can't") {
 		t.Errorf("no note that the number is exact: %s", a.Structured)
 	}
 }
@@ -381,7 +372,7 @@ func TestResultNotes(t *testing.T) {
 	for arguments, want := range map[string]string{
 		`{"code":"[{f: length}]"}`: `holds a function`, `{"code":"entries({a: 1})"}`: `is a pair`, `{"code":{"pair":[1,2]}}`: ``, `{"code":"p => p","input":{"pair":[1,2]}}`: ``, `{"code":"[1]"}`: ``,
 	} {
-		if notes := field(t, must(t, s, "run", arguments), "notes"); !strings.Contains(notes, want) || want == "" && notes != "[]" {
+		if notes := field(t, succeed(t, s, "run", arguments), "notes"); !strings.Contains(notes, want) || want == "" && notes != "[]" {
 			t.Errorf("%s: %s", arguments, notes)
 		}
 	}
@@ -392,7 +383,7 @@ func TestDeepResult(t *testing.T) {
 	s := New(Options{Limits: Limits{Result: 256 << 10}})
 	for _, n := range []int{800, 1000, 9990} {
 		code := strings.Repeat("[", n) + strings.Repeat("]", n)
-		a := must(t, s, "run", `{"code":`+quoteJSON(code)+`}`)
+		a := succeed(t, s, "run", `{"code":`+quoteJSON(code)+`}`)
 		if a.Text != code {
 			t.Errorf("%d levels: the text has %d bytes, expected %d", n, len(a.Text), len(code))
 		}
@@ -428,7 +419,7 @@ func TestCancellation(t *testing.T) {
 	if a := wait.For(t, answers, "the answer of a run that was cancelled"); a.Fault == nil || a.Fault.Kind != fault.Cancelled {
 		t.Errorf("%s, expected cancelled", a.Text)
 	}
-	must(t, s, "run", `{"code":1}`)
+	succeed(t, s, "run", `{"code":1}`)
 }
 
 // TestTimeout: the wall clock ends a run that steps wouldn't.

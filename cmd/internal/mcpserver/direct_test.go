@@ -28,7 +28,7 @@ func TestArguments(t *testing.T) {
 		"power": `(b, e) => if e == 0 then 1 else b * self(b)(e - 1)`, "divides": `(a, b) => a / b`, "free": `x * 2`, "late": `let k = 2 in (a, b) => a / b * k`,
 		"any": `x => x`, "not": `b => not b`,
 	} {
-		must(t, s, "evolve", fmt.Sprintf(`{"name":%q,"code":%s}`, name, quoteJSON(code)))
+		succeed(t, s, "evolve", fmt.Sprintf(`{"name":%q,"code":%s}`, name, quoteJSON(code)))
 	}
 	for _, c := range []struct{ tool, arguments, text, note string }{
 		{"half", `{"input":"42"}`, `21`, "read as JSON"},
@@ -102,7 +102,7 @@ func TestHostileArguments(t *testing.T) {
 		"any": `x => 1`, "text": `s => length(s ++ "")`, "half": `n => shift(n, -1)`, "total": `xs => sum(xs)`, "two": `(a, b) => 2`,
 		"wide": "(" + strings.Join(params, ", ") + ") => p998 / p2",
 	} {
-		must(t, s, "evolve", fmt.Sprintf(`{"name":%q,"code":%s}`, name, quoteJSON(code)))
+		succeed(t, s, "evolve", fmt.Sprintf(`{"name":%q,"code":%s}`, name, quoteJSON(code)))
 	}
 	big := strings.Repeat("x", 10<<20)
 	deep := strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000)
@@ -201,7 +201,7 @@ func TestInputField(t *testing.T) {
 		"num": "n => n + 1", "total": "xs => sum(xs)", "rec": "r => r.a + 1", "any": "x => x", "deep": "r => r.input.input + 1",
 		"both": `input => match input { {input: n} => n; n => n + 1 }`,
 	} {
-		must(t, s, "evolve", string(wire.Begin().Text("name", name).Text("code", code).End()))
+		succeed(t, s, "evolve", string(wire.Begin().Text("name", name).Text("code", code).End()))
 	}
 	for _, c := range []struct{ tool, arguments, want, note string }{
 		{"one", `{"input":5}`, "6", ""},
@@ -255,7 +255,7 @@ func TestInputField(t *testing.T) {
 			Arguments json.RawMessage
 		}
 		must.NoError(t, json.Unmarshal([]byte(c.call), &call))
-		must(t, s, call.Name, string(call.Arguments))
+		succeed(t, s, call.Name, string(call.Arguments))
 	}
 }
 
@@ -310,10 +310,10 @@ func TestReplayDirect(t *testing.T) {
 // its place in the code as it is.
 func TestPromptArguments(t *testing.T) {
 	s := New(Options{})
-	must(t, s, "evolve", `{"name":"lines","as":"prompt","code":"(n, text) => if n <= 0 then \"\" else text ++ \" \" ++ self(n - 1)(text)"}`)
-	must(t, s, "evolve", `{"name":"ratio","as":"prompt","code":"(a, b) => to_text(a / b)"}`)
-	must(t, s, "evolve", `{"name":"items","as":"prompt","code":"(xs, `+"`the word`"+`) => join(xs, `+"`the word`"+`)"}`)
-	must(t, s, "evolve", `{"name":"one","as":"prompt","code":"n => to_text(n / 2)"}`)
+	succeed(t, s, "evolve", `{"name":"lines","as":"prompt","code":"(n, text) => if n <= 0 then \"\" else text ++ \" \" ++ self(n - 1)(text)"}`)
+	succeed(t, s, "evolve", `{"name":"ratio","as":"prompt","code":"(a, b) => to_text(a / b)"}`)
+	succeed(t, s, "evolve", `{"name":"items","as":"prompt","code":"(xs, `+"`the word`"+`) => join(xs, `+"`the word`"+`)"}`)
+	succeed(t, s, "evolve", `{"name":"one","as":"prompt","code":"n => to_text(n / 2)"}`)
 	cs := session(t, s, nil)
 	for _, c := range []struct {
 		name string
@@ -370,7 +370,7 @@ func TestHalfACharacter(t *testing.T) {
 		`"[\"\ufffd\",]"`:       `["�"]`,
 		`"[\"\ud83d\ude00\",]"`: `["😀"]`,
 	} {
-		if a := must(t, s, "run", `{"code":`+code+`}`); field(t, a, "result") != want {
+		if a := succeed(t, s, "run", `{"code":`+code+`}`); field(t, a, "result") != want {
 			t.Errorf("%s gives %s, want %s", code, field(t, a, "result"), want)
 		}
 	}
@@ -541,8 +541,8 @@ func TestWays(t *testing.T) {
 		}
 		input := object(sent)
 		name := fmt.Sprintf("t%d", i)
-		must(t, s, "evolve", fmt.Sprintf(`{"name":%q,"code":%s,"examples":[{"input":%s,"expect":%s}]}`, name, quoteJSON(code), input, want))
-		must(t, s, "evolve", fmt.Sprintf(`{"name":"c%d","code":%s,"capabilities":["call:%s"]}`, i, quoteJSON("x => @"+name+"(x)"), name))
+		succeed(t, s, "evolve", fmt.Sprintf(`{"name":%q,"code":%s,"examples":[{"input":%s,"expect":%s}]}`, name, quoteJSON(code), input, want))
+		succeed(t, s, "evolve", fmt.Sprintf(`{"name":"c%d","code":%s,"capabilities":["call:%s"]}`, i, quoteJSON("x => @"+name+"(x)"), name))
 
 		gives("run", "run", fmt.Sprintf(`{"tool":%q,"input":%s}`, name, input), want)
 		gives("inline", "run", fmt.Sprintf(`{"code":%s,"input":%s}`, quoteJSON(code), input), want)
@@ -573,8 +573,8 @@ func TestWays(t *testing.T) {
 // the tool gives text; what is told besides has items of its own.
 func TestFirstContent(t *testing.T) {
 	s := New(Options{})
-	must(t, s, "evolve", `{"name":"hail","code":"s => \"line\\n\" ++ s"}`)
-	must(t, s, "evolve", `{"name":"same","code":"x => x"}`)
+	succeed(t, s, "evolve", `{"name":"hail","code":"s => \"line\\n\" ++ s"}`)
+	succeed(t, s, "evolve", `{"name":"same","code":"x => x"}`)
 	cs := session(t, s, nil)
 	for _, c := range []struct{ tool, arguments, text string }{
 		{"hail", `{"input":"a \"b\""}`, "line\na \"b\""},

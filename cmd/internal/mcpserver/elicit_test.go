@@ -395,10 +395,10 @@ func TestMeanwhile(t *testing.T) {
 		acts      bool // made again as it was, after the yes
 	}{
 		"nothing": {func(*consenting) {}, "", true},
-		"retired": {func(w *consenting) { must(w.t, w.server, "retire", `{"name":"r"}`) }, "", false},
+		"retired": {func(w *consenting) { succeed(w.t, w.server, "retire", `{"name":"r"}`) }, "", false},
 		"retired and made anew": {func(w *consenting) {
-			must(w.t, w.server, "retire", `{"name":"r"}`)
-			must(w.t, w.server, "evolve", reader)
+			succeed(w.t, w.server, "retire", `{"name":"r"}`)
+			succeed(w.t, w.server, "evolve", reader)
 		}, "", false},
 		"refused in the terminal": {func(w *consenting) { w.approves("r", caps.No) }, "", false},
 		"cleared": {func(w *consenting) {
@@ -462,7 +462,7 @@ func TestNameApproved(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("and back to the one approved", w.acts("r"), true)
-	must(t, w.server, "retire", `{"name":"r"}`)
+	succeed(t, w.server, "retire", `{"name":"r"}`)
 	want("made anew as it was", w.state("r", "k => !toy.get(k)", "toy.get:notes/**"), "ready")
 	want("made anew, other code", w.state("r", "k => [!toy.get(k)]", "toy.get:notes/a"), "ready")
 	want("and wider", w.state("r", "k => [!toy.get(k), !toy.put({key: k, value: 1})]", "toy:notes/a"), "asking")

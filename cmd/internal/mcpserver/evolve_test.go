@@ -34,14 +34,14 @@ func TestGroup(t *testing.T) {
 	if alone.Fault == nil || !strings.Contains(alone.Text, `{"tools":[`) {
 		t.Errorf("%s", alone.Text)
 	}
-	made := must(t, s, "evolve", evenOdd)
+	made := succeed(t, s, "evolve", evenOdd)
 	if !strings.Contains(made.Text, "(num) ->{call:is_odd} bool") || !strings.Contains(made.Text, "each calls the versions of the others") || strings.Count(made.Text, `"next":`) != 1 {
 		t.Errorf("%s", made.Text)
 	}
 	for _, c := range []struct{ tool, input, want string }{
 		{"is_even", "10", "true"}, {"is_even", "7", "false"}, {"is_odd", "7", "true"}, {"is_odd", "0", "false"},
 	} {
-		a := must(t, s, "run", `{"tool":"`+c.tool+`","input":`+c.input+`}`)
+		a := succeed(t, s, "run", `{"tool":"`+c.tool+`","input":`+c.input+`}`)
 		if got := field(t, a, "result"); got != c.want {
 			t.Errorf("%s of %s is %s", c.tool, c.input, got)
 		}
@@ -51,18 +51,18 @@ func TestGroup(t *testing.T) {
 		t.Errorf("endless calls end with %s", a.Text)
 	}
 	for _, call := range []string{"describe", "list"} {
-		if a := must(t, s, call, map[string]string{"describe": `{"name":"is_odd"}`, "list": `{}`}[call]); !strings.Contains(a.Text, `"made_with":["is_even"]`) {
+		if a := succeed(t, s, call, map[string]string{"describe": `{"name":"is_odd"}`, "list": `{}`}[call]); !strings.Contains(a.Text, `"made_with":["is_even"]`) {
 			t.Errorf("%s: %s", call, a.Text)
 		}
 	}
-	if a := must(t, s, "evolve", evenOdd); strings.Count(a.Text, `"unchanged":true`) != 2 {
+	if a := succeed(t, s, "evolve", evenOdd); strings.Count(a.Text, `"unchanged":true`) != 2 {
 		t.Errorf("%s", a.Text)
 	}
-	next := must(t, s, "evolve", `{"name":"is_odd","code":"n => if n == 1 then true else if n == 0 then false else @is_even(n - 1)","capabilities":["call:is_even"]}`)
+	next := succeed(t, s, "evolve", `{"name":"is_odd","code":"n => if n == 1 then true else if n == 0 then false else @is_even(n - 1)","capabilities":["call:is_even"]}`)
 	if !strings.Contains(next.Text, "carried along, as they are bound to it: is_even@2") || !strings.Contains(next.Text, `"version":2`) || strings.Contains(next.Text, "bound to an earlier version") {
 		t.Errorf("%s", next.Text)
 	}
-	if a := must(t, s, "run", `{"tool":"is_even","input":9}`); field(t, a, "result") != "false" {
+	if a := succeed(t, s, "run", `{"tool":"is_even","input":9}`); field(t, a, "result") != "false" {
 		t.Errorf("%s", a.Text)
 	}
 	// An example of the one that is carried along fails with the new one.
@@ -206,9 +206,9 @@ func TestGroupsAtOnce(t *testing.T) {
 func TestVersions(t *testing.T) {
 	w := newRecordedWorld(t, 1)
 	s := w.server
-	must(t, s, "evolve", `{"name":"v","code":"n => n + 1","description":"adds","examples":[{"input":1,"expect":2}]}`)
-	must(t, s, "evolve", `{"name":"v","code":"n => if n > 8 then n else continue(n + 2)","examples":[]}`)
-	must(t, s, "evolve", `{"name":"v","code":"n => n + 3"}`)
+	succeed(t, s, "evolve", `{"name":"v","code":"n => n + 1","description":"adds","examples":[{"input":1,"expect":2}]}`)
+	succeed(t, s, "evolve", `{"name":"v","code":"n => if n > 8 then n else continue(n + 2)","examples":[]}`)
+	succeed(t, s, "evolve", `{"name":"v","code":"n => n + 3"}`)
 	for _, c := range []struct{ tool, arguments, want string }{
 		{"run", `{"tool":"v","version":1,"input":1}`, "2"},
 		{"run", `{"tool":"v","version":"3","input":1}`, "4"},
@@ -261,7 +261,7 @@ func TestInlineCalls(t *testing.T) {
 		`{"name":"far","code":"k => @acts(k)","capabilities":["call:acts"]}`,
 		`{"name":"late","code":"k => call(k, 1)","capabilities":["call:**"]}`,
 	} {
-		must(t, s, "evolve", arguments)
+		succeed(t, s, "evolve", arguments)
 	}
 	for code, want := range map[string]string{
 		`@sq(3)`: "9", `@both(3, 4)`: "25", `map(x => @sq(x), [1, 2])`: "[1,4]", `call("sq", 3)`: "9", `eval('{@sq(3)}, ["call:sq"])`: "9",
@@ -288,9 +288,9 @@ func TestInlineCalls(t *testing.T) {
 func TestRetiredIsNamed(t *testing.T) {
 	w := newRecordedWorld(t, 1)
 	s := w.server
-	must(t, s, "evolve", `{"name":"k","code":"n => n + 1"}`)
-	must(t, s, "evolve", `{"name":"caller","code":"n => @k(n)","capabilities":["call:k"]}`)
-	must(t, s, "retire", `{"name":"k"}`)
+	succeed(t, s, "evolve", `{"name":"k","code":"n => n + 1"}`)
+	succeed(t, s, "evolve", `{"name":"caller","code":"n => @k(n)","capabilities":["call:k"]}`)
+	succeed(t, s, "retire", `{"name":"k"}`)
 	const retired = `1 of the tool "k" was retired at 20`
 	const back = `call {"name":"evolve","arguments":{"name":"k","from_version":1}}.`
 	for _, c := range [][2]string{
@@ -321,7 +321,7 @@ func TestRetiredIsNamed(t *testing.T) {
 	if _, v := w.replay(w.record(w.newest())); v.Verdict != run.Identical {
 		t.Errorf("its replay: %+v", v)
 	}
-	if a := must(t, s, "evolve", `{"name":"u","code":"n => code_of(\"k\")"}`); !strings.Contains(field(t, a, "notes"), `was retired at`) {
+	if a := succeed(t, s, "evolve", `{"name":"u","code":"n => code_of(\"k\")"}`); !strings.Contains(field(t, a, "notes"), `was retired at`) {
 		t.Errorf("%s", a.Text)
 	}
 	for _, c := range [][2]string{
@@ -389,7 +389,7 @@ func TestImportRunsExamples(t *testing.T) {
 // version there.
 func TestEvolveRuns(t *testing.T) {
 	s := New(Options{})
-	a := must(t, s, "evolve", `{"name":"square","code":"n => n * n","examples":[{"input":3,"expect":9}],"run":{"input":12}}`)
+	a := succeed(t, s, "evolve", `{"name":"square","code":"n => n * n","examples":[{"input":3,"expect":9}],"run":{"input":12}}`)
 	if field(t, a, "version") != "1" || field(t, a, "run/result") != "144" || field(t, a, "next") != "" || a.Text != string(a.Structured) {
 		t.Error(a.Text)
 	}
@@ -415,13 +415,13 @@ func TestEvolveRuns(t *testing.T) {
 		field(t, a, "version") != "2" || field(t, a, "error/kind") != `"type_error"` || field(t, a, "run/steps") == "" {
 		t.Errorf("%s\n%s", a.Text, a.Structured)
 	}
-	if got := must(t, s, "run", `{"tool":"square","input":4}`); got.Text != "16" {
+	if got := succeed(t, s, "run", `{"tool":"square","input":4}`); got.Text != "16" {
 		t.Error(got.Text)
 	}
 	if a = do(t, s, "evolve", `{"name":"endless","code":"n => self(n + 1)","run":{"input":1,"steps":1000}}`); a.Fault == nil || a.Fault.Kind != fault.OutOfFuel {
 		t.Errorf("%s", a.Text)
 	}
-	if a = must(t, s, "evolve", `{"name":"three","code":"_ => 3","run":null}`); field(t, a, "run") != "" || field(t, a, "next") == "" {
+	if a = succeed(t, s, "evolve", `{"name":"three","code":"_ => 3","run":null}`); field(t, a, "run") != "" || field(t, a, "next") == "" {
 		t.Error(a.Text)
 	}
 }
@@ -432,7 +432,7 @@ func TestEvolveAllRuns(t *testing.T) {
 	s := New(Options{})
 	const tools = `{"tools":[{"name":"even","code":"n => if n == 0 then true else @odd(n - 1)","capabilities":["call:odd"]},{"name":"odd","code":"n => if n == 0 then false else @even(n - 1)","capabilities":["call:even"]}],"run":`
 	for with, want := range map[string]string{`{"input":10}`: "true", `{"tool":"odd","input":10}`: "false", `{"tool":"even","input":7,"steps":10000}`: "false"} {
-		a := must(t, s, "evolve", tools+with+"}")
+		a := succeed(t, s, "evolve", tools+with+"}")
 		if field(t, a, "run/result") != want || !strings.Contains(field(t, a, "tools"), `"odd"`) || field(t, a, "next") != "" {
 			t.Errorf("%s: %s", with, a.Text)
 		}

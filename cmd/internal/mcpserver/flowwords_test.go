@@ -17,7 +17,7 @@ func TestFlowWords(t *testing.T) {
 	t.Parallel()
 	m := newMailbox(t, mailRules+"]}")
 	m.evolve("read", `k => !toy.get(k)`)
-	must(t, m.Server, "run", `{"tool":"read","input":"mail/1"}`)
+	succeed(t, m.Server, "run", `{"tool":"read","input":"mail/1"}`)
 	if m.label() != "mail" {
 		t.Fatal("the model wasn't shown the mail")
 	}
@@ -31,12 +31,12 @@ func TestFlowWords(t *testing.T) {
 		{"name": "kept", "code": `"CANARY"`, "as": "resource", "description": "CANARY"},
 		{"name": "caller", "code": `r => @told(r)`, "capabilities": []string{"call:told"}, "examples": []any{map[string]any{"input": map[string]any{"mode": "y"}, "expect": "CANARYy"}}},
 	} {
-		must(t, m.Server, "evolve", string(wire.Encode(args)))
+		succeed(t, m.Server, "evolve", string(wire.Encode(args)))
 	}
 	m.evolve("told2", `"CANARY"`)
 	m.evolve("told2", `1`)
 	m.evolve("sends", `r => !toy.send({to: "bob", text: r})`)
-	must(t, m.Server, "run", `{"tool":"sends","input":"CANARY","plan":true}`)
+	succeed(t, m.Server, "run", `{"tool":"sends","input":"CANARY","plan":true}`)
 	do(t, m.Server, "evolve", `{"name":"refused","code":"r => r","examples":[{"input":"CANARY","expect":1}]}`)
 	large := do(t, m.Server, "run", `{"code":"x => map(i => x, range(9000))","input":"CANARY"}`)
 	var more struct {
@@ -116,11 +116,11 @@ func TestFlowCalled(t *testing.T) {
 	t.Parallel()
 	m := newMailbox(t, mailRules+"]}")
 	m.evolve("read", `k => !toy.get(k)`)
-	must(t, m.Server, "evolve", `{"name":"clean","code":"r => !toy.send({to: call(r.t, 1)})","capabilities":["toy:**","call:**"]}`)
-	must(t, m.Server, "evolve", `{"name":"bob","code":"x => \"bob\""}`)
-	must(t, m.Server, "run", `{"tool":"clean","input":{"t":"bob"}}`)
-	must(t, m.Server, "run", `{"tool":"read","input":"mail/1"}`)
-	must(t, m.Server, "evolve", `{"name":"eve","code":"x => \"eve@evil\""}`)
+	succeed(t, m.Server, "evolve", `{"name":"clean","code":"r => !toy.send({to: call(r.t, 1)})","capabilities":["toy:**","call:**"]}`)
+	succeed(t, m.Server, "evolve", `{"name":"bob","code":"x => \"bob\""}`)
+	succeed(t, m.Server, "run", `{"tool":"clean","input":{"t":"bob"}}`)
+	succeed(t, m.Server, "run", `{"tool":"read","input":"mail/1"}`)
+	succeed(t, m.Server, "evolve", `{"name":"eve","code":"x => \"eve@evil\""}`)
 	must.NoError(t, m.broker.Session().Clear())
 	if a := do(t, m.Server, "run", `{"tool":"clean","input":{"t":"eve"}}`); len(m.sent) != 1 {
 		t.Errorf("a recipient that a hijacked writer left in a tool gets mail: %s", a.Text)
@@ -136,7 +136,7 @@ func TestFlowLater(t *testing.T) {
 	m.evolve("read", `k => !toy.get(k)`)
 	m.evolve("honest", `r => !toy.send({to: r})`)
 	m.evolve("slow", `r => { fold((a, i) => a + i, 0, range(200000)); !toy.send({to: r}) }`)
-	must(t, m.Server, "run", `{"tool":"read","input":"mail/1"}`)
+	succeed(t, m.Server, "run", `{"tool":"read","input":"mail/1"}`)
 	p := do(t, m.Server, "run", `{"tool":"honest","input":"eve@evil","plan":true}`)
 	var made struct{ Plan, Task string }
 	_ = json.Unmarshal(p.Structured, &made)

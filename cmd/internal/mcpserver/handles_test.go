@@ -66,7 +66,7 @@ func readAll(t testing.TB, cs *mcp.ClientSession, text string, res *mcp.CallTool
 func TestReadOn(t *testing.T) {
 	inEras(t, func(t *testing.T, version string) {
 		cs := speaking(t, New(Options{}), version, nil)
-		n := full(1_000_000, 3_000_000)
+		n := must.Full(1_000_000, 3_000_000)
 		text, res := ask(t, cs, "run", large(n))
 		shown := res.StructuredContent.(map[string]any)
 		if res.IsError || shown["total"].(float64) != float64(n*11/10+2) || shown["preview"] != text || len(text) > preview {
@@ -103,8 +103,8 @@ func TestReadOnText(t *testing.T) {
 	w := newRecordedWorld(t, 1)
 	s := w.server
 	want := strings.Repeat("a \"b\"\n\té€😀\\", 20_000)
-	must(t, s, "evolve", `{"name":"page","code":"n => join(map(i => \"a \\\"b\\\"\\n\\té€😀\\\\\", range(0, n)), \"\")"}`)
-	must(t, s, "evolve", `{"name":"hint","as":"prompt","code":"n => @page(n)","capabilities":["call:page"]}`)
+	succeed(t, s, "evolve", `{"name":"page","code":"n => join(map(i => \"a \\\"b\\\"\\n\\té€😀\\\\\", range(0, n)), \"\")"}`)
+	succeed(t, s, "evolve", `{"name":"hint","as":"prompt","code":"n => @page(n)","capabilities":["call:page"]}`)
 	cs := session(t, s, nil)
 	for _, call := range [][2]string{{"page", `{"input":20000}`}, {"run", `{"tool":"page","input":20000}`}} {
 		text, res := ask(t, cs, call[0], call[1])
@@ -150,13 +150,13 @@ func TestDecodeText(t *testing.T) {
 // within a character, that character is read.
 func TestReadOnWrong(t *testing.T) {
 	s := New(Options{})
-	a := must(t, s, "run", large(300_000))
+	a := succeed(t, s, "run", large(300_000))
 	var shown struct {
 		Next struct{ Arguments struct{ Result string } }
 	}
 	must.NoError(t, json.Unmarshal(a.Structured, &shown))
 	id := shown.Next.Arguments.Result
-	if a := must(t, s, "run", fmt.Sprintf(`{"result":%q,"from":"11"}`, id)); !strings.HasPrefix(a.Text, "é0123") || !strings.Contains(string(a.Structured), `"from":10,`) {
+	if a := succeed(t, s, "run", fmt.Sprintf(`{"result":%q,"from":"11"}`, id)); !strings.HasPrefix(a.Text, "é0123") || !strings.Contains(string(a.Structured), `"from":10,`) {
 		t.Errorf("%.80s %.80s", a.Text, a.Structured)
 	}
 	for args, kind := range map[string]string{
@@ -184,7 +184,7 @@ func TestOthersResults(t *testing.T) {
 	room := results.New(0)
 	ann, bob := New(Options{Results: room}), New(Options{Results: room})
 	var shown struct{ URI string }
-	if a := must(t, ann, "run", large(300_000)); json.Unmarshal(a.Structured, &shown) != nil || shown.URI == "" {
+	if a := succeed(t, ann, "run", large(300_000)); json.Unmarshal(a.Structured, &shown) != nil || shown.URI == "" {
 		t.Fatalf("%.200s", a.Structured)
 	}
 	id := strings.TrimPrefix(shown.URI, "pif://results/")
@@ -200,7 +200,7 @@ func TestOthersResults(t *testing.T) {
 // can be read on, and the answer says how much that is.
 func TestLargerThanKept(t *testing.T) {
 	s := New(Options{Limits: Limits{Timeout: time.Hour}})
-	a := must(t, s, "run", `{"code":"join(map(i => join(map(j => \"0123456789\", range(0, 1000)), \"\"), range(0, 1800)), \"\")","steps":100000000}`)
+	a := succeed(t, s, "run", `{"code":"join(map(i => join(map(j => \"0123456789\", range(0, 1000)), \"\"), range(0, 1800)), \"\")","steps":100000000}`)
 	if !strings.Contains(strings.Join(a.More, "\n"), fmt.Sprintf("its first %d bytes can be read on", results.MaxKept)) {
 		t.Errorf("%q", a.More)
 	}
@@ -211,7 +211,7 @@ func TestLargerThanKept(t *testing.T) {
 	if err := json.Unmarshal(a.Structured, &shown); err != nil || shown.Total != 18_000_002 {
 		t.Fatalf("%d %v", shown.Total, err)
 	}
-	last := must(t, s, "run", fmt.Sprintf(`{"result":%q,"from":%d}`, shown.Next.Arguments.Result, results.MaxKept-10))
+	last := succeed(t, s, "run", fmt.Sprintf(`{"result":%q,"from":%d}`, shown.Next.Arguments.Result, results.MaxKept-10))
 	if len(last.Text) != 10 || strings.Contains(string(last.Structured), "next") {
 		t.Errorf("%q %s", last.Text, last.Structured)
 	}

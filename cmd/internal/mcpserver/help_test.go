@@ -57,7 +57,7 @@ func TestHelpAnswers(t *testing.T) {
 		"lists":      "\n  nth(list, index)  gives",
 		"type_error": "it occurs when an operation is given a value of a kind it doesn't take",
 	} {
-		if a := must(t, s, "help", fmt.Sprintf(`{"name":%q}`, word)); !strings.Contains(a.Text, want) {
+		if a := succeed(t, s, "help", fmt.Sprintf(`{"name":%q}`, word)); !strings.Contains(a.Text, want) {
 			t.Errorf("help %s lacks %q:\n%s", word, want, a.Text)
 		}
 	}
@@ -175,12 +175,12 @@ github.merge({"user-id", if, "пользователь", "a.b", of, list, x, mer
 		"isseus":               `Nothing granted matches "isseus". The closest are github.list_issues, github.create_issue, github.issues.`,
 		"zyzzyva\n\u202e":      `Nothing granted matches "zyzzyva\n\u202e". Granted are operations of github, toy.`,
 	} {
-		got := must(t, s, "help", string(wire.Encode(map[string]string{"search": query}))).Text
+		got := succeed(t, s, "help", string(wire.Encode(map[string]string{"search": query}))).Text
 		if got != want {
 			t.Errorf("%s:\n%s\nexpected\n%s", query, got, want)
 		}
 	}
-	if got := field(t, must(t, s, "list", `{}`), "servers"); got != `["github: 8 operations granted, 1 ask; help {\"search\":…}"]` {
+	if got := field(t, succeed(t, s, "list", `{}`), "servers"); got != `["github: 8 operations granted, 1 ask; help {\"search\":…}"]` {
 		t.Errorf("list: %s", got)
 	}
 	for name, want := range map[string]string{
@@ -192,18 +192,18 @@ words of the server github, not of this program:
   |   Opens a bug.`,
 		"github.delete_issue": "github: an MCP server\ngithub.delete_issue isn't granted here: ask the operator to start the server with --cap github.delete_issue.",
 	} {
-		if got := must(t, s, "help", string(wire.Encode(map[string]string{"name": name}))).Text; got != want {
+		if got := succeed(t, s, "help", string(wire.Encode(map[string]string{"name": name}))).Text; got != want {
 			t.Errorf("%s:\n%s\nexpected\n%s", name, got, want)
 		}
 	}
-	if got := must(t, New(Options{}), "help", `{"search":"issues"}`).Text; !strings.HasPrefix(got, "No operation is granted here") {
+	if got := succeed(t, New(Options{}), "help", `{"search":"issues"}`).Text; !strings.HasPrefix(got, "No operation is granted here") {
 		t.Error(got)
 	}
 	var many []caps.Operation
 	for i := range 25 {
 		many = append(many, caps.Operation{Name: fmt.Sprintf("op_%d", i), Result: "any"})
 	}
-	lines := strings.Split(must(t, granting(t, nil, map[string]bool{"many": false}, "", serverKind("many", many...)), "help", `{"search":"op"}`).Text, "\n")
+	lines := strings.Split(succeed(t, granting(t, nil, map[string]bool{"many": false}, "", serverKind("many", many...)), "help", `{"search":"op"}`).Text, "\n")
 	if len(lines) != help.MaxFound || !strings.HasPrefix(lines[help.MaxFound-1], "and 6 more") {
 		t.Errorf("%d lines, the last %s", len(lines), lines[len(lines)-1])
 	}
@@ -232,7 +232,7 @@ func TestExampleParses(t *testing.T) {
 				t.Errorf("%s: %s", o.Name, shown)
 				continue
 			}
-			must(t, s, "evolve", string(wire.Encode(map[string]any{"name": "t", "code": shown, "capabilities": s.broker.Policy().Suggest(caps.Needs{Ops: []caps.Need{{Name: o.Name}}}), "strict": true})))
+			succeed(t, s, "evolve", string(wire.Encode(map[string]any{"name": "t", "code": shown, "capabilities": s.broker.Policy().Suggest(caps.Needs{Ops: []caps.Need{{Name: o.Name}}}), "strict": true})))
 			var want []string
 			for _, p := range o.Params {
 				if !p.Optional || p.Main {
@@ -349,10 +349,10 @@ func (lying) Perform(context.Context, run.Act) (value.Value, int64, *fault.Fault
 // within a margin, and nothing in it hides or acts.
 func TestServersWordsQuoted(t *testing.T) {
 	s := granting(t, lying{}, map[string]bool{"evil": false}, "", hostile(t))
-	if field(t, must(t, s, "list", `{}`), "servers") == "" {
+	if field(t, succeed(t, s, "list", `{}`), "servers") == "" {
 		t.Error("the server isn't listed")
 	}
-	if a := must(t, s, "help", `{"name":"evil.do"}`); !strings.Contains(a.Text, "words of the server evil, not of this program:\n  |   CANARY\n") || len(a.Text) > 4000 {
+	if a := succeed(t, s, "help", `{"name":"evil.do"}`); !strings.Contains(a.Text, "words of the server evil, not of this program:\n  |   CANARY\n") || len(a.Text) > 4000 {
 		t.Errorf("%d bytes: %s", len(a.Text), a.Text)
 	}
 	calls := []struct{ tool, arguments string }{
@@ -397,7 +397,7 @@ func TestServersWordsQuoted(t *testing.T) {
 // nextOf is the call that evolving some code suggests, with the notes.
 func nextOf(t *testing.T, s *Server, name, code, more string) (tool, arguments, notes string) {
 	t.Helper()
-	a := must(t, s, "evolve", fmt.Sprintf(`{"name":%q,"code":%s%s}`, name, quoteJSON(code), more))
+	a := succeed(t, s, "evolve", fmt.Sprintf(`{"name":%q,"code":%s%s}`, name, quoteJSON(code), more))
 	if !strings.Contains(string(a.Structured), `"next"`) {
 		return "", "", field(t, a, "notes")
 	}
@@ -408,7 +408,7 @@ func nextOf(t *testing.T, s *Server, name, code, more string) (tool, arguments, 
 // input that comes to mind doesn't.
 func TestSuggestedCallsWork(t *testing.T) {
 	s := New(Options{})
-	must(t, s, "evolve", `{"name":"third","code":"n => 1 / (n - 5)"}`)
+	succeed(t, s, "evolve", `{"name":"third","code":"n => 1 / (n - 5)"}`)
 	for i, c := range []struct{ code, more string }{
 		{"n => 100 / (n - 5)", ""},
 		{"n => if n < 100 then raise(\"small\") else n", ""},
@@ -448,7 +448,7 @@ func TestSuggestedCallsWork(t *testing.T) {
 		if a.Fault != nil || a.Text == `"<function>"` {
 			t.Errorf("%s: %s %s is suggested, which gives %s", c.code, tool, arguments, a.Text)
 		}
-		if again := must(t, s, "describe", fmt.Sprintf(`{"name":%q}`, name)); field(t, again, "next/arguments") != arguments {
+		if again := succeed(t, s, "describe", fmt.Sprintf(`{"name":%q}`, name)); field(t, again, "next/arguments") != arguments {
 			t.Errorf("%s: describe suggests %s, evolve %s", c.code, field(t, again, "next"), arguments)
 		}
 	}
@@ -468,7 +468,7 @@ func TestNextOfExamples(t *testing.T) {
 		if arguments != c.arguments {
 			t.Errorf("%s: %s, expected %s: %s", c.code, arguments, c.arguments, notes)
 		}
-		must(t, s, "run", arguments)
+		succeed(t, s, "run", arguments)
 	}
 }
 
@@ -490,7 +490,7 @@ func TestHintsUseNext(t *testing.T) {
 		{"n => n", "", "run", `{"code":"r => r.a + 1","input":{"b":1,"a":1,"a":2}}`, `"input":{"a":2}}}`},
 		{"n => n", "", "run", `{"code":"(r, k) => get(r, k)","input":{"r":{"b":1}}}`, `{"name":"run","arguments":{"code":"(r, k) => get(r, k)","input":{"r":{"b":1},"k":"abc"}}}`},
 	} {
-		must(t, s, "evolve", fmt.Sprintf(`{"name":"t%d","code":%s%s}`, i, quoteJSON(c.code), c.more))
+		succeed(t, s, "evolve", fmt.Sprintf(`{"name":"t%d","code":%s%s}`, i, quoteJSON(c.code), c.more))
 		a := do(t, s, c.tool, c.arguments)
 		text := a.Text + "\n" + strings.Join(a.More, "\n")
 		if a.Fault == nil || !strings.Contains(text, c.hint) {
@@ -502,7 +502,7 @@ func TestHintsUseNext(t *testing.T) {
 			Arguments json.RawMessage
 		}
 		if json.Unmarshal([]byte(c.hint), &call) == nil && i < 11 {
-			must(t, s, call.Name, string(call.Arguments))
+			succeed(t, s, call.Name, string(call.Arguments))
 		}
 	}
 }
@@ -514,12 +514,12 @@ func TestNoSuggestion(t *testing.T) {
 		"n => self(n + 1)", `r => if r.a + 1 > 0 and equal(r.b ++ "", "") then 1 else raise("no")`,
 		`(a, s) => if length(s ++ "") > 1000 then a / 2 else raise("short")`, `xs => nth(xs, 9)`,
 	} {
-		a := must(t, s, "evolve", fmt.Sprintf(`{"name":"t%d","code":%s}`, i, quoteJSON(code)))
+		a := succeed(t, s, "evolve", fmt.Sprintf(`{"name":"t%d","code":%s}`, i, quoteJSON(code)))
 		if strings.Contains(string(a.Structured), `"next"`) {
 			t.Errorf("%s: %s", code, a.Text)
 		}
-		must(t, s, "describe", fmt.Sprintf(`{"name":"t%d"}`, i))
-		must(t, s, "help", fmt.Sprintf(`{"name":"t%d"}`, i))
+		succeed(t, s, "describe", fmt.Sprintf(`{"name":"t%d"}`, i))
+		succeed(t, s, "help", fmt.Sprintf(`{"name":"t%d"}`, i))
 	}
 }
 
@@ -530,8 +530,8 @@ func TestFunctionsAsInputs(t *testing.T) {
 	for i, code := range []string{
 		"(f, xs) => map(f, xs)", "f => f(1)", "r => r.f(r.x)", "(p, x) => (fst(p))(x)", "(c, n) => eval(c) + n", "xs => map(n => n, xs)",
 	} {
-		a := must(t, s, "evolve", fmt.Sprintf(`{"name":"t%d","code":%s}`, i, quoteJSON(code)))
-		must(t, s, strings.Trim(field(t, a, "next/name"), `"`), field(t, a, "next/arguments"))
+		a := succeed(t, s, "evolve", fmt.Sprintf(`{"name":"t%d","code":%s}`, i, quoteJSON(code)))
+		succeed(t, s, strings.Trim(field(t, a, "next/name"), `"`), field(t, a, "next/arguments"))
 	}
 }
 
@@ -550,8 +550,8 @@ func TestSuggestedActs(t *testing.T) {
 		if arguments != c.arguments {
 			t.Errorf("%s: %s is suggested, expected %s; %s", c.code, arguments, c.arguments, notes)
 		}
-		must(t, w.server, "describe", fmt.Sprintf(`{"name":%q}`, name))
-		must(t, w.server, "help", fmt.Sprintf(`{"name":%q}`, name))
+		succeed(t, w.server, "describe", fmt.Sprintf(`{"name":%q}`, name))
+		succeed(t, w.server, "help", fmt.Sprintf(`{"name":%q}`, name))
 	}
 	events, _, err := w.store.Read(journal.Query{})
 	must.NoError(t, err)

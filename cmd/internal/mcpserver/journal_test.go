@@ -34,7 +34,7 @@ import (
 func pagesOf(t *testing.T, s *Server, arguments string) (seqs []uint64, calls int) {
 	t.Helper()
 	for arguments != "" {
-		a := must(t, s, "journal", arguments)
+		a := succeed(t, s, "journal", arguments)
 		var page struct {
 			Events []struct{ Seq uint64 }
 			Next   struct{ Arguments json.RawMessage }
@@ -62,9 +62,9 @@ func pagesOf(t *testing.T, s *Server, arguments string) (seqs []uint64, calls in
 func TestJournalOfTool(t *testing.T) {
 	w := newRecordedWorld(t, 1)
 	s := w.server
-	must(t, s, "evolve", `{"name":"inner","code":"k => try(!toy.get(k))","capabilities":["toy.get:notes/**"]}`)
-	must(t, s, "evolve", `{"name":"outer","code":"k => (@inner(k), try(!toy.say(\"a\")))","capabilities":["call:inner","toy.get:notes/**"]}`)
-	must(t, s, "evolve", `{"name":"pure","code":"k => k"}`)
+	succeed(t, s, "evolve", `{"name":"inner","code":"k => try(!toy.get(k))","capabilities":["toy.get:notes/**"]}`)
+	succeed(t, s, "evolve", `{"name":"outer","code":"k => (@inner(k), try(!toy.say(\"a\")))","capabilities":["call:inner","toy.get:notes/**"]}`)
+	succeed(t, s, "evolve", `{"name":"pure","code":"k => k"}`)
 	for i := range 12 {
 		do(t, s, []string{"inner", "outer", "pure"}[i%3], `{"input":"notes/a"}`)
 		do(t, s, "run", `{"code":"n => n","input":1}`)
@@ -125,11 +125,11 @@ func TestJournalOfTool(t *testing.T) {
 func TestJournalOfToolBounded(t *testing.T) {
 	w := newRecordedWorld(t, 1)
 	s := w.server
-	must(t, s, "evolve", `{"name":"first","code":"n => n"}`)
-	must(t, s, "evolve", `{"name":"other","code":"n => n"}`)
-	must(t, s, "run", `{"tool":"first","input":1}`)
+	succeed(t, s, "evolve", `{"name":"first","code":"n => n"}`)
+	succeed(t, s, "evolve", `{"name":"other","code":"n => n"}`)
+	succeed(t, s, "run", `{"tool":"first","input":1}`)
 	for range 200 + 5 {
-		must(t, s, "run", `{"tool":"other","input":1}`)
+		succeed(t, s, "run", `{"tool":"other","input":1}`)
 	}
 	got, calls := pagesOf(t, s, `{"tool":"first","kind":"run.started"}`)
 	if len(got) != 1 || calls != 2 {
@@ -142,9 +142,9 @@ func TestJournalOfToolBounded(t *testing.T) {
 func TestJournalChain(t *testing.T) {
 	s := newRecordedWorld(t, 1).server
 	for range 3 {
-		must(t, s, "run", `{"code":"1 + 1"}`)
+		succeed(t, s, "run", `{"code":"1 + 1"}`)
 	}
-	a := must(t, s, "journal", `{"limit":5}`)
+	a := succeed(t, s, "journal", `{"limit":5}`)
 	var page struct{ Events []journal.Event }
 	must.NoError(t, json.Unmarshal(a.Structured, &page))
 	if len(page.Events) != 5 {
@@ -167,7 +167,7 @@ func TestJournalChain(t *testing.T) {
 // by page; and what is evolved or retired between two pages makes nothing else
 // appear twice or not at all.
 func TestPages(t *testing.T) {
-	n := full(1_200, registry.MaxTools-100)
+	n := must.Full(1_200, registry.MaxTools-100)
 	s := New(Options{})
 	var tools, prompts, published []string
 	for i := range n {
@@ -371,7 +371,7 @@ func TestPagesAreKept(t *testing.T) {
 // A walk through a recorded run comes, forwards and backwards, to the effects and to the
 // end that the machine wrote down.
 func TestWalksAreAsRecorded(t *testing.T) {
-	runs := full(20, 300)
+	runs := must.Full(20, 300)
 	w := newRecordedWorld(t, 42)
 	w.evolveGenerated()
 	effects, ends := 0, map[string]int{}

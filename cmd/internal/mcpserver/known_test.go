@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // structured is what an answer has under a name.
@@ -142,7 +143,7 @@ func TestStrict(t *testing.T) {
 	if a.Fault == nil || !strings.Contains(a.Text, "2000 places must fail") || len(a.Text)+len(a.Structured) > 10_000 {
 		t.Errorf("%.3000s", a.Text)
 	}
-	b := must(t, s, "evolve", fmt.Sprintf(`{"name":"t","code":[1%s],"draft":true}`, strings.Repeat(`,{"add":[1,"a"]}`, 2000)))
+	b := succeed(t, s, "evolve", fmt.Sprintf(`{"name":"t","code":[1%s],"draft":true}`, strings.Repeat(`,{"add":[1,"a"]}`, 2000)))
 	var answered struct {
 		Problems []json.RawMessage
 		More     int `json:"more_problems"`
@@ -170,11 +171,11 @@ func TestHugeCheck(t *testing.T) {
 		"deep":  strings.Repeat("[", 5000) + strings.Repeat("]", 5000),
 		"many":  string(wire.Encode("f => [" + strings.Repeat(`f(1)(2), `, 800) + "1]")),
 	} {
-		a := must(t, s, "evolve", fmt.Sprintf(`{"name":%q,"code":%s}`, name, code))
+		a := succeed(t, s, "evolve", fmt.Sprintf(`{"name":%q,"code":%s}`, name, code))
 		if text := field(t, a, "text"); len(a.Text)-len(text)-len(field(t, a, "next")) > 1200 {
 			t.Errorf("%s: an answer of %d bytes: %.3000s", name, len(a.Text), a.Text)
 		}
-		if c := field(t, must(t, s, "describe", fmt.Sprintf(`{"name":%q,"detail":true}`, name)), "check"); c == "" || len(c) > 20_000 {
+		if c := field(t, succeed(t, s, "describe", fmt.Sprintf(`{"name":%q,"detail":true}`, name)), "check"); c == "" || len(c) > 20_000 {
 			t.Errorf("%s: a check of %d bytes", name, len(c))
 		}
 	}
@@ -183,7 +184,7 @@ func TestHugeCheck(t *testing.T) {
 // TestAskedIsInTheRow: whatever is asked for while a tool runs is among the effects
 // that were known before, or it was said that there can be others.
 func TestAskedIsInTheRow(t *testing.T) {
-	runs := full(60, 5000)
+	runs := must.Full(60, 5000)
 	w := newRecordedWorld(t, 7)
 	w.evolve("helper", term1{"lam": "x", "body": []any{term1{"toy.get": "notes/helper"}, term1{"var": "x"}}}, toyGet)
 	w.evolve("secret", 1)
@@ -261,8 +262,8 @@ func TestCostNames(t *testing.T) {
 		{`{"lam":"!a","body":{"lam":"@b","body":{"length":{"var":"@b"}}}}`, "length of _b"},
 	} {
 		name := fmt.Sprintf("t%d", i)
-		must(t, s, "evolve", string(wire.Begin().Text("name", name).Text("code", c.code).End()))
-		whole := field(t, must(t, s, "describe", fmt.Sprintf(`{"name":%q,"detail":true}`, name)), "check/cost")
+		succeed(t, s, "evolve", string(wire.Begin().Text("name", name).Text("code", c.code).End()))
+		whole := field(t, succeed(t, s, "describe", fmt.Sprintf(`{"name":%q,"detail":true}`, name)), "check/cost")
 		steps := whole
 		if !strings.Contains(steps, strings.ReplaceAll(c.has, `"`, `\"`)) {
 			t.Errorf("%s: %s has no %s", c.code, steps, c.has)
@@ -288,7 +289,7 @@ func TestCostNames(t *testing.T) {
 // them, each with its fix once, and the version before stays.
 func TestRefusesWhatCannotWork(t *testing.T) {
 	s := New(Options{})
-	must(t, s, "evolve", `{"name":"square","code":"n => n * n"}`)
+	succeed(t, s, "evolve", `{"name":"square","code":"n => n * n"}`)
 	for _, c := range []struct {
 		code  string
 		words []string
@@ -326,14 +327,14 @@ func TestRefusesWhatCannotWork(t *testing.T) {
 	if a.Fault == nil || len(a.Fault.More) != facts.MostBroken || len(a.Text) > 2000 {
 		t.Errorf("%s", a.Text)
 	}
-	if a := must(t, s, "run", `{"tool":"square","input":7}`); a.Text != "49" {
+	if a := succeed(t, s, "run", `{"tool":"square","input":7}`); a.Text != "49" {
 		t.Errorf("%s", a.Text)
 	}
-	if a := must(t, s, "evolve", `{"name":"square","code":"n => foo(n)","draft":true}`); field(t, a, "version") != "2" {
+	if a := succeed(t, s, "evolve", `{"name":"square","code":"n => foo(n)","draft":true}`); field(t, a, "version") != "2" {
 		t.Errorf("%s", a.Text)
 	}
 	for _, code := range []string{`x + 1`, `n => try(foo(n))`, `n => quote(foo(n))`, `n => raise("no")`, `n => match n { 1 => 2 }`} {
-		must(t, s, "evolve", string(wire.Encode(map[string]any{"name": "fine", "code": code})))
+		succeed(t, s, "evolve", string(wire.Encode(map[string]any{"name": "fine", "code": code})))
 	}
 }
 
@@ -344,7 +345,7 @@ func TestRefusesWhatFailsEachTime(t *testing.T) {
 	for name, code := range map[string]string{
 		"sub": `(a, b) => a - b`, "sq": `n => n * n`, "area": `r => r.w * r.h`, "or_else": `(a, b) => if equal(a, null) then b else a ++ b`,
 	} {
-		must(t, s, "evolve", string(wire.Encode(map[string]any{"name": name, "code": code})))
+		succeed(t, s, "evolve", string(wire.Encode(map[string]any{"name": name, "code": code})))
 	}
 	for _, c := range []struct{ code, message, fix string }{
 		{`x => @sub("a", 2)`, "not a string", "(num) -> (num) -> num"},
@@ -431,7 +432,7 @@ func TestRefusesWhatFailsEachTime(t *testing.T) {
 		case !strings.Contains(a.Fault.More[0].Message, c.message) || !strings.Contains(a.Fault.More[0].Hint, c.fix):
 			t.Errorf("%s: %s", c.code, a.Text)
 		default:
-			must(t, s, "evolve", string(wire.Encode(map[string]any{"name": "draft", "code": c.code, "capabilities": capabilities, "draft": true})))
+			succeed(t, s, "evolve", string(wire.Encode(map[string]any{"name": "draft", "code": c.code, "capabilities": capabilities, "draft": true})))
 		}
 	}
 }

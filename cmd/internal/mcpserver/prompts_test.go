@@ -95,7 +95,7 @@ func TestWhatPromptsShow(t *testing.T) {
 	if a := s.Call(t.Context(), Call{Tool: call.Name, Arguments: call.Arguments}); a.Fault != nil {
 		t.Errorf("%s", a.Text)
 	}
-	must(t, s, "evolve", `{"name":"it","code":"n => n"}`)
+	succeed(t, s, "evolve", `{"name":"it","code":"n => n"}`)
 	// Whatever prompts write between … as code of the text form compiles, too.
 	for _, p := range fixedPrompts {
 		text, err := p.text(s, map[string]string{"name": "it", "task": "x", "error": "x", "source": "x"})
@@ -197,8 +197,8 @@ func TestPromptRefusals(t *testing.T) {
 		"haiku": `(topic, lines) => "Write a haiku on " ++ topic ++ " in " ++ to_text(lines + 0)`,
 		"plan":  `r => "Plan " ++ r.goal ++ " in " ++ to_text(r.days + 0)`,
 	} {
-		must(t, s, "evolve", string(wire.Encode(map[string]any{"name": "as_" + name, "code": code})))
-		a := must(t, s, "evolve", string(wire.Encode(map[string]any{"name": name, "as": "prompt", "code": code})))
+		succeed(t, s, "evolve", string(wire.Encode(map[string]any{"name": "as_" + name, "code": code})))
+		a := succeed(t, s, "evolve", string(wire.Encode(map[string]any{"name": name, "as": "prompt", "code": code})))
 		if !strings.Contains(a.Text, "with the arguments topic, lines") && !strings.Contains(a.Text, "with the arguments days, goal") {
 			t.Errorf("%s", a.Text)
 		}
@@ -245,7 +245,7 @@ func TestUnpublished(t *testing.T) {
 	for _, change := range []struct{ tool, args string }{{"evolve", `{"name":"greet","code":"who => who","as":"tool"}`}, {"retire", `{"name":"greet"}`}} {
 		changed := make(chan struct{}, 10)
 		s := New(Options{})
-		must(t, s, "evolve", `{"name":"greet","as":"prompt","code":"who => who"}`)
+		succeed(t, s, "evolve", `{"name":"greet","as":"prompt","code":"who => who"}`)
 		cs := session(t, s, &mcp.ClientOptions{PromptListChangedHandler: func(context.Context, *mcp.PromptListChangedRequest) { changed <- struct{}{} }})
 		ask(t, cs, change.tool, change.args)
 		wait.For(t, changed, change.tool+": a notification that the prompts changed")
@@ -328,7 +328,7 @@ func TestNotPublished(t *testing.T) {
 		t.Errorf("%d tools were made", n)
 	}
 	for i, as := range []string{`""`, `null`, `"tool"`, `" tool "`} {
-		must(t, s, "evolve", fmt.Sprintf(`{"name":"t%d","code":"x => x","as":%s}`, i, as))
+		succeed(t, s, "evolve", fmt.Sprintf(`{"name":"t%d","code":"x => x","as":%s}`, i, as))
 	}
 }
 

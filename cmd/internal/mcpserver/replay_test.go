@@ -33,7 +33,7 @@ const (
 // Whatever a run did, and however it ended, its replay gives the very same
 // answer.
 func TestReplaysAreIdentical(t *testing.T) {
-	runs := full(50, 1000)
+	runs := must.Full(50, 1000)
 	w := newRecordedWorld(t, 42)
 	w.evolveGenerated()
 	ends, effects := map[string]int{}, 0
@@ -226,11 +226,11 @@ func TestReplayRunsTheCodeOfThen(t *testing.T) {
 	w.evolve("whole", `k => [@part(k), 2]`, "call:part")
 	was2 := do(t, w.server, "run", `{"tool":"whole","input":1}`)
 	second := w.newest()
-	must(t, w.server, "retire", `{"name":"part"}`)
+	succeed(t, w.server, "retire", `{"name":"part"}`)
 	if _, err := w.server.Registry().Rollback("whole", 1, registry.Edit{}); err != nil {
 		t.Fatal(err)
 	}
-	must(t, w.server, "retire", `{"name":"whole"}`)
+	succeed(t, w.server, "retire", `{"name":"whole"}`)
 	must.NoError(t, w.policy.Replace(nil, nil))
 	w.identical(first, was)
 	w.identical(second, was2)
@@ -265,14 +265,14 @@ func requests(dice *rand.Rand, n, k int, edit func(i int) any) any {
 // Code that asks for something else is caught at the very request; code that is
 // only written otherwise passes.
 func TestOtherCodeIsCaughtAtTheRequest(t *testing.T) {
-	runs := full(30, 1000)
+	runs := must.Full(30, 1000)
 	w := newRecordedWorld(t, 3)
 	for i := range runs {
 		n := 2 + w.dice.IntN(12)
 		w.evolve("it", requests(w.dice, n, -1, nil), toyGet)
 		// No outcome may fail: what comes behind it would not be asked for.
 		w.server = over(w.server, run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store}))
-		must(t, w.server, "run", `{"tool":"it","input":1}`)
+		succeed(t, w.server, "run", `{"tool":"it","input":1}`)
 		rec := w.record(w.newest())
 		if rec.Requests() != n {
 			t.Fatalf("%d requests are on record, not %d", rec.Requests(), n)
@@ -327,7 +327,7 @@ func TestReplayTellsWhatDiffers(t *testing.T) {
 	w := newRecordedWorld(t, 4)
 	w.server = over(w.server, run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store}))
 	w.evolve("it", `k => [!toy.get("notes/a"), !toy.get("notes/b")]`, toyGet)
-	must(t, w.server, "run", `{"tool":"it","input":1}`)
+	succeed(t, w.server, "run", `{"tool":"it","input":1}`)
 	rec := w.record(w.newest())
 	for code, want := range map[string]string{
 		`k => [!toy.get("notes/a"), !toy.get("notes/b")]`:                       "the same: 2 requests, and the result",
@@ -607,7 +607,7 @@ func (w *recordedWorld) evolve(name string, code any, capabilities ...string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	must(w.t, w.server, "evolve", string(arguments))
+	succeed(w.t, w.server, "evolve", string(arguments))
 }
 
 type term1 = map[string]any

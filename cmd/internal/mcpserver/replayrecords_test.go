@@ -33,7 +33,7 @@ func TestReplayOfWhatIsMissing(t *testing.T) {
 	w := newRecordedWorld(t, 5)
 	w.server = over(w.server, run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store}))
 	w.evolve("it", `k => [!toy.get("notes/a"), !toy.get("notes/b")]`, toyGet)
-	must(t, w.server, "run", `{"tool":"it","input":1}`)
+	succeed(t, w.server, "run", `{"tool":"it","input":1}`)
 	events, _, err := w.store.Read(journal.Query{Run: w.newest()})
 	must.NoError(t, err)
 	for n, want := range map[int]string{
@@ -95,7 +95,7 @@ func TestReplayOfWhatTheJournalDidntTake(t *testing.T) {
 		run.Identical,  // nothing
 	} {
 		w.server = over(w.server, run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: &failing{w.store, i}}))
-		was := must(t, w.server, "run", `{"tool":"it","input":1}`)
+		was := succeed(t, w.server, "run", `{"tool":"it","input":1}`)
 		events, _, err := w.store.Read(journal.Query{Kind: journal.EffectOutcome, Limit: 1, Last: true}) // each has two
 		must.NoError(t, err)
 		rec, err := run.ReadRecord(w.store, events[0].Run)
@@ -117,7 +117,7 @@ func TestReplayOfWhatTheJournalDidntTake(t *testing.T) {
 
 // A record that lies is refused, or differs; it breaks nothing.
 func TestRecordsThatLie(t *testing.T) {
-	runs := full(120, 20_000)
+	runs := must.Full(120, 20_000)
 	w := newRecordedWorld(t, 6)
 	w.evolve("helper", term1{"lam": "x", "body": []any{term1{"toy.get": "notes/helper"}, term1{"var": "x"}}}, toyGet)
 	w.evolve("it", term1{"lam": "x", "body": []any{term1{"par": []any{term1{"try": term1{"toy.get": "notes/a"}}, term1{"try": term1{"toy.get": "elsewhere"}}}},
@@ -191,7 +191,7 @@ func TestReplayChecksTheChain(t *testing.T) {
 	w := newRecordedWorld(t, 7)
 	w.server = over(w.server, run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store}))
 	w.evolve("it", `k => [!toy.get("notes/a"), !toy.get("notes/b")]`, toyGet)
-	must(t, w.server, "run", `{"tool":"it","input":1}`)
+	succeed(t, w.server, "run", `{"tool":"it","input":1}`)
 	id := w.newest()
 	events, _, err := w.store.Read(journal.Query{Run: id})
 	must.NoError(t, err)
@@ -247,7 +247,7 @@ func TestReplayRefusesAnEditedFile(t *testing.T) {
 	w := newRecordedWorldAt(t, 10, path, journal.Options{})
 	w.server = over(w.server, run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store}))
 	w.evolve("it", `k => !toy.get("notes/original")`, toyGet)
-	must(t, w.server, "run", `{"tool":"it","input":1}`)
+	succeed(t, w.server, "run", `{"tool":"it","input":1}`)
 	id := w.newest()
 	w.record(id)
 	must.NoError(t, w.store.Close())
@@ -284,11 +284,11 @@ func TestReplayAfterRetention(t *testing.T) {
 		later += time.Hour
 	}), Journal: w.store}))
 	w.evolve("it", `k => [!toy.get("notes/a"), !toy.get("notes/b")]`, toyGet)
-	must(t, w.server, "run", `{"tool":"it","input":1}`)
+	succeed(t, w.server, "run", `{"tool":"it","input":1}`)
 	gone := w.newest()
-	must(t, w.server, "run", `{"tool":"it","input":1}`)
+	succeed(t, w.server, "run", `{"tool":"it","input":1}`)
 	half := w.newest()
-	was := must(t, w.server, "run", `{"tool":"it","input":1}`)
+	was := succeed(t, w.server, "run", `{"tool":"it","input":1}`)
 	there := w.newest()
 	// Now 6 hours have passed: the first run took 2, and so on.
 	if _, err := w.store.Retain(t.Context(), journal.RetainOptions{MaxAge: 3*time.Hour + time.Minute}); err != nil {
@@ -317,7 +317,7 @@ func TestReplayComparesAll(t *testing.T) {
 	w := newRecordedWorld(t, 13)
 	w.server = over(w.server, run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store}))
 	w.evolve("it", `k => [!toy.get("notes/a")]`, toyGet)
-	must(t, w.server, "run", `{"tool":"it","input":1}`)
+	succeed(t, w.server, "run", `{"tool":"it","input":1}`)
 	events, _, err := w.store.Read(journal.Query{Run: w.newest()})
 	must.NoError(t, err)
 	for _, c := range []struct {
@@ -395,9 +395,9 @@ func BenchmarkRecorded(b *testing.B) {
 		}
 		must.NoError(b, err)
 		s := New(Options{Broker: run.New(run.Options{Policy: policy, Handler: steady{}, Journal: j.Journal})})
-		must(b, s, "evolve", `{"name":"square","code":"n => n * n"}`)
-		must(b, s, "evolve", `{"name":"work","code":"n => sum(map(x => x * x, range(0, n)))"}`)
-		must(b, s, "evolve", `{"name":"ten","code":"n => map(i => !toy.get(\"notes/a\"), range(0, n))","capabilities":["toy.get:notes/**"]}`)
+		succeed(b, s, "evolve", `{"name":"square","code":"n => n * n"}`)
+		succeed(b, s, "evolve", `{"name":"work","code":"n => sum(map(x => x * x, range(0, n)))"}`)
+		succeed(b, s, "evolve", `{"name":"ten","code":"n => map(i => !toy.get(\"notes/a\"), range(0, n))","capabilities":["toy.get:notes/**"]}`)
 		for _, c := range []struct {
 			name string
 			call Call
@@ -425,7 +425,7 @@ func BenchmarkReplay(b *testing.B) {
 	w := newRecordedWorld(b, 1)
 	w.server = over(w.server, run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store}))
 	w.evolve("ten", `n => map(i => !toy.get("notes/a"), range(0, n))`, toyGet)
-	must(b, w.server, "ten", `{"input":10}`)
+	succeed(b, w.server, "ten", `{"input":10}`)
 	id := w.newest()
 	tools := w.at(w.record(id).AsOf)
 	for b.Loop() {

@@ -219,12 +219,12 @@ func TestCompletion(t *testing.T) {
 		s := New(Options{})
 		cs := speaking(t, s, version, nil)
 		for i := range 150 {
-			must(t, s, "evolve", fmt.Sprintf(`{"name":"tool_%03d","code":"n => n"}`, i))
+			succeed(t, s, "evolve", fmt.Sprintf(`{"name":"tool_%03d","code":"n => n"}`, i))
 		}
-		must(t, s, "evolve", `{"name":"my_tool","code":"n => n"}`)
-		must(t, s, "evolve", `{"name":"my_tool","code":"n => n + 1"}`)
-		must(t, s, "evolve", `{"name":"ask_so","as":"prompt","code":"(a, b) => a ++ b"}`)
-		must(t, s, "run", `{"tool":"my_tool","input":1}`)
+		succeed(t, s, "evolve", `{"name":"my_tool","code":"n => n"}`)
+		succeed(t, s, "evolve", `{"name":"my_tool","code":"n => n + 1"}`)
+		succeed(t, s, "evolve", `{"name":"ask_so","as":"prompt","code":"(a, b) => a ++ b"}`)
+		succeed(t, s, "run", `{"tool":"my_tool","input":1}`)
 		prompt := func(name string) *mcp.CompleteReference {
 			return &mcp.CompleteReference{Type: "ref/prompt", Name: name}
 		}
@@ -345,15 +345,15 @@ func TestNotesHelp(t *testing.T) {
 // TestCallersAreTold: who makes a new version hears which tools stay with the old one.
 func TestCallersAreTold(t *testing.T) {
 	s := New(Options{})
-	must(t, s, "evolve", `{"name":"inner","code":"n => n + 1"}`)
-	must(t, s, "evolve", `{"name":"outer","code":"n => @inner(n)","capabilities":["call:inner"]}`)
+	succeed(t, s, "evolve", `{"name":"inner","code":"n => n + 1"}`)
+	succeed(t, s, "evolve", `{"name":"outer","code":"n => @inner(n)","capabilities":["call:inner"]}`)
 	const note = "tools that are bound to an earlier version go on using that one until they are evolved again: outer"
-	if a := must(t, s, "evolve", `{"name":"inner","code":"n => n + 2"}`); !strings.Contains(string(a.Structured), note) {
+	if a := succeed(t, s, "evolve", `{"name":"inner","code":"n => n + 2"}`); !strings.Contains(string(a.Structured), note) {
 		t.Errorf("%s", a.Structured)
 	}
-	must(t, s, "evolve", `{"name":"outer","code":"n => @inner(n) * 2","capabilities":["call:inner"]}`)
-	must(t, s, "retire", `{"name":"outer"}`)
-	if a := must(t, s, "evolve", `{"name":"inner","code":"n => n + 3"}`); strings.Contains(string(a.Structured), note[:30]) {
+	succeed(t, s, "evolve", `{"name":"outer","code":"n => @inner(n) * 2","capabilities":["call:inner"]}`)
+	succeed(t, s, "retire", `{"name":"outer"}`)
+	if a := succeed(t, s, "evolve", `{"name":"inner","code":"n => n + 3"}`); strings.Contains(string(a.Structured), note[:30]) {
 		t.Errorf("nobody calls it: %s", a.Structured)
 	}
 }
@@ -517,7 +517,7 @@ func TestListensCatchUp(t *testing.T) {
 	const tools = `"notifications":{"toolsListChanged":true}`
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{})
-		must(t, s, "evolve", `{"name":"a","code":"n => n"}`)
+		succeed(t, s, "evolve", `{"name":"a","code":"n => n"}`)
 		l := newListener(t, s)
 		l.send("zero", listen, tools)
 		l.hears(ack + "zero")

@@ -128,7 +128,7 @@ func (m *mailbox) Perform(_ context.Context, a run.Act) (value.Value, int64, *fa
 
 func (m *mailbox) evolve(name, code string) {
 	m.t.Helper()
-	must(m.t, m.Server, "evolve", string(wire.Encode(map[string]any{"name": name, "code": code, "capabilities": []string{"toy:**"}})))
+	succeed(m.t, m.Server, "evolve", string(wire.Encode(map[string]any{"name": name, "code": code, "capabilities": []string{"toy:**"}})))
 }
 
 // label is what the model was shown, as it is on file.
@@ -149,12 +149,12 @@ func TestSessionLabel(t *testing.T) {
 	m.evolve("read", `k => !toy.get(k)`)
 	m.evolve("send", `r => !toy.send({to: r.to, text: r.text})`)
 	const toBob = `{"tool":"send","input":{"to":"bob","text":"hi"}}`
-	must(t, m.Server, "run", `{"tool":"read","input":"open/1"}`)
-	must(t, m.Server, "run", toBob)
+	succeed(t, m.Server, "run", `{"tool":"read","input":"open/1"}`)
+	succeed(t, m.Server, "run", toBob)
 	if got := m.label(); got != "" {
 		t.Fatalf("the label is %q before anything was read", got)
 	}
-	a := must(t, m.Server, "run", `{"tool":"read","input":"mail/1"}`)
+	a := succeed(t, m.Server, "run", `{"tool":"read","input":"mail/1"}`)
 	if !strings.Contains(a.Text, "pay me") || m.label() != "mail" {
 		t.Fatalf("%s; the label is %q", a.Text, m.label())
 	}
@@ -172,11 +172,11 @@ func TestSessionLabel(t *testing.T) {
 		t.Error("a constant that was dictated is sent")
 	}
 	must.NoError(t, m.broker.Session().Clear())
-	must(t, m.Server, "run", toBob)
-	if a := must(t, m.Server, "list", `{}`); strings.Contains(a.Text, "eve@evil") {
+	succeed(t, m.Server, "run", toBob)
+	if a := succeed(t, m.Server, "list", `{}`); strings.Contains(a.Text, "eve@evil") {
 		t.Errorf("a list shows words that were dictated: %s", a.Text)
 	}
-	if a := must(t, m.Server, "describe", `{"name":"fixed"}`); field(t, a, "made_under") != `["mail"]` || m.label() != "mail" {
+	if a := succeed(t, m.Server, "describe", `{"name":"fixed"}`); field(t, a, "made_under") != `["mail"]` || m.label() != "mail" {
 		t.Errorf("describe: made_under %s; label %q", field(t, a, "made_under"), m.label())
 	}
 	must.NoError(t, m.broker.Session().Clear())
@@ -198,28 +198,28 @@ func TestSealed(t *testing.T) {
 	m.evolve("fails", `k => raise(!toy.get(k).text)`)
 	m.evolve("is", `k => !toy.get(k).text == "pay me"`)
 	m.evolve("keep", `r => !toy.put({key: "mail/2", value: r.m})`)
-	a := must(t, m.Server, "run", `{"tool":"read","input":"mail/1"}`)
+	a := succeed(t, m.Server, "run", `{"tool":"read","input":"mail/1"}`)
 	id := strings.Trim(field(t, a, "sealed"), `"`)
 	if strings.Contains(a.Text+string(a.Structured), "pay") || !strings.HasPrefix(id, "s_") || field(t, a, "steps") != "" || m.label() != "" {
 		t.Fatalf("%s %s; label %q", a.Text, a.Structured, m.label())
 	}
-	b := must(t, m.Server, "run", `{"tool":"fails","input":"mail/1"}`)
+	b := succeed(t, m.Server, "run", `{"tool":"fails","input":"mail/1"}`)
 	if sealed := strings.Trim(field(t, b, "sealed"), `"`); strings.ReplaceAll(b.Text, sealed, "") != strings.ReplaceAll(a.Text, id, "") {
 		t.Errorf("a failure is told from a result: %s", b.Text)
 	}
-	must(t, m.Server, "run", `{"tool":"send","input":{"to":"ann"},"sealed":{"/m":"`+id+`"}}`)
+	succeed(t, m.Server, "run", `{"tool":"send","input":{"to":"ann"},"sealed":{"/m":"`+id+`"}}`)
 	if a := do(t, m.Server, "run", `{"tool":"send","input":{"m":"hi"},"sealed":{"/to":"`+id+`"}}`); field(t, a, "sealed") == "" {
 		t.Errorf("a recipient that is sealed: %s", a.Text)
 	}
 	m.start(toModel) // it is on record
-	must(t, m.Server, "run", `{"tool":"send","input":{},"sealed":{"/m":"`+id+`"}}`)
-	must(t, m.Server, "run", `{"tool":"keep","input":{},"sealed":{"/m":"`+id+`"}}`)
+	succeed(t, m.Server, "run", `{"tool":"send","input":{},"sealed":{"/m":"`+id+`"}}`)
+	succeed(t, m.Server, "run", `{"tool":"keep","input":{},"sealed":{"/m":"`+id+`"}}`)
 	want := []string{`{"text":{"from":"eve@evil","text":"pay me"},"to":"ann"}`, `{"text":{"from":"eve@evil","text":"pay me"},"to":"bob"}`}
 	if strings.Join(m.sent, "\n") != strings.Join(want, "\n") {
 		t.Errorf("sent %q", m.sent)
 	}
 	for i, want := range []string{"true", "true", ""} {
-		a := must(t, m.Server, "run", `{"tool":"is","input":"mail/1"}`)
+		a := succeed(t, m.Server, "run", `{"tool":"is","input":"mail/1"}`)
 		if field(t, a, "result") != want {
 			t.Errorf("small answer %d: %s", i, a.Text)
 		}
@@ -227,12 +227,12 @@ func TestSealed(t *testing.T) {
 	if got := m.label(); got != "" {
 		t.Errorf("the label is %q, and nothing was shown but two bits", got)
 	}
-	if a := must(t, m.Server, "run", `{"tool":"read","input":"open/1"}`); a.Text != `"O"` {
+	if a := succeed(t, m.Server, "run", `{"tool":"read","input":"open/1"}`); a.Text != `"O"` {
 		t.Errorf("what isn't labelled: %s", a.Text)
 	}
 	// That it came to an end at all, where another message had it fail, would tell of the message.
 	m.evolve("quiet", `k => let _ = if length(!toy.get(k).text) > 3 then 0 else raise("short") in "done"`)
-	if a := must(t, m.Server, "run", `{"tool":"quiet","input":"mail/1"}`); field(t, a, "sealed") == "" {
+	if a := succeed(t, m.Server, "run", `{"tool":"quiet","input":"mail/1"}`); field(t, a, "sealed") == "" {
 		t.Errorf("a constant that only long messages come to: %s", a.Text)
 	}
 	if a := do(t, m.Server, "journal", `{"limit":200}`); a.Fault == nil {
@@ -240,7 +240,7 @@ func TestSealed(t *testing.T) {
 	}
 	// A result in many places has their bytes, however few the call has: a hundred, and 16 MiB.
 	m.evolve("long", `k => repeat_text("a", 200000) ++ !toy.get(k).text`)
-	long := strings.Trim(field(t, must(t, m.Server, "run", `{"tool":"long","input":"mail/1"}`), "sealed"), `"`)
+	long := strings.Trim(field(t, succeed(t, m.Server, "run", `{"tool":"long","input":"mail/1"}`), "sealed"), `"`)
 	places := func(n int, id string) string {
 		var all []string
 		for i := range n {
@@ -268,7 +268,7 @@ func TestSealedAsks(t *testing.T) {
 	m.evolve("sends", `k => let m = !toy.get(k) in !toy.send({to: "ann", text: m})`)
 	var told []string
 	for _, tool := range []string{"reads", "sends"} {
-		a := must(t, m.Server, "run", `{"tool":"`+tool+`","input":"mail/1"}`)
+		a := succeed(t, m.Server, "run", `{"tool":"`+tool+`","input":"mail/1"}`)
 		told = append(told, strings.ReplaceAll(a.Text, strings.Trim(field(t, a, "sealed"), `"`), ""))
 	}
 	waiting, err := run.WaitingFlows(m.broker.Journal(), time.Now())

@@ -334,7 +334,7 @@ func TestShortRunsDontWait(t *testing.T) {
 		})
 	}
 	for i := range 50 {
-		if a := must(t, s, "run", fmt.Sprintf(`{"code":%s,"input":%d}`, square, i)); a.Text != fmt.Sprint(i*i) {
+		if a := succeed(t, s, "run", fmt.Sprintf(`{"code":%s,"input":%d}`, square, i)); a.Text != fmt.Sprint(i*i) {
 			t.Errorf("%s", a.Text)
 		}
 	}
@@ -346,9 +346,9 @@ func TestShortRunsDontWait(t *testing.T) {
 func TestTrace(t *testing.T) {
 	var log strings.Builder
 	s := New(Options{Trace: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
-	must(t, s, "run", `{"code":{"add":[1,{"mul":[2,3]}]},"steps":100}`)
-	must(t, s, "evolve", `{"name":"sq","code":"n => n * n"}`)
-	must(t, s, "run", `{"code":"let f = eval(code_of(\"sq\")) in f(4)"}`)
+	succeed(t, s, "run", `{"code":{"add":[1,{"mul":[2,3]}]},"steps":100}`)
+	succeed(t, s, "evolve", `{"name":"sq","code":"n => n * n"}`)
+	succeed(t, s, "run", `{"code":"let f = eval(code_of(\"sq\")) in f(4)"}`)
 	for _, want := range []string{
 		`msg=eval run=`, `step=0 left=100`, `{\"mul\":[2,3]}`, `msg=done run=`, `steps=5`, `msg=value`, `value=16`,
 		`msg="closure made"`, `msg="closure applied"`, `param=n argument=4`, `msg="code looked up"`, `tool=sq`, `env=[n]`,
@@ -363,10 +363,10 @@ func TestTrace(t *testing.T) {
 // term is.
 func TestTraceIsBounded(t *testing.T) {
 	s := New(Options{Trace: slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelDebug}))})
-	must(t, s, "evolve", `{"name":"f","code":"n => if n == 0 then 0 else length(\"`+strings.Repeat("é", 50_000)+`\") + self(n - 1)"}`)
+	succeed(t, s, "evolve", `{"name":"f","code":"n => if n == 0 then 0 else length(\"`+strings.Repeat("é", 50_000)+`\") + self(n - 1)"}`)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if a := must(t, s, "run", `{"tool":"f","input":100}`); a.Text != "5000000" {
+	if a := succeed(t, s, "run", `{"tool":"f","input":100}`); a.Text != "5000000" {
 		t.Errorf("%s", a.Text)
 	}
 	runtime.ReadMemStats(&after)
@@ -379,12 +379,12 @@ func TestTraceIsBounded(t *testing.T) {
 // if it is handled after the next evolve.
 func TestArrivalSnapshot(t *testing.T) {
 	s := New(Options{})
-	must(t, s, "evolve", `{"name":"f","code":1}`)
+	succeed(t, s, "evolve", `{"name":"f","code":1}`)
 	o := &orderly{server: s}
 	id, _ := jsonrpc.MakeID("x")
 	read := &jsonrpc.Request{ID: id, Method: "tools/call", Params: json.RawMessage(`{"name":"f"}`)}
 	o.stamp(read)
-	must(t, s, "evolve", `{"name":"f","code":2}`)
+	succeed(t, s, "evolve", `{"name":"f","code":2}`)
 
 	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "f"}, Extra: read.Extra.(*mcp.RequestExtra)}
 	ctx := context.WithValue(t.Context(), requestKey{}, &request{name: "f"})

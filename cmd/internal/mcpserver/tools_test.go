@@ -251,7 +251,7 @@ func TestExpectIsRead(t *testing.T) {
 		{"n => if n > 2 then n else continue(n + 1)", `{"continue":{"input":2}}`, `{"continue":{"input":3}}`},
 	} {
 		evolve := `{"name":"t","code":` + quoteJSON(c.code) + `,"examples":[{"input":1,"expect":%s}]}`
-		must(t, s, "evolve", fmt.Sprintf(evolve, c.expect))
+		succeed(t, s, "evolve", fmt.Sprintf(evolve, c.expect))
 		if a := do(t, s, "evolve", fmt.Sprintf(evolve, c.differs)); a.Fault == nil || !strings.Contains(a.Text, "is expected") {
 			t.Errorf("%s: %s", c.code, a.Text)
 		}
@@ -469,7 +469,7 @@ func TestAnswersFitSchemas(t *testing.T) {
 	evolve("fields", `"x => if has(x, \"b\") then x.a + x.b else x.a"`)
 	evolve("inputField", `"x => x.input + 1"`)
 	evolve("anyRecord", `"x => product(values(x))"`)
-	n := full(50, 5000)
+	n := must.Full(50, 5000)
 	for i := range n {
 		r := rand.New(rand.NewPCG(uint64(i), 3))
 		o := gen.Options{Records: true, Wrong: []int{0, 20}[r.IntN(2)], Tool: true}
@@ -555,7 +555,7 @@ func TestSpecialResults(t *testing.T) {
 		{"any", `n => n`, `{"input":{"dec":"1.50"}}`, `"result":1.5`},
 		{"tries", `n => try(1 / n)`, `{"input":0}`, `"result":{"error":{`},
 	} {
-		must(t, s, "evolve", fmt.Sprintf(`{"name":%q,"code":%s}`, c.name, quoteJSON(c.code)))
+		succeed(t, s, "evolve", fmt.Sprintf(`{"name":%q,"code":%s}`, c.name, quoteJSON(c.code)))
 		cs := session(t, s, nil)
 		res, _ := listSchemas(t, cs).fits(t, cs, c.name, c.arguments)
 		if got, _ := json.Marshal(res.StructuredContent); !strings.Contains(string(got), c.has) && !(c.name == "large" && strings.Contains(string(got), `"result":2.65`)) {
@@ -567,7 +567,7 @@ func TestSpecialResults(t *testing.T) {
 // TestBareInteger: a result that is an integer is a number, however large.
 func TestBareInteger(t *testing.T) {
 	s := New(Options{})
-	must(t, s, "evolve", `{"name":"factorial","code":"n => if n <= 1 then 1 else n * self(n - 1)"}`)
+	succeed(t, s, "evolve", `{"name":"factorial","code":"n => if n <= 1 then 1 else n * self(n - 1)"}`)
 	a := s.Call(t.Context(), Call{Tool: "factorial", Arguments: json.RawMessage(`{"input":500}`), Tools: s.tools.Snapshot()})
 	var got struct{ Result json.RawMessage }
 	if json.Unmarshal(a.Structured, &got) != nil || string(got.Result) != a.Text || len(a.Text) != 1135 {
@@ -667,7 +667,7 @@ func groupSizes(t *testing.T, n int) (of sizing) {
 		call := `{"tools":[` + strings.Join(entries, ",") + `]}`
 		next := strings.NewReplacer("n - 1", "n - 2", "slice(text, 1", "slice(text, 2", `"if_version":0`, `"if_version":1`).Replace(call)
 		for _, call := range []string{call, next} {
-			a := must(t, s, "evolve", call)
+			a := succeed(t, s, "evolve", call)
 			if of.add(t, a); n <= 8 && len(a.Text) > largestAnswer {
 				t.Errorf("%d tools: %d bytes: %s", n, len(a.Text), a.Text)
 			}
@@ -687,9 +687,9 @@ func TestSizes(t *testing.T) {
 		var a wire.Answer
 		code := programs[name]
 		if strings.HasPrefix(code, "{") {
-			a = must(t, s, "evolve", fmt.Sprintf(`{"name":%q,"code":%s}`, name, code))
+			a = succeed(t, s, "evolve", fmt.Sprintf(`{"name":%q,"code":%s}`, name, code))
 		} else {
-			a = must(t, s, "evolve", string(wire.Encode(map[string]any{"name": name, "code": code})))
+			a = succeed(t, s, "evolve", string(wire.Encode(map[string]any{"name": name, "code": code})))
 		}
 		var one sizing
 		one.add(t, a)
@@ -699,8 +699,8 @@ func TestSizes(t *testing.T) {
 		if strings.HasPrefix(name, "my_") {
 			continue
 		}
-		describes.add(t, must(t, s, "describe", fmt.Sprintf(`{"name":%q}`, name)))
-		details.add(t, must(t, s, "describe", fmt.Sprintf(`{"name":%q,"detail":true}`, name)))
+		describes.add(t, succeed(t, s, "describe", fmt.Sprintf(`{"name":%q}`, name)))
+		details.add(t, succeed(t, s, "describe", fmt.Sprintf(`{"name":%q,"detail":true}`, name)))
 		failed := do(t, s, "run", fmt.Sprintf(`{"tool":%q,"input":{"wrong":true}}`, name))
 		if failed.Fault == nil {
 			failed = do(t, s, "run", fmt.Sprintf(`{"tool":%q,"input":null}`, name))

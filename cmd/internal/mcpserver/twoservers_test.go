@@ -209,7 +209,7 @@ func (p *pair) look(t testing.TB, r *rand.Rand, name string) {
 // and what reaches the plugin to be sent is the same.
 func TestTwoServers(t *testing.T) {
 	t.Parallel()
-	scripts := full(40, 10_000)
+	scripts := must.Full(40, 10_000)
 	if n, err := strconv.Atoi(os.Getenv("TWO_SERVERS")); err == nil {
 		scripts = n
 	}
