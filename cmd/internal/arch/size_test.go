@@ -18,13 +18,13 @@ import (
 // comments and blank lines: what it has, rounded up to tens. Who raises a number says why
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
-	"(tests)":                      5870,
+	"(tests)":                      5880,
 	"caps":                         7699,
 	"caps/flow":                    1489,
 	"caps/journal":                 5629,
 	"caps/journal/order":           420,
 	"caps/lease":                   20,
-	"caps/registry":                4655,
+	"caps/registry":                4660,
 	"caps/run":                     5690,
 	"caps/statefile":               514,
 	"cmd/internal/app":             3143,
