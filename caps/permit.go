@@ -1,6 +1,7 @@
 package caps
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -267,9 +268,7 @@ func (p *Permit) Rated() bool {
 }
 
 func denied(message, hint string) *fault.Fault {
-	if hint == "" {
-		hint = "Don't retry: the same request is denied again."
-	}
+	hint = cmp.Or(hint, "Don't retry: the same request is denied again.")
 	return &fault.Fault{Kind: fault.Denied, Message: message, Hint: hint}
 }
 

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -111,9 +112,7 @@ func (d *typeBuilder) union(all []*shape, taken bool) *Type {
 	if structured {
 		if under, ok := d.open[k]; ok {
 			// The type is inside itself.
-			if under.Name == "" {
-				under.Name = "#" + k
-			}
+			under.Name = cmp.Or(under.Name, "#"+k)
 			return &Type{Vars: []string{under.Name}}
 		}
 	}

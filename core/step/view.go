@@ -101,9 +101,7 @@ func (p *Point) View() View {
 	})
 	for f := p.frame; f != nil && len(v.Calls) < shownCalls; f = f.parent {
 		c := Call{Name: f.fn.name}
-		if c.Name == "" {
-			c.Name = f.fn.in
-		}
+		c.Name = cmp.Or(c.Name, f.fn.in)
 		if f.call.Term != nil {
 			c.Place = placeOf(&f.call)
 		}

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -74,9 +75,7 @@ type Free struct {
 // free variable; what to do about free ones is the caller's business.
 func Parse(src []byte, o Options) (*Parsed, *fault.Fault) {
 	limit := o.MaxBytes
-	if limit == 0 {
-		limit = MaxSource
-	}
+	limit = cmp.Or(limit, MaxSource)
 	if len(src) > limit {
 		return nil, &fault.Fault{
 			Kind: fault.ParseError, In: "code",

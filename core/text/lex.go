@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -46,9 +47,7 @@ func (l *lexer) wrong(end int, p problem) {
 	if l.bad == nil {
 		l.bad = map[int32]problem{}
 	}
-	if p.off == 0 {
-		p.off = l.i
-	}
+	p.off = cmp.Or(p.off, l.i)
 	if p.got == "" {
 		p.got = fmt.Sprintf("%q", shorter(l.src[l.i:end]))
 	}

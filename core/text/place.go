@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"sort"
 	"strings"
@@ -118,9 +119,7 @@ func At(f *fault.Fault, src *term.Source, pos int) {
 	f.Line, f.Col = Position(src.Text, pos)
 	f.Fragment = fragment(string(src.Text), pos)
 	prim.NamePattern(f, src.Text, pos)
-	if f.In == "" {
-		f.In = src.In
-	}
+	f.In = cmp.Or(f.In, src.In)
 }
 
 // LineIndex finds lines and columns of many offsets in one source.

@@ -216,9 +216,7 @@ func (r *reader) afterEnd() {
 		})
 	default:
 		hint := r.beside(t)
-		if hint == "" {
-			hint = "Write one expression; name its parts with let x = 1 in x + 1."
-		}
+		hint = cmp.Or(hint, "Write one expression; name its parts with let x = 1 in x + 1.")
 		r.refuseToken("an operator or the end of the text", hint)
 	}
 }

@@ -99,9 +99,7 @@ func (s *session) put(ctx context.Context, c *calling, p *sdkmcp.ElicitParams) *
 			return s.decline(c, "the answer can't be read")
 		}
 		result.Content = map[string]any{}
-		for name, value := range content {
-			result.Content[name] = value
-		}
+		maps.Copy(result.Content, content)
 	}
 	return result
 }

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -43,9 +44,7 @@ func (u *upstream) start(ctx context.Context, c *sdk.Command, notice func(string
 	if home != "" {
 		command.Env["HOME"], command.Env["TMPDIR"] = home, filepath.Join(home, "tmp")
 		command.Write = append(slices.Clone(c.Write), home)
-		if command.Dir == "" {
-			command.Dir = home
-		}
+		command.Dir = cmp.Or(command.Dir, home)
 	}
 	maps.Copy(command.Env, u.settings.Env)
 	var theirs, ours [3]*os.File

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"os"
@@ -62,9 +63,7 @@ func newUpstream(s Settings, m *caps.Manifest) (*upstream, error) {
 			s.Concurrent = 1
 		}
 	}
-	if s.Idle == 0 {
-		s.Idle = defaultIdle
-	}
+	s.Idle = cmp.Or(s.Idle, defaultIdle)
 	u := &upstream{
 		settings: s, operations: map[string]*operation{}, room: make(chan struct{}, s.Concurrent),
 		log: &logger{name: s.Name, to: os.Stderr, hide: hiding(s.Env, s.Headers)}, sessions: map[string]*session{}, told: map[string]bool{},

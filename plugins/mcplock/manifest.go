@@ -1,6 +1,7 @@
 package mcplock
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -173,9 +174,7 @@ func described(schema json.RawMessage) (kind, doc string, enum []string) {
 		kind = typeWords[name]
 	}
 	_ = json.Unmarshal(s.Description, &doc)
-	if kind == "" {
-		kind = "any"
-	}
+	kind = cmp.Or(kind, "any")
 	if kind != "string" || json.Unmarshal(s.Enum, &enum) != nil {
 		enum = nil
 	}

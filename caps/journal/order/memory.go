@@ -1,6 +1,7 @@
 package order
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -111,9 +112,7 @@ func (m *Memory) add(p []byte, skip uint64) {
 func (m *Memory) from(place uint64, identity string) ([]placed, <-chan struct{}, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if place == 0 {
-		place = m.first
-	}
+	place = cmp.Or(place, m.first)
 	switch {
 	case identity != m.identity:
 		return nil, nil, ErrOther
@@ -261,9 +260,7 @@ func (a *access) Identity(ctx context.Context) (string, error) {
 	a.memory.mu.Unlock()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.identity == "" {
-		a.identity = now
-	}
+	a.identity = cmp.Or(a.identity, now)
 	if a.identity != now {
 		return "", ErrOther
 	}

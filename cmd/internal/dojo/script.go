@@ -121,9 +121,7 @@ func (e *examiner) script(t *task, s script, goal deed, text, who string) error 
 	}
 	var key string
 	with := record{}
-	for k, v := range goal.all() {
-		with[k] = v
-	}
+	maps.Copy(with, goal.all())
 	for k := range goal.Args {
 		key = k
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -177,9 +178,7 @@ func (rep *report) write(w io.Writer, cs []*contestant) error {
 			}
 		}
 		best := r.Best
-		if best == "" {
-			best = "-"
-		}
+		best = cmp.Or(best, "-")
 		fmt.Fprintf(tw, "%s\t%s\t%s\t\n", best, formatRatio(r.Faster), formatRatio(r.OverNative))
 	}
 	for _, s := range rep.Sets {
@@ -295,9 +294,7 @@ func (rep *report) chart(cs []*contestant) []byte {
 		y += top
 		for _, b := range bars {
 			name, fill := labels[b.name], "#768390"
-			if name == "" {
-				name = b.name
-			}
+			name = cmp.Or(name, b.name)
 			if b.name == nameOurs {
 				fill = "#2da44e"
 			}

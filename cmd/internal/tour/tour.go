@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -359,9 +360,7 @@ func (g *guide) fails(tool string, arguments map[string]any, shown string, max i
 func (g *guide) evolves(name, code string, more map[string]any) error {
 	g.show("▸", cli.Cyan, "evolve  "+name+" =\n  "+strings.ReplaceAll(code, "\n", "\n  "))
 	arguments := map[string]any{"name": name, "code": code}
-	for key, value := range more {
-		arguments[key] = value
-	}
+	maps.Copy(arguments, more)
 	r, err := g.call("evolve", arguments)
 	if err != nil {
 		return err

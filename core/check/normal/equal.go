@@ -2,6 +2,7 @@ package normal
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -61,18 +62,10 @@ type Limits struct {
 }
 
 func (l Limits) orDefault() Limits {
-	if l.Steps == 0 {
-		l.Steps = Budget
-	}
-	if l.Runs == 0 {
-		l.Runs = 200
-	}
-	if l.RunSteps == 0 {
-		l.RunSteps = 20_000
-	}
-	if l.RunMemory == 0 {
-		l.RunMemory = runMemory
-	}
+	l.Steps = cmp.Or(l.Steps, Budget)
+	l.Runs = cmp.Or(l.Runs, 200)
+	l.RunSteps = cmp.Or(l.RunSteps, 20_000)
+	l.RunMemory = cmp.Or(l.RunMemory, runMemory)
 	return l
 }
 

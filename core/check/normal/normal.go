@@ -24,6 +24,7 @@
 package normal
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -84,9 +85,7 @@ const rounds = 4
 // Of gives the normal form of t, or [ErrBudget]. The same term and options give
 // the same form on every machine.
 func Of(t term.Term, o Options) (Form, error) {
-	if o.Steps == 0 {
-		o.Steps = Budget
-	}
+	o.Steps = cmp.Or(o.Steps, Budget)
 	if o.Tool {
 		t = term.AsFunction(t)
 	}

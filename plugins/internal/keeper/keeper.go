@@ -11,6 +11,8 @@
 package keeper
 
 import (
+	"maps"
+
 	"github.com/mcp-pif/mcp-pif/caps"
 )
 
@@ -56,9 +58,7 @@ func environment(c *caps.Command) []string {
 		}
 		env["NODE_USE_ENV_PROXY"] = "1" // Node.js reads them from 24 on, if it is told to
 	}
-	for name, text := range c.Env {
-		env[name] = text
-	}
+	maps.Copy(env, c.Env)
 	list := make([]string, 0, len(env))
 	for name, text := range env {
 		list = append(list, name+"="+text)

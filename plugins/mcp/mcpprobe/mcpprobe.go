@@ -10,6 +10,7 @@
 package mcpprobe
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,12 +70,8 @@ func New(o Options) (_ *Probe, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Sandbox == "" {
-		o.Sandbox = host.Require
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	o.Sandbox = cmp.Or(o.Sandbox, host.Require)
 	p := &Probe{}
 	defer func() {
 		if err != nil {

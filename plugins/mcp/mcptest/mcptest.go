@@ -12,6 +12,7 @@ package mcptest
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -210,9 +211,7 @@ func (s *server) answer(script Script, m message) any {
 	switch {
 	case m.Method == "initialize" && !isStateless:
 		era := script.Era
-		if era == "" {
-			era = "2025-11-25"
-		}
+		era = cmp.Or(era, "2025-11-25")
 		return result(m.ID, map[string]any{"protocolVersion": era, "capabilities": can, "serverInfo": info, "instructions": Canary})
 	case m.Method == "server/discover" && isStateless:
 		return result(m.ID, map[string]any{

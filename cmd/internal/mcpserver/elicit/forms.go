@@ -2,6 +2,7 @@ package elicit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -141,9 +142,7 @@ const (
 )
 
 func unasked(message, hint string) *fault.Fault {
-	if hint == "" {
-		hint = `A right one: {"ask.user":{"message":"How many?","schema":{"n":{"type":"integer"}}}}.`
-	}
+	hint = cmp.Or(hint, `A right one: {"ask.user":{"message":"How many?","schema":{"n":{"type":"integer"}}}}.`)
 	return &fault.Fault{Kind: fault.EffectFailed, Message: Operation + ": " + message, Hint: hint}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -141,9 +142,7 @@ func (t *task) start(c *Call, l Limits) run.Start {
 		rounds = t.rounds
 	}
 	more := make([][]byte, len(t.more))
-	for i, in := range t.more {
-		more[i] = in
-	}
+	maps.Copy(more, t.more)
 	var answers registry.Answers
 	if t.tool != nil && (t.direct || c.Tool == promptCall || len(t.tool.Declared) > 0) {
 		answers = t.tool.Answers()

@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -79,9 +80,7 @@ func (s Lookup) findFlows(t *registry.Tool, tools *registry.Snapshot) (list []fl
 		default:
 			f.By = "control"
 		}
-		if f.To == "" {
-			f.To = e.Rule.To
-		}
+		f.To = cmp.Or(f.To, e.Rule.To)
 		f.Via = e.Words(func(at int) string { return whereIs(t, place(at)) })
 		list = append(list, f)
 	}

@@ -378,9 +378,7 @@ func (f *follower) read(ctx context.Context, conn *pgx.Conn) (some [][]byte, err
 		if err := rows.Scan(&identity, &first, &last, &replica, &place, &p); err != nil {
 			return nil, err
 		}
-		if f.from == 0 {
-			f.from = first
-		}
+		f.from = cmp.Or(f.from, first)
 		if place != nil && *place == f.from+uint64(len(some)) {
 			some = append(some, p)
 		} else if place != nil && f.from >= first {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/cookiejar"
 	"os"
@@ -162,9 +163,7 @@ func (w *world) populate() error {
 	}
 	evolve := func(name, code, description string, more object) error {
 		a := object{"name": name, "code": code, "description": description}
-		for k, v := range more {
-			a[k] = v
-		}
+		maps.Copy(a, more)
 		return s.call(false, "evolve", a)
 	}
 	for _, step := range []func() error{
