@@ -386,7 +386,10 @@ func (p *Policy) take(entries []Revocation) (changed []Change) {
 		t := &p.taken[i]
 		now[t.key()] = Change{Grant: t.grant, Text: t.text}
 		if _, told := p.told[t.key()]; !told {
-			t.grant.interrupt()
+			if !t.grant.Revoked() { // what is under way ends, and it goes on to hold
+				t.grant.revoke()
+				t.grant.restore()
+			}
 			changed = append(changed, Change{Grant: t.grant, Text: t.text, Revoked: true})
 		}
 	}
@@ -401,14 +404,6 @@ func (p *Policy) take(entries []Revocation) (changed []Change) {
 		return cmp.Or(strings.Compare(a.Text, b.Text), strings.Compare(a.Grant.ID, b.Grant.ID))
 	})
 	return changed
-}
-
-// interrupt ends what is under way under the grant, which goes on to hold.
-func (g *Grant) interrupt() {
-	if !g.Revoked() {
-		g.revoke()
-		g.restore()
-	}
 }
 
 // restoreHint says who can give back what revocations took: with the command,

@@ -309,7 +309,7 @@ func Declare(r *Report, declared json.RawMessage) (*Declared, *fault.Fault) {
 	d.params, _ = r.Arguments()
 	fields := fieldSchema(d.params, declared)
 	if fields != nil {
-		declared = inputSchema(fields)
+		declared = slices.Concat([]byte(`{"type":"object","properties":{"`+Input+`":`), fields, []byte("}}"))
 	}
 	d.rules, d.types = make([]*rule, len(d.params)), make([]*Type, len(d.params))
 	top, err := keyed(declared, topKeywords)
@@ -424,11 +424,6 @@ func fieldSchema(params []Parameter, declared json.RawMessage) json.RawMessage {
 		declared = slices.Concat([]byte(`{"additionalProperties":false,`), declared[1:])
 	}
 	return declared
-}
-
-// inputSchema is the schema of arguments with one parameter that has a schema.
-func inputSchema(of json.RawMessage) json.RawMessage {
-	return slices.Concat([]byte(`{"type":"object","properties":{"`+Input+`":`), of, []byte("}}"))
 }
 
 func (d *Declared) has(name string) bool {

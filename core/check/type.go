@@ -304,16 +304,11 @@ func (d *typeBuilder) rename(t *Type, name func(string) string) {
 	}
 	d.rename(t.Next, name)
 	switch {
-	case unknown || deep != 0 && t.Kinds&^deep != 0 || t.everything():
+	case unknown || deep != 0 && t.Kinds&^deep != 0 || t.Kinds == prim.KindAny && !t.Deep && t.special() == 0:
 		*t = Type{Kinds: prim.KindAny, Any: true, Dynamic: t.Dynamic, wants: t.wants}
 	case deep != 0:
 		*t = Type{Kinds: deep, Deep: true, Dynamic: t.Dynamic, Vars: t.Vars}
 	}
-}
-
-// everything reports whether a type is all values, in so many words.
-func (t *Type) everything() bool {
-	return t.Kinds == prim.KindAny && !t.Deep && t.special() == 0
 }
 
 // meet is a type of values that are of both types; where it would take too

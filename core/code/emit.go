@@ -56,15 +56,8 @@ func (f *fn) bind(l *label) {
 // end emits an instruction that takes the pending steps and changes the depth.
 func (f *fn) end(in Instr, depth int64, pos int32) {
 	at := f.emit(in, pos)
-	f.code[at].K = f.charge(depth)
-}
-
-// charge takes the pending steps, and gives what to put into K: the steps to
-// subtract with the change of depth.
-func (f *fn) charge(depth int64) int64 {
-	k := depth*Depth1 - f.pend
+	f.code[at].K = depth*Depth1 - f.pend // the pending steps, with the change of depth
 	f.pend = 0
-	return k
 }
 
 // retDepth returns what a return gives back: the depth its call took.

@@ -287,7 +287,7 @@ func (c *compiler) visible(n *node) int32 {
 				continue
 			}
 			seen[name] = true
-		} else if hasVar(sc.Vars, name) {
+		} else if slices.ContainsFunc(sc.Vars, func(v ScopeVar) bool { return v.Name == name }) {
 			continue
 		}
 		v := ScopeVar{Name: name, Const: -1}
@@ -306,10 +306,6 @@ func (c *compiler) visible(n *node) int32 {
 	c.take(len(sc.Vars))
 	c.unit.Scopes = append(c.unit.Scopes, sc)
 	return c.opt.ScopeBase + int32(len(c.unit.Scopes)-1)
-}
-
-func hasVar(vars []ScopeVar, name string) bool {
-	return slices.ContainsFunc(vars, func(v ScopeVar) bool { return v.Name == name })
 }
 
 // ownFlag is how far from a fold's accumulator the register is that is true once the

@@ -114,7 +114,9 @@ func (c *compiler) resolve(t term.Term, s *scope) *node {
 		if b := c.find(s, t.Name); b != nil {
 			b.uses++
 			n.kind, n.b = kVar, b
-			c.refer(b)
+			if !b.closed {
+				c.lowest = min(c.lowest, b.level)
+			}
 		} else {
 			n.kind, n.name = kUnbound, t.Name
 		}
@@ -544,11 +546,4 @@ func (c *compiler) findFar(s *scope, name string) *binder {
 		}
 	}
 	return nil
-}
-
-// refer notes the use of b for the lambdas being resolved around it.
-func (c *compiler) refer(b *binder) {
-	if !b.closed && b.level < c.lowest {
-		c.lowest = b.level
-	}
 }

@@ -79,17 +79,13 @@ type slab[T any] struct {
 
 func (s *slab[T]) get() *T {
 	if len(s.free) == 0 {
-		s.grow()
+		n := min(max(s.made, 1), 512)
+		s.made += n
+		s.free = make([]T, n)
 	}
 	t := &s.free[0]
 	s.free = s.free[1:]
 	return t
-}
-
-func (s *slab[T]) grow() {
-	n := min(max(s.made, 1), 512)
-	s.made += n
-	s.free = make([]T, n)
 }
 
 // blockFrom is how many nodes make a block worth its size.
@@ -357,7 +353,7 @@ func (b *builder) effect(i, k uint32) term.Term {
 	if full, ok := prim.Aliases[op]; ok {
 		op = full
 	}
-	if !validOperation(op) {
+	if kind, verb, _ := strings.Cut(op, "."); kind == "" || verb == "" {
 		return b.failEffectName(i, k)
 	}
 	arg, fields := k+1, uint32(0)
@@ -377,12 +373,6 @@ func (b *builder) effect(i, k uint32) term.Term {
 		return b.failIn(fields)
 	}
 	return t
-}
-
-// validOperation reports whether name has the form kind.verb.
-func validOperation(name string) bool {
-	kind, verb, _ := strings.Cut(name, ".")
-	return kind != "" && verb != ""
 }
 
 // isTerm reports whether an effect's argument, the object i, is a term: its keys

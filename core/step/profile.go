@@ -45,11 +45,6 @@ const (
 	maxLevels = 200
 )
 
-func newProfile() *Profile {
-	root := &Node{}
-	return &Profile{Root: root, at: root, nodes: 1}
-}
-
 // Total is the steps of a node and of what it calls.
 func (n *Node) Total() (steps uint64) {
 	steps = n.Steps

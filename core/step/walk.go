@@ -370,7 +370,8 @@ func (w *Walk) SummaryAt(ctx context.Context, n uint64) (*Summary, error) {
 	if w.sum != nil {
 		return w.sum, nil
 	}
-	s := &summary{Summary: &Summary{Profile: newProfile(), Whole: true}}
+	root := &Node{}
+	s := &summary{Summary: &Summary{Profile: &Profile{Root: root, at: root, nodes: 1}, Whole: true}}
 	p := w.newPass(ctx)
 	p.profile, p.sum, p.from, p.to = s.Profile, s, n-min(n, window), n+window+1
 	var kept []Point

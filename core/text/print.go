@@ -194,17 +194,10 @@ func backquote(name string) string {
 // effect returns how an effect's name is written: in backquotes where a variable has that
 // of its kind and it would be read as the opposite.
 func (w *speller) effect(op string) string {
-	if kind, _, _ := strings.Cut(op, "."); w.scope[kind] > 0 && asks(op) {
+	if kind, _, _ := strings.Cut(op, "."); w.scope[kind] > 0 && asks(op) || effectRun(op) != len(op) || !strings.Contains(op, ".") {
 		return backquote(op)
 	}
-	return effectName(op)
-}
-
-func effectName(op string) string {
-	if effectRun(op) == len(op) && strings.Contains(op, ".") {
-		return op
-	}
-	return backquote(op)
+	return op
 }
 
 func toolName(name string) string {

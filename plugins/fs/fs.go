@@ -144,11 +144,6 @@ func odd(name string) bool {
 	return strings.ContainsAny(name, `<>:"|?*\`) || strings.TrimRight(name, ". ") != name
 }
 
-// nameable reports whether a program could say the name of an entry.
-func nameable(name string) bool {
-	return utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
-}
-
 // quote returns a path as messages show it: as the program said it, bounded, and
 // without anything that acts on a terminal.
 func quote(path string) string {

@@ -126,11 +126,6 @@ func (p pattern) literal(states []int) (names []string, ok bool) {
 	return slices.Compact(names), true
 }
 
-// more reports whether something further down could match.
-func (p pattern) more(states []int) bool {
-	return slices.ContainsFunc(states, func(s int) bool { return s < len(p) })
-}
-
 // match goes through a directory in the order of names.
 func (l *listing) match(d dir, prefix string, p pattern, states []int, depth int) error {
 	if depth > maxDepth {
@@ -168,7 +163,7 @@ func (l *listing) match(d dir, prefix string, p pattern, states []int, depth int
 				return err
 			}
 		}
-		if !i.isDir() || !p.more(next) {
+		if !i.isDir() || !slices.ContainsFunc(next, func(s int) bool { return s < len(p) }) {
 			continue
 		}
 		sub, err := l.enter(d, name)

@@ -16,10 +16,6 @@ type denial struct {
 	unpins []func()
 }
 
-func (d *denial) concerns(verb string) bool {
-	return d.verbs == nil || slices.Contains(d.verbs, verb)
-}
-
 // A guard is what one operation may not touch.
 type guard struct {
 	strict  bool       // there are denials at all
@@ -43,7 +39,7 @@ func (s *scope) guardOf(verb string) (guard, error) {
 		g.above = append(g.above, above...)
 		g.all = append(g.all, d.names)
 		// Whoever moves something can do anything with it at its new place.
-		if verb != "move" && !d.concerns(verb) {
+		if verb != "move" && d.verbs != nil && !slices.Contains(d.verbs, verb) {
 			continue
 		}
 		g.denied = append(append(g.denied, d.held...), now...)

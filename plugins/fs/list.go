@@ -173,7 +173,7 @@ func (l *listing) names(d dir, most int, keep func(name string) bool) ([]string,
 			switch {
 			case isTemporary(name):
 				continue
-			case !nameable(name):
+			case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl): // a program couldn't say it
 				l.unsaid++
 				continue
 			case keep != nil && !keep(name), l.hidden(d, name):

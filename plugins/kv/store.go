@@ -192,7 +192,10 @@ func (s *store) change(ctx context.Context, do func(*sql.Tx) error) error {
 			return err
 		}
 		if err := do(tx); err != nil {
-			return errors.Join(err, undo(tx))
+			if undone := tx.Rollback(); !errors.Is(undone, sql.ErrTxDone) { // that has ended by itself
+				err = errors.Join(err, undone)
+			}
+			return err
 		}
 		err = tx.Commit()
 		if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code()&0xff == sqlite3.SQLITE_IOERR {
@@ -204,14 +207,6 @@ func (s *store) change(ctx context.Context, do func(*sql.Tx) error) error {
 
 // errUnknown is of a transaction whose end the disk didn't confirm.
 var errUnknown = errors.New("the disk gave an error while it was written")
-
-// undo takes a transaction back; one that has ended by itself needs none.
-func undo(tx *sql.Tx) error {
-	if err := tx.Rollback(); !errors.Is(err, sql.ErrTxDone) {
-		return err
-	}
-	return nil
-}
 
 // retry does something again while another process has the file.
 func retry(ctx context.Context, do func() error) error {

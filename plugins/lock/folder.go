@@ -228,15 +228,11 @@ func (l *Lock) copyFolder(from string) (dir, sum string, undo func(), err error)
 	}
 	removeFolder(dir) // something that was changed
 	held.Close()      // not every system renames what is open
-	if err := rename(temp, dir); err != nil {
+	// Its own bits don't matter but on some systems.
+	if err := errors.Join(os.Chmod(temp, 0o755), os.Rename(temp, dir), os.Chmod(dir, 0o555)); err != nil {
 		return "", "", undo, err
 	}
 	return dir, sum, func() { removeFolder(dir) }, nil
-}
-
-// rename moves a frozen folder: its own bits don't matter but on some systems.
-func rename(from, to string) error {
-	return errors.Join(os.Chmod(from, 0o755), os.Rename(from, to), os.Chmod(to, 0o555))
 }
 
 func copyEntry(root *os.Root, name, mode, to string) error {

@@ -99,7 +99,9 @@ func (s *session) put(ctx context.Context, c *calling, p *sdkmcp.ElicitParams) *
 			return s.decline(c, "the answer can't be read")
 		}
 		result.Content = map[string]any{}
-		maps.Copy(result.Content, content)
+		for name, value := range content {
+			result.Content[name] = value
+		}
 	}
 	return result
 }

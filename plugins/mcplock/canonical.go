@@ -81,7 +81,9 @@ func appendCanonical(b []byte, v any) (_ []byte, err error) {
 		return append(b, ']'), nil
 	case map[string]any:
 		b = append(b, '{')
-		for i, key := range slices.SortedFunc(maps.Keys(v), compareUTF16) {
+		for i, key := range slices.SortedFunc(maps.Keys(v), func(a, b string) int { // by UTF-16 code units
+			return slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b)))
+		}) {
 			if i > 0 {
 				b = append(b, ',')
 			}
@@ -93,11 +95,6 @@ func appendCanonical(b []byte, v any) (_ []byte, err error) {
 		return append(b, '}'), nil
 	}
 	return nil, fmt.Errorf("%T has no JSON", v)
-}
-
-// compareUTF16 compares keys as RFC 8785 sorts them: by UTF-16 code units.
-func compareUTF16(a, b string) int {
-	return slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b)))
 }
 
 // appendNumber writes a number by its exact worth in the layout of ECMAScript, section

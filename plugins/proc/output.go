@@ -34,15 +34,9 @@ type ring struct {
 func (r *ring) add(b []byte) {
 	r.data = append(r.data, b...)
 	if over := len(r.data) - r.most; over > r.most/4 {
-		r.drop(over)
+		r.data = r.data[:copy(r.data, r.data[over:])]
+		r.base += int64(over)
 	}
-}
-
-// drop lets go of the oldest bytes.
-func (r *ring) drop(n int) {
-	rest := copy(r.data, r.data[n:])
-	r.data = r.data[:rest]
-	r.base += int64(n)
 }
 
 // begin and end are the places of what is kept.

@@ -180,19 +180,12 @@ func ReadSandbox(flags []string) (sandboxes, error) {
 			return nil, fmt.Errorf("--sandbox is [KIND=]MODE, the mode require, best-effort or off, not %q", flag)
 		}
 		if seen[kind] {
-			return nil, fmt.Errorf("--sandbox says twice how %s is held", orAll(kind))
+			return nil, fmt.Errorf("--sandbox says twice how %s is held", cmp.Or(kind, "every plugin"))
 		}
 		seen[kind] = true
 		s[kind] = host.Mode(mode)
 	}
 	return s, nil
-}
-
-func orAll(kind string) string {
-	if kind == "" {
-		return "every plugin"
-	}
-	return kind
 }
 
 func (s sandboxes) Mode(kind string) host.Mode {

@@ -63,7 +63,7 @@ func (a *Authority) reload() {
 	}
 	before := map[*run.Broker][]*caps.Grant{}
 	if err == nil {
-		a.brokers.each(func(b *run.Broker) { before[b] = inForce(b.Policy()) })
+		a.brokers.each(func(b *run.Broker) { before[b] = slices.DeleteFunc(b.Policy().Grants(), (*caps.Grant).Revoked) })
 		err = a.replace(said)
 	}
 	if err == nil {
@@ -90,11 +90,6 @@ func (a *Authority) reload() {
 	if a.Unheard != nil {
 		a.Unheard()
 	}
-}
-
-// inForce is the grants of a policy that nobody took back.
-func inForce(p *caps.Policy) []*caps.Grant {
-	return slices.DeleteFunc(p.Grants(), (*caps.Grant).Revoked)
 }
 
 // applyRevocations brings every policy in line with what was taken back.

@@ -11,11 +11,6 @@ import (
 	"time"
 )
 
-// address is where the server listens.
-func (s *server) address() string {
-	return strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/mcp")
-}
-
 // head is how a request to the server begins.
 func head(method, principal, version string) string {
 	h := method + " /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
@@ -110,7 +105,7 @@ func (s *server) innocent(ctx context.Context, principal, code, want string) {
 // dial opens a connection that sends so much and isn't read.
 func (s *server) dial(ctx context.Context, text string) (net.Conn, error) {
 	var d net.Dialer
-	c, err := d.DialContext(ctx, "tcp", s.address())
+	c, err := d.DialContext(ctx, "tcp", strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/mcp"))
 	if err != nil {
 		return nil, err
 	}

@@ -134,14 +134,6 @@ func readCursor(cursor string) (name string, err error) {
 	return name, nil
 }
 
-// outputSchemaOf is the JSON Schema of what a call of an evolved tool by its name
-// has as structured content. Nothing in it is required: a result that is too
-// large, or that readers of JSON don't take, is there in another way, and clients
-// may hold failures to it, too.
-func outputSchemaOf(t *registry.Tool) json.RawMessage {
-	return slices.Concat([]byte(evolvedOutput), t.OutputSchema(), []byte(evolvedRest))
-}
-
 const (
 	evolvedOutput = `{"type":"object","properties":{"result":`
 	evolvedRest   = `,"type":{"type":"string"},"steps":{"type":"integer"},"notes":{"type":"array","items":{"type":"string"}},` +
@@ -156,11 +148,13 @@ func (s *Server) shown(t *registry.Tool) *mcp.Tool {
 	}
 	annotations := wire.Annotated(flags)
 	return &mcp.Tool{
-		Name:         t.Name,
-		Title:        titled(t.Name),
-		Description:  s.Words(t.Description, t.MadeUnder),
-		InputSchema:  s.Shape(t.InputSchema(), t.MadeUnder),
-		OutputSchema: s.Shape(outputSchemaOf(t), t.MadeUnder),
+		Name:        t.Name,
+		Title:       titled(t.Name),
+		Description: s.Words(t.Description, t.MadeUnder),
+		InputSchema: s.Shape(t.InputSchema(), t.MadeUnder),
+		// Nothing in it is required: a result that is too large, or that readers of JSON don't
+		// take, is there in another way, and clients may hold failures to it, too.
+		OutputSchema: s.Shape(slices.Concat([]byte(evolvedOutput), t.OutputSchema(), []byte(evolvedRest)), t.MadeUnder),
 		Annotations:  &annotations,
 	}
 }

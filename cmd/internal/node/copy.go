@@ -50,11 +50,6 @@ type message struct {
 	Offer *offer `json:"offer,omitempty"`
 }
 
-func (m *message) encode(node string, raw []byte) ([]byte, error) {
-	head, err := json.Marshal(m)
-	return journal.Message(node+says, append(append(head, '\n'), raw...)), err
-}
-
 func readMessage(content []byte) (m message, raw []byte, ok bool) {
 	head, raw, _ := bytes.Cut(content, []byte("\n"))
 	return m, raw, json.Unmarshal(head, &m) == nil && m.ID != ""
@@ -62,7 +57,8 @@ func readMessage(content []byte) (m message, raw []byte, ok bool) {
 
 // say puts a message into an order.
 func say(ctx context.Context, o order.Order, node string, m message, raw []byte) error {
-	p, err := m.encode(node, raw)
+	head, err := json.Marshal(m)
+	p := journal.Message(node+says, append(append(head, '\n'), raw...))
 	for pause := 20 * time.Millisecond; err == nil; pause = min(2*pause, time.Second) {
 		if o.Propose(ctx, p) == nil {
 			return nil

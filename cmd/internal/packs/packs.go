@@ -179,7 +179,7 @@ func (f filling) fill(name string) ([]byte, error) {
 		"library": prim.LibraryText,
 		// Within a string:
 		"scope":  func() string { return inString(f.prefix()) },
-		"first":  func() string { return inString(sample(f.labels[0])) },
+		"first":  func() string { return inString(strings.ReplaceAll(strings.TrimSuffix(f.labels[0], "/**"), "*", "a")) },
 		"scopes": func() string { return inString(strings.Join(f.labels, ", ")) },
 	}).Parse(string(text))
 	if err != nil {
@@ -199,11 +199,6 @@ func inString(s string) string { return strings.Trim(string(quoted(s)), `"`) }
 
 // prefix is what the keys of a scope begin with.
 func (f filling) prefix() string { return strings.TrimSuffix(f.labels[0], "**") }
-
-// sample is something within a scope.
-func sample(label string) string {
-	return strings.ReplaceAll(strings.TrimSuffix(label, "/**"), "*", "a")
-}
 
 // ask is a request of an operation: where there are several grants, of the one that
 // the tool's arguments mean.

@@ -343,7 +343,10 @@ func (s *Store) glance() (*lately, error) {
 		recent := e.Time.After(hour)
 		switch e.Kind {
 		case journal.RunStarted:
-			tool := ranTool(e.Data)
+			tool := ""
+			if bytes.HasPrefix(e.Data, []byte(`{"tool":`)) { // not inline code
+				tool = member(e.Data, "tool")
+			}
 			started[e.Run] = tool
 			if recent {
 				fresh.Runs++
@@ -381,14 +384,6 @@ func (s *Store) glance() (*lately, error) {
 	}
 	g.seq, g.last = last, fresh
 	return fresh, nil
-}
-
-// ranTool is the tool that a run began with; "" for inline code.
-func ranTool(data []byte) string {
-	if !bytes.HasPrefix(data, []byte(`{"tool":`)) {
-		return ""
-	}
-	return member(data, "tool")
 }
 
 // member is a string of an event's data, without reading all of it.

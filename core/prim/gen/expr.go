@@ -28,7 +28,10 @@ func (g *generator) expr(t *typ, size int) {
 	case 4, 5:
 		g.let(t, half)
 	case 6:
-		g.curried(t, size/3)
+		// A function of two parameters applied to both.
+		a, b := g.anyType(1), g.anyType(1)
+		x, y, part := g.fresh(), g.fresh(), size/3
+		g.w(`{"app":[`, g.lam(x, a, g.lam(y, b, g.sub(t, part))), `,`, g.arg(a, part), ",", g.arg(b, part), `]}`)
 	case 7:
 		// Parts of a pair: fst or snd of one that is made here or elsewhere.
 		other := g.anyType(1)
@@ -156,13 +159,6 @@ func (g *generator) let(t *typ, size int) {
 		return
 	}
 	g.apply(func() { g.lambda(bound, t, size, tail) }, g.arg(bound, size))
-}
-
-// curried writes a function of two parameters applied to both.
-func (g *generator) curried(t *typ, size int) {
-	a, b := g.anyType(1), g.anyType(1)
-	x, y := g.fresh(), g.fresh()
-	g.w(`{"app":[`, g.lam(x, a, g.lam(y, b, g.sub(t, size))), `,`, g.arg(a, size), ",", g.arg(b, size), `]}`)
 }
 
 // fold writes a fold that gives the type, mostly with a function that takes

@@ -120,10 +120,6 @@ type generator struct {
 	tail bool
 }
 
-func (g *generator) chance(ofThousand int) bool {
-	return ofThousand > 0 && g.draw(1000) >= 1000-ofThousand
-}
-
 func (g *generator) anyType(deep int) *typ {
 	n := 11
 	if deep == 0 {
@@ -279,7 +275,7 @@ func (g *generator) lambda(param, result *typ, size int, at bool) {
 func (g *generator) operand(t *typ, size int) {
 	defer g.at(false)()
 	switch {
-	case !g.chance(g.o.Wrong):
+	case g.o.Wrong == 0 || g.draw(1000) < 1000-g.o.Wrong:
 		g.expr(t, size)
 	case g.draw(4) == 0:
 		g.variable("nope")

@@ -80,7 +80,9 @@ func checkSecrets(ctx context.Context, t *trial) {
 	canary, taken := token(), 0
 	t.canary = canary
 	if t.world.web != nil {
-		t.world.web.watch(canary)
+		t.world.web.mu.Lock()
+		t.world.web.canary = canary
+		t.world.web.mu.Unlock()
 	}
 	give := func(names ...string) func(*pluginv1.InvokeRequest) {
 		return func(q *pluginv1.InvokeRequest) { t.give(q, names, canary, t.world.scope) }

@@ -167,13 +167,6 @@ type web struct {
 	knowing []string // the paths of requests that had it
 }
 
-// watch has requests remembered that have a text.
-func (v *web) watch(canary string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.canary = canary
-}
-
 // hear remembers a request that has what is watched for.
 func (v *web) hear(r *http.Request, origin string) {
 	var text strings.Builder

@@ -218,7 +218,7 @@ func (s *Engine) question(t *registry.Tool) caps.Question {
 	section("What it does with that", does)
 	section("Secrets that it may name", policy.SecretTexts())
 	for _, b := range slices.Sorted(maps.Keys(t.Bound)) {
-		called = append(called, fmt.Sprintf("%s, version %d, which holds %s", wire.Short([]byte(b)), t.Bound[b].Version, orNothing(t.Bound[b].Capabilities)))
+		called = append(called, fmt.Sprintf("%s, version %d, which holds %s", wire.Short([]byte(b)), t.Bound[b].Version, cmp.Or(strings.Join(t.Bound[b].Capabilities, ", "), "nothing")))
 	}
 	if t.Late() {
 		called = append(called, "any tool of a name that it works out, with what that tool may do")
@@ -256,11 +256,4 @@ func (s *Engine) before(subject *caps.Subject) (lines []string) {
 	say("bound to another version of", d.Rebound)
 	say("the same code was REFUSED under the name", refused)
 	return lines
-}
-
-func orNothing(texts []string) string {
-	if len(texts) == 0 {
-		return "nothing"
-	}
-	return strings.Join(texts, ", ")
 }

@@ -55,7 +55,8 @@ func (r *result) carry(t *task, tools *registry.Snapshot) {
 		case "step":
 			json = json.Number("step", uint64(r.step))
 		case "next":
-			args := argumentsOf(m.Value)
+			members, _ := wire.Split(wire.MemberOf(m.Value, "arguments"))
+			args := &wire.Arguments{Tool: "run", Members: members}
 			r.tool, _, _ = args.Text("tool")
 			r.input, _ = args.Any("input")
 			_, isTerm, _ := args.Text("input_as")
@@ -119,12 +120,6 @@ func termOf(data []byte) (term []byte, ok bool) {
 	w := text.NewWriter(math.MaxInt, math.MaxInt64)
 	w.Term(v)
 	return w.Bytes(), true
-}
-
-// argumentsOf takes a call written as JSON apart.
-func argumentsOf(call []byte) *wire.Arguments {
-	args, _ := wire.Split(wire.MemberOf(call, "arguments"))
-	return &wire.Arguments{Tool: "run", Members: args}
 }
 
 // whole reports whether all of the result is there.

@@ -319,7 +319,7 @@ func (t *trial) refused(i int, cause *fault.Fault, what, want string) *fault.Fau
 		}
 		f.Got = string(cause.Kind)
 	}
-	if !t.isGiven(e) {
+	if !slices.ContainsFunc(t.given, func(o registry.Example) bool { return string(o.Input) == string(e.Input) }) {
 		f.Message = strings.Replace(f.Message, ", on", ", which an earlier version kept, on", 1)
 		f.Hint += ` Where the new behaviour is meant, give this example anew with the same input, or drop all of them with "examples":[].`
 	}
@@ -331,10 +331,6 @@ func (t *trial) exhausted(i int) *fault.Fault {
 	f := t.refused(i, nil, fmt.Sprintf("the examples of a tool may take %d steps in all, and these take more", min(wire.ExampleSteps, t.server.limits.MaxSteps)), "")
 	f.Hint = "Give smaller inputs, or fewer examples."
 	return f
-}
-
-func (t *trial) isGiven(e *registry.Example) bool {
-	return slices.ContainsFunc(t.given, func(o registry.Example) bool { return string(o.Input) == string(e.Input) })
 }
 
 // shownResult is a result as an example says it: that of a continuation is

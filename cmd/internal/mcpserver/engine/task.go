@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -142,7 +141,9 @@ func (t *task) start(c *Call, l Limits) run.Start {
 		rounds = t.rounds
 	}
 	more := make([][]byte, len(t.more))
-	maps.Copy(more, t.more)
+	for i, in := range t.more {
+		more[i] = in
+	}
 	var answers registry.Answers
 	if t.tool != nil && (t.direct || c.Tool == promptCall || len(t.tool.Declared) > 0) {
 		answers = t.tool.Answers()

@@ -263,7 +263,9 @@ func (s *Engine) watchTasks(ctx context.Context, seen uint64) {
 			}
 			for i := range events {
 				seen = events[i].Seq
-				s.endOwn(events[i].Run)
+				if t := s.tasks.find(events[i].Run); t != nil && !t.cancels() { // cancelled by somebody else
+					go t.stop()
+				}
 			}
 		}
 		if s.opts.Node != nil {
@@ -282,10 +284,3 @@ func (s *Engine) watchTasks(ctx context.Context, seen uint64) {
 
 // idle reports whether this server leaves tasks to other nodes, since it may not act.
 func (s *Engine) idle() bool { return s.opts.Node != nil && s.opts.Node.Unlike() != nil }
-
-// endOwn ends a task of this server's that somebody else cancelled.
-func (s *Engine) endOwn(id string) {
-	if t := s.tasks.find(id); t != nil && !t.cancels() {
-		go t.stop()
-	}
-}

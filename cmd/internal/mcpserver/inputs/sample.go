@@ -81,7 +81,7 @@ func Sample(t *registry.Tool, params []check.Parameter, c *pools, turn int) ([]b
 	if t != nil {
 		declared, _ = t.Narrowed()
 	}
-	s := newSampler(c, turn)
+	s := &sampler{pools: c, turn: turn, taken: map[prim.Kinds]int{}, left: maxSampled}
 	o, v := wire.Begin(), []byte("null")
 	for _, p := range params {
 		known := false
@@ -118,10 +118,6 @@ type sampler struct {
 	unions  int      // around
 	binders []string // of the types around
 	code    bool     // inside functions and code
-}
-
-func newSampler(c *pools, turn int) *sampler {
-	return &sampler{pools: c, turn: turn, taken: map[prim.Kinds]int{}, left: maxSampled}
 }
 
 // leaf is a value without parts; KindAny: of any type, but in one turn all of them are
