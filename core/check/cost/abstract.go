@@ -31,9 +31,11 @@ const (
 type aval struct {
 	kind kind
 	// Of a number: its magnitude, the words of its digits before and after the
-	// point; aff where it is an input and a constant.
+	// point; lin where it is made of inputs and constants.
 	abs, words, frac size
-	aff              *affine
+	lin              *linear
+	mod              [2]string // the paths of which it is the remainder
+	whole            string    // the path of an integer without which it wouldn't be there
 	// Of a string, list, record and data: bytes, items, fields. A record's keys
 	// that fields doesn't name have at most abs bytes.
 	n size
@@ -52,19 +54,13 @@ type aval struct {
 	yes, no []fact
 }
 
-// affine is path + offset, a number.
-type affine struct {
-	path   string
-	offset int64
-}
-
 // A fact is what a condition says of a number at a path.
 type fact struct {
 	path string
 	// least: it is at least bound, or with strict more; otherwise less than
 	// something that other is.
-	least bool
-	bound int64
+	least, strict, whole bool // whole: it is an integer, and nothing else is said
+	bound                int64
 	// other is, if not nil, what it is compared with in place of bound.
 	other *aval
 }
@@ -214,7 +210,7 @@ func (a *analyser) merge(x, y *aval) (*aval, bool) {
 		return x, x.path == y.path
 	case isNumber:
 		m := &aval{kind: isNumber, abs: x.abs.max(y.abs), words: x.words.max(y.words), frac: x.frac.max(y.frac)}
-		// The affine parts tell how it changes; they are lost.
+		// How it changes is lost.
 		return m, true
 	case isString, isWithin:
 		return &aval{kind: x.kind, n: x.n.max(y.n)}, true

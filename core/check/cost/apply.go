@@ -206,7 +206,7 @@ func (a *analyser) solveRecursion(t term.Term, r *recursion, first []*env, v *av
 	a.inexact = true
 	depth, ok := a.levels(r, first)
 	if !ok {
-		return a.lost(t, "calls itself, and nothing was found that gets smaller with every call down to a limit that is tested with <, <=, > or >= (== misses it)")
+		return a.lost(t, "calls itself, and nothing was found that every call makes smaller, down to a limit that <, <=, > or >= tests (== 0 never stops a negative number)")
 	}
 	l := newLoop(a, depth)
 	for i, root := range r.state {
@@ -273,54 +273,12 @@ func without(calls map[*recursion]uint64, r *recursion) map[*recursion]uint64 {
 	return m
 }
 
-// levels returns how deep the calls of a function by itself go: one of its variables
-// gets smaller with each, down to a limit that a condition tests.
-func (a *analyser) levels(r *recursion, first []*env) (size, bool) {
-	if len(r.calls) == 0 {
-		return exactly(0), true
-	}
-	best, found := infinite, false
-	for i := range first {
-		root, changes := r.state[i]
-		if !changes {
-			continue
-		}
-		s, ok := a.shrinks(r, first, i, root)
-		if ok && !s.inf && (!found || len(s.flat()) < len(best.flat())) {
-			best, found = s, true
-		}
-	}
-	return best, found
-}
-
-func (a *analyser) shrinks(r *recursion, first []*env, i int, root string) (size, bool) {
-	start := a.asNumber(first[i].val)
-	total := size{}
-	for _, call := range r.calls {
-		next := a.nth(call.env, i)
-		if next.kind == isList && next.tailOf == root {
-			n, _ := a.asList(first[i].val)
-			total = total.max(n)
-			continue
-		}
-		if next.kind != isNumber || next.aff == nil || next.aff.path != root || next.aff.offset == 0 {
-			return infinite, false
-		}
-		s, ok := a.countdown(r, first, call, root, next.aff.offset < 0, start)
-		if !ok {
-			return infinite, false
-		}
-		total = total.max(s)
-	}
-	return total, true
-}
-
 // countdown returns how often a number can be taken from, or added to, before the
 // condition of the call doesn't hold any more.
 func (a *analyser) countdown(r *recursion, first []*env, call selfCall, root string, down bool, start *aval) (size, bool) {
 	a.vars.charge(len(call.facts) / 8)
 	for _, f := range call.facts {
-		if f.path != root || f.least != down {
+		if f.whole || f.path != root || f.least != down {
 			continue
 		}
 		n := start.abs.plus(exactly(1))

@@ -62,6 +62,19 @@ var bounds = []struct {
 	{"(n, a, b) => if n <= 0 then a else self(n - 1, b, a + b)", "", cost.Polynomial, false},
 	{"xs => fold(p => match fst(p) { (a, b) => (b + 1, a + 2) }, (0, 0), xs)", "", cost.Linear, false},
 	{"xs => fold(p => match fst(p) { (a, b) => (a * b, a) }, (2, 3), xs)", "", cost.Exponential, false},
+	{"(a, b) => if b == 0 then a else self(b, a % b)", "", cost.Linear, false},
+	{"n => if n <= 1 then 0 else 1 + self(n / 2)", "", cost.Linear, false},
+	{"n => let go = (lo, hi) => if lo >= hi then lo else let m = (lo + hi) / 2 in if m * m < n then go(m + 1, hi) else go(lo, m) in go(0, 1000)", "", cost.Constant, false},
+	// Most of these go on for ever for some numbers.
+	{"n => if n == 0 then 0 else 1 + self(n / 2)", "", cost.Budget, false},
+	{"n => if n < 0 then 0 else self(n / 2)", "", cost.Budget, false},
+	{"n => if n <= 1 then 0 else self((n + 1) / 2)", "", cost.Budget, false},
+	{"n => if n <= 0 then 0 else if n >= 10 then 0 else if n % 2 == 0 then self(n - 1) else self(n + 1)", "", cost.Budget, false},
+	{"n => if n <= 1 then 0 else if n % 2 == 0 then self(n / 2) else self(n + 1)", "", cost.Budget, false},
+	{"(n, m) => if m == 0 then n else self(n, n % m)", "", cost.Budget, false},
+	{"xs => let go = (lo, hi) => if lo > hi then lo else let m = (lo + hi) / 2 in if xs[m] < 7 then go(m + 1, hi) else go(lo, m) in go(0, length(xs))", "", cost.Budget, false},
+	{"xs => let go = (lo, hi) => if lo >= hi then lo else let m = (lo + hi) / 2 in if xs[m] < 7 then go(m, hi) else go(lo, m) in go(0, length(xs))", "", cost.Budget, false},
+	{"(lo, hi) => if lo >= hi then lo else let m = (lo + hi) / 2 in if m > 7 then self(m + 1, hi) else self(lo, m)", "", cost.Budget, false},
 }
 
 func TestOf(t *testing.T) {

@@ -112,7 +112,7 @@ func (a *analyser) eval(t term.Term, s scope) (*aval, cost) {
 		d, _ := value.NewDec(t.Unscaled, t.Scale)
 		whole := new(big.Int).Quo(t.Unscaled, value.Power10(t.Scale))
 		v := literalNumber(new(big.Int).Add(whole.Abs(whole), big.NewInt(1)))
-		v.aff = nil
+		v.lin = nil
 		v.frac = exactly(uint64(d.Words() + t.Scale/19))
 		return v, one(uint64(64 + 8*d.Words()))
 	case *term.Bool:
@@ -223,7 +223,7 @@ func literalNumber(n *big.Int) *aval {
 	}
 	v.words = exactly(uint64(abs.BitLen() / 64))
 	if n.IsInt64() {
-		v.aff = &affine{offset: n.Int64()}
+		v.lin = (&linear{offset: n.Int64(), by: 1}).checked()
 	}
 	return v
 }

@@ -258,6 +258,13 @@ var shapes = []string{
 	"x => fold(p => fst(p) * parse_int(\"99999999999999999999\"), parse_int(\"7\"), range(0, 600))", "x => fold(p => fst(p) * 7, x, range(0, 3000))",
 	"n => fold(p => put(fst(p), to_text(snd(p)), [snd(p)]), {}, range(0, n * 100))", "n => map(i => {a: i, b: [i]}, range(0, n * 200))",
 	"n => fold(p => push(fst(p), snd(p)), [], range(0, n * 20))", "n => if n <= 0 then [] else [n, self(n - 1), self(n - 1)]", "xs => set_nth(push(xs, 1), 0, 2)",
+	"n => if n < 10 then [n] else [...self(n / 10), n % 10]", "n => if n <= 0 then 0 else 1 + self(n / 2)", "n => if n <= 1 then 1 else self(n / 2) + self(n / 2)",
+	"n => if n <= 0 then 0 else if n % 3 == 0 then self(n / 3) else self(n - 1)", "n => if n <= 0 then 0 else 1 + self((n - 1) / 2)",
+	"(a, b) => let go = (a, b) => if b == 0 then a else go(b, a % b) in go(a, b)", "n => let go = (n, sum) => if n <= 0 then sum else go(n / 10, sum + n % 10) in go(n, 0)",
+	"xs => let go = (lo, hi) => if lo >= hi then lo else let m = (lo + hi) / 2 in if xs[m] < 7 then go(m + 1, hi) else go(lo, m) in go(0, length(xs))",
+	"xs => let go = (lo, hi) => if lo > hi then lo else let m = lo + (hi - lo) / 2 in if xs[m] > 7 then go(lo, m - 1) else go(m + 1, hi) in go(0, length(xs) - 1)",
+	"xs => let go = (i, j) => if i >= j then true else if xs[i] != xs[j] then false else go(i + 1, j - 1) in go(0, length(xs) - 1)",
+	"(a, b) => let go = (a, b) => match (a, b) { ([], _) => b; (_, []) => a; ([x, ...r], [y, ...s]) => if x <= y then [x, ...go(r, b)] else [y, ...go(a, s)] } in go(a, b)",
 }
 
 // dataOf makes an input at random.

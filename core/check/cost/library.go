@@ -109,12 +109,12 @@ func (a *analyser) pow(t *term.Prim, base, exponent *aval) (*aval, cost) {
 		words = infinite
 	}
 	v := &aval{kind: isNumber, abs: infinite, words: words, frac: size{}}
-	if k := exponent.aff; k != nil && k.path == "" && k.offset >= 0 && k.offset <= 8 {
+	if k, ok := exponent.lin.constant(); ok && k >= 0 && k <= 8 {
 		v.abs = exactly(1)
-		for range k.offset {
+		for range k {
 			v.abs = v.abs.times(base.abs)
 		}
-		v.frac = base.frac.times(exactly(uint64(k.offset)))
+		v.frac = base.frac.times(exactly(uint64(k)))
 	}
 	each, ok := a.product(&aval{kind: isNumber, abs: infinite, words: words}, &aval{kind: isNumber, abs: infinite, words: words})
 	if !ok {

@@ -244,12 +244,11 @@ func (c *closer) value(v *aval) *aval {
 		return v
 	}
 	w := *v
+	w.mod, w.whole = [2]string{}, ""
 	c.done[v] = &w
 	w.abs, w.words, w.frac, w.n = c.size(v.abs), c.size(v.words), c.size(v.frac), c.size(v.n)
-	if v.aff != nil && v.aff.path != "" {
-		if _, mine := c.l.first[rootOf(v.aff.path)]; mine {
-			w.aff = nil
-		}
+	if _, known := v.lin.constant(); !known {
+		w.lin = nil
 	}
 	if v.tailOf != "" {
 		if _, mine := c.l.first[rootOf(v.tailOf)]; mine {

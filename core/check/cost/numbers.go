@@ -1,12 +1,31 @@
 package cost
 
 import (
+	"cmp"
+
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // arithmetic evaluates the rows of numbers.
 func (a *analyser) arithmetic(name string, x, y *aval) (v *aval, steps poly, ok bool) {
+	v, steps, ok = a.operate(name, x, y)
+	switch v.whole = cmp.Or(x.whole, y.whole); {
+	case name == "mod" && x.lin.path() != "":
+		v.whole = x.lin.path()
+	case v.kind == isBool && v.whole != "":
+		v.tellWhole()
+	}
+	return v, steps, ok
+}
+
+// tellWhole notes that something is an integer, whichever truth value it is.
+func (v *aval) tellWhole() {
+	f := fact{path: v.whole, whole: true}
+	v.yes, v.no = append(v.yes, f), append(v.no, f)
+}
+
+func (a *analyser) operate(name string, x, y *aval) (v *aval, steps poly, ok bool) {
 	switch name {
 	case "eq", "lt", "lte", "gt", "gte":
 		steps, ok = a.linear(x, y)
@@ -14,7 +33,7 @@ func (a *analyser) arithmetic(name string, x, y *aval) (v *aval, steps poly, ok 
 	case "add", "sub":
 		steps, ok = a.linear(x, y)
 		v = &aval{kind: isNumber, abs: x.abs.plus(y.abs), words: x.words.max(y.words).plus(exactly(1)), frac: x.frac.max(y.frac)}
-		v.aff = x.aff.add(y.aff, name == "sub")
+		v.lin = x.lin.add(y.lin, name == "sub")
 		return v, steps, ok
 	case "mul":
 		steps, ok = a.product(x, y)
@@ -22,13 +41,18 @@ func (a *analyser) arithmetic(name string, x, y *aval) (v *aval, steps poly, ok 
 	case "div", "ratio":
 		steps, ok = a.product(x, y)
 		abs := x.abs
-		if k := y.aff; k != nil && k.path == "" && k.offset > 0 && !abs.inf {
-			abs = sizeOf(abs.flat().part(1, uint64(k.offset))).plus(exactly(1))
-		} else {
-			abs = abs.plus(exactly(1))
+		var lin *linear
+		if k, ok := y.lin.constant(); ok && k > 0 {
+			if name == "div" {
+				lin = x.lin.over(k)
+			}
+			if !abs.inf {
+				abs = sizeOf(abs.flat().part(1, uint64(k)))
+			}
 		}
+		abs = abs.plus(exactly(1))
 		if name == "div" && isZero(x.frac) && isZero(y.frac) {
-			return &aval{kind: isNumber, abs: abs, words: x.words}, steps, ok
+			return &aval{kind: isNumber, abs: abs, words: x.words, lin: lin}, steps, ok
 		}
 		// A decimal may be: its quotient has a digit more for each bit of the divisor.
 		if !isZero(y.frac) {
@@ -36,7 +60,7 @@ func (a *analyser) arithmetic(name string, x, y *aval) (v *aval, steps poly, ok 
 		}
 		const longest = value.MaxDigits/19 + 2
 		more := y.words.plus(y.frac).plus(exactly(1)).times(exactly(4))
-		v = &aval{kind: isNumber, abs: abs, words: x.words.max(exactly(longest)), frac: x.frac.plus(more).atMost(exactly(longest))}
+		v = &aval{kind: isNumber, abs: abs, words: x.words.max(exactly(longest)), frac: x.frac.plus(more).atMost(exactly(longest)), lin: lin}
 		cx, wx := a.parts(x)
 		cy, wy := a.parts(y)
 		if cx == over || cy == over {
@@ -50,26 +74,9 @@ func (a *analyser) arithmetic(name string, x, y *aval) (v *aval, steps poly, ok 
 	if abs.inf {
 		abs = x.abs.plus(y.abs)
 	}
-	return &aval{kind: isNumber, abs: abs, words: y.words}, steps, ok
-}
-
-// add returns the sum or the difference of two numbers, one of which is known.
-func (x *affine) add(y *affine, minus bool) *affine {
-	if x == nil || y == nil || x.path != "" && y.path != "" || minus && y.path != "" {
-		return nil
-	}
-	const far = 1 << 60
-	if x.offset > far || x.offset < -far || y.offset > far || y.offset < -far {
-		return nil
-	}
-	if minus {
-		return &affine{x.path, x.offset - y.offset}
-	}
-	path := x.path
-	if path == "" {
-		path = y.path
-	}
-	return &affine{path, x.offset + y.offset}
+	v = &aval{kind: isNumber, abs: abs, words: y.words}
+	v.mod = [2]string{x.lin.path(), y.lin.path()}
+	return v, steps, ok
 }
 
 // compareNumbers returns a comparison's truth value, with what it says.
@@ -84,20 +91,21 @@ func compareNumbers(name string, x, y *aval) *aval {
 		return r
 	}
 	// x < y or x ≤ y. What is less has a limit above, what isn't one below.
-	say := func(v *aval, least bool, other *aval, to *[]fact) {
-		if v.aff == nil || v.aff.path == "" {
+	say := func(v *aval, least bool, other *aval, strict bool, to *[]fact) {
+		if v.lin.path() == "" {
 			return
 		}
-		f := fact{path: v.aff.path, least: least, bound: -v.aff.offset, other: other}
-		if k := other.aff; k != nil && k.path == "" {
-			f.bound, f.other = k.offset-v.aff.offset, nil
+		f := fact{path: v.lin.path(), least: least, strict: strict, bound: -v.lin.offset, other: other}
+		if k, ok := other.lin.constant(); ok {
+			f.bound, f.other = k-v.lin.offset, nil
 		}
 		*to = append(*to, f)
 	}
-	say(x, false, y, &r.yes)
-	say(y, true, x, &r.yes)
-	say(x, true, y, &r.no)
-	say(y, false, x, &r.no)
+	less := name == "lt"
+	say(x, false, y, less, &r.yes)
+	say(y, true, x, less, &r.yes)
+	say(x, true, y, !less, &r.no)
+	say(y, false, x, !less, &r.no)
 	return r
 }
 

@@ -325,9 +325,10 @@ func whole(c uint64) uint64 {
 	return (c + unit - 1) / unit
 }
 
-// power returns base to p: where p is a sum of variables with whole coefficients.
+// power returns base to p: where p is a sum of variables and their logarithms, with whole
+// coefficients.
 func power(base uint64, p poly) (poly, bool) {
-	m := mono{c: unit}
+	r := number(1)
 	for _, x := range p {
 		c := whole(x.c)
 		f := uint64(1)
@@ -343,14 +344,21 @@ func power(base uint64, p poly) (poly, bool) {
 		}
 		switch {
 		case len(x.f) == 0:
-			m.c = times(m.c, scale(f))
-		case len(x.f) == 1 && x.f[0].base == 0 && x.f[0].pow == 1 && !x.f[0].Log:
-			m = m.times(mono{c: unit, f: []factor{{variable: x.f[0].variable, base: f}}})
+			r = r.scale(scale(f))
+		case len(x.f) == 1 && x.f[0].base == 0 && x.f[0].pow == 1 && x.f[0].Log:
+			// 2 to the number of bits of v is 2v at most, and 1 where v is 0.
+			of := x.f[0].Var
+			of.Log = false
+			for range bits.Len64(f - 1) {
+				r = r.times(number(1).plus(x.f[0].in.variable(of).poly().scale(scale(2))))
+			}
+		case len(x.f) == 1 && x.f[0].base == 0 && x.f[0].pow == 1:
+			r = r.times(poly{{c: unit, f: []factor{{variable: x.f[0].variable, base: f}}}})
 		default:
 			return nil, false
 		}
 	}
-	return poly{m}, true
+	return r, !r.over()
 }
 
 // logarithm returns at least the number of bits of p.

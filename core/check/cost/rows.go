@@ -1,6 +1,7 @@
 package cost
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -16,7 +17,7 @@ func (a *analyser) asNumber(v *aval) *aval {
 		case isNumber:
 			n = x
 		case isInput:
-			n = &aval{kind: isNumber, abs: a.v(Int, x.path), words: a.wordsAt(x.path), frac: a.v(frac, x.path), aff: &affine{path: x.path}}
+			n = &aval{kind: isNumber, abs: a.v(Int, x.path), words: a.wordsAt(x.path), frac: a.v(frac, x.path), lin: &linear{of: [2]part{{x.path, 1}}, by: 1}}
 		case isTop:
 			n = &aval{kind: isNumber, abs: infinite, words: infinite, frac: infinite}
 		case isWithin:
@@ -259,7 +260,11 @@ func (a *analyser) strict(t *term.Prim, name string, args []*aval) (v *aval, ste
 		}
 		steps, ok = perBytes(x, 512)
 		if name == "equal" {
-			return aBool, steps, ok
+			v = &aval{kind: isBool, whole: cmp.Or(arg(0).whole, arg(1).whole)}
+			if v.whole != "" {
+				v.tellWhole()
+			}
+			return v, steps, ok
 		}
 		return integerOf(exactly(1)), steps, ok
 	}
@@ -378,7 +383,7 @@ func (a *analyser) listRow(name string, args []*aval) (v *aval, steps poly, ok, 
 	case "range":
 		from, to := a.asNumber(x), a.asNumber(args[1])
 		n := to.abs
-		if k := from.aff; k == nil || k.path != "" || k.offset < 0 {
+		if k, ok := from.lin.constant(); !ok || k < 0 {
 			n = n.plus(from.abs)
 		}
 		steps, ok = perBytes(n, 16)
