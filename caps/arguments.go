@@ -167,6 +167,8 @@ func sample(p Param) string {
 		return Quote(p.Enum[0])
 	case of.Kinds&prim.KindString == 0:
 		return sampleOf(of)
+	case p.Name == "path" && p.Optional: // the root is meant without it
+		return `"docs"`
 	case p.Name == "path", p.Name == "from":
 		return `"a.txt"`
 	case p.Name == "to":

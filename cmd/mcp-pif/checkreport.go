@@ -308,6 +308,15 @@ func (r *checkReport) reaches() string {
 	return strings.Join(ops, ", ")
 }
 
+// short is the class and the steps, in a line each.
+func (c *checkCost) short() string {
+	said := "cost: " + c.words()
+	if c.Steps != "" {
+		said += "\nsteps: " + c.steps.Short()
+	}
+	return said
+}
+
 // words is the class, and what the formulas are.
 func (c *checkCost) words() string {
 	switch {

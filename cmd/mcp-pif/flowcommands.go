@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
@@ -31,6 +32,16 @@ func flowOf(k *app.Kept) (*flow.Policy, error) {
 	return k.Auth.Flow, nil
 }
 
+// flowTool is that policy, and a tool that is kept.
+func flowTool(k *app.Kept, name string) (*flow.Policy, *registry.Tool, error) {
+	p, err := flowOf(k)
+	t, ok := k.Registry().Snapshot().Get(name)
+	if err == nil && !ok {
+		err = fmt.Errorf("there is no tool %q", name)
+	}
+	return p, t, err
+}
+
 // newFlowExplain tells what the rules mean for a tool.
 func newFlowExplain() *cobra.Command {
 	return toolsCommand(&cobra.Command{
@@ -38,13 +49,9 @@ func newFlowExplain() *cobra.Command {
 		Short: "Show what the rules mean for a tool: what it may read, and where that may not go",
 		Args:  cobra.ExactArgs(1),
 	}, app.ToRead, func(cmd *cobra.Command, k *app.Kept, args []string) error {
-		p, err := flowOf(k)
+		p, t, err := flowTool(k, args[0])
 		if err != nil {
 			return err
-		}
-		t, ok := k.Registry().Snapshot().Get(args[0])
-		if !ok {
-			return fmt.Errorf("there is no tool %q", args[0])
 		}
 		uses := p.Uses(t.Reach())
 		if cli.AsJSON(cmd) {
@@ -136,13 +143,9 @@ flow.release with which results of this very version lose labels. Candidates are
 enumerations, dates. Only a person writes policy.`,
 		Args: cobra.ExactArgs(1),
 	}, app.ToRead, func(cmd *cobra.Command, k *app.Kept, args []string) error {
-		p, err := flowOf(k)
+		p, t, err := flowTool(k, args[0])
 		if err != nil {
 			return err
-		}
-		t, ok := k.Registry().Snapshot().Get(args[0])
-		if !ok {
-			return fmt.Errorf("there is no tool %q", args[0])
 		}
 		whole := t.Whole()
 		if whole == "" {

@@ -233,10 +233,7 @@ func (s *languageServer) hover(ctx context.Context, src string, at lspPosition) 
 	}
 	said := r.Type
 	if r.Cost != nil {
-		said += "\ncost: " + r.Cost.Class
-		if r.Cost.Steps != "" {
-			said += ", at most " + r.Cost.Steps + " steps"
-		}
+		said += "\n" + r.Cost.short()
 	}
 	if len(r.Least) > 0 {
 		said += "\nneeds: " + strings.Join(r.Least, " ")

@@ -51,18 +51,12 @@ func newRepl() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			auth, err := grants.Open(cmd)
+			server, end, err := openEngine(cmd, &grants, &limits, l)
 			if err != nil {
 				return cli.Failed(err)
 			}
-			defer auth.Close()
-			registry, err := auth.Tools(false)
-			if err != nil {
-				return cli.Failed(err)
-			}
-			r := &repl{cmd: cmd, bound: map[string]binding{}, server: engine.New(engine.Options{
-				Registry: registry, Broker: auth.Broker, Limits: l, Trace: limits.Tracer(cmd.ErrOrStderr()),
-			})}
+			defer end()
+			r := &repl{cmd: cmd, bound: map[string]binding{}, server: server}
 			r.in = openLines(cmd, r.complete)
 			return cli.Failed(r.loop())
 		},

@@ -310,7 +310,7 @@ func (r *repl) enter(entry string) {
 // program shows the value of a program, or the type of a function, and keeps it.
 func (r *repl) program(p *typedProgram) {
 	if _, ok := core.LoneName([]byte(p.code)); ok && !json.Valid([]byte(p.code)) {
-		r.complain(fmt.Sprintf("unbound: there is neither a let nor a tool of the name %s\nlet %[1]s = 3 binds it.", p.source))
+		r.complain(fmt.Sprintf("unbound: there is neither a let nor a tool of the name %s\nlet %[1]s = 3 binds it; the last value has the name %s.", p.source, lastValue))
 		return
 	}
 	if name, args, ok := called(p.term); ok {
@@ -607,10 +607,7 @@ func (r *repl) describe(code string) {
 	report := s.report(false)
 	cli.Paint(r.cmd.OutOrStdout(), cli.Cyan, report.Type)
 	if c := report.Cost; c != nil {
-		fmt.Fprintf(r.cmd.OutOrStdout(), "cost: %s\n", cli.Printable(c.words()))
-		if c.Steps != "" {
-			fmt.Fprintf(r.cmd.OutOrStdout(), "steps: %s\n", cli.Printable(c.Steps))
-		}
+		fmt.Fprintln(r.cmd.OutOrStdout(), cli.PrintableLines(c.short()))
 	}
 	for _, d := range report.Problems {
 		r.complain(fmt.Sprintf("%s: %s", d.Kind, d.Message))

@@ -59,16 +59,11 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 			} else if len(args) > 0 || file != "" {
 				return errors.New("--plan takes no code: what is done was planned")
 			}
-			auth, err := grants.Open(cmd)
+			s, end, err := openEngine(cmd, &grants, &limits, l)
 			if err != nil {
 				return cli.Failed(err)
 			}
-			defer auth.Close()
-			registry, err := auth.Tools(false)
-			if err != nil {
-				return cli.Failed(err)
-			}
-			s := engine.New(engine.Options{Registry: registry, Broker: auth.Broker, Limits: l, Trace: limits.Tracer(cmd.ErrOrStderr())})
+			defer end()
 			for name, value := range map[string]string{"input_as": as, "steps": steps} {
 				if value != "" {
 					call[name] = value
@@ -136,6 +131,20 @@ var (
 	planApproved = lazyregexp.New("`(mcp-pif approve p_[^`]+)` in a terminal shows it \\(with the server's --store, if it has one\\); then the next call")
 	planNext     = lazyregexp.New(`\{"name":"run","arguments":\{"plan":"(p_[^"]+)"\}\}`)
 )
+
+// openEngine is what runs code with the grants and the tools that flags say, and what ends it.
+func openEngine(cmd *cobra.Command, grants *app.CapOptions, limits *app.LimitOptions, l engine.Limits) (*engine.Engine, func(), error) {
+	auth, err := grants.Open(cmd)
+	if err != nil {
+		return nil, nil, err
+	}
+	tools, err := auth.Tools(false)
+	if err != nil {
+		auth.Close()
+		return nil, nil, err
+	}
+	return engine.New(engine.Options{Registry: tools, Broker: auth.Broker, Limits: l, Trace: limits.Tracer(cmd.ErrOrStderr())}), auth.Close, nil
+}
 
 // evaluate runs code; an interrupt cancels it.
 func evaluate(cmd *cobra.Command, s *engine.Engine, arguments map[string]any) engine.Answer {

@@ -89,7 +89,7 @@ func Applied(f *fault.Fault, name string) {
 
 // NoSelf returns the fault of self in code that belongs to no tool.
 func NoSelf() *fault.Fault {
-	return hinted(fault.RuntimeError, `Evolve the code as a tool and run that, or apply the function to itself.`,
+	return hinted(fault.RuntimeError, `Name the function, let f = n => … f(n - 1) … in f(5), or evolve the code as a tool and run that.`,
 		"self used outside tool context: this code belongs to no tool, or the tool's function isn't there yet")
 }
 

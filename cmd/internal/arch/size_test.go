@@ -53,7 +53,7 @@ var maxLines = map[string]int{
 	"core":                         1084,
 	"core/check":                   10354,
 	"core/check/cert":              590,
-	"core/check/cost":              4281,
+	"core/check/cost":              4087,
 	"core/check/flows":             1256,
 	"core/check/issue":             180,
 	"core/check/normal":            4119,

@@ -1,6 +1,7 @@
 package cost
 
 import (
+	"maps"
 	"math/big"
 
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -208,17 +209,12 @@ func (a *analyser) solveRecursion(t term.Term, r *recursion, first []*env, v *av
 	if !ok {
 		return a.lost(t, "calls itself, and nothing was found that every call makes smaller, down to a limit that <, <=, > or >= tests (== 0 never stops a negative number)")
 	}
-	l := newLoop(a, depth)
-	for i, root := range r.state {
-		l.first[root] = first[i].val
-		for _, call := range r.calls {
-			l.next[root] = append(l.next[root], a.nth(call.env, i))
-		}
-	}
+	l := a.loopOf(r, first, depth)
 	l.first[r.result] = nothing
 	l.next[r.result] = []*aval{v}
 	own := c
-	own.calls, own.base, own.never = without(c.calls, r), c.endingSteps(), false
+	own.calls, own.base, own.never = maps.Clone(c.calls), c.endingSteps(), false
+	delete(own.calls, r)
 	each, ok := l.cost(own)
 	if !ok {
 		return a.lost(t, "what it works with grows too fast for a bound")
@@ -263,14 +259,16 @@ func (a *analyser) solveRecursion(t term.Term, r *recursion, first []*env, v *av
 	return result, total
 }
 
-func without(calls map[*recursion]uint64, r *recursion) map[*recursion]uint64 {
-	m := map[*recursion]uint64{}
-	for k, n := range calls {
-		if k != r {
-			m[k] = n
+// loopOf is the loop of what changes from call to call.
+func (a *analyser) loopOf(r *recursion, first []*env, rounds size) *loop {
+	l := newLoop(a, rounds)
+	for i, root := range r.state {
+		l.first[root] = first[i].val
+		for _, call := range r.calls {
+			l.next[root] = append(l.next[root], a.nth(call.env, i))
 		}
 	}
-	return m
+	return l
 }
 
 // countdown returns how often a number can be taken from, or added to, before the
@@ -306,13 +304,7 @@ func (a *analyser) steady(r *recursion, first []*env, v *aval) (size, bool) {
 	if v.abs.inf {
 		return infinite, false
 	}
-	l := newLoop(a, infinite)
-	for i, root := range r.state {
-		l.first[root] = first[i].val
-		for _, c := range r.calls {
-			l.next[root] = append(l.next[root], a.nth(c.env, i))
-		}
-	}
+	l := a.loopOf(r, first, infinite)
 	for _, p := range v.abs.alts {
 		for _, m := range p {
 			for _, f := range m.f {
@@ -333,13 +325,6 @@ func (a *analyser) steady(r *recursion, first []*env, v *aval) (size, bool) {
 			}
 		}
 	}
-	s := size{}
-	for _, p := range v.abs.alts {
-		q, ok := l.replace(p)
-		if !ok {
-			return infinite, false
-		}
-		s = s.max(q)
-	}
-	return s, true
+	s := v.abs.each(func(p poly) size { q, _ := l.replace(p); return q })
+	return s, !s.inf
 }

@@ -24,21 +24,6 @@ var Unbounded = Bound{none: true}
 // Finite reports whether there is a bound.
 func (b Bound) Finite() bool { return !b.none }
 
-// Constant returns the bound where it has no variable.
-func (b Bound) Constant() (n uint64, ok bool) {
-	n, rest := b.p.split()
-	return n, len(rest) == 0 && !b.none
-}
-
-// Equal reports whether two bounds are the same formula.
-func (b Bound) Equal(c Bound) bool {
-	return b.none == c.none && slices.EqualFunc(b.p, c.p, func(m, n mono) bool {
-		return m.c == n.c && slices.EqualFunc(m.f, n.f, func(f, g factor) bool {
-			return f.Var == g.Var && f.pow == g.pow && f.base == g.base
-		})
-	})
-}
-
 // Vars returns the variables of the formula, each once, in their order.
 func (b Bound) Vars() []Var {
 	var vars []Var
@@ -132,7 +117,7 @@ func (b Bound) Class() Class {
 	return class
 }
 
-// String returns the formula in its canonical form, which [ParseBound] reads: "7 +
+// String returns the formula in its canonical form: "7 +
 // 12*len(xs) + 1/16*len(xs)*words(xs[])".
 func (b Bound) String() string {
 	return b.print("*", func(v Var) string {
@@ -271,16 +256,3 @@ func (v Var) words() string {
 
 // MarshalJSON writes the canonical form as a string.
 func (b Bound) MarshalJSON() ([]byte, error) { return json.Marshal(b.String()) }
-
-// UnmarshalJSON reads the canonical form.
-func (b *Bound) UnmarshalJSON(src []byte) error {
-	var s string
-	if err := json.Unmarshal(src, &s); err != nil {
-		return err
-	}
-	p, err := ParseBound(s)
-	if err == nil {
-		*b = p
-	}
-	return err
-}

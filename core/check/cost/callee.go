@@ -30,7 +30,7 @@ func (a *analyser) callee(t *term.Prim, inputs []*aval) (*aval, cost) {
 	if steps.inf || !okG || !okR {
 		return a.lost(t, "what the tool "+name.Value+" is given can be of any size")
 	}
-	c := work(steps.flat().plus(given).plus(gives))
+	c := cost{steps: steps.flat().plus(given).plus(gives)}
 	memory := a.given(r, r.Memory.p, inputs)
 	c.memory, c.vast = memory.flat().plus(number(4096)), memory.inf || !r.Memory.Finite()
 	a.tell(t, "calls the tool "+name.Value+", which takes "+r.Steps.String()+" steps", false)

@@ -14,7 +14,7 @@
 // none it is [Unbounded], and [Report.Why] says at which place that begins: a
 // function or code from an input, a call of another tool, a recursion without
 // a limit, a formula too large to be told. Bounds have one spelling
-// ([ParseBound]), and are worked out for given sizes ([Bound.Eval], [Sizes]).
+// ([Bound.String]), and are worked out for given sizes ([Bound.Eval], [Sizes]).
 //
 // Integers beyond 64 bits take more steps: that is in the formula (words), and
 // not in the class. Steps that reading the input takes are its terms.

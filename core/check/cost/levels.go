@@ -26,7 +26,7 @@ func both(x, y string) [2]part { return [2]part{{min(x, y), 1}, {max(x, y), 1}} 
 
 // constant returns the number that it is, and path the path to which an offset is added.
 func (x *linear) constant() (n int64, ok bool) {
-	if x == nil || x.of != [2]part{} {
+	if x == nil || x.by > 1 || x.of != [2]part{} {
 		return 0, false
 	}
 	return x.offset, true
@@ -166,14 +166,11 @@ func bitsOf(s size) (size, bool) {
 // is between them or by a number, as long as the lower one is less.
 func (a *analyser) closesIn(r *recursion, first []*env, i, j int, low, high string) (size, bool) {
 	x, y := first[i].val, first[j].val
-	if !isInteger(x) || !isInteger(y) {
-		return infinite, false
-	}
 	slack, halves := int64(0), true
 	for _, call := range r.calls {
 		slack = max(slack, apart(call, low, high))
 	}
-	if slack > farthest {
+	if slack > farthest || !isInteger(x) || !isInteger(y) {
 		return infinite, false
 	}
 	// What is between them, with slack, is 1 or more in every call.

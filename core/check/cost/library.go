@@ -67,7 +67,7 @@ func (a *analyser) library(t *term.Prim, row *prim.Row, s scope) (*aval, cost, b
 func (a *analyser) sort(t *term.Prim, f, l *aval, s scope) (*aval, cost) {
 	n, item := a.asList(l)
 	if item == nothing {
-		return list(n, nothing), one(512).plus(work(number(perSort)))
+		return list(n, nothing), one(512).plus(cost{steps: number(perSort)})
 	}
 	if n.inf {
 		return a.lost(t, "the list can be of any length")

@@ -219,15 +219,7 @@ type closer struct {
 }
 
 func (c *closer) size(s size) size {
-	if s.inf {
-		return s
-	}
-	r := size{}
-	for _, p := range s.alts {
-		q, _ := c.l.replace(p)
-		r = r.max(q)
-	}
-	return r
+	return s.each(func(p poly) size { q, _ := c.l.replace(p); return q })
 }
 
 func (c *closer) value(v *aval) *aval {
@@ -291,16 +283,12 @@ func (c *closer) env(e *env) *env {
 	}
 	next, val := c.env(e.next), c.value(e.val)
 	f := e
-	if next != e.next || !alike(val, e.val) {
+	if next != e.next || val != e.val {
 		f = e.with(val, next)
 	}
 	c.envs[e] = f
 	return f
 }
-
-// alike reports whether closing changed nothing that matters: it made a copy
-// of a value without a size in it.
-func alike(v, w *aval) bool { return v == w }
 
 // fold goes through a list.
 func (a *analyser) fold(t *term.Prim, args []*aval, s scope) (*aval, cost) {

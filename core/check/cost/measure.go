@@ -22,16 +22,7 @@ func (a *analyser) v(m Measure, path string) size {
 }
 
 // resolveSize returns a size in which variables are replaced that are known by now.
-func (a *analyser) resolveSize(s size) size {
-	if s.inf {
-		return s
-	}
-	r := size{}
-	for _, p := range s.alts {
-		r = r.max(a.resolve(p))
-	}
-	return r
-}
+func (a *analyser) resolveSize(s size) size { return s.each(a.resolve) }
 
 func (a *analyser) resolve(p poly) size {
 	sum, changing := p.partition(func(v *variable) bool { return a.solved[v.root] != nil })

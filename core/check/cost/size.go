@@ -40,6 +40,15 @@ func (s size) flat() poly {
 	return p
 }
 
+// each is s with its sums replaced.
+func (s size) each(f func(poly) size) size {
+	r := size{inf: s.inf}
+	for _, p := range s.alts {
+		r = r.max(f(p))
+	}
+	return r
+}
+
 func (s size) norm() size {
 	if s.inf {
 		return infinite

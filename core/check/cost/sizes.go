@@ -26,7 +26,7 @@ func (s Sizes) Of(v Var) *big.Int {
 	root := rootOf(v.Path)
 	at := s[v.Root()]
 	r := reader{s: v.Path[len(root):]}
-	for r.s != "" && r.err == nil {
+	for r.s != "" {
 		at = below(&r, at)
 	}
 	largest := new(big.Int)
@@ -68,7 +68,7 @@ func below(r *reader, at []value.Value) []value.Value {
 	default:
 		quoted, err := strconv.QuotedPrefix(r.s[1:])
 		if err != nil {
-			r.fail("a path")
+			r.s = ""
 			return nil
 		}
 		key, _ := strconv.Unquote(quoted)

@@ -82,6 +82,3 @@ func mergeCalls(x, y map[*recursion]uint64, op func(x, y uint64) uint64) map[*re
 
 // one returns the cost of one step with bytes of memory.
 func one(bytes uint64) cost { return cost{steps: number(1), memory: number(bytes)} }
-
-// work returns further steps, which take n bytes each.
-func work(p poly) cost { return cost{steps: p} }
