@@ -68,7 +68,7 @@ func Serve(p Plugin) {
 	if p.Begin != nil && root != nil {
 		go p.Begin(root)
 	}
-	watch := &hostWatch{end: time.AfterFunc(neverCame, leave)}
+	watch := &hostWatch{end: time.AfterFunc(neverCame, leave), give: time.AfterFunc(neverCame, giveBack)}
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig: wire.Handshake,
 		Plugins:         plugin.PluginSet{wire.Service: &contract{server: s}},
@@ -116,7 +116,8 @@ type hostWatch struct {
 	conns int
 	end   *time.Timer
 
-	large atomic.Bool // a message was, since memory was given back
+	large atomic.Int64 // bytes of large messages since the last call ended
+	give  *time.Timer  // gives memory back
 }
 
 // HandleConn counts connections.
@@ -141,6 +142,13 @@ func (*hostWatch) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Con
 // TagRPC leaves the context as it is.
 func (*hostWatch) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
 
+// What a message of hugeMessage took is given back at once, and that of smaller ones when none came for a while: a call of
+// those costs less than a collection.
+const (
+	hugeMessage = 1 << 20
+	quietTime   = 50 * time.Millisecond
+)
+
 // HandleRPC gives the system back what large messages took.
 func (w *hostWatch) HandleRPC(_ context.Context, s stats.RPCStats) {
 	size := 0
@@ -149,16 +157,21 @@ func (w *hostWatch) HandleRPC(_ context.Context, s stats.RPCStats) {
 		size = s.Length
 	case *stats.OutPayload:
 		size = s.Length
+	case *stats.End:
+		if n := w.large.Swap(0); n >= hugeMessage {
+			w.give.Reset(0)
+		} else if n > 0 {
+			w.give.Reset(quietTime)
+		}
 	}
 	if size >= wire.LargeOutcome {
-		w.large.Store(true)
+		w.large.Add(int64(size))
 	}
-	if _, ended := s.(*stats.End); ended && w.large.CompareAndSwap(true, false) {
-		go func() {
-			runtime.GC() // what gRPC keeps for the next message goes with the second
-			debug.FreeOSMemory()
-		}()
-	}
+}
+
+func giveBack() {
+	runtime.GC() // what gRPC keeps for the next message goes with the second
+	debug.FreeOSMemory()
 }
 
 // NewServer makes the gRPC server that a plugin's process has, in this one: for
