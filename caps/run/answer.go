@@ -431,9 +431,7 @@ func (a *act) room(ctx context.Context, bytes int64, begun bool) bool {
 	if bytes < largeBytes {
 		return true
 	}
-	if begun {
-		a.leave() // what was sent isn't held any more
-	}
+	a.leave() // what was sent isn't held any more
 	r, turn := a.run, min(bytes, ownBytes)
 	if !r.until.IsZero() {
 		waiting, cancel := context.WithDeadline(ctx, r.until)
@@ -451,14 +449,15 @@ func (a *act) room(ctx context.Context, bytes int64, begun bool) bool {
 		underWay.Release(turn)
 		r.b.room.Release(turn)
 	})
+	timer := time.AfterFunc(longestTurn, over)
 	lent := copies * bytes
-	if !core.Lend(r.stake, lent) {
+	if begun && !core.Lend(r.stake, lent) || !begun && !r.lend(ctx, lent) {
 		if lent = 0; !begun {
+			timer.Stop()
 			over()
 			return false
 		}
 	}
-	timer := time.AfterFunc(longestTurn, over)
 	a.leaves = append(a.leaves, func() {
 		timer.Stop()
 		over()
@@ -496,20 +495,26 @@ func (r *Run) Delivered() {
 	}
 }
 
-// hold has the pool count an outcome until the machine has it. Where there is no room the run ends, of several that wait for
-// some the first that has waited long enough.
+// lend waits for so much room in the pool; false: there is none, or the run is over. Of several that wait for some the first
+// that has waited long enough gets none.
+func (r *Run) lend(ctx context.Context, bytes int64) bool {
+	for left := time.Duration(rand.N(40)) * holdPause; !core.Lend(r.stake, bytes); left -= holdPause {
+		if left <= 0 || ctx.Err() != nil || r.Halted() != nil {
+			return false
+		}
+		time.Sleep(holdPause)
+	}
+	return true
+}
+
+// hold has the pool count an outcome until the machine has it. Where there is no room the run ends.
 func (r *Run) hold(ctx context.Context, size int64) {
 	if r.stake == nil || size == 0 {
 		return
 	}
-	for left := time.Duration(rand.N(40)) * holdPause; !core.Lend(r.stake, size); left -= holdPause {
-		if left <= 0 || ctx.Err() != nil {
-			r.halt(fault.Overloaded, "%s", r.stake.Overloaded().Message)
-		}
-		if r.Halted() != nil {
-			return
-		}
-		time.Sleep(holdPause)
+	if !r.lend(ctx, size) {
+		r.halt(fault.Overloaded, "%s", r.stake.Overloaded().Message)
+		return
 	}
 	r.mu.Lock()
 	r.lent += size

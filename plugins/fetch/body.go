@@ -15,15 +15,15 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/jsonvalue"
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
 const (
 	// defaultMax is how many bytes a body may have where the capability says
 	// nothing.
 	defaultMax = 16 << 20
-	// smallBody is how much of a body is read at once by as many requests as
-	// run; of larger ones few are read at a time.
-	smallBody = 1 << 20
+	// smallBody is how much of a body is read without knowing how much there is.
+	smallBody = 64 << 10
 	// maxJSON is how many bytes of JSON are given as a value beside the text:
 	// a value takes many times the memory of its text.
 	maxJSON = 1 << 20
@@ -89,11 +89,12 @@ var errTooLarge = errors.New("too large")
 // the headers that were true of the compressed one. It is bounded by max in the
 // decompressed bytes and, since a compressed stream may give none, in the bytes
 // that came.
-func readBody(ctx context.Context, resp *http.Response, max int64, large turns) (string, error) {
+func readBody(ctx context.Context, resp *http.Response, max int64) (string, error) {
 	if resp.ContentLength > max && resp.Request.Method != http.MethodHead {
 		return "", errTooLarge
 	}
 	var body io.Reader = &bounded{from: resp.Body, left: max + max/64 + 4096}
+	size := resp.ContentLength
 	encoding := strings.ToLower(strings.TrimSpace(strings.Join(resp.Header.Values("Content-Encoding"), ",")))
 	// A part of a compressed body can't be read by itself.
 	if (encoding == "gzip" || encoding == "x-gzip") && resp.StatusCode != http.StatusPartialContent {
@@ -104,29 +105,28 @@ func readBody(ctx context.Context, resp *http.Response, max int64, large turns) 
 		case err != nil:
 			return "", err
 		}
-		body = unzipped
+		body, size = unzipped, -1
 		resp.Header.Del("Content-Encoding")
 		resp.Header.Del("Content-Length")
 	}
-	body = &bounded{from: body, left: max}
+	body = sdk.Reading(ctx, &bounded{from: body, left: max}, size)
 	var text strings.Builder
-	if n := resp.ContentLength; n > 0 && n <= smallBody {
-		text.Grow(int(n))
-	}
 	buffer := buffers.Get().(*[32 << 10]byte)
 	defer buffers.Put(buffer)
-	if n, err := io.CopyBuffer(&text, io.LimitReader(body, smallBody), buffer[:]); err != nil || n < smallBody {
-		return text.String(), err
+	step := int64(smallBody)
+	if size > 0 && size <= step {
+		text.Grow(int(size))
 	}
-	if err := large.take(ctx); err != nil {
-		return "", err
+	for {
+		n, err := io.CopyBuffer(&text, io.LimitReader(body, step), buffer[:])
+		if err != nil || n < step {
+			return text.String(), err
+		}
+		if step = 3 * int64(text.Len()); size >= int64(text.Len()) {
+			step = size - int64(text.Len()) + 1
+		}
+		text.Grow(int(step))
 	}
-	defer large.give()
-	if n := resp.ContentLength - smallBody; n > 0 {
-		text.Grow(int(n)) // at most max
-	}
-	_, err := io.CopyBuffer(&text, body, buffer[:])
-	return text.String(), err
 }
 
 var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net"
@@ -23,11 +24,9 @@ const (
 	// defaultTimeout is how long a request takes at most where neither the
 	// capability nor the program says.
 	defaultTimeout = 30 * time.Second
-	// atOnce is how many requests of a capability run at the same time, and
-	// atOnceLarge how many of their bodies beyond smallBody are read; others
+	// atOnce is how many requests of a capability run at the same time; others
 	// wait, within their time.
-	atOnce      = 32
-	atOnceLarge = 3
+	atOnce = 32
 	// idleTime is how long a connection is kept for the next request. It is
 	// short, since a request that isn't idempotent fails where the server
 	// closes the connection at the same moment.
@@ -58,7 +57,6 @@ type client struct {
 	timeout   time.Duration
 	transport *http.Transport
 	running   turns
-	large     turns
 	closed    context.Context
 	close     context.CancelCauseFunc
 }
@@ -87,7 +85,7 @@ func (w world) open(_ context.Context, c sdk.Capability) (*client, error) {
 	k := &client{
 		text: c.Text, verbs: c.Verbs, within: within, denials: denials,
 		max: c.Max, timeout: c.Timeout,
-		running: make(turns, atOnce), large: make(turns, atOnceLarge),
+		running: make(turns, atOnce),
 	}
 	if k.max <= 0 {
 		k.max = defaultMax
@@ -240,8 +238,12 @@ func (k *client) send(ctx context.Context, c call) (*http.Response, error) {
 // read makes an answer of a response, and closes it.
 func (k *client) read(ctx context.Context, resp *http.Response, c call) (*answer, error) {
 	defer resp.Body.Close()
-	text, err := readBody(ctx, resp, k.max, k.large)
+	text, err := readBody(ctx, resp, k.max)
+	noRoom, isNoRoom := errors.AsType[sdk.Failure](err)
 	switch {
+	case isNoRoom:
+		noRoom.Message = fmt.Sprintf("%s answered with status %d, and its answer wasn't read: %s", c.target.host, resp.StatusCode, noRoom.Message)
+		return nil, noRoom
 	case errors.Is(err, errTooLarge):
 		return nil, failf(codeTooLarge, "the body of the answer of %s is over the limit of %d bytes", c.target.host, k.max)
 	case err != nil:

@@ -218,45 +218,31 @@ func TestTrickle(t *testing.T) {
 }
 
 // TestAtOnce: where as many requests run as may, another one waits within its
-// time, and where as many large bodies are read as may, another large one.
+// time.
 func TestAtOnce(t *testing.T) {
 	var reached atomic.Int32
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		reached.Add(1)
-		if r.URL.Path == "/large" {
-			w.Write(make([]byte, smallBody+1))
-		}
 	})
 	k, err := world{}.open(t.Context(), sdk.Capability{Within: s.URL})
 	must.NoError(t, err)
 	defer k.Close()
-	run := func(path string, timeout value.Value) error {
-		_, err := perform(t.Context(), k, arguments{URL: s.URL + path, Timeout: timeout})
+	run := func(timeout value.Value) error {
+		_, err := perform(t.Context(), k, arguments{URL: s.URL + "/", Timeout: timeout})
 		return err
 	}
 	for range atOnce {
 		k.running <- struct{}{}
 	}
-	failedWith(t, nil, run("/", second()), "timeout")
+	failedWith(t, nil, run(second()), "timeout")
 	if reached.Load() > 0 {
 		t.Error("a request was made out of turn")
 	}
 	go k.running.give()
-	if err := run("/", nil); err != nil {
+	if err := run(nil); err != nil {
 		t.Error(err)
 	}
-	for range atOnceLarge {
-		k.large <- struct{}{}
-	}
-	failedWith(t, nil, run("/large", second()), "timeout")
-	if err := run("/", nil); err != nil {
-		t.Error(err)
-	}
-	go k.large.give()
-	if err := run("/large", nil); err != nil {
-		t.Error(err)
-	}
-	if len(k.running) != atOnce-1 || len(k.large) != atOnceLarge-1 {
-		t.Errorf("%d and %d turns were kept", len(k.running), len(k.large))
+	if len(k.running) != atOnce-1 {
+		t.Errorf("%d turns were kept", len(k.running))
 	}
 }

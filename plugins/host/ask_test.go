@@ -5,6 +5,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"syscall"
@@ -19,14 +20,21 @@ import (
 )
 
 // asker is the plugin of a server that asks the user: ask once, pester until nobody answers
-// any more, late asks and then goes on for too long.
+// any more, late asks and then goes on for too long; gather reads 3 MiB from elsewhere.
 func asker() sdk.Plugin {
-	m := &caps.Manifest{Kind: "asker", Version: "1.0.0", Doc: "Asks.", Algebra: caps.Exact, Server: "asker"}
-	for _, name := range []string{"ask", "pester", "late"} {
+	m := &caps.Manifest{Kind: "asker", Version: "1.0.0", Doc: "Asks.", Algebra: caps.Exact, Server: "asker", Privileges: []string{"network"}}
+	for _, name := range []string{"ask", "pester", "late", "gather"} {
 		m.Verbs = append(m.Verbs, caps.Verb{Name: name})
 		m.Operations = append(m.Operations, caps.Operation{Name: "asker." + name, Doc: "Asks.", Verb: name, Result: "some data"})
 	}
 	return sdk.Plugin{Given: m, Perform: func(ctx context.Context, _ any, operation string, _ value.Value) (value.Value, error) {
+		if operation == "asker.gather" {
+			b, err := io.ReadAll(sdk.Reading(ctx, strings.NewReader(strings.Repeat("x", 3<<20)), -1))
+			if err != nil {
+				return nil, sdk.Fail("failed", "%d bytes: %v", len(b), err)
+			}
+			return value.Str(b), nil
+		}
 		q := sdk.Question{Message: fmt.Sprint("who? ", os.Getpid()), Schema: []byte(`{"type":"object"}`)}
 		a := sdk.Ask(ctx, q)
 		switch operation {
@@ -50,6 +58,37 @@ func newAsker(t *testing.T, may bool) (*world, *caps.Held) {
 	t.Helper()
 	w := newGivenWorld(t, asker(), Source{Args: []string{"asker"}, Shared: true, Asks: func(*caps.Grant) bool { return may }})
 	return w, w.grant(t, "asker")
+}
+
+// What comes from elsewhere is read when there is room, and given up where there is none.
+func TestReadsWhenThereIsRoom(t *testing.T) {
+	t.Parallel()
+	w, h := newAsker(t, false)
+	for room, want := range map[int64]string{
+		8 << 20:   "[262144 1048576 4194304]",
+		512 << 10: "[262144 1048576]",
+	} {
+		for _, progress := range []func(string){nil, func(string) {}} {
+			var asked []int64
+			a := act(t, h, "gather")
+			a.Most, a.Progress = 8<<20, progress
+			a.Room = func(_ context.Context, bytes int64, begun bool) bool {
+				asked = append(asked, bytes)
+				return !begun && bytes <= room
+			}
+			v, _, f := w.Perform(context.Background(), a)
+			if fmt.Sprint(asked) != want {
+				t.Errorf("with room for %d: %d", room, asked)
+			}
+			if room < 3<<20 {
+				if f == nil || !strings.Contains(f.Message, "262144 bytes") || !strings.Contains(f.Message, "too many effects are under way") {
+					t.Errorf("with room for %d: %v", room, f)
+				}
+			} else if f != nil || len(v.(value.Str)) != 3<<20 {
+				t.Errorf("with room for %d: %v", room, f)
+			}
+		}
+	}
 }
 
 // A question goes to the user and the answer back, as often as an effect may ask; where the

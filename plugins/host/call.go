@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -217,9 +218,13 @@ func (p *process) invoke(ctx context.Context, a run.Act, r *wire.Request) (*wire
 
 	var answer *wire.Response
 	var err error
-	if a.Progress != nil && p.stream || r.Head.Questions > 0 {
-		ask := func(q *pluginv1.Question) error { return p.ask(ctx, call, r, a, g, q) }
-		answer, err = p.listen(call, r, a.Progress, ask, grpc.MaxCallRecvMsgSize(most))
+	// What comes from elsewhere is read when there is room.
+	elsewhere := func(privilege string) bool { return privilege == "network" || privilege == "processes" }
+	waits := a.Room != nil && p.stream && p.rooms && slices.ContainsFunc(p.seat.source.Manifest.Privileges, elsewhere)
+	if a.Progress != nil && p.stream || r.Head.Questions > 0 || waits {
+		l := listener{hear: a.Progress, ask: func(q *pluginv1.Question) error { return p.ask(ctx, call, r, a, g, q) }}
+		l.room = func(bytes int64, begun bool) bool { return a.Room == nil || a.Room(ctx, bytes, begun) }
+		answer, err = p.listen(call, r, l, grpc.MaxCallRecvMsgSize(most))
 	} else {
 		answer, err = p.hear(ctx, call, r, a, grpc.MaxCallRecvMsgSize(most))
 	}
@@ -263,14 +268,21 @@ const (
 	newsEvery = 100 * time.Millisecond
 )
 
-// listen makes a request whose progress somebody hears, or that may put questions.
-func (p *process) listen(ctx context.Context, r *wire.Request, hear func(string), ask func(*pluginv1.Question) error, o ...grpc.CallOption) (*wire.Response, error) {
+// A listener takes what a request says before its outcome.
+type listener struct {
+	hear func(string) // nil: nobody hears progress
+	ask  func(*pluginv1.Question) error
+	room func(bytes int64, begun bool) bool
+}
+
+// listen makes a request whose progress somebody hears, or that may put questions or wait for room.
+func (p *process) listen(ctx context.Context, r *wire.Request, l listener, o ...grpc.CallOption) (*wire.Response, error) {
 	r.Head.Arguments = r.Arguments
 	stream, err := p.plugin.InvokeStream(ctx, r.Head, o...)
 	if err != nil {
 		return nil, err
 	}
-	room, since, asked := float64(newsBurst), time.Now(), uint32(0)
+	room, since, asked, had := float64(newsBurst), time.Now(), uint32(0), uint64(0)
 	for {
 		event, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -284,9 +296,9 @@ func (p *process) listen(ctx context.Context, r *wire.Request, hear func(string)
 			now := time.Now()
 			room = min(newsBurst, room+float64(now.Sub(since))/float64(newsEvery))
 			since = now
-			if room >= 1 && hear != nil {
+			if room >= 1 && l.hear != nil {
 				room--
-				hear(p.seat.host.scrub(wire.Line(p.seat.clean(e.Progress), wire.MaxProgress)))
+				l.hear(p.seat.host.scrub(wire.Line(p.seat.clean(e.Progress), wire.MaxProgress)))
 			}
 		case *pluginv1.InvokeStreamResponse_Question:
 			// A question's answer is waited for before anything else of the request is
@@ -294,11 +306,26 @@ func (p *process) listen(ctx context.Context, r *wire.Request, hear func(string)
 			if asked++; asked > r.Head.Questions {
 				return nil, wire.ErrAnswer
 			}
-			if err := ask(e.Question); err != nil {
+			if err := l.ask(e.Question); err != nil {
+				return nil, err
+			}
+		case *pluginv1.InvokeStreamResponse_Room:
+			if e.Room <= had {
+				return nil, wire.ErrAnswer
+			}
+			answer := &pluginv1.AnswerRequest{Call: r.Head.Call, Action: "accept"}
+			if had = e.Room; !l.room(int64(min(had, wire.MaxMessage)), false) {
+				answer.Action = "decline"
+			}
+			if _, err := p.plugin.Answer(ctx, answer); err != nil {
 				return nil, err
 			}
 		case *pluginv1.InvokeStreamResponse_Outcome:
-			return wire.ResponseOf(e.Outcome), nil
+			answer := wire.ResponseOf(e.Outcome)
+			if answer.Size > wire.LargeOutcome && had == 0 {
+				l.room(int64(answer.Size), true)
+			}
+			return answer, nil
 		}
 	}
 }

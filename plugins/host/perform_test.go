@@ -132,12 +132,15 @@ func TestPerformWaitsForRoom(t *testing.T) {
 		bytes int64
 		begun bool
 	}
-	perform := func(bytes int64, room bool) (all []asked, f *fault.Fault) {
+	perform := func(bytes int64, room, heard bool) (all []asked, f *fault.Fault) {
 		a := act(t, h, "large", arg("bytes", value.NewInt(bytes)))
 		a.Most = 8 << 20
 		a.Room = func(_ context.Context, bytes int64, begun bool) bool {
 			all = append(all, asked{bytes, begun})
 			return room
+		}
+		if heard {
+			a.Progress = func(string) {}
 		}
 		v, _, f := w.Perform(context.Background(), a)
 		if f == nil && len(v.(value.Str)) != int(bytes) {
@@ -150,15 +153,17 @@ func TestPerformWaitsForRoom(t *testing.T) {
 		bytes       int64
 		want        []asked
 		fails       bool
+		heard       bool
 	}{
-		{false, true, 1000, []asked{{0, true}}, false},
-		{false, true, 1 << 20, []asked{{1<<20 + 4, true}}, false},
-		{true, true, 1000, nil, false},
-		{true, true, 1 << 20, []asked{{1<<20 + 4, false}}, false},
-		{true, false, 1 << 20, []asked{{1<<20 + 4, false}}, true},
+		{false, true, 1000, []asked{{0, true}}, false, false},
+		{false, true, 1 << 20, []asked{{1<<20 + 4, true}}, false, false},
+		{false, false, 1 << 20, []asked{{1<<20 + 4, false}}, false, true},
+		{true, true, 1000, nil, false, false},
+		{true, true, 1 << 20, []asked{{1<<20 + 4, false}}, false, false},
+		{true, false, 1 << 20, []asked{{1<<20 + 4, false}}, true, false},
 	} {
 		w.sources["toy"].Local = c.local
-		if got, f := perform(c.bytes, c.room); !slices.Equal(got, c.want) || (f != nil) != c.fails {
+		if got, f := perform(c.bytes, c.room, c.heard); !slices.Equal(got, c.want) || (f != nil) != c.fails {
 			t.Errorf("%+v: %v, %v", c, got, f)
 		}
 	}

@@ -48,7 +48,7 @@ type process struct {
 	cancel bool // it has the feature
 	stream bool // it has the feature
 	// These are set where it has the feature.
-	secrets, questions, sizes bool
+	secrets, questions, sizes, rooms bool
 
 	lastCall atomic.Uint64
 	underway atomic.Int64
@@ -258,6 +258,7 @@ func (p *process) meet(within time.Duration) error {
 		p.secrets = p.secrets || feature == wire.FeatureSecrets
 		p.questions = p.questions || feature == wire.FeatureQuestions
 		p.sizes = p.sizes || feature == wire.FeatureSizes
+		p.rooms = p.rooms || feature == wire.FeatureRoom
 	}
 	return nil
 }

@@ -90,7 +90,10 @@ func (s *session) fail(ctx context.Context, o *operation, x *exchange, err error
 		status *statusError
 		rpc    *jsonrpc.Error
 	)
+	noRoom, isNoRoom := errors.AsType[sdk.Failure](err)
 	switch {
+	case isNoRoom:
+		return &trouble{wasSent: true, failure: unknown(o, "the server answered, and "+noRoom.Message)}
 	case errors.Is(err, errTooLarge):
 		return &trouble{wasSent: true, failure: sdk.Fail("too_large", "the server's answer has more than the %d bytes that are allowed", x.most).
 			WithHint("Ask for less at once, such as a smaller page.")}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
 // An exchange is one request and what its transport knows of it: the SDK has no word for
@@ -79,6 +81,7 @@ type exchanges struct {
 type pending struct {
 	*exchange
 	method string
+	ctx    context.Context // its request's
 }
 
 // begin notes a request that is about to be sent; done forgets it, so that a late answer
@@ -92,7 +95,7 @@ func (e *exchanges) begin(ctx context.Context, r *jsonrpc.Request) (x *exchange)
 	if e.byID == nil {
 		e.byID = map[jsonrpc.ID]pending{}
 	}
-	e.byID[r.ID] = pending{x, r.Method}
+	e.byID[r.ID] = pending{x, r.Method, ctx}
 	e.mu.Unlock()
 	context.AfterFunc(ctx, func() { e.forget(r.ID) })
 	return x
@@ -115,6 +118,22 @@ func (e *exchanges) most() int64 {
 		most = max(most, p.exchange.most)
 	}
 	return most
+}
+
+// room waits until there is room for so many bytes of an answer whose identifier may not be known yet.
+func (e *exchanges) room(id jsonrpc.ID, bytes int64) error {
+	e.mu.Lock()
+	p, ok := e.byID[id]
+	for _, other := range e.byID {
+		if !ok && (p.exchange == nil || other.most > p.most) {
+			p = other
+		}
+	}
+	e.mu.Unlock()
+	if p.exchange == nil {
+		return nil
+	}
+	return sdk.Room(p.ctx, bytes)
 }
 
 // mostOf is the bytes that the answer to a request may have.

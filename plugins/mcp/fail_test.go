@@ -354,7 +354,7 @@ func FuzzFrame(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line string, most uint8) {
 		line, _, _ = strings.Cut(line, "\n")
 		r := bufio.NewReaderSize(iotest.OneByteReader(strings.NewReader(line+"\nnext\n")), 16)
-		got, err := readFrame(r, func() int64 { return int64(most) })
+		got, err := readFrame(r, func() int64 { return int64(most) }, nil)
 		if err != nil || got.size != int64(len(line))+1 {
 			t.Fatalf("%q has %d bytes, it says %d (%v)", line, len(line)+1, got.size, err)
 		}
@@ -372,7 +372,7 @@ func FuzzFrame(f *testing.F) {
 				}
 			}
 		}
-		if next, err := readFrame(r, func() int64 { return 10 }); err != nil || string(next.line) != "next" {
+		if next, err := readFrame(r, func() int64 { return 10 }, nil); err != nil || string(next.line) != "next" {
 			t.Fatalf("after %q comes %q (%v)", line, next.line, err)
 		}
 	})
@@ -386,7 +386,7 @@ func TestFrameAllowedLate(t *testing.T) {
 		most = 100
 		return text.Read(p)
 	}))
-	if f, err := readFrame(r, func() int64 { return most }); err != nil || string(f.line) != "an answer" {
+	if f, err := readFrame(r, func() int64 { return most }, nil); err != nil || string(f.line) != "an answer" {
 		t.Fatalf("got %q (%v)", f.line, err)
 	}
 }
@@ -422,7 +422,7 @@ func TestHugeMessages(t *testing.T) {
 		`{"id":1,"result":{"_meta":[` + strings.Repeat("[],", maxValues/2) + `1]}}`: true,
 		`{"id":1,"result":{"text":"` + strings.Repeat("[],", maxValues/2) + `"}}`:   false,
 	} {
-		f, err := readFrame(bufio.NewReader(strings.NewReader(text+"\n")), func() int64 { return 1 << 30 })
+		f, err := readFrame(bufio.NewReader(strings.NewReader(text+"\n")), func() int64 { return 1 << 30 }, nil)
 		if err != nil || f.isHuge != huge || isHuge([]byte(text)) != huge || !f.id.IsValid() {
 			t.Errorf("%.40s…: %v, %v", text, f.isHuge, err)
 		}

@@ -18,6 +18,7 @@ type frame struct {
 	id   jsonrpc.ID // of the message, as far as it can be seen without parsing
 	// isHuge is set if it is nested deeper, or made of more values, than any parser should follow.
 	isHuge bool
+	noRoom error // why it isn't kept
 }
 
 // maxDepth is how deep a message may be nested: more than a value in it may be.
@@ -37,10 +38,10 @@ func isHuge(text []byte) bool {
 }
 
 // readFrame reads one line of at most the bytes that most gives; of a longer one it reads
-// on to the end and keeps nothing but the identifier.
-func readFrame(r *bufio.Reader, most func() int64) (f frame, err error) {
+// on to the end and keeps nothing but the identifier, as it does where room, which waits for room for so many, fails.
+func readFrame(r *bufio.Reader, most func() int64, room func(jsonrpc.ID, int64) error) (f frame, err error) {
 	var ids idScanner
-	limit, kept := int64(-1), []byte{}
+	limit, kept, may := int64(-1), []byte{}, int64(maxOwn/16)
 	for {
 		part, err := r.ReadSlice('\n')
 		if limit < 0 { // what may come is asked when it comes, not when the wait for it began
@@ -51,6 +52,15 @@ func readFrame(r *bufio.Reader, most func() int64) (f frame, err error) {
 		switch {
 		case f.size > limit:
 			kept = nil
+		case kept != nil && f.size > may:
+			if may = 4 * f.size; room != nil {
+				f.noRoom = room(ids.id(), may)
+			}
+			if f.noRoom != nil {
+				kept = nil
+				break
+			}
+			fallthrough
 		case kept != nil:
 			kept = append(kept, part...)
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mcp-pif/mcp-pif/plugins/mcplogin"
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
 // An httpConn is a connection to a URL, by streamable HTTP of both eras: each message is a
@@ -219,8 +220,11 @@ func (c *httpConn) call(ctx context.Context, m *jsonrpc.Request, text []byte, x 
 	case answer.StatusCode < 200 || answer.StatusCode > 299:
 		c.refused(m, answer, kind, x)
 	case kind == "application/json":
-		body, err := io.ReadAll(io.LimitReader(answer.Body, x.most+1))
+		body, err := io.ReadAll(io.LimitReader(sdk.Reading(ctx, answer.Body, answer.ContentLength), x.most+1))
+		noRoom, isNoRoom := errors.AsType[sdk.Failure](err)
 		switch {
+		case isNoRoom:
+			c.deliver(c.failed(m.ID, noRoom))
 		case int64(len(body)) > x.most:
 			c.deliver(c.failed(m.ID, errTooLarge))
 		case err != nil:
@@ -279,11 +283,14 @@ func (c *httpConn) take(m *jsonrpc.Request, text []byte) (isAnswer bool) {
 func (c *httpConn) stream(ctx context.Context, m *jsonrpc.Request, answer *http.Response, most int64) error {
 	last := ""
 	for tries := 0; ; tries++ {
-		r, wait := bufio.NewReaderSize(answer.Body, 16<<10), time.Second
+		r, wait := bufio.NewReaderSize(sdk.Reading(ctx, answer.Body, -1), 16<<10), time.Second
 		for {
 			e, err := readEvent(r, most)
 			if errors.Is(err, errTooLarge) || int64(len(e.data)) > most {
 				return errTooLarge
+			}
+			if noRoom, ok := errors.AsType[sdk.Failure](err); ok {
+				return noRoom
 			}
 			if err != nil {
 				break

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,7 +48,7 @@ func (c *stdioConn) listen(in *os.File) {
 	defer in.Close()
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
-		f, err := readFrame(r, c.most)
+		f, err := readFrame(r, c.most, c.room)
 		if m := c.message(f); m != nil {
 			select {
 			case c.heard <- m:
@@ -65,7 +66,7 @@ func (c *stdioConn) listen(in *os.File) {
 // says nothing: many servers write other lines by mistake.
 func (c *stdioConn) message(f frame) jsonrpc.Message {
 	if f.id.IsValid() && (f.line == nil || f.size > c.mostOf(f.id)) {
-		return c.failed(f.id, errTooLarge)
+		return c.failed(f.id, cmp.Or(f.noRoom, errTooLarge))
 	}
 	if len(f.line) == 0 {
 		if f.size > maxOwn {

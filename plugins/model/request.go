@@ -261,10 +261,13 @@ func (e *endpoint) post(ctx context.Context, q question, inWords bool) (text str
 		return "", 0, against("it is no JSON")
 	}
 	most := int64(s.Out)*32 + 64<<10 // a token has a few bytes, each six at most in JSON
-	b, err = io.ReadAll(io.LimitReader(answer.Body, most+1))
+	b, err = io.ReadAll(io.LimitReader(sdk.Reading(ctx, answer.Body, answer.ContentLength), most+1))
+	own, isOwn := errors.AsType[sdk.Failure](err)
 	switch {
 	case int64(len(b)) > most:
 		return "", 0, sdk.Fail("too_large", "the model's answer has more than the %d bytes that are allowed", most)
+	case isOwn:
+		return "", 0, own
 	case err != nil:
 		return "", 0, unreachable(ctx)
 	case !utf8.Valid(b):

@@ -3,9 +3,11 @@ package sdk
 import (
 	"context"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
 	pluginv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1"
 )
 
@@ -57,7 +59,9 @@ type asker struct {
 	send  func(context.Context, *pluginv1.InvokeStreamResponse) bool
 	clock *clock // nil: the request has no time
 
-	may uint32
+	may   uint32
+	rooms bool // the host knows of room
+	had   int64
 
 	mu     sync.Mutex
 	put    uint32
@@ -65,21 +69,29 @@ type asker struct {
 }
 
 func (a *asker) ask(ctx context.Context, q Question) Answer {
-	answer := make(chan Answer, 1)
 	a.mu.Lock()
 	number := a.put + 1
 	if number > a.may {
 		a.mu.Unlock()
 		return declined(fmt.Sprintf("one request puts at most %d questions", a.may))
 	}
-	a.put, a.answer[number] = number, answer
+	a.put = number
 	a.mu.Unlock()
 	if a.clock != nil {
 		a.clock.stop()
 		defer a.clock.start()
 	}
 	event := &pluginv1.Question{Number: number, Message: q.Message, Schema: q.Schema}
-	if !a.send(ctx, &pluginv1.InvokeStreamResponse{Event: &pluginv1.InvokeStreamResponse_Question{Question: event}}) {
+	return a.exchange(ctx, number, &pluginv1.InvokeStreamResponse{Event: &pluginv1.InvokeStreamResponse_Question{Question: event}})
+}
+
+// exchange sends what has an answer, and waits for that.
+func (a *asker) exchange(ctx context.Context, number uint32, event *pluginv1.InvokeStreamResponse) Answer {
+	answer := make(chan Answer, 1)
+	a.mu.Lock()
+	a.answer[number] = answer
+	a.mu.Unlock()
+	if !a.send(ctx, event) {
 		return declined("the request is over")
 	}
 	select {
@@ -106,6 +118,50 @@ func (s *server) Answer(_ context.Context, r *pluginv1.AnswerRequest) (*pluginv1
 		}
 	}
 	return &pluginv1.AnswerResponse{}, nil
+}
+
+// Room waits until the host has room for an outcome of so many bytes, of which little is read yet. Once it said so it isn't
+// asked again for what grew by its form alone. The error is a [Failure]. One at a time asks for a request.
+func Room(ctx context.Context, bytes int64) error {
+	a, ok := ctx.Value(askerKey{}).(*asker)
+	if !ok || !a.rooms || bytes < max(wire.LargeOutcome, 2*a.had) {
+		return nil
+	}
+	got := a.exchange(ctx, 0, &pluginv1.InvokeStreamResponse{Event: &pluginv1.InvokeStreamResponse_Room{Room: uint64(bytes)}})
+	if got.Action != "accept" {
+		return Fail("failed", "there was no room for %d bytes of an answer: too many effects are under way", bytes).
+			WithHint("Try again later, or ask for less at once.")
+	}
+	a.had = bytes
+	return nil
+}
+
+// Reading returns a reader of what an outcome is made of, such as the body of an answer from elsewhere, of size bytes; -1:
+// nobody knows. What is read beyond 64 KiB waits until the host has room, so that the plugin holds no more than that;
+// where there is none the reader fails with a [Failure]. One at a time reads for a request.
+func Reading(ctx context.Context, from io.Reader, size int64) io.Reader {
+	return &reading{ctx: ctx, from: from, size: size, next: wire.LargeOutcome}
+}
+
+type reading struct {
+	ctx             context.Context
+	from            io.Reader
+	got, next, size int64
+}
+
+// Read implements [io.Reader].
+func (r *reading) Read(p []byte) (int, error) {
+	if r.got == r.next {
+		if r.next *= 4; r.size >= r.got {
+			r.next = r.size + 1 // the end is seen, too
+		}
+		if err := Room(r.ctx, r.next); err != nil {
+			return 0, err
+		}
+	}
+	n, err := r.from.Read(p[:min(int64(len(p)), r.next-r.got)])
+	r.got += int64(n)
+	return n, err
 }
 
 // A clock ends a request when its time is over. It stands still while the request waits for

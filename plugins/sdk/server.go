@@ -36,6 +36,7 @@ type server struct {
 	command  *Command // what its name is mapped to, or nil
 	most     int      // bytes of a message
 	begin    func()   // before the first answer
+	rooms    bool     // the host says when a large outcome may be read; see Describe
 
 	mu      sync.Mutex
 	last    uint64
@@ -59,8 +60,11 @@ func newServer(p Plugin, m *caps.Manifest, root *os.File, most int, begin func()
 }
 
 // Describe answers with the manifest.
-func (s *server) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
+func (s *server) Describe(_ context.Context, r *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
 	s.begin()
+	s.mu.Lock()
+	s.rooms = s.rooms || slices.Contains(r.GetFeatures(), wire.FeatureRoom)
+	s.mu.Unlock()
 	return &pluginv1.DescribeResponse{
 		Protocol: wire.Protocol, Features: featuresOf(s.manifest), Manifest: wire.ToManifest(s.manifest),
 	}, nil
@@ -155,8 +159,11 @@ func (s *server) InvokeStream(r *pluginv1.InvokeRequest, stream grpc.ServerStrea
 		default:
 		}
 	})
-	if r.GetQuestions() > 0 && r.GetCall() > 0 {
-		a := &asker{may: r.GetQuestions(), answer: map[uint32]chan Answer{}}
+	s.mu.Lock()
+	rooms := s.rooms
+	s.mu.Unlock()
+	if (rooms || r.GetQuestions() > 0) && r.GetCall() > 0 {
+		a := &asker{may: r.GetQuestions(), rooms: rooms, answer: map[uint32]chan Answer{}}
 		a.send = func(ctx context.Context, event *pluginv1.InvokeStreamResponse) bool {
 			over.RLock()
 			defer over.RUnlock()
@@ -241,6 +248,7 @@ func (s *server) invoke(ctx context.Context, q *wire.Request) (*wire.Response, e
 		return failed(Fail("failed", "the outcome can't be sent: %s", err), most), nil
 	}
 	announce(ctx, int64(len(outcome)))
+	_ = Room(ctx, int64(len(outcome))) // it is there: refused, it comes all the same
 	return &wire.Response{Outcome: outcome}, nil
 }
 

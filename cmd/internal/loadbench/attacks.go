@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,6 +60,8 @@ var attacks = []attack{
 		do: act(`p => let s = fold(p => fst(p) ++ fst(p), "0123456789abcdef", range(0, 18)) in length(map(i => !fs.write({path: p ++ to_text(i), content: s}), range(0, 3)))`)},
 	{name: "readers", doc: "six principals that read four files of 2 MiB at once", flags: []string{"--cap=fs:./data"}, lasts: 12 * time.Second,
 		do: act(`p => sum(map(s => length(s), par(!fs.read("1"), !fs.read("2"), !fs.read("3"), !fs.read("4"))))`)},
+	{name: "fetchers", doc: "six principals that fetch four answers of 7 MB at once", flags: []string{"--cap=fetch:REMOTE/**"}, lasts: 12 * time.Second,
+		do: act(`p => sum(map(a => length(a.body), par(!fetch.request("REMOTE/1"), !fetch.request("REMOTE/2"), !fetch.request("REMOTE/3"), !fetch.request("REMOTE/4"))))`)},
 	{name: "streams", doc: "no tokens: eight streams whose requests came in chunks", open: true, lasts: 5 * time.Second, do: streams},
 	{name: "bodies", doc: "sixteen principals that send 7 MiB each and stop", lasts: 5 * time.Second, do: bodies},
 	{name: "idle", doc: "4,000 idle connections of nobody, made again as they end", do: idle},
@@ -89,7 +93,11 @@ func (a *attack) on(ctx context.Context, binary, dir string) (figures, error) {
 			return figures{wait: -1, late: -1}, err
 		}
 	}
-	s, err := start(ctx, binary, own, !a.stdio, !a.open && !a.stdio, append([]string{"--log-level=warn"}, a.flags...)...)
+	flags := []string{"--log-level=warn"}
+	for _, f := range a.flags {
+		flags = append(flags, strings.Replace(f, "REMOTE", remote(), 1))
+	}
+	s, err := start(ctx, binary, own, !a.stdio, !a.open && !a.stdio, flags...)
 	if err != nil {
 		return figures{wait: -1, late: -1}, err
 	}
@@ -329,13 +337,31 @@ func (s *server) make(ctx context.Context, principal string, tool object) error 
 	return err
 }
 
+// remote is a server of answers of 7 MB.
+var remote = sync.OnceValue(func() string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return ""
+	}
+	body := strings.Repeat("x", 7_000_000)
+	go func() {
+		_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
+	}()
+	return "http://" + l.Addr().String()
+})
+
 // act makes a tool for each of six principals, runs each of them again and again, and notes how many runs came to their ends.
 func act(code string) func(ctx context.Context, s *server) error {
 	return func(ctx context.Context, s *server) error {
 		var ends atomic.Int64
 		each(6, func(i int) {
 			p := fmt.Sprint("p", i)
-			if err := s.make(ctx, p, object{"name": "acts", "code": code, "capabilities": []string{"fs:./data"}}); err != nil && ctx.Err() == nil {
+			granted := "fs:./data"
+			if strings.Contains(code, "REMOTE") {
+				granted = "fetch:" + remote() + "/**"
+			}
+			tool := object{"name": "acts", "code": strings.ReplaceAll(code, "REMOTE", remote()), "capabilities": []string{granted}}
+			if err := s.make(ctx, p, tool); err != nil && ctx.Err() == nil {
 				s.say("%v", err)
 			}
 			for ctx.Err() == nil {

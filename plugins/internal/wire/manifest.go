@@ -313,10 +313,11 @@ const (
 	FeatureSecrets   = "secrets"   // InvokeRequest.secrets
 	FeatureQuestions = "questions" // InvokeRequest.questions, Answer
 	FeatureSizes     = "sizes"     // the header Size of large answers to Invoke
+	FeatureRoom      = "room"      // InvokeStreamResponse.room, Answer
 )
 
 // Features is what this version has.
-var Features = []string{FeatureProgress, FeatureCancel, FeatureSecrets, FeatureQuestions, FeatureSizes}
+var Features = []string{FeatureProgress, FeatureCancel, FeatureSecrets, FeatureQuestions, FeatureSizes, FeatureRoom}
 
 // What the host tells a plugin's process by its environment, besides what
 // go-plugin does.

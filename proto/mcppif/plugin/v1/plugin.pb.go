@@ -86,7 +86,7 @@ type DescribeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// protocol is the plugin's major version; another than the host's is refused.
 	Protocol uint32 `protobuf:"varint,1,opt,name=protocol,proto3" json:"protocol,omitempty"`
-	// features is what the plugin understands: "progress", "cancel", "secrets", "questions", "sizes".
+	// features is what the plugin understands: "progress", "cancel", "secrets", "questions", "sizes", "room".
 	Features      []string  `protobuf:"bytes,2,rep,name=features,proto3" json:"features,omitempty"`
 	Manifest      *Manifest `protobuf:"bytes,3,opt,name=manifest,proto3" json:"manifest,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1190,6 +1190,7 @@ type InvokeStreamResponse struct {
 	//	*InvokeStreamResponse_Progress
 	//	*InvokeStreamResponse_Outcome
 	//	*InvokeStreamResponse_Question
+	//	*InvokeStreamResponse_Room
 	Event         isInvokeStreamResponse_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1259,6 +1260,15 @@ func (x *InvokeStreamResponse) GetQuestion() *Question {
 	return nil
 }
 
+func (x *InvokeStreamResponse) GetRoom() uint64 {
+	if x != nil {
+		if x, ok := x.Event.(*InvokeStreamResponse_Room); ok {
+			return x.Room
+		}
+	}
+	return 0
+}
+
 type isInvokeStreamResponse_Event interface {
 	isInvokeStreamResponse_Event()
 }
@@ -1276,11 +1286,19 @@ type InvokeStreamResponse_Question struct {
 	Question *Question `protobuf:"bytes,3,opt,name=question,proto3,oneof"`
 }
 
+type InvokeStreamResponse_Room struct {
+	// room is how many bytes the outcome is going to have, of which the plugin has read no more than 64 KiB or a
+	// part yet: it goes on when Answer (number 0) brings accept, and gives up where that brings decline. Feature "room".
+	Room uint64 `protobuf:"varint,4,opt,name=room,proto3,oneof"`
+}
+
 func (*InvokeStreamResponse_Progress) isInvokeStreamResponse_Event() {}
 
 func (*InvokeStreamResponse_Outcome) isInvokeStreamResponse_Event() {}
 
 func (*InvokeStreamResponse_Question) isInvokeStreamResponse_Event() {}
+
+func (*InvokeStreamResponse_Room) isInvokeStreamResponse_Event() {}
 
 // Question is one for the user: words of somebody whom neither the user nor the
 // operator knows. The host shows them as such, or refuses.
@@ -1350,7 +1368,7 @@ func (x *Question) GetSchema() []byte {
 
 type AnswerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// call and number are the question's.
+	// call and number are the question's; number is 0 for room.
 	Call   uint64 `protobuf:"varint,1,opt,name=call,proto3" json:"call,omitempty"`
 	Number uint32 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
 	// action is accept, decline (also where nobody was asked) or cancel.
@@ -2367,11 +2385,12 @@ const file_mcppif_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x0eInvokeResponse\x12\x16\n" +
 	"\x05value\x18\x01 \x01(\fH\x00R\x05value\x125\n" +
 	"\afailure\x18\x02 \x01(\v2\x19.mcppif.plugin.v1.FailureH\x00R\afailureB\t\n" +
-	"\aoutcome\"\xb5\x01\n" +
+	"\aoutcome\"\xcb\x01\n" +
 	"\x14InvokeStreamResponse\x12\x1c\n" +
 	"\bprogress\x18\x01 \x01(\tH\x00R\bprogress\x12<\n" +
 	"\aoutcome\x18\x02 \x01(\v2 .mcppif.plugin.v1.InvokeResponseH\x00R\aoutcome\x128\n" +
-	"\bquestion\x18\x03 \x01(\v2\x1a.mcppif.plugin.v1.QuestionH\x00R\bquestionB\a\n" +
+	"\bquestion\x18\x03 \x01(\v2\x1a.mcppif.plugin.v1.QuestionH\x00R\bquestion\x12\x14\n" +
+	"\x04room\x18\x04 \x01(\x04H\x00R\x04roomB\a\n" +
 	"\x05event\"T\n" +
 	"\bQuestion\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12\x18\n" +
@@ -2546,6 +2565,7 @@ func file_mcppif_plugin_v1_plugin_proto_init() {
 		(*InvokeStreamResponse_Progress)(nil),
 		(*InvokeStreamResponse_Outcome)(nil),
 		(*InvokeStreamResponse_Question)(nil),
+		(*InvokeStreamResponse_Room)(nil),
 	}
 	file_mcppif_plugin_v1_plugin_proto_msgTypes[23].OneofWrappers = []any{
 		(*Value_Integer)(nil),

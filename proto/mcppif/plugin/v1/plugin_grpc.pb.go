@@ -54,7 +54,7 @@ type PluginClient interface {
 	// number of progress messages and questions, then one outcome. Feature "progress".
 	InvokeStream(ctx context.Context, in *InvokeRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[InvokeStreamResponse], error)
 	// Answer brings the answer to a question that an InvokeStream under way put.
-	// Feature "questions".
+	// Features "questions" and "room".
 	Answer(ctx context.Context, in *AnswerRequest, opts ...grpc.CallOption) (*AnswerResponse, error)
 	// Cancel asks an Invoke under way to end: it answers at once, and the Invoke
 	// answers when it has ended. Feature "cancel".
@@ -169,7 +169,7 @@ type PluginServer interface {
 	// number of progress messages and questions, then one outcome. Feature "progress".
 	InvokeStream(*InvokeRequest, grpc.ServerStreamingServer[InvokeStreamResponse]) error
 	// Answer brings the answer to a question that an InvokeStream under way put.
-	// Feature "questions".
+	// Features "questions" and "room".
 	Answer(context.Context, *AnswerRequest) (*AnswerResponse, error)
 	// Cancel asks an Invoke under way to end: it answers at once, and the Invoke
 	// answers when it has ended. Feature "cancel".
