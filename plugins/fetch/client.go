@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
@@ -56,7 +58,7 @@ type client struct {
 	max       int64
 	timeout   time.Duration
 	transport *http.Transport
-	running   turns
+	running   *semaphore.Weighted
 	closed    context.Context
 	close     context.CancelCauseFunc
 }
@@ -85,7 +87,7 @@ func (w world) open(_ context.Context, c sdk.Capability) (*client, error) {
 	k := &client{
 		text: c.Text, verbs: c.Verbs, within: within, denials: denials,
 		max: c.Max, timeout: c.Timeout,
-		running: make(turns, atOnce),
+		running: semaphore.NewWeighted(atOnce),
 	}
 	if k.max <= 0 {
 		k.max = defaultMax
@@ -178,10 +180,10 @@ func (k *client) do(ctx context.Context, c call) (*answer, error) {
 	if err := c.checkSecrets(ctx); err != nil {
 		return nil, err
 	}
-	if err := k.running.take(ctx); err != nil {
+	if err := k.running.Acquire(ctx, 1); err != nil {
 		return nil, explain(ctx, err, http.MethodGet, c.target.host)
 	}
-	defer k.running.give()
+	defer k.running.Release(1)
 	return k.follow(ctx, c)
 }
 
@@ -251,21 +253,3 @@ func (k *client) read(ctx context.Context, resp *http.Response, c call) (*answer
 	}
 	return &answer{status: resp.StatusCode, headers: resp.Header, body: text, target: c.target}, nil
 }
-
-// turns bounds how many do something at once.
-type turns chan struct{}
-
-// take waits for a turn; it is given back by give.
-func (t turns) take(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	select {
-	case t <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (t turns) give() { <-t }

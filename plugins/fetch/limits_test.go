@@ -231,18 +231,16 @@ func TestAtOnce(t *testing.T) {
 		_, err := perform(t.Context(), k, arguments{URL: s.URL + "/", Timeout: timeout})
 		return err
 	}
-	for range atOnce {
-		k.running <- struct{}{}
-	}
+	must.NoError(t, k.running.Acquire(t.Context(), atOnce))
 	failedWith(t, nil, run(second()), "timeout")
 	if reached.Load() > 0 {
 		t.Error("a request was made out of turn")
 	}
-	go k.running.give()
+	go k.running.Release(1)
 	if err := run(nil); err != nil {
 		t.Error(err)
 	}
-	if len(k.running) != atOnce-1 {
-		t.Errorf("%d turns were kept", len(k.running))
+	if !k.running.TryAcquire(1) || k.running.TryAcquire(1) {
+		t.Error("the turn wasn't given back, or more")
 	}
 }
