@@ -178,7 +178,9 @@ func (s *server) InvokeStream(r *pluginv1.InvokeRequest, stream grpc.ServerStrea
 			}
 			return false
 		}
-		ctx = context.WithValue(WithAsk(ctx, a.ask), askerKey{}, a)
+		if ctx = context.WithValue(ctx, askerKey{}, a); a.may > 0 {
+			ctx = WithAsk(ctx, a.ask)
+		}
 	}
 	args, err := wire.DecodeValue(r.GetArguments())
 	answer, err := s.invoke(ctx, &wire.Request{Head: r, Value: args, Err: err})
@@ -321,7 +323,7 @@ func (s *server) begun(ctx context.Context, r *pluginv1.InvokeRequest) (context.
 	ctx = withSecrets(ctx, r.GetSecrets())
 	a, _ := ctx.Value(askerKey{}).(*asker)
 	switch ns := r.GetTimeoutNs(); {
-	case ns > 0 && a != nil:
+	case ns > 0 && a != nil && a.may > 0:
 		var end context.CancelCauseFunc
 		ctx, end = context.WithCancelCause(ctx)
 		a.clock = newClock(time.Duration(ns), end)
