@@ -68,9 +68,6 @@ func Serve(p Plugin) {
 	if p.Begin != nil && root != nil {
 		go p.Begin(root)
 	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(softLimit) // what isn't needed goes, before a large answer has twice its size
-	}
 	watch := &hostWatch{end: time.AfterFunc(neverCame, leave), give: time.AfterFunc(neverCame, giveBack)}
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig: wire.Handshake,
@@ -150,7 +147,6 @@ func (*hostWatch) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Conte
 const (
 	hugeMessage = 1 << 20
 	quietTime   = 50 * time.Millisecond
-	softLimit   = 20 << 20
 )
 
 // HandleRPC gives the system back what large messages took.
