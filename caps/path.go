@@ -234,10 +234,7 @@ func segmentsContain(pattern, narrower []string) bool {
 		if p == "**" && i == len(pattern)-1 {
 			return true
 		}
-		if i == len(narrower) || narrower[i] == "**" && i == len(narrower)-1 {
-			return false
-		}
-		if p != "*" && p != narrower[i] {
+		if i == len(narrower) || narrower[i] == "**" && i == len(narrower)-1 || p != "*" && p != narrower[i] {
 			return false
 		}
 	}

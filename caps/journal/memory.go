@@ -404,25 +404,19 @@ func (m *Memory) Read(q Query) ([]Event, bool, error) {
 		found = append(found, *e)
 		return false
 	}
+	all := append([][]Event{m.kept}, m.chunks...)
 	if q.Last {
-		for _, c := range slices.Backward(m.chunks) {
+		defer func() { slices.Reverse(found) }()
+		for _, c := range slices.Backward(all) {
 			for i := range slices.Backward(c) {
 				if take(&c[i]) {
-					slices.Reverse(found)
 					return found, true, nil
 				}
 			}
 		}
-		for i := range slices.Backward(m.kept) {
-			if take(&m.kept[i]) {
-				slices.Reverse(found)
-				return found, true, nil
-			}
-		}
-		slices.Reverse(found)
 		return found, false, nil
 	}
-	for _, c := range append([][]Event{m.kept}, m.chunks...) {
+	for _, c := range all {
 		if len(c) == 0 || c[len(c)-1].Seq <= q.After {
 			continue
 		}

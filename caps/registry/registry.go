@@ -283,9 +283,7 @@ func (s *Snapshot) Get(name string) (*Tool, bool) {
 func (s *Snapshot) All() []*Tool {
 	all := make([]*Tool, 0, s.count)
 	for _, part := range s.tools {
-		for _, t := range part {
-			all = append(all, t)
-		}
+		all = slices.AppendSeq(all, maps.Values(part))
 	}
 	slices.SortFunc(all, func(a, b *Tool) int { return strings.Compare(a.Name, b.Name) })
 	return all

@@ -385,10 +385,7 @@ func (r *Run) classify(q *core.Request, l *labelled.Request) (read bool, permit 
 // designated reports whether an argument that isn't known says what is acted on.
 func designated(p *caps.Policy, q *core.Request) bool {
 	_, o, ok := p.Kinds().Operation(q.Op)
-	if !ok {
-		return true
-	}
-	if labelled.HoleOf(q.Arg) != nil {
+	if !ok || labelled.HoleOf(q.Arg) != nil {
 		return true
 	}
 	args, isRecord := value.Force(q.Arg).(*value.Record)

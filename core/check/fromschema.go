@@ -320,10 +320,7 @@ func (r *translation) union(n int, of func(i int) *Type) *Type {
 			return r.json()
 		}
 		u := of(i)
-		switch {
-		case u.Deep:
-			return JSON
-		case t.Kinds&u.Kinds&(prim.KindList|prim.KindRecord) != 0 && t.structure() != u.structure():
+		if u.Deep || t.Kinds&u.Kinds&(prim.KindList|prim.KindRecord) != 0 && t.structure() != u.structure() {
 			return JSON
 		}
 		t.Kinds |= u.Kinds

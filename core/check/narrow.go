@@ -217,7 +217,7 @@ func (c *checker) narrowEqual(t *term.Prim, is bool, e env, ctx context) env {
 			p, at := e.meaning(a)
 			if p, ok := p.(*term.Prim); ok && p.ID == typeOf {
 				if path := at.path(p.Args[0]); path != "" {
-					in, out := c.filter(c.infer(p.Args[0], at, ctx), kindNamed(s.Value))
+					in, out := c.filter(c.infer(p.Args[0], at, ctx), prim.KindNamed(s.Value))
 					if is {
 						return e.knows(path, in)
 					}
@@ -263,16 +263,6 @@ func isTest(t term.Term) bool {
 		}
 	}
 	return false
-}
-
-// kindNamed is the kind that type_of calls so; 0: none.
-func kindNamed(name string) prim.Kinds {
-	for k := prim.Kinds(1); k <= prim.KindDec; k <<= 1 {
-		if k.String() == name {
-			return k
-		}
-	}
-	return 0
 }
 
 func literalKind(t term.Term) prim.Kinds {

@@ -434,7 +434,7 @@ func (p *typeParser) part(t *Type) (alone bool) {
 	w := p.word()
 	switch w {
 	case "int", "dec", "bool", "string", "unit":
-		p.kind(t, kindNamed(w))
+		p.kind(t, prim.KindNamed(w))
 	case "num":
 		p.kind(t, prim.KindNumber)
 	case "any", "data", "json":

@@ -538,6 +538,16 @@ func KindOf(v value.Value) Kinds {
 	return 0
 }
 
+// KindNamed returns the kind that type_of calls so; 0: none.
+func KindNamed(name string) Kinds {
+	for k := KindInt; k < KindName; k <<= 1 {
+		if k.String() == name {
+			return k
+		}
+	}
+	return 0
+}
+
 // Has reports whether v is of one of the kinds.
 func (k Kinds) Has(v value.Value) bool { return k&KindOf(v) != 0 }
 

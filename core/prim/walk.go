@@ -43,13 +43,7 @@ func count(v value.Value) int {
 }
 
 // slice collects a list's items.
-func slice(list value.Value) []value.Value {
-	var all []value.Value
-	for v := range items(list) {
-		all = append(all, v)
-	}
-	return all
-}
+func slice(list value.Value) []value.Value { return slices.Collect(items(list)) }
 
 // A comparison counts a word for each of the first smallValue parts, and
 // perPart words for each further one.

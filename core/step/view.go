@@ -166,10 +166,7 @@ func Show(v value.Value, n int) string {
 }
 
 func show(b *strings.Builder, v value.Value, n int) {
-	if b.Len() > n {
-		return
-	}
-	if v == nil {
+	if b.Len() > n || v == nil {
 		return
 	}
 	switch v := value.Force(v).(type) {

@@ -322,10 +322,7 @@ type Status struct {
 // labels.
 func (h *Host) Status() []Status {
 	h.mu.Lock()
-	seats := make([]*seat, 0, len(h.seats))
-	for _, s := range h.seats {
-		seats = append(seats, s)
-	}
+	seats := slices.Collect(maps.Values(h.seats))
 	h.mu.Unlock()
 	all := make([]Status, len(seats))
 	for i, s := range seats {
@@ -343,10 +340,7 @@ func (h *Host) Close() error {
 	h.mu.Lock()
 	again := h.closed
 	h.closed = true
-	seats := make([]*seat, 0, len(h.seats))
-	for _, s := range h.seats {
-		seats = append(seats, s)
-	}
+	seats := slices.Collect(maps.Values(h.seats))
 	h.mu.Unlock()
 	if again {
 		return nil

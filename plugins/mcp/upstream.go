@@ -144,9 +144,7 @@ func (c *capability) Close() error {
 	isLast := u.opened == 1
 	var rest []*session
 	if u.opened--; u.opened == 0 {
-		for _, s := range u.sessions {
-			rest = append(rest, s)
-		}
+		rest = slices.Collect(maps.Values(u.sessions))
 		clear(u.sessions)
 	}
 	u.mu.Unlock()

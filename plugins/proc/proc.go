@@ -114,9 +114,7 @@ func (c *capability) Close() error {
 	a.opened--
 	var rest []*session
 	if a.opened == 0 {
-		for _, s := range a.all {
-			rest = append(rest, s)
-		}
+		rest = slices.Collect(maps.Values(a.all))
 	}
 	a.mu.Unlock()
 	for _, s := range rest {

@@ -344,10 +344,7 @@ func (m *Move) check(s *movedServer) error {
 		return failed
 	}
 	s.entry.Network = []string{caps.AnyNetwork}
-	if err := m.probe(s); err != nil {
-		return err
-	}
-	return nil
+	return m.probe(s)
 }
 
 func (m *Move) probe(s *movedServer) error {

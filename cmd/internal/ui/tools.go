@@ -346,10 +346,7 @@ func showTool(q *request) (view, error) {
 	if d.Ruled = q.store.Flow != nil; d.Ruled {
 		d.Flows = q.store.Flow.Explain(t.MadeUnder, t.Reach())
 	}
-	for _, b := range t.Bound {
-		d.Calls = append(d.Calls, b)
-	}
-	slices.SortFunc(d.Calls, func(a, b *registry.Tool) int { return strings.Compare(a.Name, b.Name) })
+	d.Calls = slices.SortedFunc(maps.Values(t.Bound), func(a, b *registry.Tool) int { return strings.Compare(a.Name, b.Name) })
 	for _, o := range q.store.all() {
 		if o.Bound[t.Name] == nil {
 			continue

@@ -164,7 +164,7 @@ func (b *block) assume(c val, yes bool) {
 			return
 		}
 		s, _ := name.v.(value.Str)
-		if k := kindNamed(string(s)); yes {
+		if k := prim.KindNamed(string(s)); yes {
 			b.learn(of.c.args[0], fact{kinds: k})
 		} else {
 			b.learn(of.c.args[0], fact{kinds: prim.KindAny &^ k})

@@ -250,16 +250,6 @@ func typeName(k prim.Kinds) (string, bool) {
 	return k.String(), true
 }
 
-// kindNamed returns the kind that type_of calls so; 0: none.
-func kindNamed(name string) prim.Kinds {
-	for k := prim.KindInt; k < prim.KindName; k <<= 1 {
-		if k.String() == name {
-			return k
-		}
-	}
-	return 0
-}
-
 // ground returns v as a value, where all of it is known and no function is in it.
 func ground(v val, left *int) (value.Value, bool) {
 	if *left--; *left < 0 {

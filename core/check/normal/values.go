@@ -85,10 +85,7 @@ func (g *guesser) value(d *draw, s *shape, deep int) value.Value {
 		return &value.Pair{First: g.value(d, s.first, deep-1), Second: g.value(d, s.second, deep-1)}
 	case prim.KindRecord:
 		r := &value.Record{}
-		keys := make([]string, 0, len(s.fields))
-		for k := range s.fields {
-			keys = append(keys, k)
-		}
+		keys := slices.Collect(maps.Keys(s.fields))
 		if len(keys) == 0 {
 			keys = append(keys, g.strings[d.next(len(g.strings))])
 		}

@@ -59,10 +59,7 @@ func (o *OAuth) Forget(all bool) {
 func (o *OAuth) Tokens() (all []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for t := range o.access {
-		all = append(all, t)
-	}
-	return append(all, o.fresh)
+	return append(slices.Collect(maps.Keys(o.access)), o.fresh)
 }
 
 // ServeHTTP answers one request.

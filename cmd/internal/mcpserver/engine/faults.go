@@ -249,9 +249,7 @@ func versionOf(name string, running *registry.Tool, tools *registry.Snapshot) *r
 			}
 			found = t
 		}
-		for _, callee := range t.Bound {
-			todo = append(todo, callee)
-		}
+		todo = slices.AppendSeq(todo, maps.Values(t.Bound))
 	}
 	if found == nil {
 		found, _ = tools.Get(name)

@@ -86,10 +86,7 @@ func (s *Engine) goOn(ctx context.Context) {
 func (ts *taskSet) abandon() {
 	ts.mu.Lock()
 	ts.closed = true
-	all := make([]*taskRun, 0, len(ts.all))
-	for _, t := range ts.all {
-		all = append(all, t)
-	}
+	all := slices.Collect(maps.Values(ts.all))
 	ts.mu.Unlock()
 	for _, t := range all {
 		t.mu.Lock()

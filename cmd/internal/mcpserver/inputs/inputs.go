@@ -56,13 +56,7 @@ func IsPlain(raw []byte) bool {
 	if len(raw) == 0 {
 		return true
 	}
-	switch c := raw[0]; {
-	case c == '"':
-		return false
-	case c == '{', c == '[':
-		return false
-	}
-	return !bytes.ContainsAny(raw, ".eE") || raw[0] == 't' || raw[0] == 'f'
+	return !strings.ContainsRune(`"{[`, rune(raw[0])) && (!bytes.ContainsAny(raw, ".eE") || raw[0] == 't' || raw[0] == 'f')
 }
 
 // Check holds inputs against the schema that was declared of the tool.

@@ -228,10 +228,7 @@ func (w *world) populate() error {
 			return errors.Join(err, s.end())
 		}
 	}
-	if err := s.end(); err != nil {
-		return err
-	}
-	return nil
+	return s.end()
 }
 
 // open starts the page and gives the link that opens it.
