@@ -1,6 +1,7 @@
 package normal
 
 import (
+	"maps"
 	"math"
 	"math/big"
 	"slices"

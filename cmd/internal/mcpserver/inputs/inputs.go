@@ -6,9 +6,9 @@
 package inputs
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
