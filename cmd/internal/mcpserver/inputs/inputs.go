@@ -6,6 +6,7 @@
 package inputs
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
