@@ -112,7 +112,7 @@ func (s *session) fail(ctx context.Context, o *operation, x *exchange, err error
 	case errors.As(err, &status) && status.status >= 500:
 		return &trouble{isLost: true, wasSent: true, failure: unknown(o, "the server failed with HTTP status "+strconv.Itoa(status.status))}
 	case errors.As(err, &status):
-		return &trouble{wasSent: true, isLost: status.status == http.StatusNotFound, failure: u.refusal(status, "it did nothing")}
+		return &trouble{wasSent: true, isLost: status.isLost, failure: u.refusal(status, "it did nothing")}
 	case x.sent.Load():
 		return &trouble{isLost: true, wasSent: true, failure: unknown(o, "the connection to the server was lost")}
 	}
@@ -154,6 +154,9 @@ func (s *session) rpcFailure(o *operation, e *jsonrpc.Error) error {
 // refusal is the failure of a request that was answered with an HTTP status.
 func (u *upstream) refusal(e *statusError, what string) error {
 	f := sdk.Fail("failed", "the server answered with HTTP status %d; %s", e.status, what)
+	if e.isLost {
+		return f.WithRetry() // on another session
+	}
 	switch e.status {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return f.WithHint("Tell the user: the operator logs in with " + u.loginCommand() + ".")

@@ -38,6 +38,7 @@ var (
 type statusError struct {
 	status     int
 	retryAfter int64 // seconds; 0: not said
+	isLost     bool  // the server doesn't know the session any more
 }
 
 func (e *statusError) Error() string { return fmt.Sprintf("HTTP status %d", e.status) }

@@ -5,6 +5,7 @@ package mcp
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/core/wait"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
+	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -138,7 +140,8 @@ func TestNotBegun(t *testing.T) {
 	})
 }
 
-// The statuses of HTTP.
+// The statuses of HTTP. No text of theirs goes further, not of a 401 that looks like an answer; after one from 500 on a tool
+// that was accepted as read-only is asked once more, on a new session.
 func TestStatuses(t *testing.T) {
 	t.Parallel()
 	for _, era := range []string{"", mcptest.Stateless} {
@@ -150,28 +153,47 @@ func TestStatuses(t *testing.T) {
 				if isLogin := status == 401 || status == 403; isLogin != strings.Contains(f.Hint, "mcp-pif mcp login srv") {
 					t.Errorf("%d: the hint is %q", status, f.Hint)
 				}
-				if status == 429 && shown(t, f.Value) != `{"retry_after":7}` {
-					t.Errorf("429 has the value %v", f.Value)
+				if (f.Value != nil) != (status == 429) || f.Value != nil && shown(t, f.Value) != `{"retry_after":7}` {
+					t.Errorf("%d has the value %v", status, f.Value)
 				}
 			}
 			if got := len(w.lines()); got != 7 {
 				t.Errorf("the server was asked %d times for 7 statuses", got)
 			}
 			w.gives("log", `{}`, `{"text":"logged"}`)
+			w = newWorld(t, mcptest.Script{Era: era}, true, func(s *Settings) {
+				yes := true
+				s.Server.Tools["status"].Accepted = &mcplock.Hints{ReadOnly: &yes}
+			})
+			w.fails("status", `{"status":503}`, "unknown", "HTTP status 503; it may be asked again")
+			if asked, made := len(w.lines()), w.http.Made(); asked != 2 || era == "" && made != 2 {
+				t.Errorf("the server was asked %d times in %d sessions", asked, made)
+			}
 		})
 	}
 }
 
-// A server that forgot the session gets another before the next call.
+// A server that forgot the session gets another before the next call, however it says so.
 func TestSessionEnded(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, mcptest.Script{}, true, nil)
-	w.gives("log", `{}`, `{"text":"logged"}`)
-	w.http.Forget()
-	w.fails("note", `{}`, "failed", "HTTP status 404")
-	w.gives("note", `{}`, `{"text":"noted"}`)
-	w.http.Forget()
-	w.gives("look", `{}`, `{"text":"noted"}`)
+	for _, says := range []struct {
+		status int
+		body   string
+	}{
+		{},
+		{404, `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"` + mcptest.Canary + `"}}`},
+		{400, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"` + mcptest.Canary + `"}}`},
+		{400, `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"` + mcptest.Canary + `"}}`},
+	} {
+		w := newWorld(t, mcptest.Script{}, true, nil)
+		w.http.Unknown, w.http.UnknownBody = says.status, says.body
+		w.gives("log", `{}`, `{"text":"logged"}`)
+		w.http.Forget()
+		w.fails("note", `{}`, "failed", fmt.Sprint("HTTP status ", cmp.Or(says.status, 404)))
+		w.gives("note", `{}`, `{"text":"noted"}`)
+		w.http.Forget()
+		w.gives("look", `{}`, `{"text":"noted"}`)
+	}
 }
 
 // Headers go to the server and nowhere else, and answers of another type aren't read.

@@ -376,10 +376,18 @@ func (c *httpConn) refused(m *jsonrpc.Request, answer *http.Response, kind strin
 	if seconds, err := strconv.ParseInt(answer.Header.Get("Retry-After"), 10, 32); err == nil && seconds > 0 {
 		status.retryAfter = seconds
 	}
+	// A server that was started anew knows no session of before: it says 404 by the protocol, many say 400.
+	isBad := answer.StatusCode == http.StatusBadRequest
+	status.isLost = c.SessionID() != "" && (isBad || answer.StatusCode == http.StatusNotFound)
 	if kind == "application/json" && answer.StatusCode/100 == 4 && answer.StatusCode != http.StatusUnauthorized && answer.StatusCode != http.StatusForbidden {
 		if body, err := io.ReadAll(io.LimitReader(answer.Body, maxOwn)); err == nil {
 			got, _ := jsonrpc.DecodeMessage(body)
-			if e, ok := got.(*jsonrpc.Response); ok && e.Error != nil {
+			var rpc *jsonrpc.Error
+			e, ok := got.(*jsonrpc.Response)
+			if ok && isBad && errors.As(e.Error, &rpc) && (rpc.Code == jsonrpc.CodeInvalidParams || rpc.Code == jsonrpc.CodeMethodNotFound) {
+				status.isLost = false // it is about the call
+			}
+			if ok && e.Error != nil && !status.isLost {
 				x.fail(status)
 				if _, ok := c.forget(m.ID); ok {
 					c.deliver(&jsonrpc.Response{ID: m.ID, Error: e.Error})
@@ -389,8 +397,8 @@ func (c *httpConn) refused(m *jsonrpc.Request, answer *http.Response, kind strin
 		}
 	}
 	c.deliver(c.failed(m.ID, status))
-	if c.SessionID() != "" && answer.StatusCode == http.StatusNotFound {
-		c.cancel() // the session is over: the next request makes another
+	if status.isLost {
+		c.cancel() // the next request makes another session
 	}
 }
 

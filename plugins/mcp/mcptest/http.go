@@ -28,6 +28,9 @@ type HTTP struct {
 	ContentType string
 	// Plain has calls answered by JSON, too.
 	Plain bool
+	// Unknown is how it answers for a session that it doesn't know, in JSON; 0: with 404, in a text.
+	Unknown     int
+	UnknownBody string
 	// Redirect is where every request is sent to instead.
 	Redirect string
 
@@ -94,7 +97,13 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				http.Error(w, Canary, http.StatusBadRequest)
 				return
 			}
-			http.Error(w, Canary, http.StatusNotFound)
+			if h.Unknown == 0 {
+				http.Error(w, Canary, http.StatusNotFound)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(h.Unknown)
+			fmt.Fprint(w, h.UnknownBody)
 			return
 		}
 		with = kept
@@ -145,6 +154,12 @@ func (h *HTTP) respond(w http.ResponseWriter, r *http.Request, s *server, m mess
 		}
 		if status, ok := out.(httpStatus); ok {
 			w.Header().Set("Retry-After", "7")
+			if status >= 500 || status == http.StatusUnauthorized || status == http.StatusForbidden {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(int(status))
+				_, _ = w.Write(encode(failure(m.ID, -32000, Canary)))
+				return
+			}
 			http.Error(w, Canary, int(status))
 			return
 		}
