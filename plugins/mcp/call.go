@@ -154,13 +154,12 @@ func (s *session) rpcFailure(o *operation, e *jsonrpc.Error) error {
 // refusal is the failure of a request that was answered with an HTTP status.
 func (u *upstream) refusal(e *statusError, what string) error {
 	f := sdk.Fail("failed", "the server answered with HTTP status %d; %s", e.status, what)
-	if e.isLost {
+	switch {
+	case e.isLost:
 		return f.WithRetry() // on another session
-	}
-	switch e.status {
-	case http.StatusUnauthorized, http.StatusForbidden:
+	case e.status == http.StatusUnauthorized || e.status == http.StatusForbidden:
 		return f.WithHint("Tell the user: the operator logs in with " + u.loginCommand() + ".")
-	case http.StatusTooManyRequests:
+	case e.status == http.StatusTooManyRequests:
 		f = f.WithRetry()
 		if e.retryAfter > 0 {
 			f = f.WithValue(&value.Record{Fields: []value.Field{{Key: "retry_after", Value: value.NewInt(e.retryAfter)}}})

@@ -382,9 +382,8 @@ func (c *httpConn) refused(m *jsonrpc.Request, answer *http.Response, kind strin
 	if kind == "application/json" && answer.StatusCode/100 == 4 && answer.StatusCode != http.StatusUnauthorized && answer.StatusCode != http.StatusForbidden {
 		if body, err := io.ReadAll(io.LimitReader(answer.Body, maxOwn)); err == nil {
 			got, _ := jsonrpc.DecodeMessage(body)
-			var rpc *jsonrpc.Error
 			e, ok := got.(*jsonrpc.Response)
-			if ok && isBad && errors.As(e.Error, &rpc) && (rpc.Code == jsonrpc.CodeInvalidParams || rpc.Code == jsonrpc.CodeMethodNotFound) {
+			if rpc := (*jsonrpc.Error)(nil); ok && isBad && errors.As(e.Error, &rpc) && (rpc.Code == jsonrpc.CodeInvalidParams || rpc.Code == jsonrpc.CodeMethodNotFound) {
 				status.isLost = false // it is about the call
 			}
 			if ok && e.Error != nil && !status.isLost {

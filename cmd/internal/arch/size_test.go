@@ -87,7 +87,7 @@ var maxLines = map[string]int{
 	"plugins/internal/wire":        983,
 	"plugins/kv":                   840,
 	"plugins/lock":                 1082,
-	"plugins/mcp":                  2383,
+	"plugins/mcp":                  2389,
 	"plugins/mcp/mcpprobe":         140,
 	"plugins/mcplock":              1199,
 	"plugins/mcplogin":             520,
