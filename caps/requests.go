@@ -89,9 +89,16 @@ func (r *Requests) Overlaps(g *Grant) bool {
 	case !r.scoped:
 		return true
 	case g.Manifest.Algebra == Path:
-		return len(r.where.below(g)) > 0
+		return len(r.below(g)) > 0
 	}
 	return g.Manifest.Algebra.Overlaps(r.where.Scope, g.Scope)
+}
+
+// Lies reports whether some request under what is held can be meant, by any verb or its own. Where paths are links, what is
+// below the grant's root counts.
+func (r *Requests) Lies(h *Held, anyVerb bool) bool {
+	m := h.Grant.Manifest
+	return r.Overlaps(h.Grant) && (anyVerb || slices.ContainsFunc(r.verbs(m), h.Can)) && (!r.scoped || m.Algebra == Path || m.Algebra.Overlaps(r.where.Scope, h.Scope))
 }
 
 // Covers reports whether all requests of an operation under what is held are meant.

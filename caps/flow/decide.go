@@ -141,6 +141,18 @@ func (p *Policy) Came(permit *caps.Permit, answer value.Value) (all Atoms, by *S
 	return all | marks, by, alone
 }
 
+// Gives is the sources that answers under what is held, which a grant permits, may come from.
+func (p *Policy) Gives(h *caps.Held) (a Atoms) {
+	for _, s := range p.Sources {
+		near := s.store == h.Kind && slices.ContainsFunc(h.Grant.Manifest.Verbs, func(v caps.Verb) bool { return !v.OpenWorld && h.Can(v) })
+		if s.of.Lies(h, near) {
+			a |= s.Atoms
+		}
+	}
+	marks := p.marks[h.Kind]
+	return a | marks[0] | marks[1]
+}
+
 // stores reports whether an operation of a kind keeps what it is given for others to read:
 // it changes something, on this machine.
 func stores(m *caps.Manifest, o *caps.Operation) bool {

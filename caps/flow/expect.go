@@ -44,7 +44,7 @@ func (p *Policy) Expect(t term.Term, held []*caps.Held, code func(name string) (
 			case h.Grant == nil:
 				return true, false
 			default:
-				may = may || r.Reaches(h.Grant) || anyVerb && r.Overlaps(h.Grant)
+				may = may || r.Lies(h, anyVerb)
 				must = must && r.Covers(h, o)
 			}
 		}

@@ -357,12 +357,12 @@ func (p *Policy) Uses(held []*caps.Held) (lines []string) {
 				}
 			}
 			for _, s := range p.ofOp[o.Name] {
-				if s.of.Reaches(h.Grant) {
+				if s.of.Lies(h, false) {
 					add("may give %s.", p.Words(s.Atoms))
 				}
 			}
 			for _, r := range p.byOp[o.Name] {
-				if r.to.Reaches(h.Grant) {
+				if r.to.Lies(h, false) {
 					add("keeps rule %d: %s", r.N, p.Sentence(r))
 				}
 			}

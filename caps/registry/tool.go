@@ -309,44 +309,45 @@ func (t *Tool) Whole() string {
 
 // Reach is everything that running the tool can act with: what it holds, and
 // what the tools it is bound to hold.
-func (t *Tool) Reach() []*caps.Held {
-	var all []*caps.Held
+func (t *Tool) Reach() (all []*caps.Held) {
+	tools, _ := t.Runs()
+	for _, t := range tools {
+		all = append(all, t.Held...)
+	}
+	return all
+}
+
+// Runs is the tool and those that it may call, as far as that is known before it runs; known reports whether that is all,
+// and each can be used.
+func (t *Tool) Runs() (all []*Tool, known bool) {
+	known = true
 	seen := map[*Tool]bool{t: true}
 	for todo := []*Tool{t}; len(todo) > 0; {
 		t := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		all = append(all, t.Held...)
+		all, known = append(all, t), known && t.State == StateReady
 		for _, h := range t.Held {
-			if b := t.Bound[h.Scope]; h.Kind == caps.CallKind && b != nil && !seen[b] {
+			b := t.Bound[h.Scope]
+			switch {
+			case h.Kind != caps.CallKind:
+			case b == nil:
+				known = false
+			case !seen[b]:
 				seen[b] = true
 				todo = append(todo, b)
 			}
 		}
 	}
-	return all
+	return all, known
 }
 
 // Pure reports whether no effect is reachable over all that the tool is bound to: it
 // holds calls alone, of tools that are known and hold no more.
 func (t *Tool) Pure() bool {
-	seen := map[*Tool]bool{}
-	for todo := []*Tool{t}; len(todo) > 0; {
-		t := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if t.State != StateReady {
-			return false
-		}
-		seen[t] = true
-		for _, h := range t.Held {
-			switch b := t.Bound[h.Scope]; {
-			case h.Kind != caps.CallKind || b == nil:
-				return false
-			case !seen[b]:
-				todo = append(todo, b)
-			}
-		}
-	}
-	return true
+	tools, known := t.Runs()
+	return known && !slices.ContainsFunc(tools, func(t *Tool) bool {
+		return slices.ContainsFunc(t.Held, func(h *caps.Held) bool { return h.Kind != caps.CallKind })
+	})
 }
 
 // StateOf is a tool's state now, and why where it is [StateBlocked]: what was

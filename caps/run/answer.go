@@ -136,7 +136,7 @@ func (r *Run) decide(ctx context.Context, q *core.Request, index, among int) (*a
 	before := r.past.has(a.n)
 	if before {
 		if again, f := a.recall(); !again {
-			r.denial(index, f, true)
+			r.retell(ctx, a, among, f)
 			return a, f
 		}
 	}
@@ -261,6 +261,11 @@ func (a *act) head() []byte {
 
 func (a *act) denied(f *fault.Fault) {
 	data := a.appendFlow(a.appendDenied(a.head()))
+	if f := a.run.flows; f != nil {
+		if _, tells := f.denied[a.index]; !tells {
+			data = append(data, `,"alone":true`...)
+		}
+	}
 	if !a.run.note(journal.EffectDenied, a.request.Branch, append(a.run.b.appendFault(append(data, `,"error":`...), f), '}')) {
 		a.run.lost++
 	}

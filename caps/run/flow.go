@@ -120,21 +120,61 @@ func (r *Run) denial(i int, f *fault.Fault, before bool) {
 	}
 }
 
-// flow decides whether a permitted request, one of a round, keeps the rules about where data may flow:
-// as cheaply as can be, and exactly where it matters. nil and no fault: no rule is about it.
+// retell notes what a denial on record tells of, as when it was made, where that can be known again.
+func (r *Run) retell(ctx context.Context, a *act, among int, f *fault.Fault) {
+	d := r.past.rec.byNumber[a.n]
+	switch {
+	case r.flows == nil || d != nil && d.alone:
+		return
+	case d != nil && d.flow != nil && r.b.flow.Hash == r.past.rec.Flow:
+		request, held := r.permitRequest(a.request, among)
+		request.Again = true
+		var denied *fault.Fault
+		if a.permit, denied = r.b.policy.Permit(r.ledger, held, request); denied != nil {
+			break
+		}
+		a.permit.Settle(0)
+		v, told, err := r.judged(ctx, a)
+		if err == nil && v != nil && v.store == d.flow.Store && (v.store || v.rule != nil && v.rule.N == d.flow.Rule) {
+			r.deniedFor(a.index, came{shadow: labelled.Whole(labelled.Label(told)), judged: true})
+			return
+		}
+	}
+	r.denial(a.index, f, true)
+}
+
+// flow decides whether a permitted request, one of a round, keeps the rules about where data may flow. nil and no fault: no
+// rule is about it.
 func (r *Run) flow(ctx context.Context, a *act) (*verdict, *fault.Fault) {
-	f := r.flows
-	if f == nil {
+	if r.flows == nil {
 		return nil, nil
 	}
+	v, told, err := r.judged(ctx, a)
+	if disagreed, ok := err.(*fault.Fault); ok {
+		return v, disagreed
+	}
+	if v == nil || v.rule == nil && !v.store {
+		return v, nil
+	}
+	denied := r.breaks(ctx, a, v, err)
+	if denied != nil || r.replay != nil && r.replay.denies(a.n) {
+		r.deniedFor(a.index, came{shadow: labelled.Whole(labelled.Label(told)), judged: true})
+	}
+	return v, denied
+}
+
+// judged finds out which rules a request breaks, as cheaply as can be, and exactly where it matters; and what it would tell
+// of that it is denied for one. An error is why it isn't exact: a fault that two evaluators disagree.
+func (r *Run) judged(ctx context.Context, a *act) (_ *verdict, told flow.Label, _ error) {
+	f := r.flows
 	f.rated = f.rated || a.permit.Rated()
 	rules := f.policy.Matching(a.permit)
 	stores := f.policy.Stores(a.permit)
 	if len(rules) == 0 && !stores {
-		return nil, nil // tier 0
+		return nil, 0, nil // tier 0
 	}
 	var held, moved flow.Atoms
-	if stores {
+	if stores && (f.policy.About(f.entered) != 0 || len(a.permit.Designates) > 1) {
 		held, moved = f.policy.StoreLabel(a.permit)
 		read, kept := r.b.session.Tainted(a.permit)
 		if held |= kept; len(a.permit.Designates) > 1 {
@@ -146,32 +186,24 @@ func (r *Run) flow(ctx context.Context, a *act) (*verdict, *fault.Fault) {
 	v.judge(rules, stores, held, moved, f.policy, func(*flow.Rule) (made, argument flow.Label) { return all, all }, a)
 	if v.rule == nil && !v.store {
 		v.from = 0
-		return v, nil
+		return v, 0, nil
 	}
 	l, err := r.labelsOf(ctx, a.index)
-	if disagreed, ok := err.(*fault.Fault); ok {
-		return v, disagreed
-	}
 	if err == nil {
 		*v = verdict{tier: 2, verdict: flowAllow}
 		v.judge(rules, stores, held, moved, f.policy, func(rule *flow.Rule) (made, argument flow.Label) { return labels{l}.of(rule, a) }, a)
 	}
 	if v.rule == nil && !v.store {
 		v.from = flow.Label(l.Made | l.Shadow.All()).Any()
-		return v, nil
+		return v, 0, nil
 	}
 	if v.about = f.policy.About(^flow.Atoms(0)) &^ held; v.rule != nil {
 		v.about = v.rule.NotFrom
 	}
-	told := all
-	if err == nil {
+	if told = all; err == nil {
 		told = v.tells(labels{l}.of(v.rule, a))
 	}
-	denied := r.breaks(ctx, a, v, err)
-	if denied != nil || r.replay != nil && r.replay.denies(a.n) {
-		r.deniedFor(a.index, came{shadow: labelled.Whole(labelled.Label(told)), judged: true})
-	}
-	return v, denied
+	return v, told, err
 }
 
 // tells is what it tells of that a request is denied: that it was made, and what decided about the labels of its
@@ -373,6 +405,11 @@ func (r *Run) answered(requests []core.Request, answers []core.Answer, acts []*a
 	if f == nil {
 		return
 	}
+	if !f.looked {
+		if f.looked, f.apart = true, r.apart(); f.apart {
+			f.kept.drop(errApart)
+		}
+	}
 	labels := make([]came, len(requests))
 	for _, a := range acts {
 		labels[a.index] = r.came(a)
@@ -383,8 +420,36 @@ func (r *Run) answered(requests []core.Request, answers []core.Answer, acts []*a
 			r.enter(flow.Label(l.shadow.All()).Any(), origin{})
 		}
 	}
-	f.denied = nil
-	f.keep(requests, answers, labels)
+	f.denied, f.pending, f.asked, f.err = nil, nil, nil, nil
+	if !f.apart {
+		f.keep(requests, answers, labels)
+	}
+}
+
+// apart reports whether no label that a rule is about can come into what is evaluated, by what those hold whose code it may
+// be. Then nothing is kept to follow it; where a store takes a label on meanwhile, all that came in counts.
+func (r *Run) apart() bool {
+	f := r.flows
+	if f.evaluation.Tool == nil || r.replay != nil || f.policy.About(f.entered) != 0 {
+		return false
+	}
+	tools, known := f.evaluation.Tool.Runs()
+	if state, err := r.b.session.State(); !known || err != nil || len(state.Taints) > 0 {
+		return false
+	}
+	for _, t := range tools {
+		for _, h := range t.Held {
+			if h.Grant != nil && (f.policy.Gives(h) != 0 || h.Limit().Rate.Calls > 0) {
+				return false
+			}
+		}
+		for _, b := range t.Bound {
+			if len(b.MadeUnder) > 0 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // came is where an answer came from.
@@ -398,15 +463,20 @@ type came struct {
 }
 
 func (r *Run) came(a *act) (c came) {
-	v := a.answer.Value
-	if f := a.answer.Fault; f != nil {
-		v, _ = f.Raised.(value.Value)
-	}
 	tainted, _ := r.b.session.Tainted(a.permit)
-	all, by, alone := r.flows.policy.Came(a.permit, v)
-	c = came{all: all | tainted, alone: alone, n: a.n, text: a.text}
-	if by != nil && a.answer.Fault == nil && tainted&^all == 0 {
-		c.all, c.shadow = by.Shadow(v)
+	c = came{all: tainted, n: a.n, text: a.text}
+	if !r.flows.apart {
+		v := a.answer.Value
+		if f := a.answer.Fault; f != nil {
+			v, _ = f.Raised.(value.Value)
+		}
+		var by *flow.Source
+		c.all, by, c.alone = r.flows.policy.Came(a.permit, v)
+		if by != nil && a.answer.Fault == nil && tainted&^c.all == 0 {
+			c.all, c.shadow = by.Shadow(v)
+		} else {
+			c.all |= tainted
+		}
 	}
 	if a.answer.Fault != nil && (a.permit.Rationed() || a.most < a.permit.Most) {
 		c.all |= r.flows.entered // it may be too large for what others left

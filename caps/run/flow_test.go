@@ -64,7 +64,7 @@ func newPosted(t *testing.T, config string, o run.Options) *posted {
 			p.sent = append(p.sent, fmt.Sprint(asText(field(a.Args, "to")), ":", asText(field(a.Args, "text"))))
 		default:
 			if v, ok := p.kept[key]; ok {
-				if key == "need" {
+				if strings.HasSuffix(key, "need") {
 					p.needed()
 				}
 				return v, 10, nil
@@ -357,6 +357,18 @@ func TestFlowTriesDenials(t *testing.T) {
 	}
 }
 
+// does does a plan of a run, as after the end of the server that made it.
+func (p *posted) does(t *testing.T, plan *run.Plan, made *registry.Tool, input string) {
+	t.Helper()
+	rec, err := run.ReadRecord(p.memory, plan.Run)
+	must.NoError(t, err)
+	r, err := p.broker.Resume(p.tools.Snapshot(), bounds(made, "", input), rec)
+	must.NoError(t, err)
+	must.NoFault(t, r.Does(plan, 0, ""))
+	_, f := drive(t, r, made, input)
+	must.NoFault(t, f)
+}
+
 // plan plans a run.
 func (p *posted) plan(made *registry.Tool, input string) *run.Plan {
 	p.t.Helper()
@@ -378,13 +390,7 @@ func TestFlowPlansTaint(t *testing.T) {
 	plan := p.plan(made, `"open/b"`)
 	p.count(journal.StoreTainted, 0)
 	p.gives("leak", `"open/a"`, "null")
-	rec, err := run.ReadRecord(p.memory, plan.Run)
-	must.NoError(t, err)
-	r, err := p.broker.Resume(p.tools.Snapshot(), bounds(made, "", `"open/b"`), rec)
-	must.NoError(t, err)
-	must.NoFault(t, r.Does(plan, 0, ""))
-	_, f := drive(t, r, made, `"open/b"`)
-	must.NoFault(t, f)
+	p.does(t, plan, made, `"open/b"`)
 	p.count(journal.StoreTainted, 1)
 	p.fails("leak", `"open/a"`, fault.Denied, "secret")
 }
@@ -400,6 +406,56 @@ func TestFlowPlansDenial(t *testing.T) {
 	if len(plan.Steps) != 0 {
 		t.Errorf("it plans %+v", plan.Steps[0])
 	}
+}
+
+// TestFlowPlansGoOn: a denial that was planned tells what follows no more when the plan is done.
+func TestFlowPlansGoOn(t *testing.T) {
+	t.Parallel()
+	for _, request := range []string{"!toy.send({to: s})", `!toy.put({key: "open/b", value: s})`, `!toy.get("other/a")`} {
+		p := newPosted(t, toSend, run.Options{})
+		made := p.evolve("it", `x => let s = !toy.get("secret/a") in let r = try(`+request+`) in !toy.send({to: "a", text: has(r, "ok")})`, "toy.get:secret/**", "toy.put:open/**", "toy.send:**")
+		plan := p.plan(made, "null")
+		if len(plan.Steps) != 1 || plan.Steps[0].Op != "toy.send" {
+			t.Fatalf("%s: it plans %+v", request, plan.Steps)
+		}
+		if p.does(t, plan, made, "null"); len(p.sent) != 1 {
+			t.Errorf("%s: sent %v", request, p.sent)
+		}
+	}
+}
+
+// TestFlowCostsNothing: of a tool that holds nothing that gives what has a label nothing is kept to follow it: an effect
+// allocates hardly more than without rules. Not parallel: it counts what the process allocates.
+func TestFlowCostsNothing(t *testing.T) {
+	var each [3]float64
+	for i, held := range []string{"toy.get:open/**", "toy.get:open/**", "toy.get:**"} {
+		p := newPosted(t, toSend, run.Options{})
+		if p.share = &(core.Share{}); i == 0 {
+			p.world = newWorldOf(t, post, run.Options{}, func(context.Context, run.Act) (value.Value, int64, *fault.Fault) { return p.kept["open/a"], 10, nil }, "toy:**")
+		}
+		p.evolve("it", `n => fold((acc, i) => acc + length(!toy.get("open/a")), 0, range(0, n))`, held)
+		count := func(n string) float64 { return testing.AllocsPerRun(5, func() { p.run(t.Context(), "it", n) }) }
+		each[i] = (count("200") - count("100")) / 100
+	}
+	t.Log(each)
+	if each[1] > each[0]+6 || each[2] < each[0]+10 {
+		t.Errorf("an effect allocates %.1f times without rules, %.1f with, and %.1f where it might have a label", each[0], each[1], each[2])
+	}
+}
+
+// TestFlowMeanwhile: where nothing is kept of a run, and a store that it reads takes a label on, all that came in counts.
+func TestFlowMeanwhile(t *testing.T) {
+	t.Parallel()
+	p := newPosted(t, taintOpen, run.Options{})
+	p.kept["open/need"] = value.Unit{}
+	p.evolve("copy", `k => !toy.put({key: k, value: !toy.get("secret/a")})`, "toy:**")
+	p.evolve("it", `x => let _ = [!toy.get("open/a"), !toy.get("open/need")] in !toy.send({to: !toy.get("open/b")})`, "toy.get:open/**", "toy.send:open/**")
+	p.needed = func() {
+		p.mu.Unlock()
+		defer p.mu.Lock()
+		p.gives("copy", `"open/b"`, "null")
+	}
+	p.fails("it", "null", fault.Denied, "depends on secret", "had a label when it began")
 }
 
 // TestFlowExplainsMany: a person is told which of many answers an argument is made of.

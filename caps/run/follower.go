@@ -44,6 +44,8 @@ type follower struct {
 	thread     *thread            // nil: it isn't begun
 	calls      map[int]*fault.Fault
 	before     int  // decisions of the run before the evaluation
+	looked     bool // apart is found out
+	apart      bool // nothing that it may act with gives what has a label
 	explains   bool // its labels are not sources, but where they came in
 }
 
@@ -156,6 +158,9 @@ func (t *thread) resume() {
 	}
 }
 
+// errApart is why nothing is kept where no label can come in.
+var errApart = errors.New("nothing that it acts with had a label when it began")
+
 // errGaveWay is why a follower ended that others needed the memory of.
 var errGaveWay = errors.New("others needed its memory")
 
@@ -228,7 +233,6 @@ func (f *follower) keep(requests []core.Request, answers []core.Answer, labels [
 		r.answers[i] = labelled.Answer{Answer: a, Shadow: s, Alone: labels[i].alone, Judged: labels[i].judged}
 	}
 	f.kept.add(r, bytes)
-	f.pending, f.asked, f.err = nil, nil, nil
 }
 
 // labelsOf gives a pending request with its labels. An error is that it isn't known, or a fault that ends
