@@ -24,6 +24,7 @@ import (
 // flows is what a run knows of where its data comes from; a run without a policy of
 // flow has none.
 type flows struct {
+	person  bool       // no model asked for the run
 	under   flow.Atoms // that the model had been shown when it asked for the run
 	policy  *flow.Policy
 	entered flow.Atoms // of all outcomes, inputs and constants that came in
@@ -70,15 +71,21 @@ const (
 )
 
 // beginFlow starts to know of a run's data; see [Run.Evaluates].
-func (r *Run) beginFlow() {
+func (r *Run) beginFlow(s *Start) {
 	if r.b.flow != nil {
-		r.flows = &flows{policy: r.b.flow, first: map[flow.Atoms]origin{}}
+		r.flows = &flows{policy: r.b.flow, person: s.Person, first: map[flow.Atoms]origin{}}
 		r.flows.calls, r.flows.kept = map[int]*fault.Fault{}, &kept{}
 	}
 }
 
 // under is what counts as shown to whoever asks now for what was asked for under sources.
-func (b *Broker) under(names []string) flow.Atoms { return b.session.Label() | b.flow.Known(names) }
+func (r *Run) under(names []string) flow.Atoms {
+	a := r.b.flow.Known(names)
+	if !r.flows.person {
+		a |= r.b.session.Label()
+	}
+	return a
+}
 
 // enter notes that data of sources came in.
 func (r *Run) enter(a flow.Atoms, from origin) {

@@ -182,7 +182,7 @@ func (r *Run) Evaluates(e Evaluation) {
 		return
 	}
 	f.end()
-	f.under |= r.b.session.Label()
+	f.under |= r.under(nil)
 	f.kept.renew(e.Share)
 	f.follower = follower{evaluation: e, calls: map[int]*fault.Fault{}, before: r.effects, code: f.under, input: f.under, kept: f.kept}
 	if e.Tool != nil {

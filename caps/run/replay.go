@@ -75,7 +75,7 @@ func (p *Replay) begin(b *Broker, tools *registry.Snapshot, s *Start) *Run {
 	}
 	r := &Run{b: b, id: p.rec.ID, tools: tools, ledger: caps.NewLedger(), replay: p}
 	if p.permits != nil {
-		r.beginFlow()
+		r.beginFlow(s)
 		r.flows.under = p.broker.flow.Known(p.rec.Under)
 	}
 	return r

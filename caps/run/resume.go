@@ -48,8 +48,8 @@ func (b *Broker) Resume(tools *registry.Snapshot, s Start, rec *Record) (*Run, e
 	r := &Run{b: b, id: rec.ID, tools: tools, ledger: caps.NewLedger(), task: s.Task, owner: s.Owner, resumed: cmp.Or(s.Resumed, rec.resumed)}
 	r.follows(rec)
 	r.lasts.Store(true)
-	if r.beginFlow(); r.flows != nil {
-		r.flows.under = b.under(rec.Under) | b.under(s.Under)
+	if r.beginFlow(&s); r.flows != nil {
+		r.flows.under = r.under(rec.Under) | r.under(s.Under)
 	}
 	return r, nil
 }

@@ -42,6 +42,8 @@ type Start struct {
 	// Under is the sources that the model had been shown when it asked for the run, besides those of the session now: a
 	// task may have waited, and a plan be done in another conversation.
 	Under []string
+	// Person is set where no model asked for it: what that was shown doesn't count for what it is given.
+	Person bool
 	// Bounds is what the server allows.
 	Bounds Bounds
 }
@@ -133,7 +135,7 @@ func (b *Broker) Begin(tools *registry.Snapshot, s Start) *Run {
 	}
 	r := &Run{b: b, id: s.ID, tools: tools, ledger: caps.NewLedger(), task: s.Task, owner: s.Owner, resumed: s.Resumed}
 	r.lasts.Store(s.Lasts)
-	r.beginFlow()
+	r.beginFlow(&s)
 	data := make([]byte, 0, 640)
 	data = append(data, '{')
 	if s.Tool != nil {
@@ -172,7 +174,7 @@ func (b *Broker) Begin(tools *registry.Snapshot, s Start) *Run {
 	}
 	if b.flow != nil {
 		data = journal.AppendString(append(data, `,"flow":`...), b.flow.Hash)
-		if r.flows.under = b.under(s.Under); r.flows.under != 0 {
+		if r.flows.under = r.under(s.Under); r.flows.under != 0 {
 			data = appendTexts(append(data, `,"under":`...), b.flow.Names(r.flows.under))
 		}
 	}

@@ -38,7 +38,7 @@ func (s *Engine) planned(ctx context.Context, c Call, t *task, program *core.Pro
 			Hinted(`Call run without "drive": the answer is a plan, and what the plan gives has the call of the next step.`))
 	}
 	start := t.start(&c, s.limits)
-	start.Lasts = true
+	start.Lasts, start.Person = true, scheduled(ctx)
 	if pc := planOf(ctx); pc != nil && pc.record != nil { // it is planned anew, to be compared
 		start.Under = pc.record.Under
 	}
@@ -395,6 +395,7 @@ func (s *Engine) firstDifference(was, is *run.Plan) string {
 // beginPlanned is [Engine.begin] for a run that does a plan.
 func (s *Engine) beginPlanned(ctx context.Context, c *Call, t *task, pc *planCall) (*run.Run, *fault.Fault) {
 	start, task := t.start(c, s.limits), taskOf(ctx)
+	start.Person = scheduled(ctx)
 	if start.Owner = s.tasks.owner.word(); task != nil {
 		start.Task = task.id
 	}
@@ -414,7 +415,7 @@ func (s *Engine) nextSection(ctx context.Context, c Call, t *task, pc *planCall,
 	var r *run.Run
 	if err == nil {
 		start := t.start(&c, s.limits)
-		start.Task = pc.does.Task
+		start.Task, start.Person = pc.does.Task, scheduled(ctx)
 		r, err = s.broker.Resume(c.Tools, start, record)
 	}
 	if err != nil {

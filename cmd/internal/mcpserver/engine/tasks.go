@@ -116,6 +116,12 @@ func taskOf(ctx context.Context) *taskRun {
 	return t
 }
 
+// scheduled reports whether a context is of what a person has run now and then.
+func scheduled(ctx context.Context) bool {
+	t := taskOf(ctx)
+	return t != nil && t.schedule != ""
+}
+
 // waited is how long a call has waited for a person: its clock stands still then. A task has
 // more time besides.
 func waited(ctx context.Context) time.Duration {
@@ -310,7 +316,7 @@ func (s *Engine) begin(ctx context.Context, tools *registry.Snapshot, start run.
 			return nil, f
 		}
 	}
-	start.Under = t.under
+	start.Under, start.Person = t.under, scheduled(ctx)
 	start.ID, start.Lasts, start.Owner, start.Resumed = t.id, t.public, s.tasks.owner.word(), t.resumed
 	if t.record != nil {
 		r, err := s.broker.Resume(tools, start, t.record)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/journal/order"
 	"github.com/mcp-pif/mcp-pif/caps/lease"
@@ -57,6 +59,7 @@ type tasked struct {
 	t       *testing.T
 	dir     string
 	confirm string // what is performed as part of an approved plan only
+	flow    string // rules about where data may flow
 	// order and node are set where the server is one of a cluster.
 	order order.Order
 	node  *fakeNode
@@ -112,6 +115,15 @@ func (w *tasked) serves(h run.Handler, grants ...string) (s *Engine, stop func()
 			w.t.Fatal(err)
 		}
 		policy.Confirm([]caps.Requests{r})
+	}
+	if w.flow != "" {
+		c, err := flow.ParseConfig([]byte(w.flow))
+		if err == nil {
+			o.Flow, err = flow.Compile(c, known, nil)
+		}
+		if err != nil {
+			w.t.Fatal(err)
+		}
 	}
 	options.Broker = run.New(o)
 	s = New(options)
@@ -446,6 +458,46 @@ func TestSchedule(t *testing.T) {
 		if err := p.UnmarshalText([]byte(text)); err != nil || fmt.Sprint(p) != want {
 			t.Errorf("%s is %s, %v", text, p, err)
 		}
+	}
+}
+
+// TestScheduleFlow: what a person has run now and then counts as shown when the model asks for it, and what that was shown
+// doesn't count for what the person gives.
+func TestScheduleFlow(t *testing.T) {
+	t.Parallel()
+	w := &tasked{t: t, dir: t.TempDir(), flow: `{"sources":[{"of":"toy.get:mail/**","label":"mail"}],"rules":[{"to":"toy.put","not_from":"mail"}]}`}
+	s, _ := w.serves(&noteWorld{notes: map[string]string{"mail/1": "hi"}}, "toy:**")
+	w.call(s, "evolve", `{"name":"gets","code":"k => !toy.get(k)","capabilities":["toy:**"]}`)
+	w.call(s, "evolve", `{"name":"puts","code":"k => !toy.put({key: k, value: k})","capabilities":["toy:**"]}`)
+	now, due := time.Now(), map[string]time.Time{}
+	ends := func(tool, input string) string {
+		t.Helper()
+		if _, err := SchedulesIn(s.opts.TaskDir).Add(Schedule{Tool: tool, Input: json.RawMessage(input), Every: Period(time.Hour), Added: now}); err != nil {
+			t.Fatal(err)
+		}
+		s.startScheduled(t.Context(), due, now)
+		now = now.Add(time.Hour)
+		s.startScheduled(t.Context(), due, now)
+		all, err := run.Tasks(s.broker.Journal(), time.Time{})
+		i := slices.IndexFunc(all, func(x *run.Task) bool { return strings.Contains(string(x.Call.Arguments), tool) })
+		if err != nil || i < 0 {
+			t.Fatalf("%s isn't among %d tasks: %v", tool, len(all), err)
+		}
+		wait.For(t, s.tasks.find(all[i].ID).done, "the end of "+tool)
+		return all[i].ID
+	}
+	task := ends("gets", `"mail/1"`)
+	if got := s.broker.MadeUnder(); len(got) > 0 {
+		t.Errorf("before anybody asked for it the model was shown %q", got)
+	}
+	if a := w.call(s, "run", `{"task":"`+task+`"}`); a.Text != `"hi"` || len(s.broker.MadeUnder()) != 1 {
+		t.Errorf("it gives %s, and the model was shown %q", a.Text, s.broker.MadeUnder())
+	}
+	if a := w.call(s, "run", `{"tool":"puts","input":"a"}`); a.Fault == nil || a.Fault.Kind != fault.Denied {
+		t.Errorf("the model puts %s", a.Text)
+	}
+	if a := w.call(s, "run", `{"task":"`+ends("puts", `"a"`)+`"}`); a.Fault != nil {
+		t.Errorf("what a person scheduled is denied: %s", a.Text)
 	}
 }
 

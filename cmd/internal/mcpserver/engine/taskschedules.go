@@ -204,7 +204,10 @@ func (s *Engine) startSchedule(ctx context.Context, x *Schedule) {
 	all := slices.Collect(maps.Values(s.tasks.all))
 	s.tasks.mu.Unlock()
 	for _, t := range all {
-		if t.schedule == x.ID && t.state().Answer == nil {
+		t.mu.Lock()
+		underWay := t.schedule == x.ID && t.answer == nil
+		t.mu.Unlock()
+		if underWay {
 			s.log.Warn("a scheduled tool isn't started: it is under way still", "schedule", x.ID, "tool", x.Tool, "task", t.id)
 			return
 		}
@@ -218,7 +221,7 @@ func (s *Engine) startSchedule(ctx context.Context, x *Schedule) {
 		arguments = arguments.Raw("input", x.Input)
 	}
 	t := s.newTask(s.broker.NewID(), Call{Tool: "run", Arguments: json.RawMessage(arguments.End()), Tools: s.Latest()})
-	t.schedule = x.ID
+	t.schedule, t.under = x.ID, nil
 	if f := t.promote(); f != nil {
 		s.log.Error("a scheduled tool isn't started", "schedule", x.ID, "tool", x.Tool, "error", f.Message)
 		return
