@@ -258,18 +258,13 @@ func (r *Requests) all(p *Permit) bool {
 	if len(p.Designates) == 0 {
 		return a.Contains(r.where.Scope, p.Held.Scope)
 	}
-	for _, s := range p.Designates {
+	return !slices.ContainsFunc(p.Designates, func(s string) bool {
 		if a != Path {
-			if a.Covers(r.where.Scope, s) != nil {
-				return false
-			}
-			continue
+			return a.Covers(r.where.Scope, s) != nil
 		}
-		if _, in := inside(r.where.real, g.realBelow(literalPath(s))); !in {
-			return false
-		}
-	}
-	return true
+		_, in := inside(r.where.real, g.realBelow(literalPath(s)))
+		return !in
+	})
 }
 
 // literalPath is a path, or the folder that a pattern looks in.

@@ -79,9 +79,6 @@ func (p *Policy) index() {
 
 // Matching is the rules that a request has to keep, in their order.
 func (p *Policy) Matching(permit *caps.Permit) (list []*Rule) {
-	if p == nil {
-		return nil
-	}
 	for _, r := range p.byOp[permit.Operation.Name] {
 		if r.to.Meets(permit) {
 			list = append(list, r)
@@ -92,9 +89,6 @@ func (p *Policy) Matching(permit *caps.Permit) (list []*Rule) {
 
 // Sourcing is the sources that an outcome comes from.
 func (p *Policy) Sourcing(permit *caps.Permit) (list []*Source) {
-	if p == nil {
-		return nil
-	}
 	for _, s := range p.ofOp[permit.Operation.Name] {
 		if s.of.Reads(permit) || s.store == permit.Held.Kind && !permit.Flags.OpenWorld && s.of.Near(permit) {
 			list = append(list, s)
@@ -207,12 +201,9 @@ func (p *Policy) StoreLabel(permit *caps.Permit) (label, moved Atoms) {
 		if s.of.Keeps(permit) {
 			label |= s.Atoms
 		}
-		if s.of.Near(permit) {
+		if len(permit.Designates) > 1 && s.of.Near(permit) {
 			moved |= s.Atoms
 		}
-	}
-	if len(permit.Designates) < 2 {
-		moved = 0
 	}
 	return label, moved
 }

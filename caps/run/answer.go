@@ -136,7 +136,7 @@ func (r *Run) decide(ctx context.Context, q *core.Request, index, among int) (*a
 	before := r.past.has(a.n)
 	if before {
 		if again, f := a.recall(); !again {
-			r.retell(ctx, a, among, f)
+			r.denial(index, f, true)
 			return a, f
 		}
 	}
@@ -260,12 +260,7 @@ func (a *act) head() []byte {
 }
 
 func (a *act) denied(f *fault.Fault) {
-	data := a.appendFlow(a.appendDenied(a.head()))
-	if f := a.run.flows; f != nil {
-		if _, tells := f.denied[a.index]; !tells {
-			data = append(data, `,"alone":true`...)
-		}
-	}
+	data := a.appendTold(a.appendFlow(a.appendDenied(a.head())))
 	if !a.run.note(journal.EffectDenied, a.request.Branch, append(a.run.b.appendFault(append(data, `,"error":`...), f), '}')) {
 		a.run.lost++
 	}

@@ -92,8 +92,7 @@ type Broker struct {
 	room    *semaphore.Weighted // bytes under way
 	prefix  string
 	runs    atomic.Uint64
-	bounds  atomic.Pointer[bounds] // the limits last recorded
-	replay  *Replay                // nil: runs are done for the first time
+	replay  *Replay // nil: runs are done for the first time
 
 	consents *caps.Consents // nil: nobody approves anything
 

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -125,38 +126,7 @@ func (b *Broker) appendFault(data []byte, f *fault.Fault) []byte {
 }
 
 // appendFault writes a fault, without what was raised.
-func appendFault(b []byte, f *fault.Fault) []byte {
-	text := func(name, s string) {
-		if s != "" {
-			b = journal.AppendString(append(append(append(b, `,"`...), name...), `":`...), s)
-		}
-	}
-	number := func(name string, n int) {
-		if n != 0 {
-			b = strconv.AppendInt(append(append(append(b, `,"`...), name...), `":`...), int64(n), 10)
-		}
-	}
-	b = journal.AppendString(append(b, `{"kind":`...), string(f.Kind))
-	b = journal.AppendString(append(b, `,"message":`...), f.Message)
-	text("at", string(f.At))
-	text("in", f.In)
-	number("line", f.Line)
-	number("col", f.Col)
-	text("expected", f.Expected)
-	text("got", f.Got)
-	text("hint", f.Hint)
-	text("fragment", f.Fragment)
-	text("near", f.Near)
-	number("eval_depth", f.EvalDepth)
-	for i, more := range f.More {
-		b = append(b, [...]string{`,"more":[`, `,`}[min(i, 1)]...)
-		b = appendFault(b, more)
-	}
-	if len(f.More) > 0 {
-		b = append(b, ']')
-	}
-	return append(b, '}')
-}
+func appendFault(b []byte, f *fault.Fault) []byte { return append(b, pifjson.MustEncode(f)...) }
 
 // spelled is the fault with words that are recorded as they are: what isn't
 // UTF-8 would come back from the record as something else.

@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	labelled "github.com/mcp-pif/mcp-pif/core/flow"
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -30,8 +31,8 @@ type flows struct {
 	entered flow.Atoms // of all outcomes, inputs and constants that came in
 	// first is the first decision that brought each source in, by its number.
 	first map[flow.Atoms]origin
-	// denied is what denials of the round that is decided tell of, by their index.
-	denied map[int]came
+	// denied is what denials of the round that is decided tell of besides what asked for them, by their index.
+	denied map[int]told
 	rated  bool // a rate has decided about a request, and so have other runs
 	follower
 }
@@ -106,79 +107,58 @@ func (r *Run) madeUnder(t *registry.Tool) flow.Atoms {
 	return a
 }
 
-// deniedFor notes that a denial tells of sources besides what asked for it.
-func (r *Run) deniedFor(i int, c came) {
+// deniedFor notes what a denial tells of.
+func (r *Run) deniedFor(i int, l flow.Label, judged bool) {
 	if r.flows.denied == nil {
-		r.flows.denied = map[int]came{}
+		r.flows.denied = map[int]told{}
 	}
-	r.flows.denied[i] = c
+	r.flows.denied[i] = told{r.flows.policy.Names(l.Data()), r.flows.policy.Names((l >> 32).Data()), judged}
+}
+
+// label is that of a denial.
+func (t told) label(p *flow.Policy) flow.Label {
+	return flow.Label(p.Known(t.Of)) | flow.Label(p.Known(t.By))<<32
+}
+
+// appendTold writes the member with what a denial tells of.
+func (a *act) appendTold(data []byte) []byte {
+	if a.run.flows == nil {
+		return data
+	}
+	return append(append(data, `,"tells":`...), pifjson.MustEncode(a.run.flows.denied[a.index])...)
 }
 
 // denial notes what a denial tells of that isn't by a rule: of all that came in where it is because of what was done
 // before, in other runs too where those share a rate.
 func (r *Run) denial(i int, f *fault.Fault, before bool) {
+	var d *decision
+	if before {
+		d = r.past.rec.byNumber[r.effects]
+	}
 	switch {
 	case r.flows == nil || f == nil:
 	case errors.Is(f.Cause, caps.ErrTooOften):
 		r.flows.rated = true
-		r.deniedFor(i, came{shadow: labelled.Whole(labelled.Label(flow.Both(flow.Atoms(r.b.entered.Load()))))})
+		r.deniedFor(i, flow.Both(flow.Atoms(r.b.entered.Load())), false)
+	case d != nil && d.tells != nil:
+		r.deniedFor(i, d.tells.label(r.flows.policy), d.tells.Judged)
 	case before, errors.Is(f.Cause, caps.ErrUsedUp):
-		r.deniedFor(i, came{shadow: labelled.Whole(labelled.Label(flow.Both(r.flows.entered)))})
+		r.deniedFor(i, flow.Both(r.flows.entered), false)
 	}
 }
 
-// retell notes what a denial on record tells of, as when it was made, where that can be known again.
-func (r *Run) retell(ctx context.Context, a *act, among int, f *fault.Fault) {
-	d := r.past.rec.byNumber[a.n]
-	switch {
-	case r.flows == nil || d != nil && d.alone:
-		return
-	case d != nil && d.flow != nil && r.b.flow.Hash == r.past.rec.Flow:
-		request, held := r.permitRequest(a.request, among)
-		request.Again = true
-		var denied *fault.Fault
-		if a.permit, denied = r.b.policy.Permit(r.ledger, held, request); denied != nil {
-			break
-		}
-		a.permit.Settle(0)
-		v, told, err := r.judged(ctx, a)
-		if err == nil && v != nil && v.store == d.flow.Store && (v.store || v.rule != nil && v.rule.N == d.flow.Rule) {
-			r.deniedFor(a.index, came{shadow: labelled.Whole(labelled.Label(told)), judged: true})
-			return
-		}
-	}
-	r.denial(a.index, f, true)
-}
-
-// flow decides whether a permitted request, one of a round, keeps the rules about where data may flow. nil and no fault: no
-// rule is about it.
+// flow decides whether a permitted request, one of a round, keeps the rules about where data may flow:
+// as cheaply as can be, and exactly where it matters. nil and no fault: no rule is about it.
 func (r *Run) flow(ctx context.Context, a *act) (*verdict, *fault.Fault) {
-	if r.flows == nil {
+	f := r.flows
+	if f == nil {
 		return nil, nil
 	}
-	v, told, err := r.judged(ctx, a)
-	if disagreed, ok := err.(*fault.Fault); ok {
-		return v, disagreed
-	}
-	if v == nil || v.rule == nil && !v.store {
-		return v, nil
-	}
-	denied := r.breaks(ctx, a, v, err)
-	if denied != nil || r.replay != nil && r.replay.denies(a.n) {
-		r.deniedFor(a.index, came{shadow: labelled.Whole(labelled.Label(told)), judged: true})
-	}
-	return v, denied
-}
-
-// judged finds out which rules a request breaks, as cheaply as can be, and exactly where it matters; and what it would tell
-// of that it is denied for one. An error is why it isn't exact: a fault that two evaluators disagree.
-func (r *Run) judged(ctx context.Context, a *act) (_ *verdict, told flow.Label, _ error) {
-	f := r.flows
 	f.rated = f.rated || a.permit.Rated()
 	rules := f.policy.Matching(a.permit)
 	stores := f.policy.Stores(a.permit)
 	if len(rules) == 0 && !stores {
-		return nil, 0, nil // tier 0
+		return nil, nil // tier 0
 	}
 	var held, moved flow.Atoms
 	if stores && (f.policy.About(f.entered) != 0 || len(a.permit.Designates) > 1) {
@@ -193,24 +173,32 @@ func (r *Run) judged(ctx context.Context, a *act) (_ *verdict, told flow.Label, 
 	v.judge(rules, stores, held, moved, f.policy, func(*flow.Rule) (made, argument flow.Label) { return all, all }, a)
 	if v.rule == nil && !v.store {
 		v.from = 0
-		return v, 0, nil
+		return v, nil
 	}
 	l, err := r.labelsOf(ctx, a.index)
+	if disagreed, ok := err.(*fault.Fault); ok {
+		return v, disagreed
+	}
 	if err == nil {
 		*v = verdict{tier: 2, verdict: flowAllow}
 		v.judge(rules, stores, held, moved, f.policy, func(rule *flow.Rule) (made, argument flow.Label) { return labels{l}.of(rule, a) }, a)
 	}
 	if v.rule == nil && !v.store {
 		v.from = flow.Label(l.Made | l.Shadow.All()).Any()
-		return v, 0, nil
+		return v, nil
 	}
 	if v.about = f.policy.About(^flow.Atoms(0)) &^ held; v.rule != nil {
 		v.about = v.rule.NotFrom
 	}
-	if told = all; err == nil {
+	told := all
+	if err == nil {
 		told = v.tells(labels{l}.of(v.rule, a))
 	}
-	return v, told, err
+	denied := r.breaks(ctx, a, v, err)
+	if denied != nil || r.replay != nil && r.replay.denies(a.n) {
+		r.deniedFor(a.index, told, true)
+	}
+	return v, denied
 }
 
 // tells is what it tells of that a request is denied: that it was made, and what decided about the labels of its
@@ -423,8 +411,9 @@ func (r *Run) answered(requests []core.Request, answers []core.Answer, acts []*a
 	}
 	for i, l := range f.denied {
 		if answers[i].Fault != nil {
-			labels[i] = l
-			r.enter(flow.Label(l.shadow.All()).Any(), origin{})
+			from := l.label(f.policy)
+			labels[i] = came{shadow: labelled.Whole(labelled.Label(from)), judged: l.Judged}
+			r.enter(from.Any(), origin{})
 		}
 	}
 	f.denied, f.pending, f.asked, f.err = nil, nil, nil, nil
@@ -441,22 +430,15 @@ func (r *Run) apart() bool {
 		return false
 	}
 	tools, known := f.evaluation.Tool.Runs()
-	if state, err := r.b.session.State(); !known || err != nil || len(state.Taints) > 0 {
-		return false
-	}
-	for _, t := range tools {
-		for _, h := range t.Held {
-			if h.Grant != nil && (f.policy.Gives(h) != 0 || h.Limit().Rate.Calls > 0) {
-				return false
-			}
-		}
+	state, err := r.b.session.State()
+	return known && err == nil && len(state.Taints) == 0 && !slices.ContainsFunc(tools, func(t *registry.Tool) bool {
 		for _, b := range t.Bound {
 			if len(b.MadeUnder) > 0 {
-				return false
+				return true
 			}
 		}
-	}
-	return true
+		return slices.ContainsFunc(t.Held, func(h *caps.Held) bool { return h.Grant != nil && (f.policy.Gives(h) != 0 || h.Limit().Rate.Calls > 0) })
+	})
 }
 
 // came is where an answer came from.
@@ -477,12 +459,10 @@ func (r *Run) came(a *act) (c came) {
 		if f := a.answer.Fault; f != nil {
 			v, _ = f.Raised.(value.Value)
 		}
-		var by *flow.Source
-		c.all, by, c.alone = r.flows.policy.Came(a.permit, v)
-		if by != nil && a.answer.Fault == nil && tainted&^c.all == 0 {
+		all, by, alone := r.flows.policy.Came(a.permit, v)
+		c.all, c.alone = all|tainted, alone
+		if by != nil && a.answer.Fault == nil && tainted&^all == 0 {
 			c.all, c.shadow = by.Shadow(v)
-		} else {
-			c.all |= tainted
 		}
 	}
 	if a.answer.Fault != nil && (a.permit.Rationed() || a.most < a.permit.Most) {

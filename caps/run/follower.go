@@ -271,12 +271,7 @@ func (r *Run) follow(ctx context.Context, f *follower) ([]labelled.Request, erro
 		return nil, err
 	}
 	defer r.b.endTurn()
-	if f.thread == nil {
-		r.startThread(f)
-	} else {
-		f.thread.resume()
-	}
-	t := f.thread
+	t := r.goOnThread(f)
 	var asked []labelled.Request
 	err := error(nil)
 	select {
@@ -295,8 +290,12 @@ func (r *Run) follow(ctx context.Context, f *follower) ([]labelled.Request, erro
 	return asked, err
 }
 
-// startThread begins to follow, from the beginning of the evaluation.
-func (r *Run) startThread(f *follower) {
+// goOnThread has the follower go on, or begins to follow, from the beginning of the evaluation.
+func (r *Run) goOnThread(f *follower) *thread {
+	if t := f.thread; t != nil {
+		t.resume()
+		return t
+	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	t := &thread{asks: make(chan []labelled.Request), goOn: make(chan struct{}), done: make(chan struct{}), cancel: func() { cancel(context.Canceled) }}
 	select {
@@ -365,6 +364,7 @@ func (r *Run) startThread(f *follower) {
 		}()
 		t.result, t.err = e.Program.Follow(ctx, e.Input, e.Budgets, config, shadows...)
 	}()
+	return t
 }
 
 // agree reports whether the follower asks for what the run asks for.
@@ -424,12 +424,7 @@ func (r *Run) Shown(ctx context.Context) (l, ended flow.Label) {
 		return all, all
 	}
 	defer r.b.endTurn()
-	if f.thread == nil {
-		r.startThread(&f.follower)
-	} else {
-		f.thread.resume()
-	}
-	t := f.thread
+	t := r.goOnThread(&f.follower)
 	defer f.end()
 	select {
 	case <-t.done:

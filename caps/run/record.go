@@ -262,8 +262,7 @@ func (r *Record) readDecision(e *journal.Event, bySeq map[uint64]*decision) erro
 		AskedBlob *Digest `json:"asked_blob"`
 		AskedHash *Digest `json:"asked_hash"`
 		Error     json.RawMessage
-		Flow      *brokenRule
-		Alone     bool
+		Tells     *told
 	}
 	if err := json.Unmarshal(e.Data, &data); err != nil {
 		return err
@@ -277,7 +276,7 @@ func (r *Record) readDecision(e *journal.Event, bySeq map[uint64]*decision) erro
 	d := &decision{
 		n: data.N, seq: e.Seq, op: data.Op, of: data.Of, in: data.In, at: data.At, branch: e.Branch, callee: data.Callee,
 		args: recordedText{data.Args, cmp.Or(data.ArgsBlob, data.ArgsHash)}, asked: recordedText{data.Asked, cmp.Or(data.AskedBlob, data.AskedHash)},
-		measured: data.Measured.Bytes, flow: data.Flow, alone: data.Alone,
+		measured: data.Measured.Bytes, tells: data.Tells,
 	}
 	if e.Kind == journal.EffectDenied {
 		f, err := r.readFault(data.Error)
@@ -484,17 +483,17 @@ type decision struct {
 	measured   int64        // bytes of arguments of which only that is on record; 0: there are none
 	callee     string       // of a denied call
 	denied     *fault.Fault
-	flow       *brokenRule // nil: no rule was about it
-	alone      bool        // that it was denied tells nothing of what was done before
-	done       bool        // there is an outcome
+	tells      *told // of a denial; nil: that isn't on record
+	done       bool  // there is an outcome
 	outcome    recordedText
 	outcomeErr *fault.Fault
 }
 
-// A brokenRule is what a request breaks on record, a rule or the label of a store.
-type brokenRule struct {
-	Rule  int
-	Store bool
+// told is the sources that a denial tells of, those that it is made of and those that decided it.
+type told struct {
+	Of     []string `json:"of,omitempty"`
+	By     []string `json:"by,omitempty"`
+	Judged bool     `json:"judged,omitempty"` // by a rule
 }
 
 // recordedText is JSON as it was recorded, or only its digest. The zero value is

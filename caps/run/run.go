@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 )
 
 // A Start is what a run begins with, for the record.
@@ -186,52 +188,19 @@ func (b *Broker) Begin(tools *registry.Snapshot, s Start) *Run {
 // appendAnswers writes a member with the types that operations' answers were of;
 // what isn't there was some data.
 func appendAnswers(data []byte, answers registry.Answers) []byte {
-	first := true
-	for _, op := range slices.Sorted(maps.Keys(answers)) {
-		if answers[op] == "" {
-			continue
-		}
-		if first {
-			data = append(data, `,"answers":{`...)
-		} else {
-			data = append(data, ',')
-		}
-		first = false
-		data = journal.AppendString(append(journal.AppendString(data, op), ':'), answers[op])
+	answers = maps.Clone(answers)
+	maps.DeleteFunc(answers, func(_, typ string) bool { return typ == "" })
+	if len(answers) == 0 {
+		return data
 	}
-	if !first {
-		data = append(data, '}')
-	}
-	return data
+	return append(append(data, `,"answers":`...), pifjson.MustEncode(answers)...)
 }
 
 // inForce is the members with what is the same for all runs of a server: the
 // version of what programs mean, and the limits.
 func (b *Broker) inForce(o Bounds) []byte {
-	if last := b.bounds.Load(); last != nil && last.of == o {
-		return last.text
-	}
-	data := strconv.AppendInt([]byte(`,"semantics":`), core.Semantics, 10)
-	data = strconv.AppendUint(append(data, `,"limits":{"steps":`...), o.MaxSteps, 10)
-	for _, n := range [...]struct {
-		name string
-		n    int64
-	}{
-		{"memory", o.MaxMemory}, {"depth", int64(o.MaxDepth)}, {"result", int64(o.Result)}, {"timeout_ms", o.Timeout.Milliseconds()},
-		{"effects", int64(b.limits.Effects)}, {"bytes", b.limits.Bytes},
-	} {
-		data = append(append(append(data, `,"`...), n.name...), `":`...)
-		data = strconv.AppendInt(data, n.n, 10)
-	}
-	data = append(data, '}')
-	b.bounds.Store(&bounds{o, data})
-	return data
-}
-
-// bounds is the text of a server's limits.
-type bounds struct {
-	of   Bounds
-	text []byte
+	return fmt.Appendf(nil, `,"semantics":%d,"limits":{"steps":%d,"memory":%d,"depth":%d,"result":%d,"timeout_ms":%d,"effects":%d,"bytes":%d}`,
+		core.Semantics, o.MaxSteps, o.MaxMemory, o.MaxDepth, o.Result, o.Timeout.Milliseconds(), b.limits.Effects, b.limits.Bytes)
 }
 
 // ID is the run's name in the journal.

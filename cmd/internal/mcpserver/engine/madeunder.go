@@ -80,7 +80,7 @@ func (s *Engine) Secretive() *fault.Fault {
 
 // redactedMembers is what of a run's events tells of data.
 var redactedMembers = []string{"args", "args_blob", "args_hash", "args_measured", "asked", "asked_blob", "asked_hash", "value", "value_blob", "value_hash", "error",
-	"input", "inputs", "read", "shown", "key", "result", "type", "steps", "rounds", "effects", "answer", "stopped", "call", "code", "from", "content"}
+	"input", "inputs", "read", "shown", "key", "result", "type", "steps", "rounds", "effects", "answer", "stopped", "call", "code", "from", "content", "tells"}
 
 // redacted is an event as a model may see it where there are rules about where data may flow: without data,
 // which would come from nowhere.

@@ -84,15 +84,14 @@ func (s *Engine) show(ctx context.Context, r *run.Run, t *task, a wire.Answer) w
 		}
 		return s.seal(r, t, a, l|ended)
 	}
+	a.Under = p.Names(shown)
 	if scheduled(ctx) { // it counts as shown when it is asked for
-		a.Under = p.Names(shown)
 		return a
 	}
 	if err := s.broker.Show(shown, r.ID()); err != nil {
 		s.log.Error("a result is sealed, since it can't be recorded that it is shown", "run", r.ID(), "error", err)
 		return s.seal(r, t, a, l|ended)
 	}
-	a.Under = p.Names(shown)
 	return a
 }
 
