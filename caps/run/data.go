@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -126,7 +127,9 @@ func (b *Broker) appendFault(data []byte, f *fault.Fault) []byte {
 }
 
 // appendFault writes a fault, without what was raised.
-func appendFault(b []byte, f *fault.Fault) []byte { return append(b, pifjson.MustEncode(f)...) }
+func appendFault(b []byte, f *fault.Fault) []byte {
+	return append(b, bytes.ReplaceAll(pifjson.MustEncode(f), []byte(`,"at":""`), nil)...)
+}
 
 // spelled is the fault with words that are recorded as they are: what isn't
 // UTF-8 would come back from the record as something else.
