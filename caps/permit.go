@@ -268,8 +268,7 @@ func (p *Permit) Rated() bool {
 }
 
 func denied(message, hint string) *fault.Fault {
-	hint = cmp.Or(hint, "Don't retry: the same request is denied again.")
-	return &fault.Fault{Kind: fault.Denied, Message: message, Hint: hint}
+	return fault.New(fault.Denied, message).Hinted(cmp.Or(hint, "Don't retry: the same request is denied again."))
 }
 
 // PermitCall decides whether a tool that holds these capabilities may call

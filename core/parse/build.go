@@ -79,13 +79,17 @@ type slab[T any] struct {
 
 func (s *slab[T]) get() *T {
 	if len(s.free) == 0 {
-		n := min(max(s.made, 1), 512)
-		s.made += n
-		s.free = make([]T, n)
+		s.grow() // apart, so that get is inlined
 	}
 	t := &s.free[0]
 	s.free = s.free[1:]
 	return t
+}
+
+func (s *slab[T]) grow() {
+	n := min(max(s.made, 1), 512)
+	s.made += n
+	s.free = make([]T, n)
 }
 
 // blockFrom is how many nodes make a block worth its size.

@@ -100,8 +100,7 @@ func (p *Point) View() View {
 		return len(seen) < shownVars
 	})
 	for f := p.frame; f != nil && len(v.Calls) < shownCalls; f = f.parent {
-		c := Call{Name: f.fn.name}
-		c.Name = cmp.Or(c.Name, f.fn.in)
+		c := Call{Name: cmp.Or(f.fn.name, f.fn.in)}
 		if f.call.Term != nil {
 			c.Place = placeOf(&f.call)
 		}

@@ -74,8 +74,7 @@ type Free struct {
 // A name is the variable of that name in scope, else the primitive, else a
 // free variable; what to do about free ones is the caller's business.
 func Parse(src []byte, o Options) (*Parsed, *fault.Fault) {
-	limit := o.MaxBytes
-	limit = cmp.Or(limit, MaxSource)
+	limit := cmp.Or(o.MaxBytes, MaxSource)
 	if len(src) > limit {
 		return nil, &fault.Fault{
 			Kind: fault.ParseError, In: "code",

@@ -158,8 +158,7 @@ func noLonger(name string) sdk.Failure {
 
 // since is when a tool was accepted, as " on 3 Nov 2026".
 func (u *upstream) since(o *operation) string {
-	date := o.tool.AcceptedOn
-	date = cmp.Or(date, u.settings.Server.Added)
+	date := cmp.Or(o.tool.AcceptedOn, u.settings.Server.Added)
 	day, err := time.Parse(time.DateOnly, date)
 	if err != nil {
 		return ""

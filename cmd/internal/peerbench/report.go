@@ -177,9 +177,7 @@ func (rep *report) write(w io.Writer, cs []*contestant) error {
 				fmt.Fprintf(tw, "%s\t", formatNs(e.Ns))
 			}
 		}
-		best := r.Best
-		best = cmp.Or(best, "-")
-		fmt.Fprintf(tw, "%s\t%s\t%s\t\n", best, formatRatio(r.Faster), formatRatio(r.OverNative))
+		fmt.Fprintf(tw, "%s\t%s\t%s\t\n", cmp.Or(r.Best, "-"), formatRatio(r.Faster), formatRatio(r.OverNative))
 	}
 	for _, s := range rep.Sets {
 		fmt.Fprintf(tw, "mean, %s\t", s.Name)
@@ -293,8 +291,7 @@ func (rep *report) chart(cs []*contestant) []byte {
 		fmt.Fprintf(&body, `<text x="0" y="%d" font-weight="600">Time of %d %s: mcp-pif = 1 (geometric mean, shorter is faster)</text>`+"\n", y+16, len(s.Results), s.Name)
 		y += top
 		for _, b := range bars {
-			name, fill := labels[b.name], "#768390"
-			name = cmp.Or(name, b.name)
+			name, fill := cmp.Or(labels[b.name], b.name), "#768390"
 			if b.name == nameOurs {
 				fill = "#2da44e"
 			}

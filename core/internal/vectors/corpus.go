@@ -149,8 +149,7 @@ func (c *Case) answer(t testing.TB, i, round int, r value.Request, arg []byte) E
 		t.Errorf("effect %d is %s of %s, want %s of %s", i, r.Op, arg, e.Op, e.Arg)
 	}
 	where, _, _ := strings.Cut(r.Where, "@")
-	tool := r.Tool
-	tool = cmp.Or(tool, "-")
+	tool := cmp.Or(r.Tool, "-")
 	if e.In != r.In || e.Tool != "" && e.Tool != tool || e.Where != "" && e.Where != where || e.Branch != "" && e.Branch != r.Branch ||
 		e.With != nil && !slices.EqualFunc(e.With, r.With, slices.Equal) || e.Round != 0 && e.Round != round {
 		t.Errorf("effect %d has in %q, tool %q, where %q, branch %q, with %q in round %d; want %+v", i, r.In, tool, where, r.Branch, r.With, round, e)

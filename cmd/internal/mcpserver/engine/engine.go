@@ -129,8 +129,7 @@ type Engine struct {
 
 // New makes an engine, which can be called at once.
 func New(opts Options) *Engine {
-	s := &Engine{opts: opts, limits: opts.Limits.orDefault(), tools: opts.Registry, broker: opts.Broker, log: opts.Log}
-	s.log = cmp.Or(s.log, slog.New(slog.DiscardHandler))
+	s := &Engine{opts: opts, limits: opts.Limits.orDefault(), tools: opts.Registry, broker: opts.Broker, log: cmp.Or(opts.Log, slog.New(slog.DiscardHandler))}
 	if s.broker == nil {
 		s.broker = run.New(run.Options{
 			Policy: caps.NewPolicy(nil, time.Now), Journal: journal.NewMemory(pureJournal, nil), Log: s.log,
