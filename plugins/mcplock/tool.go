@@ -22,7 +22,7 @@ import (
 // A Tool is one tool of a server as the operator accepted it.
 type Tool struct {
 	Tool        string          `json:"tool"` // its name on the wire
-	Hash        string          `json:"hash"` // of its definition; see [HashTool]
+	Hash        string          `json:"hash"` // of its definition; see [definition.hash]
 	Title       string          `json:"title,omitempty"`
 	Description string          `json:"description,omitempty"`
 	Input       json.RawMessage `json:"input"`
@@ -49,17 +49,6 @@ type definition map[string]json.RawMessage
 // defining is the members that say what a tool is. Others (_meta, icons) don't.
 var defining = []string{"name", "title", "description", "inputSchema", "outputSchema", "annotations", "execution"}
 
-// HashTool returns the hash of a tool's definition: SHA-256 over the canonical JSON of the
-// members that say what the tool is. Key order and white space don't matter, unknown members
-// below those count, and an absent member isn't an empty one.
-func HashTool(raw json.RawMessage) (string, error) {
-	d, err := define(raw)
-	if err != nil {
-		return "", err
-	}
-	return d.hash()
-}
-
 // define takes an entry of tools/list apart.
 func define(raw json.RawMessage) (definition, error) {
 	if _, err := Canonical(raw); err != nil {
@@ -73,6 +62,7 @@ func define(raw json.RawMessage) (definition, error) {
 	return d, nil
 }
 
+// hash returns the hash of a tool's definition: SHA-256 over the canonical JSON of the
 func (d definition) hash() (string, error) {
 	raw, err := json.Marshal(d)
 	if err != nil {

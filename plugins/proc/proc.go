@@ -93,14 +93,13 @@ type capability struct {
 	all     *sessions
 	name    string
 	command *sdk.Command // nil: to nothing
-	timeout time.Duration
 }
 
 func (a *sessions) open(c sdk.Capability) *capability {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.opened++
-	return &capability{all: a, name: c.Within, command: c.Command, timeout: c.Timeout}
+	return &capability{all: a, name: c.Within, command: c.Command}
 }
 
 // settleWithin is how long closing the last capability waits for its sessions to

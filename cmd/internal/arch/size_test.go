@@ -56,7 +56,7 @@ var maxLines = map[string]int{
 	"core/check/cost":              4083,
 	"core/check/flows":             1256,
 	"core/check/issue":             180,
-	"core/check/normal":            4119,
+	"core/check/normal":            4050,
 	"core/code":                    2859,
 	"core/display":                 28,
 	"core/eval":                    7891,

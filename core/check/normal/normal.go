@@ -10,7 +10,7 @@
 // binders around them. What computes with integers is a polynomial (sum.go), what
 // joins strings a list of parts (equal.go), and a row that fails for nothing but the
 // kinds of its operands is a test of them and a computation that can't fail
-// (guard.go). [Equations] is what is used, and nothing else is.
+// (guard.go). equations_test.go lists what is used, and nothing else is.
 //
 // Two programs are the same if for every input they give the same value, fail
 // with the same kind, and ask for the same operations in the same order. Not
