@@ -106,7 +106,7 @@ func (p parser) parse() (Capability, error) {
 	m, known := p.kinds.Manifest(kind)
 	if p.strict {
 		if p.manifest = m; !known {
-			return c, p.fail(0, "Known kinds: "+strings.Join(p.kinds.names(), ", ")+".", "unknown kind %s%s", kind, closest(kind, p.kinds.names()))
+			return c, p.fail(0, "Known kinds: "+strings.Join(p.kinds.names(), ", ")+"; an MCP server is one once 'mcp-pif mcp add' added it.", "unknown kind %s%s", kind, closest(kind, p.kinds.names()))
 		}
 	}
 	head, tail, ok := strings.Cut(p.text, ":")

@@ -19,7 +19,7 @@ var binding = []Row{
 			{Code: `{"let":[["x",2],["y",{"add":[{"var":"x"},1]}]],"in":{"mul":[{"var":"x"},{"var":"y"}]}}`, Want: `6`},
 			{Code: `{"let":[["x",2]],"in":{"let":[["x",3]],"in":{"var":"x"}}}`, Want: `3`},
 			{Code: `{"let":[[{"pair":[{"var":"a"},{"var":"b"}]},{"pair":[7,2]}]],"in":{"sub":[{"var":"a"},{"var":"b"}]}}`, Text: `let (a, b) = (7, 2) in a - b`, Want: `5`},
-			{Code: `{"let":[[{"pair":[{"var":"a"},"_"]},[7,2]]],"in":{"var":"a"}}`, Fault: fault.TypeError},
+			{Code: `{"let":[[{"pair":[{"var":"a"},"_"]},[7,2]]],"in":{"var":"a"}}`, Text: `let (a, _) = [7, 2] in a`, Fault: fault.TypeError},
 			{Code: `{"let":[["down",{"lam":"n","body":{"if":{"cond":{"eq":[{"var":"n"},0]},"then":"done","else":{"app":[{"var":"down"},{"sub":[{"var":"n"},1]}]}}}}]],"in":{"app":[{"var":"down"},9]}}`, Want: `"done"`},
 			{Code: `{"let":[],"in":5}`, Fault: fault.ParseError},
 			{Code: `{"let":[["x",{"var":"x"}]],"in":1}`, Fault: fault.Unbound},
