@@ -237,8 +237,8 @@ func TestCluster(t *testing.T) {
 
 // TestClusterTask: a task whose node is killed in the middle of it goes on at another one by
 // itself: what it did before is done once, what it was at is asked for again, and any node has
-// its answer. A node with other flow rules than those that run doesn't take it, and says why
-// it doesn't act.
+// its answer. Nodes with other flow rules, or another lock of MCP servers, than those that run
+// don't take it, and say why they don't act.
 func TestClusterTask(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -281,13 +281,14 @@ func TestClusterTask(t *testing.T) {
 	if text, failed := first.asks("evolve", map[string]any{"name": "acts", "code": code, "capabilities": []string{"fetch:" + site.URL}}); failed {
 		t.Fatal(text)
 	}
-	second, other := start("join"), start("join", "--policy", filepath.Join(dir, "other.json"))
-	if text, failed := other.asks("run", map[string]any{"tool": "acts", "input": 1}); !failed || !strings.Contains(text, "has other flow rules than the cluster") {
-		t.Errorf("a node with other rules: %s", text)
-	}
-	out := onMachine(t, machines[2], "cluster status")
-	if !strings.Contains(out, "performs no effects, since it has other flow rules") {
-		t.Error(out)
+	second := start("join")
+	var other *webClient
+	for i, has := range [][3]string{{"flow rules", "--policy", filepath.Join(dir, "other.json")}, {"plugins", "--mcp-lock", newServedWorld(t).lock.Path}} {
+		other = start("join", has[1:]...)
+		if text, failed := other.asks("run", map[string]any{"tool": "acts", "input": 1}); !failed || !strings.Contains(text, "has other "+has[0]+" than the cluster") {
+			t.Errorf("a node with other %s: %s", has[0], text)
+		}
+		says(t, machines[2+i], [2]string{"cluster status", "performs no effects, since it has other " + has[0]})
 	}
 	text, failed := first.asks("run", map[string]any{"tool": "acts", "input": 1, "background": true})
 	found := regexp.MustCompile(`"task":"([^"]+)"`).FindStringSubmatch(text)
