@@ -278,6 +278,9 @@ func (p *Policy) unknownOperation(name string) *fault.Fault {
 func (p *Policy) operationHint(name string) string {
 	kind, _, _ := strings.Cut(name, ".")
 	var hint string
+	if tool := strings.TrimPrefix(name, CallKind+"."); tool != name {
+		return fmt.Sprintf("A tool is called without !: write @%s(x), and declare %s.", tool, quoted(CallKind+":"+tool))
+	}
 	if near := p.nearOperation(name); near != "" {
 		hint = "Did you mean " + quoted(near) + "? "
 	}

@@ -95,8 +95,9 @@ const (
 // the library is one of that row, and places in the text form are lines and columns;
 // with 7 div divides decimals; with 8 MM after the hour is the minute in layouts of dates, and
 // a pattern of two in the text form fits a list or a pair; with 9 slices are joined by what they
-// are, and a tool of several parameters that may give anything takes a list of its inputs.
-const Semantics = 9
+// are, and a tool of several parameters that may give anything takes a list of its inputs; with 10
+// at gives the parts of a pair, and from_entries takes lists of two.
+const Semantics = 10
 
 // SetPool sets how many bytes all machines of the process may hold together,
 // 128 MiB where it isn't called.

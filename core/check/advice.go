@@ -267,6 +267,9 @@ func (a *advice) hint(x *failure) string {
 			return a.selves[app.Pos()]
 		}
 	}
+	if conditional(x.test.t) {
+		return truth(x.test.t, operand, x.test.bad)
+	}
 	t, _ := a.at[x.pos].(*term.Prim)
 	switch bad := x.test.bad; {
 	case bad == prim.KindPair && a.pairs[x.test.t] != "":
@@ -280,6 +283,8 @@ func (a *advice) hint(x *failure) string {
 		}
 	case bad == prim.KindBool && a.matches && (prim.Get(t.ID).Name == "get" || t.ID == prim.At):
 		return `re_match gives true or false; re_find gives a record with the named groups, or null: {"re_find":[S,"(?P<name>\\w+)"]}.`
+	case bad&^prim.KindNumber == 0 && strings.HasPrefix(prim.Get(t.ID).Name, "pad_") && x.test.operand == 0 && own(t, "") != "":
+		return fmt.Sprintf(`Make a text of the value: {%q:[{"to_text":%s},%s`, prim.Get(t.ID).Name, own(t.Args[0], ""), string(text.Canonical(&term.List{Items: t.Args[1:]}))[1:]) + "}."
 	case bad == prim.KindString && prim.Get(t.ID).Name == "reverse":
 		return fmt.Sprintf(`reverse takes a list: write {"join":[{"reverse":{"chars":%s}},""]} for a string.`, own(t.Args[0], "S"))
 	case t.ID == compare && slices.ContainsFunc(t.Args, func(arg term.Term) bool { p, ok := arg.(*term.Prim); return ok && prim.Get(p.ID).Name == "weekday" }):
@@ -292,6 +297,38 @@ func (a *advice) hint(x *failure) string {
 				return fmt.Sprintf(`%s takes a list, and %s gives a record: write {"entries":%s} for pairs (key, value), or {"values":R}.`, prim.Get(t.ID).Name, prim.Get(p.ID).Name, own(p, "R"))
 			}
 		}
+	}
+	return ""
+}
+
+// conditional reports whether a term takes true and false: if, not, and, or.
+func conditional(t term.Term) bool {
+	p, ok := t.(*term.Prim)
+	_, is := t.(*term.If)
+	return is || ok && (p.ID == prim.Not || p.ID == prim.And || p.ID == prim.Or)
+}
+
+// conditions is what other languages ask by a value of a kind that is no condition, how a
+// fault says that a value is one, and how that it is empty is written.
+var conditions = []struct {
+	kinds      prim.Kinds
+	says, none string
+}{
+	{prim.KindUnit, "not null", `{"equal":[%s,null]}`}, {prim.KindString, "not the string", `{"equal":[%s,""]}`}, {prim.KindList, " list", `{"isEmpty":%s}`},
+	{prim.KindInt, "not the integer", `{"equal":[%s,0]}`}, {prim.KindDec, "not the decimal", `{"equal":[%s,0]}`}, {prim.KindRecord, " record", `{"equal":[%s,{"record":{}}]}`},
+}
+
+// truth is the hint on a condition of these kinds, an operand of a term.
+func truth(of, cond term.Term, kinds prim.Kinds) string {
+	for _, c := range conditions {
+		if kinds&c.kinds == 0 || isLiteral(cond) {
+			continue
+		}
+		test := fmt.Sprintf(c.none, own(cond, `{"var":"X"}`))
+		if p, ok := of.(*term.Prim); !ok || p.ID != prim.Not {
+			test = `{"not":` + test + `}`
+		}
+		return "Nothing but true and false is a condition: write " + test + "."
 	}
 	return ""
 }

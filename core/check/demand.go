@@ -178,7 +178,7 @@ func (c *checker) takeInner(v *variable, t term.Term, id term.ID, operand int, i
 }
 
 func (c *checker) takeAs(x *test, v *variable, accepts prim.Kinds, f func(*shape)) {
-	c.watch(v, watcher{accepts, x, f})
+	c.watch(v, watcher{accepts: accepts, test: x, run: f})
 }
 
 // fits tests one shape.

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"bytes"
 	"fmt"
 	"regexp"
 	"slices"
@@ -336,7 +335,7 @@ func Noted(t term.Term, src *term.Source, b Budget) (notes []string) {
 func (c *checker) rounded() (at int, said string) {
 	all := slices.DeleteFunc(divides(c.root, c.src), func(t *term.Prim) bool { return c.decimals[t] })
 	if len(all) == 0 {
-		return c.cents()
+		return 0, ""
 	}
 	a, b := written(all[0].Args[0], "a"), written(all[0].Args[1], "b")
 	if len(a)+len(b) > longestOwn {
@@ -352,24 +351,6 @@ func (c *checker) rounded() (at int, said string) {
 	}
 	return all[0].Pos(), said
 }
-
-// cents returns the note on an amount that is written in two parts where it may be negative.
-func (c *checker) cents() (at int, said string) {
-	if c.src == nil || c.src.Form != term.PIF {
-		return 0, ""
-	}
-	m := parted().FindSubmatchIndex(c.src.Text)
-	if m == nil || bytes.Contains(c.src.Text, []byte("abs(")) || bytes.Contains(c.src.Text, []byte("< 0")) {
-		return 0, ""
-	}
-	x := c.src.Text[m[2]:m[3]]
-	return m[0], fmt.Sprintf("of a negative %[1]s both / and %% round down, and -150 is written -2.50; round(%[1]s / 100, 2) has both parts", x)
-}
-
-// parted is x / 100 before a point and the rest of it.
-var parted = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`([\w.]+) / 100(?:\}|\) ?\+\+ ?")[.,](?:\{|" ?\+\+)[^{}]*% 100\b`)
-})
 
 // written is an operand in the text form, if that is short.
 func written(t term.Term, long string) string {

@@ -262,7 +262,7 @@ func TestSpokenPlaces(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]string{
 		`s => split(s, ",").map(p => re_find(p, "(a)=(b)")).filter(g => g != null and g[1] == "E").map(g => g[0])`:                          ``,
-		`s => split(s, ",").map(p => re_find(p, "(a)=(b)")).map(g => g[0])`:                                                                 `x[i] takes a string or a list or a record as x, not null`,
+		`s => split(s, ",").map(p => re_find(p, "(a)=(b)")).map(g => g[0])`:                                                                 `x[i] takes a string or a list or a pair or a record as x, not null`,
 		`o => fold((acc, k) => if type_of(o[k]) == "list" then push(o[k], acc) else acc, 0, keys(o))`:                                       ``,
 		`(cs, n) => fold((b, a) => push(b, fold((m, c) => if b[a - c] != null then [c, ...b[a - c]] else m, null, cs)), [[]], range(1, n))`: ``,
 		`(cs, n) => fold((b, a) => push(b, fold((m, c) => if b[a - c] != null then [c, ...b[a + c]] else m, null, cs)), [[]], range(1, n))`: `what is joined to a list is a list, not null`,
@@ -297,9 +297,6 @@ func TestNotes(t *testing.T) {
 		{`s => map(m => m[0], re_find_all(s, "#(\\w+)"))`, "column 16: [0] is one character of the text that the group fits"},
 		{`s => map(m => m[0], re_find_all(s, "(#)(\\w+)")) ++ map(w => w[0], re_find_all(s, "\\w+")) ++ [re_find_all(s, "#(\\w+)")[0]]`, ""},
 		{`s => let first = m => m[0] in [first(["a"]), first(re_find_all(s, "(a)")), first(re_find(s, "(a)"))]`, ""},
-		{`x => $"{x.a / 100}.{pad_left(to_text(x.a % 100), 2, "0")}"`, "column 9: of a negative x.a both / and % round down, and -150 is written -2.50; round(x.a / 100, 2)"},
-		{`x => if x < 0 then "-" else $"{x / 100}.{x % 100}"`, ""},
-		{`x => $"{x / 60}:{x % 60}" ++ to_text(x / 100) ++ " and " ++ to_text(x % 100)`, ""},
 		// Patterns that never fit.
 		{`s => match parse_int(s) { {ok: n} => n; _ => 0 }`, "column 27: the pattern {ok: n} never fits an integer; try gives it: match try(…)"},
 		{`s => match try(parse_int(s)) { {value: v} => v; _ => 0 }`, `column 32: the pattern {value: v} never fits: there is no key "value"; try gives {ok: v} or {error: e}`},

@@ -214,6 +214,7 @@ type variable struct {
 // what an unknown may be. run is nil where the test is all.
 type watcher struct {
 	accepts prim.Kinds
+	last    prim.Kinds // those of accepts that an unknown becomes only where it can't become others
 	test    *test
 	run     func(*shape)
 }

@@ -18,8 +18,21 @@ func OwnHint(root term.Term, src *term.Source, f *fault.Fault) string {
 	if src == nil || src.Form != term.PIF || f.Line == 0 {
 		return ""
 	}
-	t := failed(root, text.Lines(src.Text), f)
-	if t == nil {
+	at := failed(root, text.Lines(src.Text), f)
+	if conditional(at) {
+		cond := operandsOf(at)[0]
+		if strings.Contains(f.Message, "second operand") {
+			cond = operandsOf(at)[1]
+		}
+		for _, c := range conditions {
+			if strings.Contains(f.Message, c.says) {
+				return truth(at, cond, c.kinds)
+			}
+		}
+		return ""
+	}
+	t, ok := at.(*term.Prim)
+	if !ok {
 		return ""
 	}
 	written := func(t term.Term) string {
@@ -77,6 +90,8 @@ func OwnHint(root term.Term, src *term.Source, f *fault.Fault) string {
 		return fill("Write %s.", inPlaces(t.Args))
 	case isText && t.ID == prim.Mod:
 		return fill("Make numbers of the texts: %s.", of("parse_int", 0, 1))
+	case strings.HasPrefix(name, "pad_") && strings.Contains(f.Message, "first operand"):
+		return fill("Make a text of the value: %s.", of("to_text", 0))
 	case isText && name == "to_int":
 		return fill("Write parse_int(%s), or to_dec of a text with a fraction.", written(t.Args[0]))
 	case t.ID == prim.Concat && strings.Contains(f.Message, "first operand") && !strings.Contains(f.Message, "null"):
@@ -118,15 +133,21 @@ func inPlaces(args []term.Term) string {
 	})
 }
 
-// failed returns the operation that a fault names, where it stands.
-func failed(root term.Term, lines *text.LineIndex, f *fault.Fault) (found *term.Prim) {
+// failed returns the operation that a fault names, or the conditional, where it stands.
+func failed(root term.Term, lines *text.LineIndex, f *fault.Fault) (found term.Term) {
 	var walk func(t term.Term) bool
 	walk = func(t term.Term) bool {
-		if p, ok := t.(*term.Prim); ok && p.Pos() >= 0 {
-			line, col := lines.Position(p.Pos())
-			named := strings.HasPrefix(f.Message, prim.Get(p.ID).Name+" ") || f.Kind == fault.MissingKey || f.Kind == fault.OutOfRange && p.ID == prim.At
-			if line == f.Line && col == f.Col && named {
-				found = p
+		name := ""
+		if p, ok := t.(*term.Prim); ok {
+			if name = prim.Get(p.ID).Name; f.Kind == fault.MissingKey || f.Kind == fault.OutOfRange && p.ID == prim.At {
+				name = f.Message
+			}
+		} else if conditional(t) {
+			name = "if"
+		}
+		if name != "" && t.Pos() >= 0 && strings.HasPrefix(f.Message+" ", name+" ") {
+			if line, col := lines.Position(t.Pos()); line == f.Line && col == f.Col {
+				found = t
 				return false
 			}
 		}

@@ -226,7 +226,11 @@ func (u *use) apply() *variable {
 
 // take tests operand i by its kinds in the row.
 func (u *use) take(i int, f func(*shape)) {
-	u.c.take(u.args[i], u.t, u.t.ID, i, u.row.Params[i].Kinds, f)
+	w := watcher{accepts: u.row.Params[i].Kinds, run: f}
+	if w.test = u.c.testOf(u.t, u.t.ID, i, "", w.accepts); u.t.ID == prim.At {
+		w.last = w.accepts & prim.KindPair
+	}
+	u.c.watch(u.args[i], w)
 }
 
 // pairs tests operands i and j, and calls both with each pair of their shapes once.

@@ -448,7 +448,7 @@ func indexing(u *use) *variable {
 			odd.dropped = true
 		}
 		record := s.kind == prim.KindRecord
-		fits := i.kind == prim.KindInt && !record || i.kind == prim.KindString && record && !sliced || i.kind == prim.KindUnit && sliced && !record
+		fits := i.kind == prim.KindInt && !record && !(sliced && s.kind == prim.KindPair) || i.kind == prim.KindString && record && !sliced || i.kind == prim.KindUnit && sliced && !record && s.kind != prim.KindPair
 		switch {
 		case s.dynamic || i.dynamic || fits:
 			x.ok = true
@@ -474,6 +474,13 @@ func indexing(u *use) *variable {
 			c.add(res, c.letterOf(s))
 		case s.kind == prim.KindList:
 			u.item(s, res)
+		case s.kind == prim.KindPair:
+			if !ok || n.Value%2 == 0 {
+				c.flow(s.first, res)
+			}
+			if !ok || n.Value%2 != 0 {
+				c.flow(s.second, res)
+			}
 		case record:
 			c.fieldsOf(s, func(_ string, v *variable) { c.flow(v, res) })
 		}
@@ -513,14 +520,24 @@ func fromEntries(u *use) *variable {
 			c.add(rest, s)
 			return
 		}
-		c.takeInner(s.item, u.t, u.t.ID, 0, "each item of the list", prim.KindPair, func(s *shape) {
-			if s.dynamic {
+		x := c.testOf(u.t, u.t.ID, 0, "each item of the list", prim.KindPair)
+		c.watch(s.item, watcher{accepts: prim.KindPair | prim.KindList, last: prim.KindList, test: x, run: func(s *shape) {
+			key, of := s.first, s.second
+			switch {
+			case s.dynamic:
 				c.add(rest, s)
 				return
+			case s.kind == prim.KindPair:
+			case len(s.items) == 2:
+				key, of = s.items[0], s.items[1]
+			default: // it may be of another length, and begin with no string
+				c.unknown(u.t, ReasonIndex, "entries", "whether each list of the list is a key and a value is tested when it runs")
+				c.flow(s.item, rest)
+				return
 			}
-			c.takeInner(s.first, u.t, u.t.ID, 0, "each pair's first part", prim.KindString, nil)
-			c.flow(s.second, rest)
-		})
+			c.takeInner(key, u.t, u.t.ID, 0, "each pair's first part", prim.KindString, nil)
+			c.flow(of, rest)
+		}})
 	})
 	return c.fixed(c.intern(&record{rest: rest}))
 }

@@ -79,13 +79,14 @@ const maxSeedDepth = 30
 // become makes values of an unknown, of the kinds that are permitted wherever
 // it has flowed.
 func (c *checker) become(s *seed) {
-	kinds := s.deep
+	kinds, last := s.deep, prim.Kinds(0)
 	for _, h := range s.holders {
 		if !c.spend(1 + len(h.watch)/16) {
 			return
 		}
 		for _, w := range h.watch {
 			kinds &= w.accepts
+			last |= w.last
 		}
 	}
 	s.used = true
@@ -112,6 +113,11 @@ func (c *checker) become(s *seed) {
 		c.unknownAt(s.pos, ReasonComplex, s.name, "parts of a parameter that are inside many others are tested when it runs")
 		c.add(s.v, c.dynamic)
 		return
+	}
+	for _, less := range []prim.Kinds{last, last & prim.KindPair} { // JSON has lists, and no pairs
+		if kinds&^less != 0 {
+			kinds &^= less
+		}
 	}
 	if kinds == 0 {
 		s.conflict = true

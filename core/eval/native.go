@@ -235,12 +235,14 @@ func (m *Machine) giveItem(in *code.Instr, fromEnd bool) (done, stop bool) {
 	return m.set(in, m.vecAt(w, i))
 }
 
-// nativeAt does at of a record, an item of a list and a slice of a vector.
+// nativeAt does at of a record, a part of a pair, an item of a list and a slice of a vector.
 func (m *Machine) nativeAt(in *code.Instr) (done, stop bool) {
 	w, iw := *m.reg(in.C), *m.reg(in.C + 1)
 	switch {
 	case in.B == 2 && m.isRecord(w):
 		return m.nativeGet(in)
+	case in.B == 2 && w&tagMask == tagPair && (iw == fromInt(0) || iw == fromInt(1)):
+		return m.set(in, *m.at(w - tagPair + word(toInt(iw))*8))
 	case in.B == 2:
 		return m.giveItem(in, true)
 	case in.B == 3 && m.isVec(w) && m.isBound(iw) && m.isBound(*m.reg(in.C + 2)):

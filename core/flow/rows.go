@@ -29,7 +29,7 @@ var rules = func() []*rule {
 		"length":   {of: length},
 		"index_of": {of: position}, "last_index_of": {of: position},
 		"get": {of: get}, "put": {of: put}, "del": {of: del}, "merge": {of: merge},
-		"values": {of: values}, "entries": {of: entries}, "from_entries": {of: fromEntries, tests: allCells},
+		"values": {of: values}, "entries": {of: entries}, "from_entries": {of: fromEntries, tests: entryCells},
 		"nth": {of: nth, tests: allCells}, "at": {of: at, tests: allCells}, "slice": {of: slice},
 		"push": {of: push}, "set_nth": {of: setNth, tests: allCells},
 	} {
@@ -173,15 +173,28 @@ func entries(a []value.Value, s []*Shadow, _ value.Value) *Shadow {
 
 // fromEntries: which keys there are is told by cells, pairs and keys.
 func fromEntries(a []value.Value, s []*Shadow, v value.Value) *Shadow {
-	items, l := spine(a[0], s[0], -1)
+	items, _ := spine(a[0], s[0], -1)
 	last := map[string]*Shadow{}
 	i := 0
 	for c, ok := a[0].(*value.Cons); ok; c, ok = c.Tail.(*value.Cons) {
-		l |= items[i].own | items[i].kid(0).own
-		last[string(c.Head.(*value.Pair).First.(value.Str))] = items[i].kid(1)
+		if item, ok := c.Head.(*value.Cons); ok {
+			last[string(item.Head.(value.Str))] = items[i].kid(1).kid(0)
+		} else {
+			last[string(c.Head.(*value.Pair).First.(value.Str))] = items[i].kid(1)
+		}
 		i++
 	}
-	return fields(v, l, func(k string) *Shadow { return last[k] })
+	return fields(v, entryCells(a, s), func(k string) *Shadow { return last[k] })
+}
+
+func entryCells(a []value.Value, s []*Shadow) Label {
+	items, l := spine(a[0], s[0], -1)
+	i := 0
+	for c, ok := a[0].(*value.Cons); ok; c, ok = c.Tail.(*value.Cons) {
+		l |= cells(c.Head, items[i]) | items[i].kid(0).own
+		i++
+	}
+	return l
 }
 
 func nth(a []value.Value, s []*Shadow, _ value.Value) *Shadow {
@@ -202,6 +215,10 @@ func at(a []value.Value, s []*Shadow, v value.Value) *Shadow {
 	}
 	if a[0].Type() == value.TypeString {
 		return leaf(owns(s))
+	}
+	if a[0].Type() == value.TypePair {
+		i, _ := prim.Index(a[1], 2)
+		return s[0].kid(i).Raise(s[1].own)
 	}
 	if len(a) == 2 {
 		if n, _ := a[1].(value.Int).Int64(); n >= 0 {

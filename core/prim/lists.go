@@ -192,13 +192,14 @@ var pairs = []Row{
 var indexing = []Row{
 	{
 		Name: "at", Group: "lists", Shape: Array, Min: 2, Result: KindAny,
-		Params: []Param{{"list", KindList | KindString | KindRecord}, {"index", KindInt | KindString | KindUnit}, {"to", KindInt | KindUnit}},
+		Params: []Param{{"list", KindList | KindString | KindRecord | KindPair}, {"index", KindInt | KindString | KindUnit}, {"to", KindInt | KindUnit}},
 		Also:   []string{"index", "charat"},
-		Doc:    "gives the item of a list, the character of a string or the value of a record's key; with to, the items or characters from index up to, not including, to; -1 is the last one, null an end that is left out, and what cons put in front of a list is walked through.",
+		Doc:    "gives the item of a list, the part of a pair, the character of a string or the value of a record's key; with to, the items or characters from index up to, not including, to; -1 is the last one, null an end that is left out, and what cons put in front of a list is walked through.",
 		Examples: []Example{
 			{Code: `{"at":[["a","b","c"],-1]}`, Want: `"c"`, Steps: 9},
 			{Code: `{"at":["héllo",1]}`, Want: `"é"`, Steps: 3},
 			{Code: `{"at":[{"record":{"k":1}},"k"]}`, Want: `1`, Steps: 4},
+			{Code: `{"at":[{"pair":["k",1]},1]}`, Want: `1`, Steps: 5},
 			{Code: `{"at":[["a","b","c"],1,null]}`, Want: `["b","c"]`, Steps: 10},
 			{Code: `{"at":["héllo",-100,-3]}`, Want: `"hé"`, Steps: 4},
 			{Code: `{"at":[[1,2],2]}`, Fault: fault.OutOfRange},
@@ -222,6 +223,13 @@ var indexing = []Row{
 			if r, ok := args[0].(*value.Record); ok {
 				return fieldOf(r, string(args[1].(value.Str)))
 			}
+			if p, ok := args[0].(*value.Pair); ok {
+				i, ok := Index(args[1], 2)
+				if !ok {
+					return nil, noIndex("a pair", "part", 2, args[1])
+				}
+				return []value.Value{p.First, p.Second}[i], nil
+			}
 			s, text := args[0].(value.Str)
 			n := 0
 			if text {
@@ -232,8 +240,10 @@ var indexing = []Row{
 			if len(args) == 2 {
 				i, ok := Index(args[1], n)
 				switch {
+				case !ok && text:
+					return nil, noIndex(fmt.Sprintf("a string of %d characters", n), "character", n, args[1])
 				case !ok:
-					return nil, NoIndex(text, n, args[1])
+					return nil, noIndex(fmt.Sprintf("a list of %d items", n), "item", n, args[1])
 				case text:
 					return value.Str(cut(string(s), i, i+1)), nil
 				}
@@ -274,7 +284,7 @@ func checkIndex(args []value.Value) *fault.Fault {
 	record, index := KindRecord.Has(args[0]), KindOf(args[1])
 	want, i := KindInt, 1
 	switch {
-	case record && len(args) == 3:
+	case (record || KindPair.Has(args[0])) && len(args) == 3:
 		want, i = KindList|KindString, 0
 	case record:
 		want = KindString
@@ -288,7 +298,7 @@ func checkIndex(args []value.Value) *fault.Fault {
 		Kind: fault.TypeError, Expected: want.Phrase(), Got: Describe(args[i]),
 		Hint: `Write {"at":[LIST,0]}, {"at":[RECORD,"key"]} or {"at":[LIST,1,3]}.`,
 	}
-	f.Message = "at takes a part out of a list or a string, not out of a record"
+	f.Message = "at takes a part out of a list or a string, not out of " + f.Got
 	if i == 1 {
 		f.Message = fmt.Sprintf("the index into %s is %s, not %s", Describe(args[0]), f.Expected, f.Got)
 	}
@@ -327,17 +337,11 @@ func Bounds(from, to value.Value, n int) (int, int) {
 	return a, max(a, bound(to, n))
 }
 
-// NoIndex returns the fault of an index that a list or a string (text) of n doesn't
-// have.
-func NoIndex(text bool, n int, index value.Value) *fault.Fault {
-	what, part := "a list of %d items", "item"
-	if text {
-		what, part = "a string of %d characters", "character"
-	}
+// noIndex returns the fault of an index that what has n parts doesn't have.
+func noIndex(what, part string, n int, index value.Value) *fault.Fault {
 	if n == 1 {
 		what = strings.TrimSuffix(what, "s")
 	}
-	what = fmt.Sprintf(what, n)
 	expected := "something that isn't empty"
 	if n > 0 {
 		expected = fmt.Sprintf("an index from %d to %d", -n, n-1)

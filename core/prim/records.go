@@ -151,11 +151,12 @@ var records = []Row{
 	},
 	{
 		Name: "from_entries", Group: "records", Shape: Unary, Params: oneList, Result: KindRecord,
-		Doc:  "makes a record of a list of pairs (key, value); of two with one key the later counts.",
+		Doc:  "makes a record of a list of pairs (key, value), or of lists of these two; of two with one key the later counts.",
 		Also: []string{"fromentries"},
 		Examples: []Example{
 			{Code: `{"from_entries":[{"pair":["a",1]},{"pair":["a",2]}]}`, Want: `{"a":2}`, Steps: 10},
-			{Code: `{"from_entries":[["a",1]]}`, Fault: fault.TypeError},
+			{Code: `{"from_entries":[["a",1]]}`, Want: `{"a":1}`, Steps: 8},
+			{Code: `{"from_entries":[["a"]]}`, Fault: fault.TypeError},
 			{Code: `{"from_entries":[{"pair":[1,1]}]}`, Fault: fault.TypeError},
 		},
 		Cost: func(args []value.Value) uint64 { return ItemsCost(count(args[0])) },
@@ -274,37 +275,53 @@ func entriesSize(args []value.Value) int64 {
 	size := int64(0)
 	for item := range items(args[0]) {
 		size += 64
-		if t, _ := value.Measure(item); t != value.TypePair {
+		key, _, ok := entry(item)
+		if !ok {
 			break // it fails there
 		}
-		if t, n := value.Measure(value.Force(item).(*value.Pair).First); t == value.TypeString {
+		if t, n := value.Measure(key); t == value.TypeString {
 			size += int64(n)
 		}
 	}
 	return size
 }
 
+// entry returns the parts of a pair, or of a list of two.
+func entry(item value.Value) (key, of value.Value, ok bool) {
+	item = value.Force(item)
+	if p, ok := item.(*value.Pair); ok {
+		return p.First, p.Second, true
+	}
+	parts := make([]value.Value, 0, 3)
+	if KindList.Has(item) {
+		for part := range items(item) {
+			if parts = append(parts, part); len(parts) > 2 {
+				break
+			}
+		}
+	}
+	if len(parts) != 2 {
+		return nil, nil, false
+	}
+	return parts[0], parts[1], true
+}
+
 func fromEntries(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 	var fields []value.Field
 	i := 0
 	for item := range items(args[0]) {
-		item = value.Force(item)
-		p, ok := item.(*value.Pair)
+		first, of, ok := entry(item)
 		if !ok {
-			f := badItem("from_entries", i, "a pair (key, value)", item)
-			if strings.HasPrefix(f.Got, "a list") {
-				f.Hint = `Write each as a pair: {"pair":[K,V]}.`
-			}
-			return nil, f
+			return nil, badItem("from_entries", i, "a pair (key, value), or a list of these two", item)
 		}
-		first := value.Force(p.First)
+		first = value.Force(first)
 		key, ok := first.(value.Str)
 		if !ok {
 			f := badItem("from_entries", i, "a pair whose first part is a string", first)
 			f.Hint = `Make a string of the key: {"to_text":K}.`
 			return nil, f
 		}
-		fields = append(fields, value.Field{Key: string(key), Value: p.Second})
+		fields = append(fields, value.Field{Key: string(key), Value: of})
 		i++
 	}
 	return recordOf(fields, m), nil

@@ -27,7 +27,7 @@ var methods = map[string]string{
 // functions is what other languages call operations before their operands.
 var functions = map[string]string{
 	"len": "length", "str": "to_text", "String": "to_text", "sorted": "sort", "reversed": "reverse",
-	"Math.floor": "floor", "Math.ceil": "ceil", "Math.abs": "abs", "Math.max": "max", "Math.min": "min", "Math.pow": "pow",
+	"Math.floor": "floor", "Math.round": "round", "Math.ceil": "ceil", "Math.abs": "abs", "Math.max": "max", "Math.min": "min", "Math.pow": "pow",
 	"Math.sqrt": "sqrt", "Math.trunc": "to_int", "trunc": "to_int", "int": "to_int", "to_fixed": "round", "toFixed": "round",
 	"takeWhile": "find_index", "take_while": "find_index", "dropWhile": "find_index", "drop_while": "find_index",
 	"pick": "filter_entries", "omit": "filter_entries", "capitalize": "title", "first": "head",
@@ -380,33 +380,4 @@ func asPair(p prim.Parameter) prim.Parameter {
 		p.IsList, p.IsPair = false, true
 	}
 	return p
-}
-
-// partsOf makes x[0] and x[1] the parts of a pair in a term, where x is that.
-func (r *reader) partsOf(x string, t term.Term) {
-	switch u := t.(type) {
-	case *term.Lam:
-		if u.Param == x {
-			return
-		}
-	case *term.LetRec:
-		if slices.ContainsFunc(u.Funcs, func(f term.Func) bool { return f.Name == x }) {
-			return
-		}
-	case *term.Quote:
-		return
-	case *term.Prim:
-		if u.ID != prim.At || len(u.Args) != 2 || r.src[u.At] != '[' {
-			break
-		}
-		v, ok := u.Args[0].(*term.Var)
-		i, is := u.Args[1].(*term.Int)
-		if ok && is && v.Name == x && i.Value >= -2 && i.Value <= 1 {
-			u.ID, u.Args = []term.ID{prim.Fst, prim.Snd}[(i.Value+2)%2], u.Args[:1]
-		}
-	}
-	term.Children(t, func(child term.Term) bool {
-		r.partsOf(x, child)
-		return true
-	})
 }

@@ -402,17 +402,8 @@ func (r *reader) passPair(c callee, args []term.Term) {
 	if ok && row.Name == "fold" {
 		r.notePush(two)
 	}
-	if ofPairs && f == args[0] && r.depth < 200 { // each looks through its function anew
-		switch {
-		case row.Passes != prim.PassesPair:
-			if !ok { // of two, each is a part
-				r.partsOf(l.Param, l.Body)
-			}
-		case ok && two.params[1].Bind:
-			r.partsOf(two.params[1].Name, two.body)
-		case ok && two.params[1].IsList:
-			two.params = []prim.Parameter{two.params[0], asPair(two.params[1])}
-		}
+	if ofPairs && f == args[0] && row.Passes == prim.PassesPair && ok && two.params[1].IsList {
+		two.params = []prim.Parameter{two.params[0], asPair(two.params[1])}
 	}
 	if ok && !passesPairs && two.params[0].At == two.params[1].At {
 		return // max, that stands as a value
@@ -630,6 +621,8 @@ func (r *reader) wrongCount(c callee, args []term.Term) bool {
 		case n == most+1 && (c.row.Name == "sort_by" || c.row.Name == "sort"):
 			sorted := r.own(&term.Prim{ID: c.id, Args: args[:most]}, Shape(c.row))
 			f.Hint = fmt.Sprintf("Write reverse(%s), where the largest is to come first.", sorted)
+		case n == 3 && c.row.Name == "split":
+			f.Hint = r.splitOnce(args[0], args[1])
 		case n == 3 && c.row.Name == "range":
 			f.Hint = "Write map(i => from + i * step, range(0, n)), or filter(i => i % 2 == 0, range(from, to))."
 		case n > most && most == 1 && c.row.Params[0].Kinds == prim.KindList:
@@ -647,6 +640,12 @@ func (r *reader) wrongCount(c callee, args []term.Term) bool {
 		f.Hint = fmt.Sprintf("%s is the operation here: the let in line %d binds its function %[1]s too late. Bind it before, or rename it.", c.name, line)
 	}
 	return r.fail(c.tok, f)
+}
+
+// splitOnce is the hint on a split that ends after so many parts.
+func (r *reader) splitOnce(s, by term.Term) string {
+	text, sep := r.own(s, "s"), r.own(by, "by")
+	return fmt.Sprintf("Write split(%[1]s, %[2]s) for all parts, take(2, split(%[1]s, %[2]s)) for the first two, and for all that stands after the first %[2]s: let parts = split(%[1]s, %[2]s) in join(tail(parts), %[2]s).", text, sep)
 }
 
 // near returns what an unknown name may be a slip for; applied tells that arguments

@@ -47,6 +47,14 @@ func (r *reader) conditional() (term.Term, bool) {
 	if r.toks[r.i].kind == tokSemi && r.toks[min(r.i+1, len(r.toks)-1)].kind == tokElse {
 		r.i++
 	}
+	if word := r.src[r.tok().off:r.tok().end]; !r.older && (word == "elif" || word == "elsif" || word == "elseif") && (around{r}).begins(r.i+1) {
+		if !r.deeper() {
+			return nil, false
+		}
+		t.Else, ok = r.conditional()
+		r.depth--
+		return t, ok
+	}
 	if t := r.tok(); t.kind != tokElse && braces {
 		return nil, r.fail(t, &fault.Fault{Message: `expected "else", got ` + r.got(t), Expected: `"else"`, Hint: "Write if a { b } else { c }; both branches are needed."})
 	}

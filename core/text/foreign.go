@@ -167,7 +167,6 @@ var foreignPrefix = map[string]func(r around, k int) string{
 	"print": noPrint, "echo": noPrint, "println": noPrint,
 	"with":  func(around, int) string { return "Write !fs.read({path: p}), which gives the content of a file." },
 	"const": around.binds, "var": around.binds, "val": around.binds, "mut": around.binds,
-	"elif": elseHint, "elsif": elseHint, "elseif": elseHint,
 	"else": func(r around, k int) string {
 		if r.toks[k+1].kind == tokIf || r.toks[k+1].kind == tokOpenBrace || r.toks[k+1].kind == tokColon {
 			return elseHint(r, k)

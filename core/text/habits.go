@@ -192,6 +192,8 @@ func (r *reader) member(x term.Term, key token, args []term.Term) (t term.Term, 
 		args = append(args, &term.Unit{At: term.At(key.off)})
 	}
 	switch at := term.At(key.off); {
+	case c.row.Name == "split" && len(args) == 2:
+		return nil, true, r.fail(key, &fault.Fault{Message: "split has no limit", Expected: "split(s, separator)", Hint: r.splitOnce(x, args[0])})
 	case c.row.Name == "to_text" && len(args) == 1:
 		return operationOf(at, "to_base", x, args[0]), true, true
 	case c.row.Name == "split" && len(args) == 0:
@@ -256,7 +258,7 @@ func (r *reader) replacer(c callee, args []term.Term) (term.Term, bool) {
 	}
 	if n > 0 {
 		f = listFunction(f.At, of)
-	} else if groups > 0 {
+	} else if p := args[1].(*term.Str).Value; groups > 0 && (grouped.MatchString(p) || groups == 1 && wordy.MatchString(p[:strings.IndexByte(p, '(')]+p[strings.LastIndexByte(p, ')')+1:])) {
 		r.note(f.Pos(), "the function of re_replace gets what the groups (…) in the pattern fit, as re_find_all gives it; write (?:…) for the whole")
 	}
 	names := make([]*term.Var, 3)
@@ -694,6 +696,9 @@ func (r *reader) bindWords() {
 // grouped is a group without a name that is repeated or holds a choice, as those do that
 // aren't meant to be what is found.
 var grouped = regexp.MustCompile(`(?:^|[^\\])\((?:[^?()|][^()|]*\)(?:[*+]|\{)|[^?()|][^()|]*\|[^()]*\))`)
+
+// wordy is what isn't only signs around a group, so that it may be meant to be found, too.
+var wordy = regexp.MustCompile(`[\pL\pN]`)
 
 // groupsIn is how many groups a pattern has.
 func groupsIn(pattern string) int {

@@ -35,8 +35,8 @@ func (k kinder) otherwise(row *prim.Row, args []term.Term) bool {
 		return ok && n.Value < 0 || negates(args[1]) != nil
 	case "append":
 		return k.never(args[1], prim.KindList) && !k.never(args[0], prim.KindList)
-	case "from_entries":
-		return k.listsOfTwo(args[0])
+	case "pad_left", "pad_right":
+		return isNumber(args[0]) || k.always(args[0], prim.KindNumber)
 	case "format_time", "add_time", "diff_time", "weekday":
 		return slices.ContainsFunc(args, func(t term.Term) bool { return k.special(t) == now })
 	}
@@ -150,6 +150,8 @@ func (r *reader) meant(c callee, args []term.Term) term.Term {
 			}
 		}
 		return operationOf(at, c.row.Name, args...)
+	case "pad_left", "pad_right":
+		return operationOf(at, c.row.Name, slices.Concat([]term.Term{operationOf(at, "to_text", args[0])}, args[1:])...)
 	case "append":
 		return operationOf(at, "push", args...)
 	case "repeat":
@@ -190,31 +192,24 @@ func (r *reader) meant(c callee, args []term.Term) term.Term {
 			})
 		})
 	}
-	if m, ok := args[0].(*term.Prim); ok {
-		f := m.Args[0].(*term.Lam)
-		f.Body = pairsOf(f.Body)
-		return operationOf(at, "from_entries", m)
-	}
-	l := args[0].(*term.List)
-	for i, x := range l.Items {
-		l.Items[i] = pairsOf(x)
-	}
-	return operationOf(at, "from_entries", l)
+	return nil
 }
 
-// listsOfTwo reports whether a term gives a list of lists, which are written with two items
-// or given by an operation.
-func (k kinder) listsOfTwo(t term.Term) bool {
+// ofTwo reports whether a list is one of lists of two, or of such a list's items, which are
+// written with two items or given by an operation.
+func (k kinder) ofTwo(t term.Term) bool {
 	switch t := t.(type) {
 	case *term.Prim:
-		switch prim.Get(t.ID).Name {
-		case "map":
+		switch row := prim.Get(t.ID); {
+		case row.Keeps:
+			return k.ofTwo(row.Through(t.Args))
+		case row.Name == "map":
 			f, ok := operand(t).(*term.Lam)
 			return ok && k.listOfTwo(f.Body)
-		case "re_find_all":
+		case row.Name == "re_find_all":
 			s, ok := t.Args[1].(*term.Str)
 			return ok && groupsIn(s.Value) == 2
-		case "window":
+		case row.Name == "window":
 			n, ok := t.Args[0].(*term.Int)
 			return ok && n.Value == 2
 		}
@@ -222,15 +217,6 @@ func (k kinder) listsOfTwo(t term.Term) bool {
 		return len(t.Items) > 0 && !slices.ContainsFunc(t.Items, func(x term.Term) bool { return !k.listOfTwo(x) })
 	}
 	return false
-}
-
-// ofTwo reports whether a list is one of lists of two, or of such a list's items.
-func (k kinder) ofTwo(t term.Term) bool {
-	p, ok := t.(*term.Prim)
-	for ; ok && prim.Get(p.ID).Keeps; p, ok = t.(*term.Prim) {
-		t = prim.Get(p.ID).Through(p.Args)
-	}
-	return k.listsOfTwo(t)
 }
 
 func (k kinder) listOfTwo(t term.Term) bool {
@@ -241,26 +227,6 @@ func (k kinder) listOfTwo(t term.Term) bool {
 		two = two && (ok && len(l.Items) == 2 || is && prim.Get(p.ID).Name == "split")
 	})
 	return two
-}
-
-// pairsOf makes pairs of the lists of two that a term gives.
-func pairsOf(t term.Term) term.Term {
-	switch u := t.(type) {
-	case *term.If:
-		u.Then, u.Else = pairsOf(u.Then), pairsOf(u.Else)
-	case *term.LetRec:
-		u.Body = pairsOf(u.Body)
-	case *term.App:
-		u.Func.(*term.Lam).Body = pairsOf(u.Func.(*term.Lam).Body)
-	case *term.List:
-		return &term.Prim{At: u.At, ID: prim.Pair, Args: u.Items}
-	case *term.Prim:
-		key, value := prim.Pattern{At: u.At, Name: "key", Bind: true}, prim.Pattern{At: u.At, Name: "value", Bind: true}
-		pair := &term.Prim{At: u.At, ID: prim.Pair, Args: []term.Term{&term.Var{At: u.At, Name: "key"}, &term.Var{At: u.At, Name: "value"}}}
-		of := prim.Parameter{At: u.At, Pattern: prim.Pattern{At: u.At, IsList: true, Items: []prim.Pattern{key, value}}}
-		return &term.App{At: u.At, Func: prim.FunctionOf([]prim.Parameter{of}, pair), Arg: u}
-	}
-	return t
 }
 
 // indexNames is what the place of an item in its list is called.

@@ -201,7 +201,8 @@ func (r *reader) climb(left term.Term, level int) (term.Term, bool) {
 			return nil, false
 		}
 		if id, _ := infix(op.kind); id == prim.Or && literally(right) {
-			r.note(int(op.off), "%s takes true or false; a value in place of null is written x ?? d", spelled[op.kind])
+			x := r.own(left, "x")
+			r.note(int(op.off), "%[1]s takes true or false; write %[2]s ?? %[3]s where %[2]s may be null, and if %[2]s != \"\" then %[2]s else %[3]s for an empty text", spelled[op.kind], x, r.own(right, "d"))
 		}
 		if left, ok = r.compares(op, left, right); !ok {
 			return nil, false

@@ -160,7 +160,8 @@ func (a *analyser) recordRow(name string, args []*aval) (v *aval, steps poly, ok
 	case "from_entries":
 		l, item := a.asList(x)
 		steps, ok = perBytes(l, 16)
-		return &aval{kind: isRecord, n: l, abs: a.asBytes(a.half(item, true)), item: a.half(item, false)}, steps, ok
+		_, part := a.asList(item) // of a list of two
+		return &aval{kind: isRecord, n: l, abs: a.asBytes(a.join(a.half(item, true), part)), item: a.join(a.half(item, false), part)}, steps, ok
 	case "merge":
 		m, more := a.fields(args[1])
 		p, okP := perBytes(n, 16)

@@ -131,6 +131,8 @@ func (a *analyser) measureBelow(v *aval, m Measure, rest string) size {
 	case r.take("[]"):
 		if v.kind == isList && v.item != nil {
 			return a.measure(v.item, m, r.s)
+		} else if v.kind == isPair {
+			return a.measure(v.a, m, r.s).max(a.measure(v.b, m, r.s))
 		}
 	case r.take(".1"), r.take(".2"):
 		if v.kind == isPair {

@@ -302,9 +302,12 @@ func (a *analyser) half(v *aval, first bool) *aval {
 	return r
 }
 
-// item returns what stands at an index of a list, a string or a record.
+// item returns what stands at an index of a list, a pair, a string or a record.
 func (a *analyser) item(v, index *aval) *aval {
 	_, r := a.asList(v)
+	if v.kind == isPair {
+		return a.join(v.a, v.b)
+	}
 	if v.kind != isList && v.kind != isRecord {
 		r = a.join(r, aText(exactly(4)))
 	}

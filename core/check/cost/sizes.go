@@ -48,6 +48,9 @@ func below(r *reader, at []value.Value) []value.Value {
 			for c, ok := v.(*value.Cons); ok; c, ok = c.Tail.(*value.Cons) {
 				next = append(next, c.Head)
 			}
+			if p, ok := v.(*value.Pair); ok { // which at indexes, too
+				next = append(next, p.First, p.Second)
+			}
 		}
 	case r.take(".1"), r.take(".2"):
 		for _, v := range at {

@@ -175,8 +175,9 @@ var rules = map[string]func([]*abs) *abs{
 		if p == nil {
 			return &abs{own: x[0].spine()}
 		}
-		l := x[0].spine() | p.own | p.part(p.first).all()
-		v := flatten(&abs{second: p.part(p.second)})
+		part := p.part(p.item) // of a list of two
+		l := x[0].spine() | p.spine() | p.part(p.first).all() | part.all()
+		v := flatten(&abs{second: join(p.part(p.second), part)})
 		v.own, v.must, v.holds, v.from = l, 0, 0, p.via()
 		return v
 	},
@@ -185,7 +186,7 @@ var rules = map[string]func([]*abs) *abs{
 		if len(x) == 3 {
 			return x[0].list(x[1].own | x[2].own | x[0].spine()).sure(x[1].must | x[2].must)
 		}
-		v := x[0].part(x[0].item)
+		v := join(x[0].part(x[0].item), join(x[0].part(x[0].first), x[0].part(x[0].second)))
 		if x[0].fields != nil || x[0].any {
 			v = join(v, get(x))
 		}

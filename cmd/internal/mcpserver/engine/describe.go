@@ -57,7 +57,7 @@ func (s *Engine) description(t *registry.Tool, current, detail bool, tools *regi
 		o = facts.WithProblems(o, t)
 	}
 	s.Tell(t)
-	if o = o.Text("description", t.Description); len(t.MadeUnder) > 0 {
+	if o = o.Text("description", inShort(t)); len(t.MadeUnder) > 0 {
 		o = o.Raw("made_under", wire.EncodeTexts(t.MadeUnder))
 	}
 	switch code := t.Shown(); {

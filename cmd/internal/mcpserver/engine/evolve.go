@@ -303,7 +303,7 @@ func (s *Engine) made(ctx context.Context, c Call, t *registry.Tool, p *proposal
 	same := s.tools.Same(t)
 	p.notes = append(append(p.notes, p.read...), s.facts.FlowNotes(t, c.Tools)...)
 	p.notes = append(append(append(p.notes, facts.NotesOf(t)...), t.Notes...), facts.ToolsMeant(t, t.Program().Free(), c.Tools)...)
-	p.notes = append(append(p.notes, s.facts.Notes(t, same, p.together)...), s.retiredNotes(t, c.Tools)...)
+	p.notes = append(append(p.notes, s.facts.Notes(t, same)...), s.retiredNotes(t, c.Tools)...)
 	if t.Version > 1 {
 		_, live := c.Tools.Get(t.Name)
 		p.notes = append(p.notes, s.after(t, live || p.from > 0, p.together)...)

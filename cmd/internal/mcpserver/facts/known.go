@@ -336,9 +336,9 @@ func Strictly(t *registry.Tool) *fault.Fault {
 }
 
 // Notes is the notes about what is known of a new version.
-func (s Lookup) Notes(t *registry.Tool, same *registry.Tool, together bool) (notes []string) {
+func (s Lookup) Notes(t, same *registry.Tool) (notes []string) {
 	r := t.Report()
-	notes = append(notes, mayFail(t, together)...)
+	notes = append(notes, mayFail(t)...)
 	notes = append(notes, s.overDeclared(t, r)...)
 	if same != nil {
 		note := fmt.Sprintf("this does the same as %s, up to equality of the code: use that, unless this is to be changed", version(same))
@@ -353,31 +353,22 @@ func (s Lookup) Notes(t *registry.Tool, same *registry.Tool, together bool) (not
 	return notes
 }
 
-// mayFail is the note about the places that may fail, as is known only when it runs. Of
-// what too little is known to say more, nothing is said: that is no fault of the code. Nor
-// is it of what may be null alone, which is tested in ways that types don't show.
-func mayFail(t *registry.Tool, together bool) []string {
-	reasons := []string{check.ReasonTested}
-	if !together { // of several it is said once
-		reasons = append(reasons, check.ReasonCall)
-	}
-	n, first := 0, (*check.Unknown)(nil)
+// mayFail is the note about a place that may fail, as is known only when it runs, where it
+// is the only one: of several the reader can't do anything about most. What too little is
+// known of is no fault of the code, nor is what may be null, which is tested in ways that
+// types don't show.
+func mayFail(t *registry.Tool) []string {
+	var all []*check.Unknown
 	for i := range t.Report().Dynamic {
-		if u := &t.Report().Dynamic[i]; slices.Contains(reasons, u.Reason) && !strings.HasSuffix(u.Message, ", not null") && !strings.HasSuffix(u.Message, "which it is is known only when it runs") {
-			if n++; first == nil {
-				first = u
-			}
+		if u := &t.Report().Dynamic[i]; u.Reason == check.ReasonTested && !strings.HasSuffix(u.Message, ", not null") && !strings.HasSuffix(u.Message, "which it is is known only when it runs") {
+			all = append(all, u)
 		}
 	}
-	if first == nil {
+	if len(all) != 1 {
 		return nil
 	}
-	message := strings.TrimPrefix(first.Message, "whether it succeeds is tested when it runs: ")
-	note := fmt.Sprintf("may fail, %s: %s", whereIs(t, first.Place), wire.Excerpt([]byte(message), 150))
-	if n > 1 {
-		note += fmt.Sprintf("; and %s", wire.Plural(n-1, "more place", "more places"))
-	}
-	return []string{note}
+	message := strings.TrimPrefix(all[0].Message, "whether it succeeds is tested when it runs: ")
+	return []string{fmt.Sprintf("may fail, %s: %s", whereIs(t, all[0].Place), wire.Excerpt([]byte(message), 150))}
 }
 
 // whereIs is a place in words.
@@ -391,8 +382,7 @@ func whereIs(t *registry.Tool, p check.Place) string {
 	return "at its beginning"
 }
 
-// overDeclared is the notes about capabilities, or verbs of them, that nothing in
-// the code makes use of.
+// overDeclared is the notes about capabilities that nothing in the code makes use of.
 func (s Lookup) overDeclared(t *registry.Tool, r *check.Report) (notes []string) {
 	own := func(e check.Effect) bool { return !e.Inert && e.Via == "" }
 	if r.Open || slices.ContainsFunc(r.Effects, func(e check.Effect) bool { return own(e) && e.Op == "*" }) {
@@ -407,54 +397,21 @@ func (s Lookup) overDeclared(t *registry.Tool, r *check.Report) (notes []string)
 		if !slices.ContainsFunc(t.Held, func(h *caps.Held) bool { return h.Kind == c.Kind && (h.Kind != caps.CallKind || h.Scope == c.Scope) }) {
 			continue // it was said why
 		}
-		used, all := s.used(c, r, own)
-		switch {
-		case len(used) == 0:
+		if !s.used(c, r, own) {
 			notes = append(notes, fmt.Sprintf("it declares %s, and no run of it can come to use that: leave it out", wire.Excerpt([]byte(text), wire.MaxShown)))
-		case !all && c.Kind != "clock":
-			least := c
-			least.Verbs = used
-			notes = append(notes, fmt.Sprintf("it declares %s, of which the code uses %s only: %s would do",
-				wire.Excerpt([]byte(text), wire.MaxShown), strings.Join(used, ", "), wire.Excerpt([]byte(least.String()), wire.MaxShown)))
 		}
 	}
 	return notes
 }
 
-// used is the verbs of a capability that the code's own operations need, and
-// whether these are all it has. A call has no verbs: it is used if the tool may be
-// called.
-func (s Lookup) used(c caps.Capability, r *check.Report, own func(check.Effect) bool) (verbs []string, all bool) {
+// used reports whether the code's own operations need a capability.
+func (s Lookup) used(c caps.Capability, r *check.Report, own func(check.Effect) bool) bool {
 	kinds := s.Broker.Policy().Kinds()
-	for _, e := range r.Effects {
-		if !own(e) {
-			continue
-		}
+	return slices.ContainsFunc(r.Effects, func(e check.Effect) bool {
 		if name, ok := strings.CutPrefix(e.Op, "call:"); ok {
-			if c.Kind == caps.CallKind && (name == "*" || strings.Contains(c.Scope, "*") || c.Scope == name) {
-				return []string{"call"}, true
-			}
-			continue
+			return own(e) && c.Kind == caps.CallKind && (name == "*" || strings.Contains(c.Scope, "*") || c.Scope == name)
 		}
 		m, op, ok := kinds.Operation(e.Op)
-		if !ok || m.Kind != c.Kind {
-			continue
-		}
-		if op.VerbParam != "" {
-			return []string{op.Verb}, true // the verb is an argument
-		}
-		if c.Verbs == nil || slices.Contains(c.Verbs, op.Verb) {
-			verbs = append(verbs, op.Verb)
-		}
-	}
-	slices.Sort(verbs)
-	verbs = slices.Compact(verbs)
-	n := len(c.Verbs)
-	if c.Verbs == nil {
-		m, _ := kinds.Manifest(c.Kind)
-		if n = len(verbs); m != nil {
-			n = len(m.Verbs)
-		}
-	}
-	return verbs, len(verbs) == n
+		return own(e) && ok && m.Kind == c.Kind && (c.Verbs == nil || op.VerbParam != "" || slices.Contains(c.Verbs, op.Verb))
+	})
 }
