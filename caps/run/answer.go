@@ -422,7 +422,6 @@ const (
 	longestTurn = time.Second // a plugin that doesn't read or write on isn't waited for
 	holdPause   = 50 * time.Millisecond
 	holdTime    = 2 * time.Second
-	roomTime    = 10 * time.Second
 )
 
 var underWay = semaphore.NewWeighted(mostBytes)
@@ -453,7 +452,7 @@ func (a *act) room(ctx context.Context, bytes int64, begun bool) bool {
 	})
 	timer := time.AfterFunc(longestTurn, over)
 	lent := copies * bytes
-	if begun && !core.Lend(r.stake, lent) || !begun && !r.lend(ctx, lent, roomTime) {
+	if begun && !core.Lend(r.stake, lent) || !begun && !r.lend(ctx, lent) {
 		if lent = 0; !begun {
 			timer.Stop()
 			over()
@@ -497,10 +496,10 @@ func (r *Run) Delivered() {
 	}
 }
 
-// lend waits for so much room in the pool, as long as most; false: there is none, or the run is over. Of several that wait for
+// lend waits for so much room in the pool; false: there is none, or the run is over. Of several that wait for
 // some the first that has waited long enough gets none.
-func (r *Run) lend(ctx context.Context, bytes int64, most time.Duration) bool {
-	for left := rand.N(most); !core.Lend(r.stake, bytes); left -= holdPause {
+func (r *Run) lend(ctx context.Context, bytes int64) bool {
+	for left := rand.N(holdTime); !core.Lend(r.stake, bytes); left -= holdPause {
 		if left <= 0 || ctx.Err() != nil || r.Halted() != nil {
 			return false
 		}
@@ -514,7 +513,7 @@ func (r *Run) hold(ctx context.Context, size int64) {
 	if r.stake == nil || size == 0 {
 		return
 	}
-	if !r.lend(ctx, size, holdTime) {
+	if !r.lend(ctx, size) {
 		r.halt(fault.Overloaded, "%s", r.stake.Overloaded().Message)
 		return
 	}
