@@ -21,9 +21,10 @@ type test struct {
 	bad  prim.Kinds
 	want prim.Kinds
 	// key is that of a get without a default; missing, that a record doesn't
-	// have it.
+	// have it, but those.
 	key     string
 	missing bool
+	keys    []string
 	// fault is what it fails with; nil: a mismatch.
 	fault *fault.Fault
 	// op is the operation that demands it of its argument, which is of the type takes; "": a
@@ -218,7 +219,9 @@ func describe(k prim.Kinds) string {
 func (c *checker) result(x *test) {
 	if x.bad == 0 {
 		if x.missing && !x.ok && !x.perhaps {
-			c.failsAt(x.pos, prim.MissingKey(x.key, nil))
+			f := prim.MissingKey(x.key, x.keys)
+			f.Hint, _, _ = strings.Cut(f.Hint, " Give what") // a default would always be taken
+			c.failsAt(x.pos, f)
 		}
 		return
 	}

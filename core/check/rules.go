@@ -296,7 +296,14 @@ func getting(u *use) *variable {
 			}
 			if x != nil {
 				x.ok = x.ok || p != absent
-				x.missing = x.missing || p == absent
+				if p == absent && !x.missing {
+					x.missing = true
+					for _, f := range s.record.fields[:min(len(s.record.fields), prim.NearKeys)] {
+						if f.presence != absent {
+							x.keys = append(x.keys, f.key)
+						}
+					}
+				}
 			}
 		}
 		if len(u.args) == 3 && !s.dynamic {

@@ -62,6 +62,10 @@ func PlanMove(cmd *cobra.Command, at *ServerLock, file *clientconfig.File, own s
 	if err != nil {
 		return nil, err
 	}
+	whole := cmd.Context()
+	ctx, stop := cli.Interruptible(cmd) // one interrupt ends all of it, not the server that it meets
+	cmd.SetContext(ctx)
+	defer func() { stop(); cmd.SetContext(whole) }()
 	m := &Move{cmd: cmd, lock: l, sandbox: string(boxes.Mode(""))}
 	servers := file.Servers()
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
@@ -74,9 +78,9 @@ func PlanMove(cmd *cobra.Command, at *ServerLock, file *clientconfig.File, own s
 		} else {
 			m.Moved = append(m.Moved, s)
 		}
-		if err := cli.Context(cmd).Err(); err != nil {
+		if ctx.Err() != nil {
 			m.Rollback()
-			return nil, err
+			return nil, errors.New("interrupted; nothing was changed")
 		}
 	}
 	return m, nil

@@ -199,6 +199,15 @@ words of the server github, not of this program:
 	if got := succeed(t, New(Options{}), "help", `{"search":"issues"}`).Text; !strings.HasPrefix(got, "No operation is granted here") {
 		t.Error(got)
 	}
+	// A model is told of the servers at the start; where nothing else is granted, of nothing else.
+	const servers = "MCP servers: github. help {\"search\": \"WORDS\"} finds their operations; !github.NAME({…}) gives {text, data?, parts?}; declare github.NAME, or github.\n"
+	if got := help.Instructions(s.broker.Policy()); !strings.HasSuffix(got, "\nGranted: toy.get:notes/**. Declare what a tool uses of that, or part of it.\n"+servers) || !strings.Contains(got, "!fs.read(") {
+		t.Error(got)
+	}
+	alone := granting(t, nil, map[string]bool{"github": false}, "", github(t))
+	if got := help.Instructions(alone.broker.Policy()); !strings.HasSuffix(got, servers) || strings.Contains(got, "!fs.") || strings.Contains(got, "Granted") {
+		t.Error(got)
+	}
 	var many []caps.Operation
 	for i := range 25 {
 		many = append(many, caps.Operation{Name: fmt.Sprintf("op_%d", i), Result: "any"})

@@ -25,7 +25,6 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/help"
-	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
 // New makes a server. It doesn't serve until [Server.Serve] is called;
@@ -34,7 +33,7 @@ func New(opts Options, extra ...*Extra) *Server {
 	e := engine.New(opts)
 	s := &Server{Engine: e, opts: opts, limits: e.Limits(), tools: e.Registry(), broker: e.Broker(), log: e.Log(), started: time.Now()}
 	sdk := &mcp.ServerOptions{
-		Instructions: prim.Card() + help.Declared(e.Broker().Policy()),
+		Instructions: help.Instructions(e.Broker().Policy()),
 		Logger:       slog.New(quieter{s.log.Handler()}),
 		Capabilities: &mcp.ServerCapabilities{
 			Tools:      &mcp.ToolCapabilities{ListChanged: true},

@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 )
@@ -243,7 +244,7 @@ func (p Package) Install(ctx context.Context, folder string, o Options) (Install
 func run(ctx context.Context, folder, program string, args ...string) error {
 	cmd := exec.CommandContext(ctx, program, args...)
 	var said strings.Builder
-	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, &said, &said
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = folder, &said, &said, time.Second
 	if err := cmd.Run(); err != nil {
 		text := strings.TrimSpace(said.String())
 		if strings.Contains(text, "npm error code E404") || strings.Contains(text, "npm error code ETARGET") {

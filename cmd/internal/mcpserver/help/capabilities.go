@@ -462,22 +462,36 @@ func Grants(policy *caps.Policy) (texts, ofServers []string) {
 	return texts, ofServers
 }
 
-// Declared tells in a line what tools may declare at the start, and how; "": nothing.
-func Declared(policy *caps.Policy) string {
+// Instructions is what a model is told at the start: the card, and in a line each what tools may declare, and how.
+// With MCP servers alone it has no examples of kinds that aren't granted.
+func Instructions(policy *caps.Policy) string {
 	const most = 12
-	grants, _ := Grants(policy)
-	if len(grants) == 0 {
-		return ""
+	few := func(all []string) string {
+		if len(all) > most {
+			all = append(all[:most:most], "…")
+		}
+		return strings.Join(all, ", ")
 	}
-	less := ""
+	grants, _ := Grants(policy)
+	servers, told := Servers(policy), ""
+	for i := range servers {
+		servers[i], _, _ = strings.Cut(servers[i], ":")
+	}
+	if len(servers) > 0 {
+		told = fmt.Sprintf("MCP servers: %s. help {\"search\": \"WORDS\"} finds their operations; !%s.NAME({…}) gives {text, data?, parts?}; declare %[2]s.NAME, or %[2]s.\n", few(servers), servers[0])
+	}
+	if len(grants) == 0 && told != "" {
+		lines := slices.DeleteFunc(strings.SplitAfter(prim.Card(), "\n"), func(line string) bool { return strings.Contains(line, "!fs.") || strings.Contains(line, "!kv.") })
+		return strings.Join(lines, "") + told
+	} else if len(grants) == 0 {
+		return prim.Card()
+	}
+	less := " or part of it"
 	for _, g := range grants {
 		if kind, folder, ok := strings.Cut(g, ":./"); ok && (kind == "fs" || strings.HasPrefix(kind, "fs.")) {
-			less = " or part of it (fs.read:./" + strings.TrimSuffix(folder, "/") + "/DIR); paths are relative to what is declared"
+			less += " (fs.read:./" + strings.TrimSuffix(folder, "/") + "/DIR); paths are relative to what is declared"
 			break
 		}
 	}
-	if len(grants) > most {
-		grants = append(grants[:most:most], "…")
-	}
-	return "Granted: " + strings.Join(grants, ", ") + ". Declare what a tool uses of that," + cmp.Or(less, " or part of it") + ".\n"
+	return prim.Card() + "Granted: " + few(grants) + ". Declare what a tool uses of that," + less + ".\n" + told
 }
