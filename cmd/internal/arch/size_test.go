@@ -51,7 +51,7 @@ var maxLines = map[string]int{
 	"cmd/internal/ui/figures":      188,
 	"cmd/mcp-pif":                  9422,
 	"core":                         1084,
-	"core/check":                   10403,
+	"core/check":                   10410,
 	"core/check/cert":              590,
 	"core/check/cost":              4092,
 	"core/check/flows":             1257,
