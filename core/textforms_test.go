@@ -75,7 +75,7 @@ var textForms = []textForm{
 	{"l", `#l1.sort((@x, @y) => @y - @x)`, `{"sort_by":[{"lam":"@y","body":{"sub":[0,{"var":"@y"}]}},#l1]}`},
 	{"l", `let @l = #l1 in @l.map((@x, i) => @x + i)`, `{"let":[["@l",#l1]],"in":{"map":[{"lam":{"pair":[{"var":"place"},{"var":"item"}]},"body":{"app":[{"lam":["@x","i"],"body":{"add":[{"var":"@x"},{"var":"i"}]}},{"if":{"cond":{"equal":[{"type_of":{"var":"item"}},"pair"]},"then":{"fst":{"var":"item"}},"else":{"var":"item"}}},{"if":{"cond":{"equal":[{"type_of":{"var":"item"}},"pair"]},"then":{"snd":{"var":"item"}},"else":{"var":"place"}}}]}},{"enumerate":{"var":"@l"}}]}}`},
 	{"s", `"ab" * #n1`, `{"repeat_text":["ab",#n1]}`},
-	{"r", `from_entries(map(@x => [to_text(@x), #n1^], #l1))`, `{"from_entries":{"map":[{"lam":"@x","body":{"pair":[{"to_text":{"var":"@x"}},#n1^]}},#l1]}}`},
+	{"r", `from_entries(map(@x => [to_text(@x), #n1^], #l1))`, `{"from_entries":{"map":[{"lam":"@x","body":[{"to_text":{"var":"@x"}},#n1^]},#l1]}}`},
 	{"n", `max(...#l1, #n1)`, `{"max":{"push":[#l1,#n1]}}`},
 	{"r", `{...#r1, a: #n1}`, `{"put":[#r1,"a",#n1]}`},
 	{"r", `{to_text(@x): #n1^ for @x in #l1}`, `{"from_entries":{"map":[{"lam":"@x","body":{"pair":[{"to_text":{"var":"@x"}},#n1^]}},#l1]}}`},
