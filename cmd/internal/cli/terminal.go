@@ -69,8 +69,15 @@ func Context(cmd *cobra.Command) context.Context {
 }
 
 // Interruptible returns the command's context, which an interrupt or a request to end ends, too.
+// Within one that is so already it is ended with that one, neither before nor after.
 func Interruptible(cmd *cobra.Command) (context.Context, context.CancelFunc) {
-	return signal.NotifyContext(Context(cmd), os.Interrupt, syscall.SIGTERM)
+	type interruptible struct{}
+	ctx := Context(cmd)
+	if ctx.Value(interruptible{}) != nil {
+		return context.WithCancel(ctx)
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	return context.WithValue(ctx, interruptible{}, true), stop
 }
 
 // TerminalWidth returns how many columns a terminal has; 0 of what is none.
