@@ -18,8 +18,6 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
-
-	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // program is built once for all tests, into a folder that is removed after them.
@@ -52,11 +50,17 @@ type tab struct {
 func newTab(t *testing.T, populate func(*world) error, flags ...string) *tab {
 	t.Helper()
 	binary, err := program()
-	must.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	w := &world{dir: t.TempDir(), binary: binary}
-	must.NoError(t, populate(w))
+	if err := populate(w); err != nil {
+		t.Fatal(err)
+	}
 	link, err := w.open(flags...)
-	must.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(w.close)
 	ctx, stop := browser(context.Background())
 	t.Cleanup(stop)
@@ -93,7 +97,9 @@ func newTab(t *testing.T, populate func(*world) error, flags ...string) *tab {
 
 func (b *tab) fatal(err error) {
 	b.Helper()
-	must.NoError(b, err)
+	if err != nil {
+		b.Fatal(err)
+	}
 }
 
 // eval evaluates a script in the page.
@@ -161,7 +167,9 @@ func axe(t *testing.T) string {
 	if err != nil && os.Getenv("PIF_REQUIRE_NODE") == "" {
 		t.Skip("axe-core isn't there: npm ci --ignore-scripts installs it")
 	}
-	must.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return string(text)
 }
 
@@ -217,9 +225,13 @@ func TestViews(t *testing.T) {
 // laid out within their edges.
 func TestHostile(t *testing.T) {
 	text, err := os.ReadFile("../testdata/hostile.json")
-	must.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var hostile []string
-	must.NoError(t, json.Unmarshal(text, &hostile))
+	if err := json.Unmarshal(text, &hostile); err != nil {
+		t.Fatal(err)
+	}
 	hostile = append(hostile, strings.Repeat("W", 15000), strings.Repeat("\n", 2000))
 	b := newTab(t, func(w *world) error {
 		s, err := w.serve("claude-code")

@@ -16,8 +16,6 @@ import (
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
-
-	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // A played is the playground in a browser.
@@ -34,12 +32,18 @@ func play(t *testing.T) *played {
 	t.Helper()
 	dir := t.TempDir()
 	binary, err := build(dir)
-	must.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.CommandContext(t.Context(), binary, "playground", filepath.Join(dir, "site"), "--serve", "0")
 	cmd.Dir, cmd.Stderr = "..", os.Stderr
 	out, err := cmd.StdoutPipe()
-	must.NoError(t, err)
-	must.NoError(t, cmd.Start())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
 	p := &played{t: t, end: sync.OnceFunc(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })}
 	t.Cleanup(p.end)
 	for lines := bufio.NewScanner(out); p.base == "" && lines.Scan(); {
