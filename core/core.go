@@ -96,8 +96,9 @@ const (
 // with 7 div divides decimals; with 8 MM after the hour is the minute in layouts of dates, and
 // a pattern of two in the text form fits a list or a pair; with 9 slices are joined by what they
 // are, and a tool of several parameters that may give anything takes a list of its inputs; with 10
-// at gives the parts of a pair, and from_entries takes lists of two.
-const Semantics = 10
+// at gives the parts of a pair, and from_entries takes lists of two; with 11 "ceil" is the rounding "ceiling",
+// and a layout of minutes needs no hour.
+const Semantics = 11
 
 // SetPool sets how many bytes all machines of the process may hold together,
 // 128 MiB where it isn't called.

@@ -99,7 +99,7 @@ func Example_budgets() {
 	}
 	// Output:
 	// out_of_fuel after 100000
-	// Ask for more steps, or make the program do less; check that its recursion ends.
+	// Ask for more steps (run's "steps"), or make the program do less; check that its recursion ends.
 }
 
 // A tool is code with a name: self is its function.

@@ -36,7 +36,7 @@ func OwnHint(root term.Term, src *term.Source, f *fault.Fault) string {
 		return ""
 	}
 	written := func(t term.Term) string {
-		s := string(PrintText(t))
+		s := printBound(t)
 		if len(s) > longestOwn || strings.Contains(s, "\n") {
 			return ""
 		}
@@ -67,6 +67,8 @@ func OwnHint(root term.Term, src *term.Source, f *fault.Fault) string {
 	}
 	switch name := row.Name; {
 	case whole == "":
+	case f.Kind == fault.MissingKey && len(t.Args) == 2 && strings.HasPrefix(whole, "get("):
+		return fill("Write %s, null), or what stands in for it in place of null.", strings.TrimSuffix(whole, ")"))
 	case f.Kind == fault.MissingKey || f.Kind == fault.OutOfRange && t.ID == prim.At:
 		if len(t.Args) == 2 && (name == "get" || t.ID == prim.At) {
 			return fill("Write %s ?? d, with d for what stands in for it.", whole)
@@ -105,6 +107,18 @@ func OwnHint(root term.Term, src *term.Source, f *fault.Fault) string {
 	return ""
 }
 
+// printBound is [PrintText] where something binds the variables: a name that is an operation's, too,
+// is written as it is.
+func printBound(t term.Term) string {
+	outer, inner := t, term.Term(&term.Unit{})
+	for _, name := range term.Free(t) {
+		if text.Print(&term.Var{Name: name})[0] == '`' {
+			outer, inner = &term.Lam{Param: name, Body: outer}, &term.Lam{Param: name, Body: inner}
+		}
+	}
+	return strings.TrimPrefix(string(PrintText(outer)), strings.TrimSuffix(string(PrintText(inner)), "null"))
+}
+
 // place is where "%d of %s" and "{} of {}" have a value, in other languages.
 var place = regexp.MustCompile(`%[-+ 0#]*\d*(?:\.\d+)?[a-z]|\{\w*(?::[^{}]*)?\}`)
 
@@ -114,13 +128,10 @@ func inPlaces(args []term.Term) string {
 	s, ok := args[0].(*term.Str)
 	values := args[1:]
 	if len(values) == 1 {
-		switch v := values[0].(type) {
-		case *term.List:
-			values = v.Items
-		case *term.Prim:
-			if v.ID == prim.Pair {
-				values = v.Args
-			}
+		if l, ok := values[0].(*term.List); ok {
+			values = l.Items
+		} else if p, ok := values[0].(*term.Prim); ok && p.ID == prim.Pair {
+			values = p.Args
 		}
 	}
 	if !ok || len(place.FindAllString(s.Value, -1)) != len(values) {

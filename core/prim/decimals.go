@@ -193,6 +193,9 @@ var Roundings = []string{"half_even", "half_up", "down", "up", "floor", "ceiling
 // roundingMode finds the mode that an operand names.
 func roundingMode(name string, v value.Value) (string, *fault.Fault) {
 	mode := string(v.(value.Str))
+	if mode == "ceil" {
+		mode = "ceiling"
+	}
 	if slices.Contains(Roundings, mode) {
 		return mode, nil
 	}

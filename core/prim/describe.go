@@ -114,6 +114,8 @@ func (r *Row) hint(want Kinds, got string) string {
 		return `A record without keys is {"equal":[R,{"record":{}}]}.`
 	case r.Name == "isEmpty" && is("string"):
 		return `A string without characters is {"equal":[S,""]}.`
+	case r.Name == "has" && want&KindRecord != 0 && (is("list") || is("empty list") || is("string")):
+		return `Whether a list has an item, or a string a part, is {"contains":[LIST,ITEM]}.`
 	case r.Name == "length" && got == "a record":
 		return `How many keys a record has is {"length":{"keys":R}}.`
 	case r.Name == "repeat" && is("string"):

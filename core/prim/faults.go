@@ -22,13 +22,13 @@ func hinted(k fault.Kind, hint, format string, args ...any) *fault.Fault {
 
 // OutOfFuel returns the fault of a run that has used its steps.
 func OutOfFuel(budget uint64) *fault.Fault {
-	return hinted(fault.OutOfFuel, "Ask for more steps, or make the program do less; check that its recursion ends.",
+	return hinted(fault.OutOfFuel, "Ask for more steps (run's \"steps\"), or make the program do less; check that its recursion ends.",
 		"the budget of %d steps is used up", budget)
 }
 
 // OutOfMemory returns the fault of a run whose values need more bytes than it has.
 func OutOfMemory(budget int64) *fault.Fault {
-	return hinted(fault.OutOfMemory, "Ask for more memory, or keep less at a time.",
+	return hinted(fault.OutOfMemory, "Ask for more memory (run's \"memory\"), or keep less at a time.",
 		"the values need more than the budget of %d bytes", budget)
 }
 

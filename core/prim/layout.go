@@ -40,11 +40,11 @@ func readLayout(row, s string) ([]layoutPart, *fault.Fault) {
 		has[p.name] = true
 	}
 	delete(has, "")
-	month := has["MM"] || has["M"] || has["MMM"] || has["MMMM"]
+	month, dated := has["MM"] || has["M"] || has["MMM"] || has["MMMM"], has["YYYY"] || has["YY"] || has["DD"] || has["D"]
 	switch {
 	case len(has) == 0:
 		return nil, badLayout(row, quoted(s)+" has no part of a time in it")
-	case !month && has["mm"] && !has["HH"] && !has["hh"] && !has["H"] && !has["h"]:
+	case dated && !month && has["mm"] && !has["HH"] && !has["hh"] && !has["H"] && !has["h"]:
 		return nil, badLayout(row, "mm is the minute, MM the month")
 	}
 	return parts, nil

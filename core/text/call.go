@@ -545,7 +545,9 @@ func (r *reader) noteOrder(c callee, args []term.Term) {
 		if all := strings.Join(slices.Insert(own[:len(own)-1], 0, own[len(own)-1]), ", "); len(all) < 60 {
 			r.note(int(c.tok.off), "%s takes the text first: %s(%s)", row.Name, row.Name, all)
 		}
-		return
+	}
+	if row.Name == "repeat" && isZero(first) && !literally(last) {
+		r.note(int(c.tok.off), "repeat(0, x) is always []; n copies of 0 is repeat(n, 0), here %s", r.own(&term.Prim{ID: c.id, Args: []term.Term{last, first}}, "with the number first"))
 	}
 	if f, isLam := first.(*term.Lam); isLam && row.Name == "map_values" && r.two[f].body != nil {
 		r.note(f.Pos(), "the function of map_values takes the value alone; for the key as well write from_entries(map((k, v) => (k, …), entries(r)))")

@@ -60,6 +60,7 @@ func TestMatch(t *testing.T) {
 		{`set_nth(0, "x", xs) |> nth(0)`, `{"nth":[{"set_nth":[{"var":"xs"},0,"x"]},0]}`},
 		{`put("k", v, r) |> pad_left(5, "0")`, `{"pad_left":[{"put":["k",{"var":"v"},{"var":"r"}]},5,"0"]}`},
 		{`::contains(5, xs) or contains(5, xs)`, `{"or":[{"contains":[5,{"var":"xs"}]},{"contains":[{"var":"xs"},5]}]}`},
+		{`has([1, 2], x) and words(s).has(x) and has(r.deps, x)`, `{"and":[{"and":[{"contains":[[1,2],{"var":"x"}]},{"contains":[{"words":{"var":"s"}},{"var":"x"}]}]},{"has":[{"get":[{"var":"r"},"deps"]},{"var":"x"}]}]}`},
 		{`let f = x => x in map(xs, f)`, `{"let":[["f",{"lam":"x","body":{"var":"x"}}]],"in":{"map":[{"var":"f"},{"var":"xs"}]}}`},
 		{`pow(1.5, -r.n)`, `{"let":[["base",1.5],["exponent",{"get":[{"var":"r"},"n"]}]],"in":{"if":{"cond":{"gt":[{"var":"exponent"},0]},"then":{"div_dec":[1,{"pow":[{"var":"base"},{"var":"exponent"}]},20,"half_even"]},"else":{"pow":[{"var":"base"},{"sub":[0,{"var":"exponent"}]}]}}}}`},
 		{`let r = x.p / 100 / 12, h = x.n / 2 in pow(1 + r, h)`, `{"let":[["r",{"ratio":[{"ratio":[{"get":[{"var":"x"},"p"]},100]},12]}],["h",{"div":[{"get":[{"var":"x"},"n"]},2]}]],"in":{"pow":[{"add":[1,{"var":"r"}]},{"var":"h"}]}}`},

@@ -24,6 +24,8 @@ func (k kinder) otherwise(row *prim.Row, args []term.Term) bool {
 		return k.sizes(args[1], args[0])
 	case "chunk", "window":
 		return k.sizes(args[0], args[1])
+	case "has":
+		return k.always(args[0], prim.KindList) || k.order(row, args) != nil
 	case "isEmpty", "length":
 		return k.always(args[0], prim.KindRecord) || row.Name == "isEmpty" && k.always(args[0], prim.KindString)
 	case "round":
@@ -154,6 +156,8 @@ func (r *reader) meant(c callee, args []term.Term) term.Term {
 		return operationOf(at, c.row.Name, slices.Concat([]term.Term{operationOf(at, "to_text", args[0])}, args[1:])...)
 	case "append":
 		return operationOf(at, "push", args...)
+	case "has":
+		return operationOf(at, "contains", args...)
 	case "repeat":
 		return operationOf(at, "repeat_text", args...)
 	case "join", "take", "drop", "chunk", "window":
@@ -427,11 +431,8 @@ func (c *comparator) less(id term.ID) bool {
 
 func (c *comparator) both(a, b term.Term) ([]key, bool) {
 	first, ok := c.orders(a)
-	if !ok {
-		return nil, false
-	}
-	rest, ok := c.orders(b)
-	return append(first, rest...), ok
+	rest, more := c.orders(b)
+	return append(first, rest...), ok && more
 }
 
 // sign returns an integer that is written out, negative ones too.
