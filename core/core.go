@@ -97,7 +97,7 @@ const (
 // a pattern of two in the text form fits a list or a pair; with 9 slices are joined by what they
 // are, and a tool of several parameters that may give anything takes a list of its inputs; with 10
 // at gives the parts of a pair, and from_entries takes lists of two; with 11 "ceil" is the rounding "ceiling",
-// and a layout of minutes needs no hour.
+// a layout of minutes needs no hour, and repeat in the text form takes a text that it is given.
 const Semantics = 11
 
 // SetPool sets how many bytes all machines of the process may hold together,

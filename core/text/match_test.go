@@ -70,6 +70,8 @@ func TestMatch(t *testing.T) {
 		{`x / sqrt(2) + mean(a) / n + a / b`, `{"add":[{"add":[{"ratio":[{"var":"x"},{"sqrt":[2]}]},{"ratio":[{"mean":{"var":"a"}},{"var":"n"}]}]},{"div":[{"var":"a"},{"var":"b"}]}]}`},
 		{`n * "1.5"`, `{"mul":[{"var":"n"},"1.5"]}`},
 		{`repeat("-", n) ++ n * "="`, `{"concat":[{"repeat_text":["-",{"var":"n"}]},{"repeat_text":["=",{"var":"n"}]}]}`},
+		{`c => n => [repeat(c, parse_int(n)), repeat(n, parse_int(c)), repeat(c, 3), repeat(c, "a")]`, `{"lam":["c","n"],"body":[{"app":[{"lam":"times","body":{"if":{"cond":{"equal":[{"type_of":{"var":"c"}},"string"]},"then":{"repeat_text":[{"var":"c"},{"var":"times"}]},"else":{"repeat":[{"var":"c"},{"var":"times"}]}}}},{"parse_int":{"var":"n"}}]},{"repeat":[{"var":"n"},{"parse_int":{"var":"c"}}]},{"repeat":[{"var":"c"},3]},{"repeat":[{"var":"c"},"a"]}]}`},
+		{`::repeat(c, n) ++ repeat(x.n, x.c)`, `{"append":[{"repeat":[{"var":"c"},{"var":"n"}]},{"repeat":[{"get":[{"var":"x"},"n"]},{"get":[{"var":"x"},"c"]}]}]}`},
 		{`max(0, ...xs) + Math.min(...xs)`, `{"add":[{"max":{"cons":[0,{"var":"xs"}]}},{"min":{"var":"xs"}}]}`},
 		{`f(xs).reduce((a, b) => a + b)`, `{"let":[["whole",{"app":[{"var":"f"},{"var":"xs"}]}]],"in":{"fold":[{"lam":{"pair":[{"var":"a"},{"var":"b"}]},"body":{"add":[{"var":"a"},{"var":"b"}]}},{"head":{"var":"whole"}},{"tail":{"var":"whole"}}]}}`},
 		{`reduce((a, b) => a + b, xs, 0)`, `{"fold":[{"lam":{"pair":[{"var":"a"},{"var":"b"}]},"body":{"add":[{"var":"a"},{"var":"b"}]}},0,{"var":"xs"}]}`},

@@ -19,7 +19,7 @@ import (
 func (k kinder) otherwise(row *prim.Row, args []term.Term) bool {
 	switch row.Name {
 	case "repeat", "join":
-		return k.always(args[0], prim.KindString) && !k.always(args[1], prim.KindString)
+		return k.always(args[0], prim.KindString) && !k.always(args[1], prim.KindString) || row.Name == "repeat" && k.late(args)
 	case "take", "drop":
 		return k.sizes(args[1], args[0])
 	case "chunk", "window":
@@ -99,6 +99,24 @@ func (k kinder) order(row *prim.Row, args []term.Term) (best []int) {
 	return best
 }
 
+// late reports whether repeat is given a variable or a field that may hold a text, and then how often.
+func (k kinder) late(args []term.Term) bool {
+	open := func(t term.Term) string { // the name of what isn't known
+		of := k.of(t) & prim.KindAny
+		if v, ok := t.(*term.Var); ok && (of == 0 || of == prim.KindAny) {
+			return v.Name
+		}
+		if p, ok := t.(*term.Prim); ok && p.ID == prim.GetField {
+			if s, ok := p.Args[1].(*term.Str); ok {
+				return s.Value
+			}
+		}
+		return ""
+	}
+	item := open(args[0])
+	return item != "" && !sizeNames[item] && !isNumber(args[1]) && (k.always(args[1], prim.KindNumber) || sizeNames[open(args[1])])
+}
+
 // sizeNames is what how many items are taken is called.
 var sizeNames = map[string]bool{"n": true, "k": true, "m": true, "size": true, "count": true, "width": true, "len": true, "num": true, "limit": true}
 
@@ -159,7 +177,16 @@ func (r *reader) meant(c callee, args []term.Term) term.Term {
 	case "has":
 		return operationOf(at, "contains", args...)
 	case "repeat":
-		return operationOf(at, "repeat_text", args...)
+		t := operationOf(at, "repeat_text", args...)
+		if !r.kinds.late(args) {
+			return t
+		}
+		return bound(at, prim.Fresh("item", args[1]), args[0], func(x term.Term) term.Term {
+			return bound(at, prim.Fresh("times", x), args[1], func(n term.Term) term.Term {
+				kind := operationOf(at, "equal", operationOf(at, "type_of", again(x)), &term.Str{At: at, Value: "string"})
+				return &term.If{At: at, Cond: kind, Then: operationOf(at, "repeat_text", x, n), Else: operationOf(at, "repeat", again(x), again(n))}
+			})
+		})
 	case "join", "take", "drop", "chunk", "window":
 		return operationOf(at, c.row.Name, args[1], args[0])
 	case "isEmpty":
