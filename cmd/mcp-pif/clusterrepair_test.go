@@ -39,12 +39,6 @@ func (n *clusterNode) start() {
 	wait.Until(n.t, "node "+n.name+" is ready", func() bool { return n.s.readyz() == http.StatusOK })
 }
 
-func (n *clusterNode) kill() {
-	n.t.Helper()
-	_ = n.s.cmd.Process.Kill()
-	wait.For(n.t, n.s.ended, "the end of node "+n.name)
-}
-
 // joined makes a machine a node, whose server keeps in the order what others lack only.
 func joined(t *testing.T, verb, name, url string) *clusterNode {
 	t.Helper()

@@ -230,7 +230,8 @@ func (a *analyser) shrinks(r *recursion, first []*env, i int, root string) (size
 	total, halved, towards := size{}, size{}, int64(0)
 	for _, call := range r.calls {
 		x := a.nth(call.env, i).lin
-		s, ok := infinite, false
+		var s size
+		ok := false
 		switch {
 		case x == nil || x.of != alone(root):
 		case x.by > 1 && x.offset <= 0 && towards <= 0:
