@@ -392,8 +392,11 @@ func (r *reader) read(ctx context.Context) (some []message, err error) {
 	}
 	r.turn++
 	reply := r.prefix + "." + strconv.Itoa(r.turn)
-	next := r.from - uint64(len(r.before))
-	request, _ := json.Marshal(map[string]uint64{"seq": next, "batch": 256, "max_bytes": 4 << 20})
+	next, size := r.from-uint64(len(r.before)), uint64(4<<20)
+	for _, m := range r.before {
+		size += uint64(len(m.p)) + 1<<10
+	}
+	request, _ := json.Marshal(map[string]uint64{"seq": next, "batch": 256, "max_bytes": size})
 	if err := r.conn.PublishRequest("$JS.API.DIRECT.GET."+r.name, reply, request); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -664,4 +665,44 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s\n%v, want %q", c.args, err, c.want)
 		}
 	}
+}
+
+// TestBurst: who follows and takes nothing for a while gets all that was proposed meanwhile, though
+// what is to be compared with the engine is more than it gives at once.
+func TestBurst(t *testing.T) {
+	t.Parallel()
+	e, err := startEngine(engineOptions{name: "o1", dir: t.TempDir()}, quiet)
+	must.NoError(t, err)
+	t.Cleanup(e.stop)
+	s := stream1(t, e)
+	ctx, stop := context.WithCancel(t.Context())
+	seen, held, ended := make(chan uint64, 200), make(chan struct{}), make(chan struct{})
+	t.Cleanup(func() { stop(); wait.For(t, ended, "the end of the follower") })
+	go func() {
+		defer close(ended)
+		_ = s.Follow(ctx, 1, func(place uint64, _ []byte) error {
+			if seen <- place; place == 42 {
+				<-held
+			}
+			return nil
+		})
+	}()
+	large := bytes.Repeat([]byte("x"), 60<<10)
+	for place := uint64(2); place <= 42; place++ { // the first is the engine's mark
+		must.NoError(t, s.Propose(ctx, large))
+		if got := wait.For(t, seen, "what was proposed"); got != place {
+			t.Fatalf("place %d instead of %d", got, place)
+		}
+	}
+	for range 60 {
+		must.NoError(t, s.Propose(ctx, large))
+	}
+	close(held)
+	for place := uint64(43); place <= 102; place++ {
+		if got := wait.For(t, seen, "what was proposed meanwhile"); got != place {
+			t.Fatalf("place %d instead of %d", got, place)
+		}
+	}
+	must.NoError(t, s.Propose(ctx, large))
+	wait.For(t, seen, "what is proposed afterwards")
 }

@@ -245,6 +245,9 @@ func (k *client) read(ctx context.Context, resp *http.Response, c call) (*answer
 	switch {
 	case isNoRoom:
 		noRoom.Message = fmt.Sprintf("%s answered with status %d, and its answer wasn't read: %s", c.target.host, resp.StatusCode, noRoom.Message)
+		if !readOnly(c.method) {
+			noRoom.Hint = "The request was made; find out what came of it before it is made again."
+		}
 		return nil, noRoom
 	case errors.Is(err, errTooLarge):
 		return nil, failf(codeTooLarge, "the body of the answer of %s is over the limit of %d bytes", c.target.host, k.max)

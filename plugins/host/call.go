@@ -218,15 +218,28 @@ func (p *process) invoke(ctx context.Context, a run.Act, r *wire.Request) (*wire
 
 	var answer *wire.Response
 	var err error
+	// Who waits for room waits no longer than the request has time.
+	room := func(bytes int64, begun bool) bool {
+		if a.Room == nil {
+			return true
+		}
+		waiting := ctx
+		if until := g.until(); !until.IsZero() {
+			ctx, cancel := context.WithDeadline(ctx, until)
+			defer cancel()
+			waiting = ctx
+		}
+		return a.Room(waiting, min(bytes, int64(most)), begun)
+	}
 	// What comes from elsewhere is read when there is room.
 	elsewhere := func(privilege string) bool { return privilege == "network" || privilege == "processes" }
 	waits := a.Room != nil && p.stream && p.rooms && slices.ContainsFunc(p.seat.source.Manifest.Privileges, elsewhere)
 	if a.Progress != nil && p.stream || r.Head.Questions > 0 || waits {
 		l := listener{hear: a.Progress, ask: func(q *pluginv1.Question) error { return p.ask(ctx, call, r, a, g, q) }}
-		l.room = func(bytes int64, begun bool) bool { return a.Room == nil || a.Room(ctx, bytes, begun) }
+		l.room = room
 		answer, err = p.listen(call, r, l, grpc.MaxCallRecvMsgSize(most))
 	} else {
-		answer, err = p.hear(ctx, call, r, a, grpc.MaxCallRecvMsgSize(most))
+		answer, err = p.hear(call, r, room, most)
 	}
 	if err != nil {
 		if cause := context.Cause(call); cause != nil {
@@ -240,11 +253,11 @@ func (p *process) invoke(ctx context.Context, a run.Act, r *wire.Request) (*wire
 // sizeUnknown is what an answer is taken to have of which the plugin doesn't say that.
 const sizeUnknown = 1 << 20
 
-// hear makes a request whose answer is waited for, and has it come when there is room. ctx ends if the request is to end, call
-// if it was given up.
-func (p *process) hear(ctx, call context.Context, r *wire.Request, a run.Act, o ...grpc.CallOption) (*wire.Response, error) {
-	stream, err := p.conn.NewStream(call, &grpc.StreamDesc{}, pluginv1.Plugin_Invoke_FullMethodName,
-		append(o, grpc.ForceCodecV2(wire.Codec), grpc.StaticMethod())...)
+// hear makes a request whose answer of so many bytes at most is waited for, and has it come when there is room. ctx ends if
+// the request was given up.
+func (p *process) hear(ctx context.Context, r *wire.Request, room func(bytes int64, begun bool) bool, most int) (*wire.Response, error) {
+	stream, err := p.conn.NewStream(ctx, &grpc.StreamDesc{}, pluginv1.Plugin_Invoke_FullMethodName,
+		grpc.MaxCallRecvMsgSize(most), grpc.ForceCodecV2(wire.Codec), grpc.StaticMethod())
 	if err == nil {
 		err = stream.SendMsg(r)
 	}
@@ -253,11 +266,10 @@ func (p *process) hear(ctx, call context.Context, r *wire.Request, a run.Act, o 
 	}
 	answer := &wire.Response{Size: sizeUnknown}
 	if head, err := stream.Header(); err == nil && p.sizes {
-		answer.Size, _ = strconv.Atoi(strings.Join(head.Get(wire.Size), ""))
+		size, _ := strconv.Atoi(strings.Join(head.Get(wire.Size), ""))
+		answer.Size = max(0, min(size, most))
 	}
-	if a.Room != nil {
-		a.Room(ctx, int64(answer.Size), true)
-	}
+	room(int64(answer.Size), true)
 	return answer, stream.RecvMsg(answer)
 }
 

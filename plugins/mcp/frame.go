@@ -53,7 +53,7 @@ func readFrame(r *bufio.Reader, most func() int64, room func(jsonrpc.ID, int64) 
 		case f.size > limit:
 			kept = nil
 		case kept != nil && f.size > may:
-			if may = 4 * f.size; room != nil {
+			if may = 2 * f.size; room != nil {
 				f.noRoom = room(ids.id(), may)
 			}
 			if f.noRoom != nil {

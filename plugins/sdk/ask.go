@@ -121,13 +121,16 @@ func (s *server) Answer(_ context.Context, r *pluginv1.AnswerRequest) (*pluginv1
 }
 
 // Room waits until the host has room for an outcome of so many bytes, of which little is read yet. Once it said so it isn't
-// asked again for what grew by its form alone. The error is a [Failure]. One at a time asks for a request.
+// asked again for what grew by its form alone. The error is a [Failure], or why ctx ended. One at a time asks for a request.
 func Room(ctx context.Context, bytes int64) error {
 	a, ok := ctx.Value(askerKey{}).(*asker)
 	if !ok || !a.rooms || bytes < max(wire.LargeOutcome, 2*a.had) {
 		return nil
 	}
 	got := a.exchange(ctx, 0, &pluginv1.InvokeStreamResponse{Event: &pluginv1.InvokeStreamResponse_Room{Room: uint64(bytes)}})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if got.Action != "accept" {
 		return Fail("failed", "there was no room for %d bytes of an answer: too many effects are under way", bytes).
 			WithHint("Try again later, or ask for less at once.")
@@ -152,7 +155,7 @@ type reading struct {
 // Read implements [io.Reader].
 func (r *reading) Read(p []byte) (int, error) {
 	if r.got == r.next {
-		if r.next *= 4; r.size >= r.got {
+		if r.next *= 2; r.size >= r.got {
 			r.next = r.size + 1 // the end is seen, too
 		}
 		if err := Room(r.ctx, r.next); err != nil {
