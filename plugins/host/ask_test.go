@@ -65,8 +65,8 @@ func TestReadsWhenThereIsRoom(t *testing.T) {
 	t.Parallel()
 	w, h := newAsker(t, false)
 	for room, want := range map[int64]string{
-		8 << 20:   "[262144 1048576 4194304]",
-		512 << 10: "[262144 1048576]",
+		8 << 20:   "[131072 262144 524288 1048576 2097152 4194304]",
+		512 << 10: "[131072 262144 524288 1048576]",
 	} {
 		for _, progress := range []func(string){nil, func(string) {}} {
 			var asked []int64
@@ -81,7 +81,7 @@ func TestReadsWhenThereIsRoom(t *testing.T) {
 				t.Errorf("with room for %d: %d", room, asked)
 			}
 			if room < 3<<20 {
-				if f == nil || !strings.Contains(f.Message, "262144 bytes") || !strings.Contains(f.Message, "too many effects are under way") {
+				if f == nil || !strings.Contains(f.Message, "524288 bytes") || !strings.Contains(f.Message, "too many effects are under way") {
 					t.Errorf("with room for %d: %v", room, f)
 				}
 			} else if f != nil || len(v.(value.Str)) != 3<<20 {
