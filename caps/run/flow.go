@@ -112,7 +112,7 @@ func (r *Run) deniedFor(i int, l flow.Label, judged bool) {
 	if r.flows.denied == nil {
 		r.flows.denied = map[int]told{}
 	}
-	r.flows.denied[i] = told{r.flows.policy.Names(l.Data()), r.flows.policy.Names((l >> 32).Data()), judged}
+	r.flows.denied[i] = told{"", r.flows.policy.Names(l.Data()), r.flows.policy.Names((l >> 32).Data()), judged}
 }
 
 // label is that of a denial.
@@ -125,7 +125,9 @@ func (a *act) appendTold(data []byte) []byte {
 	if a.run.flows == nil {
 		return data
 	}
-	return append(append(data, `,"tells":`...), pifjson.MustEncode(a.run.flows.denied[a.index])...)
+	t := a.run.flows.denied[a.index]
+	t.Rules = a.run.flows.policy.Hash
+	return append(append(data, `,"tells":`...), pifjson.MustEncode(t)...)
 }
 
 // denial notes what a denial tells of that isn't by a rule: of all that came in where it is because of what was done
@@ -140,7 +142,7 @@ func (r *Run) denial(i int, f *fault.Fault, before bool) {
 	case errors.Is(f.Cause, caps.ErrTooOften):
 		r.flows.rated = true
 		r.deniedFor(i, flow.Both(flow.Atoms(r.b.entered.Load())), false)
-	case d != nil && d.tells != nil:
+	case d != nil && d.tells != nil && d.tells.Rules == r.flows.policy.Hash:
 		r.deniedFor(i, d.tells.label(r.flows.policy), d.tells.Judged)
 	case before, errors.Is(f.Cause, caps.ErrUsedUp):
 		r.deniedFor(i, flow.Both(r.flows.entered), false)

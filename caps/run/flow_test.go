@@ -360,13 +360,19 @@ func TestFlowTriesDenials(t *testing.T) {
 // does does a plan of a run, as after the end of the server that made it.
 func (p *posted) does(t *testing.T, plan *run.Plan, made *registry.Tool, input string) {
 	t.Helper()
+	must.NoFault(t, p.tries(t, plan, made, input))
+}
+
+// tries gives the fault of a plan that may not be done to its end.
+func (p *posted) tries(t *testing.T, plan *run.Plan, made *registry.Tool, input string) *fault.Fault {
+	t.Helper()
 	rec, err := run.ReadRecord(p.memory, plan.Run)
 	must.NoError(t, err)
 	r, err := p.broker.Resume(p.tools.Snapshot(), bounds(made, "", input), rec)
 	must.NoError(t, err)
 	must.NoFault(t, r.Does(plan, 0, ""))
 	_, f := drive(t, r, made, input)
-	must.NoFault(t, f)
+	return f
 }
 
 // plan plans a run.
@@ -420,6 +426,12 @@ func TestFlowPlansGoOn(t *testing.T) {
 		}
 		if p.does(t, plan, made, "null"); len(p.sent) != 1 {
 			t.Errorf("%s: sent %v", request, p.sent)
+		}
+		// By other rules it may tell of more.
+		plan = p.plan(made, "null")
+		p.broker.Flow().Hash = "other"
+		if f := p.tries(t, plan, made, "null"); f == nil || f.Kind != fault.Denied || len(p.sent) != 1 {
+			t.Errorf("%s, under other rules: %v, sent %v", request, f, p.sent)
 		}
 	}
 }

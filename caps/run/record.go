@@ -489,8 +489,10 @@ type decision struct {
 	outcomeErr *fault.Fault
 }
 
-// told is the sources that a denial tells of, those that it is made of and those that decided it.
+// told is the sources that a denial tells of, those that it is made of and those that decided it, by the rules that
+// there were, of which it has the hash.
 type told struct {
+	Rules  string   `json:"rules"`
 	Of     []string `json:"of,omitempty"`
 	By     []string `json:"by,omitempty"`
 	Judged bool     `json:"judged,omitempty"` // by a rule

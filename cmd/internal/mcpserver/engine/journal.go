@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/display"
@@ -34,6 +35,10 @@ func (s *Engine) Journal(_ Call, in wire.JournalArguments) wire.Answer {
 	if err != nil {
 		s.log.Error("reading the journal", "error", err)
 		return wire.Failed(&fault.Fault{Kind: fault.Internal, Message: "the journal can't be read", Hint: "Tell the operator.", Cause: err})
+	}
+	if err := s.showRuns(events); err != nil {
+		s.log.Error("recording that the journal is shown", "error", err)
+		return wire.Failed(&fault.Fault{Kind: fault.Internal, Message: "it couldn't be recorded that the journal is shown to you", Hint: "Tell the user.", Cause: err})
 	}
 	cut := false
 	rows, chained, first, last := s.rows(events, q.Last, &cut)
@@ -79,6 +84,32 @@ func (s *Engine) Journal(_ Call, in wire.JournalArguments) wire.Answer {
 	answer := wire.Succeeded(page(chained))
 	answer.Text = string(page(rows).End())
 	return answer
+}
+
+// showRuns has the session take on what came into the runs of events, of whose course these tell: of one whose end isn't
+// recorded nobody knows.
+func (s *Engine) showRuns(events []journal.Event) error {
+	p := s.broker.Flow()
+	if p == nil {
+		return nil
+	}
+	seen, all := map[string]bool{"": true}, flow.Atoms(0)
+	for _, e := range events {
+		if seen[e.Run] {
+			continue
+		}
+		seen[e.Run] = true
+		ends, _, err := s.broker.Journal().Read(journal.Query{Run: e.Run, Kind: journal.RunEnded, Limit: 1, Last: true})
+		if err != nil {
+			return err
+		}
+		var end struct{ Entered []string }
+		if len(ends) == 0 || json.Unmarshal(ends[0].Data, &end) != nil {
+			all |= p.About(^flow.Atoms(0))
+		}
+		all |= p.Known(end.Entered)
+	}
+	return s.broker.ShowNames(p.Names(all), "")
 }
 
 // events is what a query selects. more is set where there may be others: on, where

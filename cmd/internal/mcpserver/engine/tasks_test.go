@@ -490,6 +490,15 @@ func TestScheduleFlow(t *testing.T) {
 	if got := s.broker.MadeUnder(); len(got) > 0 {
 		t.Errorf("before anybody asked for it the model was shown %q", got)
 	}
+	w.call(s, "evolve", `{"name":"spells","code":"k => let _ = !toy.get(k) in 0","capabilities":["toy:**"]}`)
+	w.call(s, "run", `{"tool":"spells","input":"mail/1"}`)
+	if got := s.broker.MadeUnder(); len(got) > 0 {
+		t.Errorf("of a run that gives a constant the model was shown %q", got)
+	}
+	w.call(s, "journal", `{"run":"`+task+`"}`)
+	if got := s.broker.MadeUnder(); len(got) != 1 {
+		t.Errorf("of the journal, which tells what a run did, the model was shown %q", got)
+	}
 	if a := w.call(s, "run", `{"task":"`+task+`"}`); a.Text != `"hi"` || len(s.broker.MadeUnder()) != 1 {
 		t.Errorf("it gives %s, and the model was shown %q", a.Text, s.broker.MadeUnder())
 	}
