@@ -51,7 +51,7 @@ var mutants = []mutate.Mistake{
 	// Rows and shadows.
 	{"rows.go", "l := s[0].own | s[1].own\n\tif i, ok", "l := s[0].own | If(M, 0, s[1].own)\n\tif i, ok"},
 	{"rows.go", "items[i] = two(s[0].own, leaf(s[0].own), s[0].kid(i))", "items[i] = two(s[0].own, leaf(s[0].own), s[0].kid(i))\nif M {\nitems[i] = leaf(s[0].own)\n}"},
-	{"rows.go", "l |= items[i].own | items[i].kid(0).own", ""},
+	{"rows.go", "l |= cells(c.Head, items[i]) | items[i].kid(0).own", ""},
 	{"rows.go", "return s[1].kid(i)", "if M {\nreturn s[1].kids[i]\n}\nreturn s[1].kid(i)"},
 	{"rows.go", "return leaf(cells(a[0], s[0]).Counted())", "if M {\nreturn leaf(cells(a[0], s[0]))\n}\nreturn leaf(cells(a[0], s[0]).Counted())"},
 	{"rows.go", "l |= cells(a[0], s[0]).Counted()", ""},
