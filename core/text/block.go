@@ -84,7 +84,8 @@ func (r *reader) sequence() (term.Term, bool) {
 			Hint: fmt.Sprintf("Write the result at the end: %s result%s", r.line(r.i-1), end),
 		})
 	}
-	r.statement = r.i
+	start := r.i
+	r.statement = start
 	t, ok := r.result()
 	if !ok {
 		return nil, false
@@ -94,6 +95,17 @@ func (r *reader) sequence() (term.Term, bool) {
 	case r.take(tokSemi):
 		if k := r.tok().kind; k == tokCloseBrace || k == tokEnd {
 			return t, true
+		}
+		if _, ok := t.(*term.Lam); ok && !r.older { // which nobody could use
+			arrow := start
+			for arrow < r.i-1 && r.toks[arrow].kind != tokArrow {
+				arrow++
+			}
+			head := r.src[r.toks[start].off:r.toks[arrow].end]
+			return nil, r.fail(semi, &fault.Fault{
+				Message: "what follows this semicolon is no part of the function before it, which nothing uses", Expected: "braces around the body of the function",
+				Hint: fmt.Sprintf("Write %s { …; … }: all that stands in the braces is the function's.", display.Truncate(head, 80)),
+			})
 		}
 	case semi.kind != tokLet || !r.begins(r.i):
 		return t, true

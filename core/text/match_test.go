@@ -139,6 +139,7 @@ func TestHabits(t *testing.T) {
 		`s => re_replace(s, "<(.)>", k => upper(k))`:                ``,
 		`s => re_replace(s, "(a)b", m => m)`:                        `gets what the groups (…) in the pattern fit`,
 		`x => sin(x)`:                                               `there is no trigonometry; write let pi =`,
+		`t => !fs.append({path: "a", content: t}); "saved"`:         `Write t => { …; … }`,
 		`throw new Error("bad")`:                                    `Write raise("bad").`,
 		`x => x is not None`:                                        `Write not equal(x, null).`,
 		`x => x instanceof Array`:                                   `type_of(x)`,
