@@ -477,6 +477,7 @@ func TestForeignForms(t *testing.T) {
 		`r => Object.keys(r).map(JSON.stringify)`:                                                          "r => map(x => to_json(x), keys(r))",
 		`(a, b) => [Math.max(a, b), Math.floor(a), len(a), str(b)]`:                                        "(a, b) => [max(a, b), floor(a), length(a), to_text(b)]",
 		`let len = x => 1, Math = {max: x => 2} in [len(1), (Math.max)(1)]`:                                "let len = x => 1, Math = {max: x => 2} in [app(len, 1), app(Math.max, 1)]",
+		`xs => [sum(xs) / length(xs), sum(xs) / 2, sum(xs) % length(xs)]`:                                  `xs => [div(sum(xs), length(xs)), sum(xs) / 2, sum(xs) % length(xs)]`,
 		`s => s.split(",").length`:                                                                         `s => length(split(s, ","))`,
 		`r => zip(r, r) |> map((a, b) => a[0] + b[0])`:                                                     "r => map(((a, b)) => a[0] + b[0], zip(r, r))",
 		`n => pad_left(n + 1, 2, "0") ++ pad_right("a", 2)`:                                                `n => pad_left(to_text(n + 1), 2, "0") ++ pad_right("a", 2)`,

@@ -289,6 +289,19 @@ func (r *reader) compares(op token, left, right term.Term) (term.Term, bool) {
 	return from(0, left), true
 }
 
+// remains reports whether what is divided by after op stands after a % somewhere, too: then the
+// quotient goes with a remainder, and is rounded down.
+func (r *reader) remains(op token) bool {
+	by := r.toks[1+slices.IndexFunc(r.toks, func(t token) bool { return t.off == op.off }) : r.i]
+	same := func(a, b token) bool { return r.src[a.off:a.end] == r.src[b.off:b.end] }
+	for i, t := range r.toks {
+		if t.kind == tokMod && i+len(by) < len(r.toks) && slices.EqualFunc(by, r.toks[i+1:i+1+len(by)], same) {
+			return true
+		}
+	}
+	return false
+}
+
 // literally reports whether a term is a literal that is neither true nor false.
 func literally(t term.Term) bool {
 	switch t.(type) {
@@ -346,7 +359,7 @@ func (r *reader) operation(op token, a, b term.Term) term.Term {
 			return t
 		}
 	}
-	if id == prim.Div && !r.older && r.kinds.isMean(a, b) {
+	if id == prim.Div && !r.older && r.kinds.isMean(a, b) && !r.remains(op) {
 		return &term.Prim{At: at, ID: prim.Ratio, Args: []term.Term{a, b}}
 	}
 	if !r.older && isPercent(id, a, b) && r.src[b.Pos()] == '/' {
