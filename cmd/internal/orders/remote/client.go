@@ -158,24 +158,27 @@ func final(err error) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Values(codesOf)), func(known error) bool { return errors.Is(err, known) })
 }
 
-// call calls one target with a limit, and has another one used if it doesn't answer.
+// call calls one target, and has another one used if it doesn't answer.
 func (c *client) call(ctx context.Context, what func(context.Context, orderv1.OrderClient) error) error {
-	limit, cancel := context.WithTimeout(ctx, proposeTimeout)
-	defer cancel()
-	defer context.AfterFunc(c.life, cancel)()
-	at, service, _ := c.now()
-	err := fromStatus(what(limit, service))
-	switch {
-	case err == nil:
-		return nil
-	case c.life.Err() != nil:
-		return order.ErrClosed
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case !final(err):
+	at, err := c.ask(ctx, proposeTimeout, what)
+	if err != nil && c.life.Err() == nil && ctx.Err() == nil && !final(err) {
 		c.leave(at, err)
 	}
 	return err
+}
+
+// ask calls the target in use with a limit.
+func (c *client) ask(ctx context.Context, limit time.Duration, what func(context.Context, orderv1.OrderClient) error) (at int, err error) {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	defer context.AfterFunc(c.life, cancel)()
+	at, service, _ := c.now()
+	if err = fromStatus(what(limited, service)); err != nil && c.life.Err() != nil {
+		err = order.ErrClosed
+	} else if err != nil {
+		err = cmp.Or(ctx.Err(), err)
+	}
+	return at, err
 }
 
 func (c *client) Propose(ctx context.Context, p []byte) error {
@@ -228,10 +231,11 @@ func (c *client) Trim(ctx context.Context, before uint64) error {
 	if err != nil {
 		return err
 	}
-	return c.call(ctx, func(ctx context.Context, s orderv1.OrderClient) error {
+	_, err = c.ask(ctx, trimTimeout, func(ctx context.Context, s orderv1.OrderClient) error {
 		_, err := s.Trim(ctx, &orderv1.TrimRequest{Before: before, Identity: identity})
 		return err
 	})
+	return err
 }
 
 // Follow follows at one target after the other.

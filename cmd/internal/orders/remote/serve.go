@@ -39,6 +39,8 @@ const (
 	// proposeTimeout is how long a process may not answer. With the nine seconds that JetStream
 	// takes to elect a leader, and the pauses between tries, it is less than 15 s.
 	proposeTimeout = 3 * time.Second
+	// trimTimeout is how long a process may take to trim, which isn't left for it.
+	trimTimeout = 10 * time.Second
 )
 
 // Alive is what an order may have that can tell whether its engine answers now and this

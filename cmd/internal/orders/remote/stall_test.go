@@ -155,3 +155,30 @@ func TestStall(t *testing.T) {
 		}
 	})
 }
+
+// A long order takes its time to trim.
+type long struct{ order.Order }
+
+func (l long) Trim(ctx context.Context, before uint64) error {
+	select {
+	case <-time.After(8 * time.Second):
+		return l.Order.Trim(ctx, before)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// TestSlowTrim: a process that takes as long to trim as an engine may does it, and isn't left for another one.
+func TestSlowTrim(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := order.NewMemory(order.MemoryOptions{})
+		first, other := &process{server: remote.Service(long{m.Open()})}, &process{server: remote.Service(m.Open())}
+		other.paused.Store(true)
+		o := remote.Through(first, other)
+		defer o.Close()
+		must.NoError(t, o.Propose(t.Context(), []byte("x")))
+		must.NoError(t, o.Trim(t.Context(), 2))
+		must.NoError(t, o.Propose(t.Context(), []byte("y")))
+	})
+}
