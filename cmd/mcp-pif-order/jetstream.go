@@ -22,7 +22,8 @@ import (
 const (
 	requestTimeout = 2 * time.Second
 	ackTimeout     = 4 * time.Second
-	// pollInterval bounds what a lost hint delays.
+	// pollInterval bounds what a lost hint delays, and how long what is recent isn't held against
+	// what the near server has.
 	pollInterval = 250 * time.Millisecond
 	// lagTimeout is how long this server may be behind the leader and still be alive.
 	lagTimeout = 2 * time.Second
@@ -327,7 +328,8 @@ type reader struct {
 	inbox   *nats.Subscription
 	prefix  string
 	turn    int
-	end     bool // all was read that was there, or is recent
+	end     bool      // all was read that was there, or is recent
+	ended   time.Time // when that was read
 }
 
 // A message is a place of the stream.
@@ -369,7 +371,7 @@ func (r *reader) pause(err error) time.Duration {
 // read returns some messages from the reader's place on, without gaps. It reads what
 // is before them, too: an engine that lost its end may have given the place again.
 func (r *reader) read(ctx context.Context) (some []message, err error) {
-	if r.end && len(r.before) < len(r.recent) {
+	if r.end && len(r.before) < len(r.recent) && time.Since(r.ended) < pollInterval {
 		// What was acknowledged since is certain, also where the near server doesn't have it yet.
 		r.mu.Lock()
 		for m := r.recent[r.from%64]; m.place == r.from+uint64(len(some)); m = r.recent[(m.place+1)%64] {
@@ -416,6 +418,7 @@ func (r *reader) read(ctx context.Context) (some []message, err error) {
 		case "":
 		case "204", "404":
 			if r.end = len(some) == 0 && next == r.from; r.end {
+				r.ended = time.Now()
 				r.before = r.before[max(0, len(r.before)-1):]
 			}
 			return some, nil

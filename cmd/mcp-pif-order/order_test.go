@@ -667,6 +667,24 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestRecent: what a process had acknowledged who follows there gets from memory, but for so long only without asking
+// the engine, also while more and more comes.
+func TestRecent(t *testing.T) {
+	t.Parallel()
+	e, err := startEngine(engineOptions{name: "o1", dir: t.TempDir()}, quiet)
+	must.NoError(t, err)
+	t.Cleanup(e.stop)
+	s := stream1(t, e)
+	s.grows(2, []byte("only in memory")) // the engine has the mark
+	for since, want := range map[time.Duration]int{0: 1, time.Hour: 0} {
+		r := &reader{stream: s, from: 2, end: true, ended: time.Now().Add(time.Minute - since)}
+		if some, err := r.read(t.Context()); err != nil || len(some) != want {
+			t.Errorf("%v after the last look: %v, %v", since, some, err)
+		}
+		r.close()
+	}
+}
+
 // TestBurst: who follows and takes nothing for a while gets all that was proposed meanwhile, though
 // what is to be compared with the engine is more than it gives at once.
 func TestBurst(t *testing.T) {
