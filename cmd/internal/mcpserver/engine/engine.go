@@ -145,6 +145,9 @@ func New(opts Options) *Engine {
 	if s.tasks.room = opts.Tasks; s.tasks.room == nil {
 		s.tasks.room = new(TaskRoom)
 	}
+	if s.tasks.most = maxArgumentBytes; opts.Principal != "" {
+		s.tasks.most /= 4
+	}
 	s.slots = queue.NewSlots(s.limits.Runs, together, s.limits.Waiting)
 	s.makes = queue.NewSlots(atOnce, together, s.limits.Waiting)
 	s.plain = queue.NewSlots(atOnce, together, s.limits.Waiting)

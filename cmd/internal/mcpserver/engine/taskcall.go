@@ -73,7 +73,7 @@ func (s *Engine) recall(ctx context.Context, rec *run.Task) *wire.Answer {
 	t.size = int64(len(a.Text) + len(a.Structured))
 	close(t.done)
 	if s.tasks.admit(t) == nil {
-		s.tasks.ended(t)
+		s.tasks.ended(t, 0)
 	}
 	return &a
 }

@@ -37,6 +37,12 @@ const (
 	// a TaskRoom.
 	maxTasks    = 256
 	maxAllTasks = 1024
+	// maxArgumentBytes is how many bytes of arguments they have together, and a principal a quarter of
+	// it, or one task with more.
+	maxArgumentBytes = 16 << 20
+	// freeTasks and freeArgumentBytes are those of each server that don't count among the others'.
+	freeTasks         = 4
+	freeArgumentBytes = 64 << 10
 	// maxAnswerBytes is how many bytes of answers of tasks are in memory. Of the others the run
 	// is done again by its record.
 	maxAnswerBytes = 64 << 20
@@ -47,20 +53,25 @@ const (
 )
 
 // A TaskRoom bounds the tasks of several servers together. The zero value is one.
-type TaskRoom struct{ under, bytes atomic.Int64 }
+type TaskRoom struct {
+	under, arguments atomic.Int64 // beyond what each server has of its own
+	bytes            atomic.Int64
+}
 
 // A taskSet is those of a server.
 type taskSet struct {
 	room  *TaskRoom
 	owner *taskOwner // nil: they end with the process
+	most  int64      // bytes of arguments
 
-	mu       sync.Mutex
-	all      map[string]*taskRun // by name, those under way and those whose answer is in memory
-	answered []*taskRun          // the oldest first
-	under    int
-	closed   bool
-	running  sync.WaitGroup
-	recalls  sync.Mutex // one run is done again at a time
+	mu        sync.Mutex
+	all       map[string]*taskRun // by name, those under way and those whose answer is in memory
+	answered  []*taskRun          // the oldest first
+	under     int
+	arguments int64 // bytes of those under way
+	closed    bool
+	running   sync.WaitGroup
+	recalls   sync.Mutex // one run is done again at a time
 }
 
 // A taskRun is a call under way that is a task, or may become one.
@@ -182,8 +193,10 @@ func (t *taskRun) finish(a wire.Answer) {
 			t.size += int64(len(image.Data))
 		}
 	}
+	arguments := len(t.call.Arguments)
 	public, begun, by := t.public, t.run != nil || t.abandoned, t.by
 	elsewhere := !t.abandoned && (t.run != nil && t.run.Taken() || t.plan != nil && t.plan.Taken())
+	t.call, t.record, t.run, t.plan = Call{}, nil, nil, nil // they hold the arguments
 	t.mu.Unlock()
 	if elsewhere { // what is asked of it is answered by the record from here on
 		t.s.tasks.mu.Lock()
@@ -196,17 +209,16 @@ func (t *taskRun) finish(a wire.Answer) {
 		}
 	}
 	if public {
-		t.s.tasks.ended(t)
+		t.s.tasks.ended(t, arguments)
 	}
 	close(t.done)
 }
 
 // ended counts a task that is over, and lets the oldest answers go that there is no room for.
-func (ts *taskSet) ended(t *taskRun) {
+func (ts *taskSet) ended(t *taskRun, arguments int) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	ts.under--
-	ts.room.under.Add(-1)
+	ts.count(-1, -int64(arguments))
 	if ts.all[t.id] != t {
 		return
 	}
@@ -237,14 +249,14 @@ func full(whose string) *fault.Fault {
 func (ts *taskSet) admit(t *taskRun) *fault.Fault {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	if ts.closed || ts.under >= maxTasks {
+	n := int64(len(t.call.Arguments))
+	if ts.closed || ts.under >= maxTasks || ts.arguments > 0 && ts.arguments+n > ts.most {
 		return full("yours")
 	}
-	if ts.room.under.Add(1) > maxAllTasks {
-		ts.room.under.Add(-1)
+	if under, arguments := ts.count(1, n); under > maxAllTasks || arguments > maxArgumentBytes && arguments > n {
+		ts.count(-1, -n)
 		return full("those of other principals")
 	}
-	ts.under++
 	if ts.all == nil {
 		ts.all = map[string]*taskRun{}
 	}
@@ -252,12 +264,27 @@ func (ts *taskSet) admit(t *taskRun) *fault.Fault {
 	return nil
 }
 
+// count counts tasks under way and the bytes of their arguments, and returns what there is in all then, or 0 of
+// what only took of the server's own. The caller holds the lock.
+func (ts *taskSet) count(tasks int, arguments int64) (allTasks, allArguments int64) {
+	shared := func(all *atomic.Int64, before, n, own int64) int64 {
+		if n = max(before+n-own, 0) - max(before-own, 0); n == 0 {
+			return 0
+		}
+		return all.Add(n)
+	}
+	allTasks = shared(&ts.room.under, int64(ts.under), int64(tasks), freeTasks)
+	allArguments = shared(&ts.room.arguments, ts.arguments, arguments, freeArgumentBytes)
+	ts.under += tasks
+	ts.arguments += arguments
+	return allTasks, allArguments
+}
+
 // leave takes back what admit did.
 func (ts *taskSet) leave(t *taskRun) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	ts.under--
-	ts.room.under.Add(-1)
+	ts.count(-1, -int64(len(t.call.Arguments)))
 	ts.forget(t)
 }
 

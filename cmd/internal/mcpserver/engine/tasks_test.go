@@ -60,6 +60,9 @@ type tasked struct {
 	dir     string
 	confirm string // what is performed as part of an approved plan only
 	flow    string // rules about where data may flow
+	// principal and room are set where the server is one of several.
+	principal string
+	room      *TaskRoom
 	// order and node are set where the server is one of a cluster.
 	order order.Order
 	node  *fakeNode
@@ -97,7 +100,7 @@ func (w *tasked) serves(h run.Handler, grants ...string) (s *Engine, stop func()
 			w.t.Fatal(err)
 		}
 	}
-	kept, options := journal.Options{}, Options{TaskDir: filepath.Join(w.dir, "tasks"), Limits: Limits{Runs: 2 * maxTasks}}
+	kept, options := journal.Options{}, Options{TaskDir: filepath.Join(w.dir, "tasks"), Principal: w.principal, Tasks: w.room, Limits: Limits{Runs: 2 * maxTasks}}
 	if w.node != nil {
 		kept, options.Node = journal.Options{Order: w.order, Node: w.node.name, Profile: "p"}, w.node
 	}
@@ -382,6 +385,51 @@ func TestTaskBounds(t *testing.T) {
 		t.Errorf("the one left gives %s, and %d puts were made", a.Text, g.puts.Load())
 	}
 	if a := w.call(s, "run", read); a.Fault != nil {
+		t.Errorf("there is no room afterwards: %s", a.Text)
+	}
+}
+
+// TestTaskArguments: tasks have so many bytes of arguments, a principal a quarter of it or one task with more, each a
+// little of its own, and none once they are over.
+func TestTaskArguments(t *testing.T) {
+	t.Parallel()
+	g, room := newGate(), new(TaskRoom)
+	ws, engines := make([]*tasked, 4), make([]*Engine, 4)
+	for i := range ws {
+		ws[i] = &tasked{t: t, dir: t.TempDir(), principal: fmt.Sprint("p", i), room: room}
+		engines[i], _ = ws[i].serves(g, "toy:notes/**")
+		if a := ws[i].call(engines[i], "evolve", `{"name":"gets","code":"p => !toy.get(p.k)","capabilities":["toy:notes/**"]}`); a.Fault != nil {
+			t.Fatal(a.Text)
+		}
+	}
+	call := func(bytes int) string {
+		return `{"tool":"gets","input":{"k":"notes/a","pad":"` + strings.Repeat("x", bytes) + `"},"background":true}`
+	}
+	const quarter = maxArgumentBytes / 4
+	ids := map[string]int{}
+	for _, step := range []struct {
+		who, bytes int
+		refused    string
+	}{
+		{0, quarter / 3, ""}, {0, quarter / 3, ""}, {0, quarter / 2, "yours"}, {0, 100, ""},
+		{1, 2 * quarter, ""}, {1, 100, "yours"}, {2, quarter - 1000, ""}, {3, quarter / 2, "other principals"}, {3, 1000, ""},
+	} {
+		if step.refused == "" {
+			ids[ws[step.who].background(engines[step.who], call(step.bytes))] = step.who
+		} else if a := ws[step.who].call(engines[step.who], "run", call(step.bytes)); a.Fault == nil || a.Fault.Kind != fault.Overloaded || !strings.Contains(a.Fault.Message, step.refused) {
+			t.Errorf("%d more bytes of %d give %.200s", step.bytes, step.who, a.Text)
+		}
+	}
+	close(g.open)
+	for id, who := range ids {
+		if a := ws[who].call(engines[who], "run", `{"task":"`+id+`"}`); a.Text != `"read"` {
+			t.Errorf("a task of %d gives %s", who, a.Text)
+		}
+	}
+	if tasks, bytes := room.under.Load(), room.arguments.Load(); tasks != 0 || bytes != 0 {
+		t.Errorf("%d tasks with %d bytes are left", tasks, bytes)
+	}
+	if a := ws[3].call(engines[3], "run", call(quarter/2)); a.Fault != nil {
 		t.Errorf("there is no room afterwards: %s", a.Text)
 	}
 }
