@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
+	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -73,7 +74,29 @@ func TestMCPCommands(t *testing.T) {
 	w.prints([]string{"mcp", "show", "second", "echo"}, "words of the server second, not of this program", "takes")
 	w.fails([]string{"mcp", "add", "third", "--", "sh", "no-such.sh"}, "there is no file no-such.sh")
 	w.fails([]string{"mcp", "show", "second", "ecko"}, "has no tool ecko", "echo")
-	w.prints([]string{"mcp", "try", "second"}, "echo")
+	w.prints([]string{"mcp", "try", "second"}, "echo", "words of the server second, not of this program:\n  | "+mcptest.Canary)
+	w.prints([]string{"mcp", "show", "second"}, "instructions sha256:", "'mcp-pif mcp try second' prints them")
+	calls := filepath.Join(t.TempDir(), "calls.json")
+	for text, says := range map[string]string{
+		`[{"tool":"second.echo","input":{"n":9007199254740993},"data":{"n":9007199254740993.0}},{"tool":"second.fail","fails":true,"has":"it failed"},{"tool":"up.note","text":"noted"}]`: "",
+		`[{"tool":"second.echo","input":{"n":1},"data":{"n":2}}]`:   `second.echo  its data are {"n":1}`,
+		`[{"tool":"second.note","data":{}}]`:                        "second.note  its data are none",
+		`[{"tool":"second.note","has":"x"},{"tool":"second.note"}]`: "second.note  its text is noted",
+		`[{"tool":"second.fail"}]`:                                  "second.fail  it fails: it failed: \\x1b[31m" + mcptest.Canary,
+		`[{"tool":"second.echo","fails":true}]`:                     "second.echo  it doesn't fail",
+		`[{"tool":"second.none"}]`:                                  "--calls: call 1: the server has no tool none",
+		`[{"tool":"third.echo"}]`:                                   "--calls: call 1: there is no server third",
+		`[{"tool":"second.echo","expect":{}}]`:                      "--calls: json: unknown field",
+	} {
+		must.NoError(t, os.WriteFile(calls, []byte(text), 0o600))
+		args := []string{"mcp", "test", "second", "--calls", calls}
+		if says == "" {
+			w.prints(args, "second.echo  as it was written down", "second.fail  as it was written down")
+			w.prints(append(args, "--json"), `"tool": "second.fail"`)
+			continue
+		}
+		w.fails(args, says)
+	}
 	w.prints([]string{"mcp", "try", "second", "--tool", "echo", "--input", `{"in":"x","n":9007199254740993}`}, "9007199254740993")
 	w.prints(append([]string{"mcp", "try", "third", "--read", w.script, "--write", w.log, "--"}, line...), "echo")
 	w.prints([]string{"mcp", "try", "second", "echo", `{"n":9007199254740993}`}, "9007199254740993")
@@ -112,11 +135,33 @@ func TestMCPCommands(t *testing.T) {
 	w.prints([]string{"mcp", "diff", "second"}, "as they were accepted")
 	w.prints([]string{"mcp", "show", "second", "echo"}, "until accepted", "| now it says something else")
 	w.says(mcptest.Script{List: "renamed=note"})
-	w.prints([]string{"mcp", "upgrade", "second", "--accept"}, "note_2  new, which is note under another name", "second.note  gone", "mcp-pif mcp accept second")
+	w.prints([]string{"mcp", "upgrade", "second", "--accept"}, "note_2  new, which is note under another name", "second.note  gone", "mcp-pif mcp accept second",
+		"--cap second, and one with a star that fits, now grants note_2, too")
 	w.prints([]string{"mcp", "remove", "second"}, "removed second")
 	w.says(mcptest.Script{Noise: "TOKEN is missing", DieAt: "initialize"})
 	w.fails(append(append([]string{"mcp", "add", "third"}, flags...), line...), "TOKEN is missing", "doesn't start")
 	w.fails([]string{"mcp", "show", "second"}, "there is no server second", "but up")
+}
+
+// Who answers at a URL under another name than was added is told by all commands that look, and taken by one.
+func TestMCPOtherServer(t *testing.T) {
+	t.Parallel()
+	w := newServedWorld(t)
+	web := httptest.NewServer(&mcptest.HTTP{Script: mcptest.FromFile(w.script)})
+	t.Cleanup(web.Close)
+	t.Cleanup(web.CloseClientConnections)
+	w.prints([]string{"mcp", "add", "web", web.URL + "/mcp", "--yes"}, "added web")
+	w.prints([]string{"mcp", "diff", "web"}, "as they were accepted")
+	l, err := mcplock.Read(w.lock.Path)
+	must.NoError(t, err)
+	l.Servers["web"].Info.Name = "theirs"
+	must.NoError(t, l.Write())
+	says := `who answers at its URL is \"scripted-` + mcptest.Canary + `\", and \"theirs\" was added`
+	w.fails([]string{"mcp", "diff", "web"}, "web  HELD: "+strings.ReplaceAll(says, `\"`, `"`))
+	w.fails([]string{"mcp", "test", "web", "--json"}, "another server answers at its URL")
+	w.fails([]string{"doctor"}, "web            differs", "theirs was added")
+	w.prints([]string{"mcp", "upgrade", "web", "--accept"}, "HELD", "wrote")
+	w.prints([]string{"mcp", "test", "web"}, "as they were accepted")
 }
 
 // A server is tried in the sandbox that it will have, and what it fails for is proposed as the

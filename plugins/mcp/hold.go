@@ -65,11 +65,17 @@ func (s *session) tools(ctx context.Context) (listed []json.RawMessage, ttl time
 	}
 }
 
+// errOther is why a list isn't held to the lock at all.
+var errOther = errors.New("another server answers at its URL")
+
 // list reads the list and holds it to the lock.
 func (s *session) list(ctx context.Context) {
 	listed, ttl, err := s.tools(ctx)
 	var d mcplock.Difference
-	if err == nil {
+	if name := s.called(); err == nil && s.u.settings.Server.IsOther(name) {
+		err = errOther
+		s.u.log.quote("another server than the one that was added answers at its URL, so that all of its tools are held", name)
+	} else if err == nil {
 		d = mcplock.Compare(s.u.settings.Server, listed)
 		s.u.tell(&d)
 	} else {
@@ -133,6 +139,10 @@ func (s *session) hold(ctx context.Context, o *operation) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	name := s.u.settings.Name
+	if s.unreadable == errOther {
+		return sdk.Fail("denied", "another server than the one that was added answers at the URL of %s, so that all of its tools are held; the operator sees how with mcp-pif mcp diff %[1]s", name).
+			WithHint("Tell the user.")
+	}
 	if s.unreadable != nil {
 		return sdk.Fail("denied", "what %s lists can't be read, so that all of its tools are held", name).
 			WithHint("Tell the user: mcp-pif mcp test " + name + " tries it, and the operator's log says more.")

@@ -305,6 +305,36 @@ func TestHeld(t *testing.T) {
 	})
 }
 
+// Who answers at a URL under another name than the server that was added is held as a whole, before it is
+// asked for anything; a program is pinned by its bytes.
+func TestOtherServer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		added, era string
+		http, held bool
+	}{
+		"another": {"theirs", "", true, true}, "another, 2026": {"theirs", mcptest.Stateless, true, true},
+		"the same": {"scripted-" + mcptest.Canary, "", true, false}, "the same, 2026": {"scripted-" + mcptest.Canary, mcptest.Stateless, true, false},
+		"unnamed": {"", "", true, false}, "a program": {"theirs", "", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, mcptest.Script{Era: c.era}, c.http, func(s *Settings) { s.Server.Info.Name = c.added })
+			if !c.held {
+				w.gives("note", `{}`, `{"text":"noted"}`)
+				return
+			}
+			w.fails("note", `{}`, "denied", "another server than the one that was added answers at the URL of srv")
+			if got := w.lines(); got[0] != "" {
+				t.Errorf("it was asked: %s", got)
+			}
+			if !strings.Contains(w.log.String(), `answers at its URL, so that all of its tools are held: "scripted-`+mcptest.Canary) {
+				t.Errorf("the operator isn't told: %s", w.log.String())
+			}
+		})
+	}
+}
+
 // restart ends the session, so that the next call makes another.
 func (w *world) restart() {
 	w.upstream.mu.Lock()

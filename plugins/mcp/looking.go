@@ -39,8 +39,8 @@ func (u *upstream) look(ctx context.Context, c *capability, name string, args va
 		}
 		hello := s.client.InitializeResult()
 		l := Listing{Protocol: hello.ProtocolVersion, Instructions: hello.Instructions, Tools: listed}
-		if hello.ServerInfo != nil {
-			l.Name, l.Version = hello.ServerInfo.Name, hello.ServerInfo.Version
+		if l.Name = s.called(); hello.ServerInfo != nil {
+			l.Version = hello.ServerInfo.Version
 		}
 		return u.inJSON(l)
 	}

@@ -163,6 +163,14 @@ func (s *session) notice(method string, params json.RawMessage) {
 	}
 }
 
+// called is what the server calls itself.
+func (s *session) called() string {
+	if hello := s.client.InitializeResult(); hello != nil && hello.ServerInfo != nil {
+		return hello.ServerInfo.Name
+	}
+	return ""
+}
+
 // numbers is how far something is, as 3/10; the server's words for it aren't passed on.
 func numbers(done, total float64) string {
 	text := func(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }

@@ -243,6 +243,12 @@ func checkServers(servers map[string]*Server) error {
 	return nil
 }
 
+// IsOther reports whether a server by this name of its own isn't the one that was added: who
+// answers at a URL may be somebody else one day. Its version may change.
+func (s *Server) IsOther(name string) bool {
+	return s.URL != "" && s.Info.Name != "" && name != s.Info.Name
+}
+
 var sum = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
 
 func (s *Server) check() error {

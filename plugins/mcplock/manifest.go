@@ -94,6 +94,14 @@ func (t *Tool) operation(kind, word string, policy *caps.ToolPolicy) (caps.Opera
 	}
 	o.Input = &schema{raw: t.Input, params: t.Params}
 	o.Late = sync.OnceValues(func() ([]caps.Param, *check.Type) { return t.params(policy.Designates), t.answer() })
+	o.Cut = sync.OnceValue(func() bool {
+		for _, raw := range []json.RawMessage{t.Input, t.Output} {
+			if f, err := check.FromSchema(raw, check.MaxAnswer); raw != nil && err == nil && f.Truncated {
+				return true
+			}
+		}
+		return false
+	})
 	for _, name := range policy.Designates {
 		if !slices.ContainsFunc(o.Takes(), func(p caps.Param) bool { return p.Name == name && p.Type == "string" }) {
 			return o, fmt.Errorf("the policy says that %s designates, which is no argument of type string", lock.Shown(name, 60))

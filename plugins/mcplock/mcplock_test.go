@@ -204,6 +204,15 @@ func TestManifest(t *testing.T) {
 	if len(m.Operations) != 2 || m.Operations[0].Name != "x.a" || m.Operations[0].Words != "the words of X" {
 		t.Errorf("%+v", m.Operations)
 	}
+	if m.Operations[0].Cut() {
+		t.Error("a short type is said to be cut")
+	}
+	wide := strings.Replace(string(largeTool(1)), `"properties":{`, `"properties":{"`+strings.Repeat("long", 500)+`":{"type":"object","properties":{"a":{"type":"integer"}}},`, 1)
+	if _, large, err := NewTool(json.RawMessage(wide)); err != nil {
+		t.Error(err)
+	} else if o, err := large.operation("x", "large", nil); err != nil || !o.Cut() {
+		t.Errorf("a long type isn't said to be cut: %v", err)
+	}
 	if p := m.Operations[0].Takes(); len(p) != 2 || p[0].Name != "in_" || p[0].Wire != "in" || p[0].Optional || p[1].Type != "int" || !p[1].Optional {
 		t.Errorf("%+v", p)
 	}
@@ -330,8 +339,7 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// members that say what the tool is. Key order and white space don't matter, unknown members
-// below those count, and an absent member isn't an empty one.
+// hashTool is the hash of an entry of tools/list.
 func hashTool(raw json.RawMessage) (string, error) {
 	d, err := define(raw)
 	if err != nil {

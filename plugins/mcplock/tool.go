@@ -63,6 +63,8 @@ func define(raw json.RawMessage) (definition, error) {
 }
 
 // hash returns the hash of a tool's definition: SHA-256 over the canonical JSON of the
+// members that say what the tool is. Key order and white space don't matter, unknown members
+// below those count, and an absent member isn't an empty one.
 func (d definition) hash() (string, error) {
 	raw, err := json.Marshal(d)
 	if err != nil {

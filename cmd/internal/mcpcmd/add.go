@@ -460,7 +460,7 @@ func newMCPDiff() *cobra.Command {
 		Long: `Start a server and hold its tools to the lock file: which are changed, new or gone.
 The exit status is 1 if something differs. Nothing is written.`,
 		Args: cobra.ExactArgs(1),
-	})
+	}, new(string))
 }
 
 // A Change is how one tool of a server differs from what was accepted. All of its words are a stranger's.
@@ -469,8 +469,11 @@ type Change struct {
 	Diff       string // of both definitions, line by line; "": there are not two
 }
 
-// changes is what differs, by tool.
-func changes(name string, s *mcplock.Server, d *mcplock.Difference) (all []Change, err error) {
+// changes is what differs of a server that calls itself so, by tool.
+func changes(name string, s *mcplock.Server, d *mcplock.Difference, called string) (all []Change, err error) {
+	if s.IsOther(called) {
+		all = []Change{{Tool: name, What: fmt.Sprintf("HELD: who answers at its URL is %q, and %q was added", called, s.Info.Name)}}
+	}
 	for _, word := range slices.Sorted(maps.Keys(d.Held)) {
 		held := d.Held[word]
 		c := Change{Tool: name + "." + word, What: "HELD: changed"}
@@ -510,16 +513,16 @@ func Changes(ctx context.Context, l *mcplock.Lock, name, sandbox string) ([]Chan
 		return nil, fmt.Errorf("%w%s", err, why())
 	}
 	d := mcplock.Compare(l.Servers[name], listed.Tools)
-	return changes(name, l.Servers[name], &d)
+	return changes(name, l.Servers[name], &d, listed.Name)
 }
 
 // printDifference prints what differs, by tool.
-func printDifference(out io.Writer, name string, s *mcplock.Server, d *mcplock.Difference) error {
-	if d.Same() {
+func printDifference(out io.Writer, name string, s *mcplock.Server, d *mcplock.Difference, called string) error {
+	if d.Same() && !s.IsOther(called) {
 		fmt.Fprintf(out, "%s: its %d tools are as they were accepted\n", name, len(s.Tools))
 		return nil
 	}
-	all, err := changes(name, s, d)
+	all, err := changes(name, s, d, called)
 	for _, c := range all {
 		fmt.Fprintf(out, "%s  %s\n", lock.Shown(c.Tool, 80), lock.Shown(c.What, 300))
 		if c.Diff != "" {
@@ -606,7 +609,7 @@ func upgradeServer(cmd *cobra.Command, at *ServerLock, o *serverOptions, name st
 		return err
 	}
 	d := mcplock.Compare(was, listed.Tools)
-	if err := printDifference(cmd.OutOrStdout(), name, was, &d); err != nil {
+	if err := printDifference(cmd.OutOrStdout(), name, was, &d, listed.Name); err != nil {
 		return err
 	}
 	words := map[string]string{}
@@ -631,8 +634,13 @@ func upgradeServer(cmd *cobra.Command, at *ServerLock, o *serverOptions, name st
 		return err
 	}
 	isTrusted := true
-	for word, t := range now.Tools {
-		if old := was.Tools[word]; old != nil && old.Hash == t.Hash {
+	var grown []string
+	for _, word := range slices.Sorted(maps.Keys(now.Tools)) {
+		t, old := now.Tools[word], was.Tools[word]
+		switch {
+		case old == nil:
+			grown = append(grown, word)
+		case old.Hash == t.Hash:
 			t.Accepted, t.AcceptedOn = old.Accepted, old.AcceptedOn
 		}
 		isTrusted = isTrusted && t.AcceptedOn != ""
@@ -654,6 +662,9 @@ func upgradeServer(cmd *cobra.Command, at *ServerLock, o *serverOptions, name st
 	}
 	printGiven(cmd.OutOrStdout(), name, &now)
 	fmt.Fprintf(cmd.OutOrStdout(), "wrote %s: %s %s, %s\n", l.Path, name, lock.Shown(now.Info.Version, 40), cli.Count(len(now.Tools), "tool", "tools"))
+	if len(grown) > 0 {
+		fmt.Fprintf(cmd.OutOrStdout(), "--cap %s, and one with a star that fits, now grants %s, too, from the next start of a server on\n", name, truncateWords(grown, 20))
+	}
 	if !isTrusted {
 		fmt.Fprintf(cmd.OutOrStdout(), takeItsWord, name)
 	}

@@ -89,6 +89,9 @@ func differences(s *mcplock.Server, listed *mcp.Listing) (words []string) {
 	if s.Protocol != "" && listed.Protocol != s.Protocol {
 		words = append(words, fmt.Sprintf("it speaks the protocol %s and was added with %s", lock.Shown(listed.Protocol, 20), s.Protocol))
 	}
+	if s.IsOther(listed.Name) {
+		words = append(words, fmt.Sprintf("who answers at its URL is %s, and %s was added", lock.Shown(listed.Name, 60), lock.Shown(s.Info.Name, 60)))
+	}
 	d := mcplock.Compare(s, listed.Tools)
 	for _, kind := range []struct {
 		what string

@@ -253,6 +253,9 @@ func printServer(out io.Writer, name string, s *mcplock.Server) {
 	row("folder", s.Folder)
 	row("program", s.Program)
 	row("tree", s.Tree)
+	if s.Instructions != "" {
+		row("instructions", s.Instructions+"; 'mcp-pif mcp try "+name+"' prints them")
+	}
 	if s.Unpinned {
 		row("unpinned", "its command fetches what it runs: nothing of that is checked")
 	}
@@ -317,15 +320,7 @@ func printServerTool(out io.Writer, name, word string, t *mcplock.Tool) error {
 	if t.Tool != word {
 		fmt.Fprintf(out, "  on the wire  %s\n", lock.Shown(t.Tool, 200))
 	}
-	fmt.Fprintf(out, "words of the server %s, not of this program:\n", name)
-	for _, text := range []string{t.Title, t.Description} {
-		if text == "" {
-			continue
-		}
-		for _, line := range strings.Split(text, "\n") {
-			fmt.Fprintf(out, "  | %s\n", lock.Shown(line, 400))
-		}
-	}
+	printWords(out, name, t.Title, t.Description)
 	for _, s := range []struct {
 		title  string
 		schema []byte
@@ -343,6 +338,19 @@ func printServerTool(out io.Writer, name, word string, t *mcplock.Tool) error {
 		}
 	}
 	return nil
+}
+
+// printWords prints a stranger's texts.
+func printWords(out io.Writer, name string, texts ...string) {
+	fmt.Fprintf(out, "words of the server %s, not of this program:\n", name)
+	for _, text := range texts {
+		if text == "" {
+			continue
+		}
+		for _, line := range strings.Split(text, "\n") {
+			fmt.Fprintf(out, "  | %s\n", lock.Shown(line, 400))
+		}
+	}
 }
 
 func newMCPAccept() *cobra.Command {

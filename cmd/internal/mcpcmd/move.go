@@ -360,7 +360,7 @@ func (m *Move) probe(s *movedServer) error {
 			return err
 		}
 		if s.isThere {
-			if d := mcplock.Compare(s.entry, listed.Tools); !d.Same() {
+			if d := mcplock.Compare(s.entry, listed.Tools); !d.Same() || s.entry.IsOther(listed.Name) {
 				return fmt.Errorf("its tools aren't as the lock has them: 'mcp-pif mcp diff %s' shows how", s.word)
 			}
 		} else if err := fill(s.entry, listed, nil); err != nil {

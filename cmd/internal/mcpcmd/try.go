@@ -1,7 +1,9 @@
 package mcpcmd
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,23 +15,121 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp"
+	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcpprobe"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 )
 
 func newMCPTest() *cobra.Command {
-	return holding(&cobra.Command{
+	var file string
+	cmd := holding(&cobra.Command{
 		Use:   "test [NAME…]",
-		Short: "Start servers and hold them to the lock file",
+		Short: "Start servers and hold them to the lock file, and to calls that you wrote down",
 		Long: `Start the servers that you name, or all, in the sandbox they have, list their tools,
-and hold those to the lock file. The exit status is 1 if one doesn't start or differs.`,
-	})
+and hold those to the lock file. The exit status is 1 if one doesn't start or differs.
+
+With --calls they are called as well. FILE is a list of calls, each with what its answer
+has to be: its data, its text, what the text has, or that it fails.
+
+  [{"tool": "memory.search_nodes", "input": {"query": "tea"}, "has": "entities"},
+   {"tool": "memory.open_nodes", "input": {}, "fails": true}]`,
+		Example: `  mcp-pif mcp test
+  mcp-pif mcp test memory --calls calls.json`,
+	}, &file)
+	cmd.Flags().StringVar(&file, "calls", "", "make the calls in this `FILE`, too")
+	return cmd
 }
 
-// A heldServer is how a server differs from the lock file, for programs.
+// A writtenCall is a call that the operator wrote down, and what has to come of it: the data, the whole
+// text or a part of that, whichever are there.
+type writtenCall struct {
+	Tool  string          `json:"tool"` // NAME.TOOL
+	Input json.RawMessage `json:"input"`
+	Data  json.RawMessage `json:"data"`
+	Text  *string         `json:"text"`
+	Has   string          `json:"has"`
+	Fails bool            `json:"fails"`
+}
+
+// readCalls reads a file of calls; "": there is none.
+func readCalls(path string, l *mcplock.Lock) (all []writtenCall, err error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = statefile.Decode(text, &all)
+	}
+	for i := range all {
+		c := &all[i]
+		name, word, _ := strings.Cut(c.Tool, ".")
+		s := l.Servers[name]
+		if s == nil {
+			return nil, fmt.Errorf("--calls: call %d: there is no server %s", i+1, lock.Shown(name, 60))
+		}
+		if _, _, err := toolOf(s, word); err != nil {
+			return nil, fmt.Errorf("--calls: call %d: %w", i+1, err)
+		}
+		if c.Input == nil {
+			c.Input = json.RawMessage("{}")
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--calls: %w", err)
+	}
+	return all, nil
+}
+
+// of reports whether a call is one of a server, and gives the tool's name there.
+func (c *writtenCall) of(name string, s *mcplock.Server) (wire string, ok bool) {
+	of, word, _ := strings.Cut(c.Tool, ".")
+	if of != name {
+		return "", false
+	}
+	_, t, err := toolOf(s, word)
+	if err != nil {
+		return "", false
+	}
+	return t.Tool, true
+}
+
+// differs is how an answer isn't what was written down; "": it is.
+func (c *writtenCall) differs(answer json.RawMessage) string {
+	var got struct {
+		IsError           bool
+		StructuredContent json.RawMessage
+		Content           []struct{ Text string }
+	}
+	if json.Unmarshal(answer, &got) != nil {
+		return "it gives no answer that can be read"
+	}
+	var texts []string
+	for _, block := range got.Content {
+		texts = append(texts, block.Text)
+	}
+	text := strings.Join(texts, "\n")
+	if c.Data != nil {
+		want, err := mcplock.Canonical(c.Data)
+		is, none := mcplock.Canonical(got.StructuredContent)
+		if err != nil || none != nil || !bytes.Equal(want, is) {
+			return "its data are " + cmp.Or(lock.Shown(string(got.StructuredContent), 300), "none")
+		}
+	}
+	switch {
+	case got.IsError != c.Fails:
+		return map[bool]string{true: "it fails: ", false: "it doesn't fail: "}[got.IsError] + lock.Shown(text, 300)
+	case c.Text != nil && *c.Text != text, !strings.Contains(text, c.Has):
+		return "its text is " + lock.Shown(text, 300)
+	}
+	return ""
+}
+
+// A heldServer is how a server differs from the lock file, and from calls that were written down, for
+// programs.
 type heldServer struct {
 	Server string            `json:"server"`
 	Same   bool              `json:"same"`
@@ -37,10 +137,18 @@ type heldServer struct {
 	Held   map[string]string `json:"held,omitempty"`
 	Added  []string          `json:"added,omitempty"`
 	Gone   []string          `json:"gone,omitempty"`
+	Calls  []heldCall        `json:"calls,omitempty"`
 }
 
-// holding makes a command hold the servers that it names, or all, to the lock file.
-func holding(cmd *cobra.Command) *cobra.Command {
+// A heldCall is what came of a call that was written down.
+type heldCall struct {
+	Tool    string `json:"tool"`
+	Differs string `json:"differs,omitempty"`
+}
+
+// holding makes a command hold the servers that it names, or all, to the lock file, and to the calls of a
+// file.
+func holding(cmd *cobra.Command, file *string) *cobra.Command {
 	var (
 		at      ServerLock
 		sandbox string
@@ -54,6 +162,10 @@ func holding(cmd *cobra.Command) *cobra.Command {
 		if len(names) == 0 {
 			names = slices.Sorted(maps.Keys(l.Servers))
 		}
+		calls, err := readCalls(*file, l)
+		if err != nil {
+			return cli.Failed(err)
+		}
 		out, answer, bad := cmd.OutOrStdout(), []heldServer{}, error(nil)
 		for _, name := range names {
 			_, s, err := at.find(name)
@@ -61,7 +173,26 @@ func holding(cmd *cobra.Command) *cobra.Command {
 				return cli.Failed(err)
 			}
 			one := heldServer{Server: name, Held: map[string]string{}}
-			listed, err := probe(cmd, l, name, s, sandbox)
+			var listed *mcp.Listing
+			err = probing(cmd, l, name, s, sandbox, func(ctx context.Context, p *mcpprobe.Probe) (err error) {
+				if listed, err = p.List(ctx); err != nil {
+					return err
+				}
+				for i := range calls {
+					wire, ok := calls[i].of(name, s)
+					if !ok {
+						continue
+					}
+					one.Calls = append(one.Calls, heldCall{Tool: calls[i].Tool})
+					answer, err := p.Call(ctx, wire, calls[i].Input)
+					is := calls[i].differs(answer)
+					if err != nil {
+						is = lock.Shown(err.Error(), 300)
+					}
+					one.Calls[len(one.Calls)-1].Differs = is
+				}
+				return nil
+			})
 			if err != nil {
 				one.Error = lock.Shown(err.Error(), 1000)
 				if bad = (&cli.Failure{}); !cli.AsJSON(cmd) {
@@ -71,8 +202,11 @@ func holding(cmd *cobra.Command) *cobra.Command {
 				continue
 			}
 			d := mcplock.Compare(s, listed.Tools)
-			if one.Same, one.Gone = d.Same(), d.Gone; !one.Same {
+			if one.Same, one.Gone = d.Same() && !s.IsOther(listed.Name), d.Gone; !one.Same {
 				bad = &cli.Failure{}
+			}
+			if s.IsOther(listed.Name) {
+				one.Error = "another server answers at its URL"
 			}
 			for word := range d.Held {
 				one.Held[word] = whyHeld(d.Held[word])
@@ -82,8 +216,16 @@ func holding(cmd *cobra.Command) *cobra.Command {
 			}
 			answer = append(answer, one)
 			if !cli.AsJSON(cmd) {
-				if err := printDifference(out, name, s, &d); err != nil {
+				if err := printDifference(out, name, s, &d, listed.Name); err != nil {
 					return cli.Failed(err)
+				}
+			}
+			for _, c := range one.Calls {
+				if c.Differs != "" {
+					bad = &cli.Failure{}
+				}
+				if !cli.AsJSON(cmd) {
+					fmt.Fprintf(out, "  %s  %s\n", lock.Shown(c.Tool, 100), cmp.Or(c.Differs, "as it was written down"))
 				}
 			}
 		}
@@ -116,7 +258,8 @@ func newMCPTry() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "try NAME [TOOL [JSON]] | try URL | try [NAME] -- COMMAND…",
 		Short: "List a server's tools or call one from here, without a model",
-		Long: `Start a server, in the sandbox it would have, and list its tools, or with TOOL call
+		Long: `Start a server, in the sandbox it would have, and list its tools and print the
+instructions that it has for models, which none is given here; or with TOOL call
 one and print the answer as the server gave it; the exit status is 1 if that says
 that it failed. A server that was added is named by
 NAME; any other by its URL or command, as 'mcp-pif mcp add' takes them. Nothing is
@@ -181,6 +324,9 @@ func try(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server, sa
 				return errors.New("the server's list has a tool that isn't one")
 			}
 			fmt.Fprintf(out, "  %-28s %s\n", lock.Shown(t.Name, 80), lock.Shown(t.Description, 100))
+		}
+		if listed.Instructions != "" {
+			printWords(out, name, listed.Instructions) // no model reads them
 		}
 		return nil
 	}
