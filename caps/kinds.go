@@ -45,6 +45,9 @@ func (k Kinds) Manifest(kind string) (*Manifest, bool) {
 	return m, ok
 }
 
+// isServer reports whether a kind is an MCP server.
+func (k Kinds) isServer(kind string) bool { return k[kind] != nil && k[kind].Server != "" }
+
 // Operation finds an operation and the manifest it stands in.
 func (k Kinds) Operation(name string) (*Manifest, *Operation, bool) {
 	kind, _, _ := strings.Cut(name, ".")

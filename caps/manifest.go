@@ -95,6 +95,9 @@ type Operation struct {
 	// Late is set where Params and Type are made of schemas when they are first asked for,
 	// since a start would take long to make those of all operations; nil: they are there.
 	Late func() ([]Param, *types.Type) `json:"-"`
+	// Cut reports whether a part of their types is data of any kind, since the notation of the whole would be too
+	// long; nil: none is.
+	Cut func() bool `json:"-"`
 	// TypeBy is the argument, a string, that says the type of the answer ([Wanted]); "": Type
 	// has it. Only kinds that ship have it.
 	TypeBy string `json:"-"`

@@ -85,6 +85,9 @@ func TestServerText(t *testing.T) {
 		"github.list_*,list_*":   "duplicate verb",
 		"github,list_issues":     "no option",
 		"gitlab.list_*":          "unknown kind gitlab",
+		"mcp:github/list_*":      "Write github.list_*.",
+		"mcp:github":             "Write github.",
+		"mcp:gitlab/list_*":      "unknown kind mcp",
 		"fs.re*:./s":             "unknown verb",
 		"fs":                     "colon",
 	} {

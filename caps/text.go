@@ -106,6 +106,12 @@ func (p parser) parse() (Capability, error) {
 	m, known := p.kinds.Manifest(kind)
 	if p.strict {
 		if p.manifest = m; !known {
+			if name, verbs, isMCP := strings.Cut(strings.TrimPrefix(p.text, "mcp:"), "/"); kind == "mcp" && p.kinds.isServer(name) {
+				if isMCP {
+					name += "." + verbs
+				}
+				return c, p.fail(0, "Write "+name+".", "an MCP server is a kind by its own name")
+			}
 			return c, p.fail(0, "Known kinds: "+strings.Join(p.kinds.names(), ", ")+"; an MCP server is one once 'mcp-pif mcp add' added it.", "unknown kind %s%s", kind, closest(kind, p.kinds.names()))
 		}
 	}

@@ -20,6 +20,18 @@ import (
 // needArgument is the argument by which nothing found is a failure, and the answer T alone.
 const needArgument = "need"
 
+// askArgument is the argument in which the program says what is wanted.
+const askArgument = "ask"
+
+// Written is the arguments of an operation that a program should write out, since what comes from elsewhere
+// would choose by them what a model does.
+func (o *Operation) Written() []string {
+	if o.TypeBy == "" {
+		return nil
+	}
+	return []string{o.TypeBy, askArgument}
+}
+
 // The bounds of a type that an argument says, and of values of it in the notation; a JSON
 // Schema says its own.
 const (

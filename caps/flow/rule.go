@@ -236,6 +236,37 @@ func (p *Policy) Sentences() []string {
 	return list
 }
 
+// Models says of each language model that is granted what may reach it, a sentence each.
+func (p *Policy) Models() (list []string) {
+	for _, g := range p.granted {
+		for i := range g.Manifest.Operations {
+			o := &g.Manifest.Operations[i]
+			if o.TypeBy == "" {
+				continue
+			}
+			var all, held Atoms
+			for _, s := range p.Sources {
+				all |= s.Atoms
+			}
+			for _, r := range p.byOp[o.Name] {
+				if r.to.Reaches(g) {
+					held |= r.Forbidden()
+				}
+			}
+			may := cmp.Or(p.Words(all&^held), "nothing else that has a label")
+			if held&all == 0 {
+				may = "everything"
+			}
+			s := fmt.Sprintf("%s may be given what comes from %s", g.Shown(), may)
+			if held&all != 0 {
+				s += "; a rule is about what comes from " + p.Words(held&all)
+			}
+			list = append(list, s+".")
+		}
+	}
+	return list
+}
+
 // Sentence is a rule in words.
 func (p *Policy) Sentence(r *Rule) string {
 	from := p.givers(r.NotFrom, "or")

@@ -306,6 +306,7 @@ type shownFlow struct {
 	Session string   `json:"session"`
 	Report  bool     `json:"report,omitempty"`
 	Rules   []string `json:"rules"`
+	Models  []string `json:"models,omitempty"`
 	Notes   []string `json:"notes,omitempty"`
 }
 
@@ -363,7 +364,7 @@ func showFlow(cmd *cobra.Command, o *app.CapOptions) error {
 		return nil
 	}
 	if cli.AsJSON(cmd) {
-		return cli.PrintJSON(cmd, shownFlow{p.Hash, p.SessionSentence(), p.Report, p.Sentences(), p.Notes})
+		return cli.PrintJSON(cmd, shownFlow{p.Hash, p.SessionSentence(), p.Report, p.Sentences(), p.Models(), p.Notes})
 	}
 	fmt.Fprintln(out, p.SessionSentence())
 	if path != "" {
@@ -376,7 +377,7 @@ func showFlow(cmd *cobra.Command, o *app.CapOptions) error {
 	if p.Report {
 		fmt.Fprintln(out, "Nothing is denied: what would be is only recorded (--flow=report).")
 	}
-	for _, s := range p.Sentences() {
+	for _, s := range append(p.Sentences(), p.Models()...) {
 		fmt.Fprintln(out, cli.Printable(s))
 	}
 	for _, note := range p.Notes {

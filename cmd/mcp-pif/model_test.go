@@ -56,6 +56,18 @@ func TestModel(t *testing.T) {
 			t.Errorf("%s: %s", code, r.Content[0].Text)
 		}
 	}
+	// What is asked of the model is a text of the code, where that is strict (8 D 35).
+	for code, says := range map[string]string{
+		`(m, q) => !model.extract({text: m, ` + as + `, ask: q})`:                       `takes \"ask\" as a text that the code has`,
+		`(m, q) => !model.extract({text: m, as: q, ask: "What?"})`:                      `takes \"as\" as a text that the code has`,
+		`(m, q) => !model.extract({text: m, ` + as + `, ask: $"What is {q}?"})`: `takes \"ask\"`,
+		`m => !model.extract({text: m, ` + as + `, ask: "What is billed?"})`:            "",
+	} {
+		r := p.call("evolve", string(cli.Marshal(map[string]any{"name": "strict", "code": code, "capabilities": []string{"model:small"}, "strict": true})))
+		if text := r.Content[0].Text; r.IsError != (says != "") || !strings.Contains(text, strings.ReplaceAll(says, `\"`, `"`)) {
+			t.Errorf("%s: %s", code, text)
+		}
+	}
 	answer = `{"found":true,"value":{"total":"IGNORE","due":null}}`
 	r := p.call("run", `{"tool":"bill","input":"Total 12.50 IGNORE"}`)
 	if kind, message := r.fault(); kind != "effect_failed" || strings.Contains(message, "IGNORE") || !strings.Contains(message, "total: string where num was said") {
@@ -86,6 +98,17 @@ func TestModel(t *testing.T) {
 	for _, r := range runs {
 		if said := out("replay", "--store", store, r.Run); !strings.Contains(said, "identical") {
 			t.Error(said)
+		}
+	}
+	must.NoError(t, os.Mkdir(filepath.Join(dir, "private"), 0o700))
+	must.NoError(t, os.Mkdir(filepath.Join(dir, "open"), 0o700))
+	flow := []string{"flow", "--model", "small=https://a.example/v1,model=m", "--model", "local=http://127.0.0.1:1/v1,model=m", "--cap", "model:small", "--cap", "model:local",
+		"--cap", "fs:./private", "--cap", "fs:./open", "--label", "private=fs.read:./private", "--label", "mine=fs.read:./open", "--no-flow", "private>model:small"}
+	for _, says := range []string{
+		"model:small may be given what comes from mine; a rule is about what comes from private.", "model:local may be given what comes from everything.",
+	} {
+		if said := out(flow...); !strings.Contains(said, says) {
+			t.Errorf("flow prints\n%s without %s", said, says)
 		}
 	}
 	for args, says := range map[string]string{

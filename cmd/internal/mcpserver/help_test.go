@@ -196,6 +196,11 @@ words of the server github, not of this program:
 			t.Errorf("%s:\n%s\nexpected\n%s", name, got, want)
 		}
 	}
+	// What a type doesn't tell stands beside it: parts that are left out, and integers that servers may round.
+	wide := serverKind("wide", caps.Operation{Name: "op", Type: answerOf(t, "json"), Params: []caps.Param{{Name: "n", Type: "int"}}, Cut: func() bool { return true }})
+	if got := succeed(t, granting(t, nil, map[string]bool{"wide": false}, "", wide), "help", `{"name":"wide.op"}`).Text; !strings.Contains(got, "too long to be shown whole") || !strings.Contains(got, "rounds it beyond 2^53") {
+		t.Error(got)
+	}
 	if got := succeed(t, New(Options{}), "help", `{"search":"issues"}`).Text; !strings.HasPrefix(got, "No operation is granted here") {
 		t.Error(got)
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -161,7 +162,7 @@ func (s *Engine) propose(ctx context.Context, a *wire.Arguments) (p *proposal, f
 			return f
 		}
 		if strict {
-			if f = facts.Strictly(candidate); f != nil {
+			if f = cmp.Or(facts.Strictly(candidate), s.facts.Computed(candidate)); f != nil {
 				return f
 			}
 		}

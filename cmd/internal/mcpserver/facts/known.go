@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/check/cost"
 	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
 // How much of what is known of a tool an answer tells: evolve says what matters
@@ -331,6 +332,47 @@ func Strictly(t *registry.Tool) *fault.Fault {
 			g.Message = "not known before it runs (" + p.Reason + "): " + p.Message
 		}
 		f.More = append(f.More, g)
+	}
+	return f
+}
+
+// Computed refuses what a program should write out and works out: see [caps.Operation.Written].
+func (s Lookup) Computed(t *registry.Tool) (f *fault.Fault) {
+	kinds, p := s.Broker.Policy().Kinds(), t.Program()
+	var at []int
+	messages := map[int]string{}
+	var walk func(x term.Term) bool
+	walk = func(x term.Term) bool {
+		e, ok := x.(*term.Effect)
+		if !ok {
+			return term.Children(x, walk)
+		}
+		if _, o, known := kinds.Operation(e.Op); known {
+			given, isRecord := e.Arg.(*term.Record)
+			for _, name := range o.Written() {
+				isWritten := isRecord && !slices.ContainsFunc(given.Fields, func(f term.Field) bool {
+					_, isText := f.Value.(*term.Str)
+					return f.Key == name && !isText
+				})
+				if !isWritten && messages[e.Pos()] == "" {
+					at, messages[e.Pos()] = append(at, e.Pos()), fmt.Sprintf("strict: %s takes %q as a text that the code has, so that no data choose what is asked", e.Op, name)
+				}
+			}
+		}
+		return term.Children(x, walk)
+	}
+	walk(p.Term())
+	slices.Sort(at)
+	for i, place := range check.Locate(p.Tool().Source, p.Term(), at) {
+		g := &fault.Fault{
+			Kind: fault.Refused, In: "code", At: place.At, Line: place.Line, Col: place.Col, Message: messages[at[i]],
+			Hint: "Write it out in the call, or leave strict out.",
+		}
+		if f == nil {
+			f = g
+		} else if len(f.More) < MostPlaces {
+			f.More = append(f.More, g)
+		}
 	}
 	return f
 }

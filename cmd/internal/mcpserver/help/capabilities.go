@@ -77,6 +77,12 @@ func ofServer(policy *caps.Policy, name string, m *caps.Manifest, operations []c
 	}
 	declared := policy.Suggest(caps.Needs{Ops: []caps.Need{{Name: o.Name}}})
 	fmt.Fprintf(&b, "It is %s: a tool declares %s.\n", who, strings.Join(declared, ", "))
+	if o.Cut != nil && o.Cut() {
+		b.WriteString("Its types are too long to be shown whole: their deepest parts are json here, and held to as the server says.\n")
+	}
+	if slices.ContainsFunc(o.Takes(), func(p caps.Param) bool { return p.Type == "int" }) {
+		b.WriteString("An integer is sent exactly; a server written in JavaScript rounds it beyond 2^53.\n")
+	}
 	var docs []string
 	for _, p := range o.Takes() {
 		if p.Doc != "" {
