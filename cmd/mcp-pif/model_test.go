@@ -58,10 +58,10 @@ func TestModel(t *testing.T) {
 	}
 	// What is asked of the model is a text of the code, where that is strict (8 D 35).
 	for code, says := range map[string]string{
-		`(m, q) => !model.extract({text: m, ` + as + `, ask: q})`:                       `takes \"ask\" as a text that the code has`,
-		`(m, q) => !model.extract({text: m, as: q, ask: "What?"})`:                      `takes \"as\" as a text that the code has`,
+		`(m, q) => !model.extract({text: m, ` + as + `, ask: q})`:               `takes \"ask\" as a text that the code has`,
+		`(m, q) => !model.extract({text: m, as: q, ask: "What?"})`:              `takes \"as\" as a text that the code has`,
 		`(m, q) => !model.extract({text: m, ` + as + `, ask: $"What is {q}?"})`: `takes \"ask\"`,
-		`m => !model.extract({text: m, ` + as + `, ask: "What is billed?"})`:            "",
+		`m => !model.extract({text: m, ` + as + `, ask: "What is billed?"})`:    "",
 	} {
 		r := p.call("evolve", string(cli.Marshal(map[string]any{"name": "strict", "code": code, "capabilities": []string{"model:small"}, "strict": true})))
 		if text := r.Content[0].Text; r.IsError != (says != "") || !strings.Contains(text, strings.ReplaceAll(says, `\"`, `"`)) {
