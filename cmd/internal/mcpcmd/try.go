@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcp-pif/mcp-pif/caps/statefile"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
@@ -62,7 +61,9 @@ func readCalls(path string, l *mcplock.Lock) (all []writtenCall, err error) {
 	}
 	text, err := os.ReadFile(path)
 	if err == nil {
-		err = statefile.Decode(text, &all)
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.DisallowUnknownFields()
+		err = d.Decode(&all)
 	}
 	for i := range all {
 		c := &all[i]
