@@ -146,7 +146,7 @@ func (s *session) rpcFailure(o *operation, e *jsonrpc.Error) error {
 	case jsonrpc.CodeInvalidParams:
 		s.suspect()
 		return sdk.Fail("invalid", "the server refuses the arguments, or the tool (JSON-RPC error %d); its words are in the error's value", e.Code).
-			WithHint("help has the arguments and a call that is right. If they are, the server isn't as it was accepted: tell the user.").WithValue(said)
+			WithHint("Write " + o.Example() + ". If that is refused as well, the server isn't as it was accepted: tell the user.").WithValue(said)
 	}
 	return sdk.Fail("failed", "the server answered with the JSON-RPC error %d; its words are in the error's value", e.Code).WithValue(said)
 }

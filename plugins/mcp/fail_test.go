@@ -37,6 +37,9 @@ func TestFailures(t *testing.T) {
 			if got, want := shown(t, f.Value), fmt.Sprintf(`{"code":%d,"text":"%s"}`, code, mcptest.Canary); got != want {
 				t.Errorf("the failure's value is %s, want %s", got, want)
 			}
+			if want == "invalid" && !strings.HasPrefix(f.Hint, `Write {"srv.error":{}}.`) {
+				t.Errorf("the hint has no right call: %s", f.Hint)
+			}
 		}
 		w.fails("error", `{"code":-32601}`, "not_found", "the server has it no longer")
 		w.fails("large", `{"bytes":1048576}`, "too_large", "more than the 1048576 bytes")
