@@ -291,6 +291,8 @@ type Declared struct {
 	// Forced is parameters that the declared list of required ones lacks; they are
 	// required all the same, since a function of several takes each.
 	Forced []string
+	// OfFields is set where Schema is that of the fields of the record that is the only parameter.
+	OfFields bool
 
 	params   []Parameter
 	rules    []*rule // of each parameter; nil: nothing was declared
@@ -376,9 +378,20 @@ func Declare(r *Report, declared json.RawMessage) (*Declared, *fault.Fault) {
 	}
 	d.Size += 100 * c.instructions
 	if d.Schema = encoded(whole); fields != nil {
-		d.Schema, d.required = fields, nil // the record's own are among the rules
+		d.Schema, d.required, d.OfFields = fields, nil, true // the record's own are among the rules
 	}
 	return d, nil
+}
+
+// Params is the parameters, of the declared types where there are any.
+func (d *Declared) Params() []Parameter {
+	params := slices.Clone(d.params)
+	for i, t := range d.types {
+		if t != nil {
+			params[i].Type = t
+		}
+	}
+	return params
 }
 
 // fieldSchema is a declared schema of the fields of the record that is the only

@@ -137,12 +137,7 @@ func readWith(src json.RawMessage, r *Report, d *Declared, byName bool) (*Readin
 func (r *Report) call(src json.RawMessage, d *Declared, byName bool) (*call, *fault.Fault) {
 	params, _ := r.Arguments()
 	if d != nil {
-		params = slices.Clone(params)
-		for i, t := range d.types {
-			if t != nil && i < len(params) {
-				params[i].Type = t
-			}
-		}
+		params = d.Params()
 	}
 	c := &call{params: params, names: r.Params, byName: byName}
 	src = bytes.TrimSpace(src)

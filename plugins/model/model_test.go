@@ -351,9 +351,13 @@ func TestTimeout(t *testing.T) {
 	must.NoError(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	_, err = h.Invoke(ctx, "model.extract", &value.Record{Fields: []value.Field{{Key: "as", Value: value.Str("int")}, {Key: "text", Value: value.Str("1")}}})
-	if f, _ := errors.AsType[sdk.Failure](err); f.Code != "timeout" {
-		t.Errorf("it gives %v", err)
+	clocked, end := context.WithCancelCause(context.Background())
+	time.AfterFunc(100*time.Millisecond, func() { end(context.DeadlineExceeded) }) // as a request of the host's ends
+	for _, ctx := range []context.Context{ctx, clocked} {
+		_, err = h.Invoke(ctx, "model.extract", &value.Record{Fields: []value.Field{{Key: "as", Value: value.Str("int")}, {Key: "text", Value: value.Str("1")}}})
+		if f, _ := errors.AsType[sdk.Failure](err); f.Code != "timeout" {
+			t.Errorf("it gives %v", err)
+		}
 	}
 }
 

@@ -279,7 +279,7 @@ func (e *endpoint) post(ctx context.Context, q question, inWords bool) (text str
 
 // unreachable is the failure of a request without an answer.
 func unreachable(ctx context.Context) error {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) { // the host's clock cancels with that as the cause
 		return sdk.Fail("timeout", "the model didn't answer in time").WithRetry()
 	}
 	return sdk.Fail("unreachable", "the model's endpoint can't be reached, or broke off its answer").WithRetry()

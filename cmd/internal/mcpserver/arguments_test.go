@@ -218,6 +218,9 @@ func TestInputSchema(t *testing.T) {
 	succeed(t, s, "evolve", `{"name":"hail","code":"s => s ++ \"!\"","input_schema":{"type":"object","properties":{"input":{"type":"string","pattern":"^[a-z]+$","maxLength":5}}}}`)
 	succeed(t, s, "evolve", `{"name":"tone","code":"x => x","input_schema":{"type":"object","properties":{"input":{"enum":["high",1.5]}}}}`)
 	succeed(t, s, "evolve", `{"name":"plain","code":"x => x","input_schema":{}}`)
+	// Of the fields of one record, which the code may do without.
+	succeed(t, s, "evolve", `{"name":"seek","code":"r => get(r, \"pattern\", \"\") ++ get(r, \"files\", \"*\")","examples":[{"input":{"pattern":"MILK","files":"*.md"},"expect":"MILK*.md"}],"input_schema":`+
+		`{"type":"object","properties":{"pattern":{"type":"string","minLength":1},"files":{"type":"string"}},"required":["pattern"]}}`)
 	cs := session(t, s, nil)
 	shelf := shelfOfSchemas{}
 	for tool, err := range cs.Tools(t.Context(), nil) {
@@ -251,6 +254,12 @@ func TestInputSchema(t *testing.T) {
 		{"tone", `{"input":1.50}`, `1.50`},
 		{"tone", `{"input":"low"}`, `one of`},
 		{"plain", `{"input":"low"}`, `"low"`},
+		{"seek", `{"pattern":"x"}`, "x*"},
+		{"seek", `{}`, "pattern is missing\nCall {\"name\":\"seek\",\"arguments\":{\"pattern\":\"MILK\"}}."},
+		{"seek", `{"files":"*.txt"}`, "Call {\"name\":\"seek\",\"arguments\":{\"files\":\"*.txt\",\"pattern\":\"MILK\"}}."},
+		{"seek", `{"patern":"x"}`, "Call {\"name\":\"seek\",\"arguments\":{\"pattern\":\"x\"}}."},
+		{"seek", `{"pattern":""}`, "Call {\"name\":\"seek\",\"arguments\":{\"pattern\":\"MILK\",\"files\":\"*.md\"}}."},
+		{"seek", `{"files":"*.txt","patern":""}`, "Call {\"name\":\"seek\",\"arguments\":{\"pattern\":\"MILK\",\"files\":\"*.md\"}}."},
 	} {
 		a := do(t, s, c.tool, c.arguments)
 		if !strings.Contains(a.Text, c.text) || a.Fault == nil && a.Text != c.text {

@@ -88,7 +88,8 @@ func (s *Engine) advise(a *wire.Answer, t *task, tools *registry.Snapshot) {
 	if len(params) != 1 || check.Fits(input, params[0].Type) || a.Fault.Kind == fault.TypeError && isOuter(input[0], params[0].Type) {
 		return
 	}
-	src := inputs.Source{Tool: t.tool, Report: t.tool.Report(), ByName: t.direct}
+	declared, _ := t.tool.Narrowed()
+	src := inputs.Source{Tool: t.tool, Report: t.tool.Report(), Declared: declared, ByName: t.direct}
 	// What is asked for isn't tried: a replay has to find the same.
 	if len(t.tool.Reach()) == 0 || len(t.tool.Examples) > 0 {
 		src.Suggested = func() []byte { return s.Suggest(t.tool, tools).Input }

@@ -69,8 +69,7 @@ func (s *Source) Check(r *check.Reading, given bool) *fault.Fault {
 	if f == nil {
 		return nil
 	}
-	params, _ := s.Report.Arguments()
-	if input := s.Sample(params); input != nil {
+	if input := s.Sample(s.params()); input != nil {
 		s.suggest(f, input)
 	}
 	return f
@@ -86,12 +85,12 @@ func (s *Source) Call(input json.RawMessage) []byte {
 		return nil
 	}
 	o := wire.Begin()
-	params, _ := s.Report.Arguments()
 	if s.ByName {
+		params := s.params()
 		if len(params) == 0 {
 			input = json.RawMessage("{}")
 		}
-		if len(params) == 1 {
+		if len(params) == 1 && (s.Declared == nil || !s.Declared.OfFields) {
 			// A record may be given without the wrapping, but not to a client that holds
 			// arguments against the schema.
 			input = json.RawMessage(wire.Begin().Raw(check.Input, input).End())
@@ -116,8 +115,7 @@ func (s *Source) Corrected(f *fault.Fault, raw json.RawMessage) *fault.Fault {
 	if f.Kind != fault.InvalidRequest {
 		return f
 	}
-	g := *f
-	params, _ := s.Report.Arguments()
+	g, params := *f, s.params()
 	if len(params) == 0 {
 		g.Hint = "It takes no input: call " + string(s.Call(json.RawMessage("{}"))) + "."
 		return &g
@@ -158,7 +156,7 @@ func (s *Source) Corrected(f *fault.Fault, raw json.RawMessage) *fault.Fault {
 	if len(params) == 1 {
 		wanted = nil
 		for _, field := range params[0].Type.Fields {
-			if !field.Optional {
+			if v := valueOf(given, field.Key); !field.Optional || v != nil && check.Fits(v, field.Type) {
 				wanted = append(wanted, check.Parameter{Name: field.Key, Type: field.Type})
 			}
 		}
@@ -206,8 +204,21 @@ func (s *Source) Corrected(f *fault.Fault, raw json.RawMessage) *fault.Fault {
 		}
 		o = o.Raw(w.Name, values[i])
 	}
-	s.suggest(&g, json.RawMessage(o.End()))
+	input := json.RawMessage(o.End())
+	if s.Declared != nil && len(params) == 1 && sample != nil && s.Declared.Check([]json.RawMessage{input}, true) != nil {
+		input = sample // what was given isn't as the schema wants it
+	}
+	s.suggest(&g, input)
 	return &g
+}
+
+// params is the parameters by the types that an input is read by.
+func (s *Source) params() []check.Parameter {
+	if s.Declared != nil {
+		return s.Declared.Params()
+	}
+	params, _ := s.Report.Arguments()
+	return params
 }
 
 // once is the members of an object, each key once: with its last value.
