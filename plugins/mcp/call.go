@@ -155,6 +155,8 @@ func (s *session) rpcFailure(o *operation, e *jsonrpc.Error) error {
 func (u *upstream) refusal(e *statusError, what string) error {
 	f := sdk.Fail("failed", "the server answered with HTTP status %d; %s", e.status, what)
 	switch {
+	case e.isLost && e.status == http.StatusUnauthorized:
+		return f.WithRetry().WithHint("It may have been started anew: call again. If that fails as well, tell the user: the operator logs in with " + u.loginCommand() + ".")
 	case e.isLost:
 		return f.WithRetry() // on another session
 	case e.status == http.StatusUnauthorized || e.status == http.StatusForbidden:

@@ -186,6 +186,7 @@ func TestSessionEnded(t *testing.T) {
 		{},
 		{404, `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"` + mcptest.Canary + `"}}`},
 		{400, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"` + mcptest.Canary + `"}}`},
+		{401, `{"error":"Unauthorized: Session not found"}`},
 		{400, `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"` + mcptest.Canary + `"}}`},
 	} {
 		w := newWorld(t, mcptest.Script{}, true, nil)

@@ -376,9 +376,9 @@ func (c *httpConn) refused(m *jsonrpc.Request, answer *http.Response, kind strin
 	if seconds, err := strconv.ParseInt(answer.Header.Get("Retry-After"), 10, 32); err == nil && seconds > 0 {
 		status.retryAfter = seconds
 	}
-	// A server that was started anew knows no session of before: it says 404 by the protocol, many say 400.
+	// A server that was started anew knows no session of before: it says 404 by the protocol, many say 400, and some 401.
 	isBad := answer.StatusCode == http.StatusBadRequest
-	status.isLost = c.SessionID() != "" && (isBad || answer.StatusCode == http.StatusNotFound)
+	status.isLost = c.SessionID() != "" && (isBad || answer.StatusCode == http.StatusNotFound || answer.StatusCode == http.StatusUnauthorized)
 	if kind == "application/json" && answer.StatusCode/100 == 4 && answer.StatusCode != http.StatusUnauthorized && answer.StatusCode != http.StatusForbidden {
 		if body, err := io.ReadAll(io.LimitReader(answer.Body, maxOwn)); err == nil {
 			got, _ := jsonrpc.DecodeMessage(body)
