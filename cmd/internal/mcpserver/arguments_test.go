@@ -254,7 +254,7 @@ func TestInputSchema(t *testing.T) {
 		{"tone", `{"input":1.50}`, `1.50`},
 		{"tone", `{"input":"low"}`, `one of`},
 		{"plain", `{"input":"low"}`, `"low"`},
-		{"seek", `{"pattern":"x"}`, "x*"},
+		{"seek", `{"pattern":"x"}`, `"x*"`},
 		{"seek", `{}`, "pattern is missing\nCall {\"name\":\"seek\",\"arguments\":{\"pattern\":\"MILK\"}}."},
 		{"seek", `{"files":"*.txt"}`, "Call {\"name\":\"seek\",\"arguments\":{\"files\":\"*.txt\",\"pattern\":\"MILK\"}}."},
 		{"seek", `{"patern":"x"}`, "Call {\"name\":\"seek\",\"arguments\":{\"pattern\":\"x\"}}."},
