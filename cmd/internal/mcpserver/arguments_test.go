@@ -221,6 +221,7 @@ func TestInputSchema(t *testing.T) {
 	// Of the fields of one record, which the code may do without.
 	succeed(t, s, "evolve", `{"name":"seek","code":"r => get(r, \"pattern\", \"\") ++ get(r, \"files\", \"*\")","examples":[{"input":{"pattern":"MILK","files":"*.md"},"expect":"MILK*.md"}],"input_schema":`+
 		`{"type":"object","properties":{"pattern":{"type":"string","minLength":1},"files":{"type":"string"}},"required":["pattern"]}}`)
+	succeed(t, s, "evolve", `{"name":"swap","code":"r => r.old ++ r.new","input_schema":{"type":"object","properties":{"old":{"type":"string"},"new":{"type":"string"}},"required":["old","new"]}}`)
 	cs := session(t, s, nil)
 	shelf := shelfOfSchemas{}
 	for tool, err := range cs.Tools(t.Context(), nil) {
@@ -258,6 +259,7 @@ func TestInputSchema(t *testing.T) {
 		{"seek", `{}`, "pattern is missing\nCall {\"name\":\"seek\",\"arguments\":{\"pattern\":\"MILK\"}}."},
 		{"seek", `{"files":"*.txt"}`, "Call {\"name\":\"seek\",\"arguments\":{\"files\":\"*.txt\",\"pattern\":\"MILK\"}}."},
 		{"seek", `{"patern":"x"}`, "Call {\"name\":\"seek\",\"arguments\":{\"pattern\":\"x\"}}."},
+		{"swap", `{"oldText":"a","newText":"b"}`, "Call {\"name\":\"swap\",\"arguments\":{\"new\":\"b\",\"old\":\"a\"}}."},
 		{"seek", `{"pattern":""}`, "Call {\"name\":\"seek\",\"arguments\":{\"pattern\":\"MILK\",\"files\":\"*.md\"}}."},
 		{"seek", `{"files":"*.txt","patern":""}`, "Call {\"name\":\"seek\",\"arguments\":{\"pattern\":\"MILK\",\"files\":\"*.md\"}}."},
 	} {

@@ -171,7 +171,7 @@ func (s *Source) Corrected(f *fault.Fault, raw json.RawMessage) *fault.Fault {
 	})
 	taken := func(w check.Parameter, near bool) json.RawMessage {
 		for i, m := range others {
-			if (!near || prim.Closest(m.Name, []string{w.Name}) != "") && check.Fits(m.Value, w.Type) {
+			if (!near || isNear(m.Name, w.Name)) && check.Fits(m.Value, w.Type) {
 				others = slices.Delete(others, i, i+1)
 				return m.Value
 			}
@@ -210,6 +210,12 @@ func (s *Source) Corrected(f *fault.Fault, raw json.RawMessage) *fault.Fault {
 	}
 	s.suggest(&g, input)
 	return &g
+}
+
+// isNear reports whether a name may be meant for another, as old_text for old.
+func isNear(name, wanted string) bool {
+	name, wanted = strings.ToLower(name), strings.ToLower(wanted)
+	return strings.HasPrefix(name, wanted) || strings.HasSuffix(name, wanted) || prim.Closest(name, []string{wanted}) != ""
 }
 
 // params is the parameters by the types that an input is read by.
