@@ -25,6 +25,13 @@ func (p *Policy) check(granted Granted, partial bool) error {
 			sourced |= marks[0] | marks[1]
 		}
 	}
+	about := Atoms(0)
+	for _, r := range p.Rules {
+		about |= r.Forbidden()
+	}
+	if unused := p.Start &^ about; unused != 0 && !partial {
+		return fmt.Errorf("flow.session: no rule is about %s, so that the model has seen it from the start changes nothing", p.Words(unused))
+	}
 	for _, r := range p.Rules {
 		place := r.place
 		if place == "" {
@@ -227,6 +234,11 @@ func (p *Policy) Shown() []*Rule {
 		return nil
 	}
 	return p.model
+}
+
+// Keeps reports whether something of sources may not be shown to the model.
+func (p *Policy) Keeps(a Atoms) bool {
+	return p != nil && !p.Report && slices.ContainsFunc(p.model, func(r *Rule) bool { return r.Violation(Both(a), Both(a)) != 0 })
 }
 
 // Released is the sources that a version's results lose on the way to where a rule is about. hash gives that of all of

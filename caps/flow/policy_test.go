@@ -85,6 +85,7 @@ func TestPolicyRefuses(t *testing.T) {
 		"a sink nobody has":         {flags: []string{"a=mail.read", "a>fetch"}, grants: []string{"mail"}, want: `--no-flow "a>fetch": it can never match: no grant permits fetch`},
 		"a sink elsewhere":          {flags: []string{"a=mail.read", "a>fetch:https://b.example"}, grants: []string{"mail", "fetch:https://a.example"}, want: "no grant permits fetch:https://b.example"},
 		"a rule that always breaks": {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"fetch","not_from":"web"}],"session":{"start":["web"]}}`, want: "flow.rules[0]: it always matches"},
+		"a start without a rule":    {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"mail.send","argument":"to","not_from":"a"}],"session":{"start":["web"]}}`, want: "flow.session: no rule is about web"},
 		"33 names":                  {flags: append(many, "s>fetch"), want: "at most 32"},
 		"an endless exception":      {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"model","not_from":"a","except":[{"type":"string"}]}]}`, want: "has no end of values"},
 		"a seal for an operation":   {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"fetch","not_from":"a","else":"seal"}]}`, want: `"else" is`},
@@ -199,6 +200,9 @@ func TestDesignate(t *testing.T) {
 		if strings.Contains(got, other) {
 			t.Errorf("it says %q:\n%s", other, got)
 		}
+	}
+	if got := p.mustCompile(`{"session":{"start":["web"]}}`, "designate").Sentences()[0]; !strings.Contains(got, "web (the session)") {
+		t.Errorf("what other tools gave decides: %s", got)
 	}
 	if len(f.Notes) != 1 || !strings.Contains(f.Notes[0], "each argument of mail.archive") {
 		t.Errorf("the notes are %q", f.Notes)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 )
 
 // Where a result goes that isn't an operation, as "to" of a rule.
@@ -98,8 +99,12 @@ func parseArgument(text string) []string {
 	return path
 }
 
-// Excepts reports whether a result may be shown in spite of the rule, and how many bits it tells then.
+// Excepts reports whether a result may be shown in spite of the rule, and how many bits it tells then. A number has to be
+// spelled in its one way: 1, 1.0 and 1.00 are the same to a schema.
 func (r *Rule) Excepts(result []byte) (bits int, ok bool) {
+	if len(r.except) == 0 || respelled.Compiled().Match(inStrings.Compiled().ReplaceAll(result, nil)) {
+		return 0, false
+	}
 	for _, e := range r.except {
 		if e.schema.Check(result) == nil {
 			return e.bits, true
@@ -107,6 +112,12 @@ func (r *Rule) Excepts(result []byte) (bits int, ok bool) {
 	}
 	return 0, false
 }
+
+// respelled matches what is in a number that has another spelling, or might have, and inStrings all that isn't in one.
+var (
+	respelled = lazyregexp.New(`[0-9][eE]|\.[0-9]*0([^0-9]|$)|-0([^.0-9]|$)`)
+	inStrings = lazyregexp.New(`"(?:[^"\\]|\\.)*"`)
+)
 
 // Bits is how many bits the values of a JSON Schema tell; ok is false if it has no end of them.
 func Bits(schema json.RawMessage) (n int, ok bool) {
@@ -142,7 +153,7 @@ func (p *Policy) designate(granted Granted) error {
 			manifests = append(manifests, g.Manifest)
 		}
 	}
-	var open Atoms
+	open := p.Start // which other tools gave
 	for _, m := range manifests {
 		if !slices.ContainsFunc(m.Verbs, func(v caps.Verb) bool { return v.OpenWorld }) {
 			continue

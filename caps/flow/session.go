@@ -194,25 +194,33 @@ func (s *Session) Show(a Atoms) (bool, error) {
 	})
 }
 
-// Spend records that the model is told so many bits of sources in spite of a rule that has a bound of them;
-// ok is false if that is more than the rule allows, and then nothing is.
-func (s *Session) Spend(a Atoms, bits, most int) (ok bool, err error) {
-	names := s.policy.Names(a)
+// A Telling is bits that a model is told of sources in spite of a rule, which allows so many in all; 0: any number.
+type Telling struct {
+	Of         Atoms
+	Bits, Most int
+}
+
+// Spend records that an answer is shown in spite of rules. Its bits of a source count once, however many rules are about
+// that; ok is false if that is more than one of them allows, and then nothing is.
+func (s *Session) Spend(told []Telling) (ok bool, err error) {
 	_, err = s.change(func(st *SessionState) bool {
-		ok = false
-		if st.Bits == nil {
-			st.Bits = map[string]int{}
+		bits := maps.Clone(st.Bits)
+		if bits == nil {
+			bits = map[string]int{}
 		}
-		for _, name := range names {
-			if most > 0 && st.Bits[name]+bits > most {
-				return false
+		for _, t := range told {
+			for _, name := range s.policy.Names(t.Of) {
+				bits[name] = max(bits[name], st.Bits[name]+t.Bits)
 			}
 		}
-		for _, name := range names {
-			st.Bits[name] += bits
+		ok = !slices.ContainsFunc(told, func(t Telling) bool {
+			return t.Most > 0 && slices.ContainsFunc(s.policy.Names(t.Of), func(name string) bool { return bits[name] > t.Most })
+		})
+		changed := ok && !maps.Equal(bits, st.Bits)
+		if ok {
+			st.Bits = bits
 		}
-		ok = true
-		return bits > 0
+		return changed
 	})
 	return ok && err == nil, err
 }

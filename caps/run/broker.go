@@ -103,7 +103,7 @@ type Broker struct {
 	rate      func(context.Context, string, caps.Rate) error
 	mu        sync.Mutex
 	underWay  map[*act]bool // what is being performed
-	entered   atomic.Uint32 // sources that came into any run
+	rates     atomic.Uint32 // sources that had come into runs when they asked for what counts for a rate
 	following chan struct{} // one run is followed at once
 	parked    chan struct{} // a place of each follower that waits for more of its run
 	follows   atomic.Int64  // how often one was begun to be

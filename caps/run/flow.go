@@ -34,6 +34,7 @@ type flows struct {
 	// denied is what denials of the round that is decided tell of besides what asked for them, by their index.
 	denied map[int]told
 	rated  bool // a rate has decided about a request, and so have other runs
+	apast  bool // which ones isn't known: it did in another process
 	follower
 }
 
@@ -95,7 +96,6 @@ func (r *Run) enter(a flow.Atoms, from origin) {
 		f.first[rest&-rest] = from
 	}
 	f.entered |= a
-	r.b.entered.Or(uint32(a))
 }
 
 // madeUnder is what the code of a tool comes from: nothing where a person approved this very version.
@@ -112,7 +112,25 @@ func (r *Run) deniedFor(i int, l flow.Label, judged bool) {
 	if r.flows.denied == nil {
 		r.flows.denied = map[int]told{}
 	}
-	r.flows.denied[i] = told{"", r.flows.policy.Names(l.Data()), r.flows.policy.Names((l >> 32).Data()), judged}
+	r.flows.denied[i] = told{Of: r.flows.policy.Names(l.Data()), By: r.flows.policy.Names((l >> 32).Data()), Judged: judged}
+}
+
+// deniedByRate notes that a rate is used up, which tells of the runs that did that.
+func (r *Run) deniedByRate(i int) {
+	r.flows.rated = true
+	r.deniedFor(i, flow.Both(r.counted()), false)
+	t := r.flows.denied[i]
+	t.Rated = true
+	r.flows.denied[i] = t
+}
+
+// counted is what had come into any run that counted for a rate: all that there can be where such are of other processes,
+// too.
+func (r *Run) counted() flow.Atoms {
+	if r.b.rate != nil || r.flows.apast {
+		return r.flows.policy.About(^flow.Atoms(0))
+	}
+	return flow.Atoms(r.b.rates.Load())
 }
 
 // label is that of a denial.
@@ -131,7 +149,7 @@ func (a *act) appendTold(data []byte) []byte {
 }
 
 // denial notes what a denial tells of that isn't by a rule: of all that came in where it is because of what was done
-// before, in other runs too where those share a rate.
+// before, and of that of other runs where it is because of a rate.
 func (r *Run) denial(i int, f *fault.Fault, before bool) {
 	var d *decision
 	if before {
@@ -140,8 +158,10 @@ func (r *Run) denial(i int, f *fault.Fault, before bool) {
 	switch {
 	case r.flows == nil || f == nil:
 	case errors.Is(f.Cause, caps.ErrTooOften):
-		r.flows.rated = true
-		r.deniedFor(i, flow.Both(flow.Atoms(r.b.entered.Load())), false)
+		r.deniedByRate(i)
+	case d != nil && d.tells != nil && d.tells.Rated:
+		r.flows.apast = true
+		r.deniedByRate(i)
 	case d != nil && d.tells != nil && d.tells.Rules == r.flows.policy.Hash:
 		r.deniedFor(i, d.tells.label(r.flows.policy), d.tells.Judged)
 	case before, errors.Is(f.Cause, caps.ErrUsedUp):
@@ -156,7 +176,10 @@ func (r *Run) flow(ctx context.Context, a *act) (*verdict, *fault.Fault) {
 	if f == nil {
 		return nil, nil
 	}
-	f.rated = f.rated || a.permit.Rated()
+	if a.permit.Rated() {
+		f.rated = true
+		r.b.rates.Or(uint32(f.entered))
+	}
 	rules := f.policy.Matching(a.permit)
 	stores := f.policy.Stores(a.permit)
 	if len(rules) == 0 && !stores {
@@ -470,6 +493,9 @@ func (r *Run) came(a *act) (c came) {
 	if a.answer.Fault != nil && (a.permit.Rationed() || a.most < a.permit.Most) {
 		c.all |= r.flows.entered // it may be too large for what others left
 	}
+	if a.answer.Fault != nil && r.b.rate != nil && a.permit.Rated() {
+		c.all |= r.counted()
+	}
 	r.enter(c.all, origin{a.n, a.request.Op, string(a.request.At)})
 	return c
 }
@@ -566,6 +592,7 @@ func FindSealed(j journal.Journal, id string) (*Sealed, error) {
 		for i := len(events) - 1; i >= 0; i-- {
 			var data struct {
 				Sealed string
+				Label  []string
 				Value  json.RawMessage
 			}
 			if json.Unmarshal(events[i].Data, &data) != nil || data.Sealed != id {
@@ -574,7 +601,9 @@ func FindSealed(j journal.Journal, id string) (*Sealed, error) {
 			r := &Record{}
 			r.blobs, _ = j.(Blobs)
 			text, err := r.readText(data.Value)
-			if err != nil {
+			if errors.Is(err, ErrNoRecord) { // that it was too large to be kept isn't told to the model
+				return &Sealed{ID: id, Data: data.Label, Control: data.Label, Text: "the record doesn't have it: " + err.Error(), Failed: true}, nil
+			} else if err != nil {
 				return nil, err
 			}
 			s := new(Sealed)

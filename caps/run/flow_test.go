@@ -263,22 +263,126 @@ func TestFlowAsksAtTerminal(t *testing.T) {
 			t.Error("a question was answered twice")
 		}
 	}
-	p.fails("it", `"a"`, fault.Denied, "It waits for the user's yes to this one request, as f_")
+	p.fails("it", `"a"`, fault.Denied, "It needs the user's yes to this one request")
 	id := p.waiting().ID
-	p.fails("it", `"a"`, fault.Denied, "It waits", id)
+	p.fails("it", `"a"`, fault.Denied, "It needs")
 	if again := p.waiting().ID; again != id {
 		t.Errorf("asked again, %s isn't what waits, but %s", id, again)
 	}
 	answer(true)
-	p.fails("it", `"b"`, fault.Denied, "It waits")
+	p.fails("it", `"b"`, fault.Denied, "It needs")
 	answer(false)
-	p.fails("it", `"b"`, fault.Denied, "It waits")
+	p.fails("it", `"b"`, fault.Denied, "It needs")
 	p.gives("it", `"a"`, "null")
-	p.fails("it", `"a"`, fault.Denied, "It waits")
+	p.fails("it", `"a"`, fault.Denied, "It needs")
 	if len(p.sent) != 1 {
 		t.Errorf("sent %v", p.sent)
 	}
 	p.count(journal.FlowAsked, 4)
+}
+
+// TestFlowAskTells: what became of a question tells how long a request is, and whether it was made before: the model is told
+// the same of all, unless it was shown what is in them.
+func TestFlowAskTells(t *testing.T) {
+	t.Parallel()
+	p := newPosted(t, `{"sources":[{"of":"toy.get:secret/**","label":"secret"}],"rules":[{"to":"toy.send","argument":"text","not_from":"secret","else":"ask"}]}`, run.Options{})
+	p.kept["secret/long"] = value.Str(strings.Repeat("L", 100_000))
+	p.evolve("it", `k => !toy.send({to: "a", text: !toy.get(k)})`, "toy:**")
+	hint := func(key string) string {
+		t.Helper()
+		_, f := p.run(t.Context(), "it", key)
+		if f == nil || f.Kind != fault.Denied {
+			t.Fatalf("%s: %v", key, f)
+		}
+		return f.Hint
+	}
+	first := hint(`"secret/a"`)
+	if again, long := hint(`"secret/a"`), hint(`"secret/long"`); again != first || long != first {
+		t.Errorf("of three requests it is told %q, %q, %q", first, again, long)
+	}
+	must.NoError(t, p.broker.ShowNames([]string{"secret"}, ""))
+	if shown := hint(`"secret/a"`); !strings.Contains(shown, p.waiting().ID) {
+		t.Errorf("who has seen what is in it is told %q", shown)
+	}
+}
+
+// TestFlowContinues: that there is another step depends on what came into the one before, and so does all that it does.
+func TestFlowContinues(t *testing.T) {
+	t.Parallel()
+	p := newPosted(t, toSend, run.Options{})
+	made := p.evolve("it", `k => let _ = !toy.send({to: "a"}) in if !toy.get(k) == "S" then continue(k) else 0`, "toy:**")
+	steps := func(input string) (fault *fault.Fault, l, ended flow.Label) {
+		in, err := core.ParseInput([]byte(input), core.InputData)
+		must.NoError(t, err)
+		r := p.broker.Begin(p.tools.Snapshot(), bounds(made, "", input))
+		for range 2 {
+			r.Evaluates(run.Evaluation{Tool: made, Program: made.Program(), Input: in})
+			m := made.Program().Start(in, core.Budgets{}, r.Tools(made))
+			for m.Run(0) == core.Suspended {
+				m.Resume(r.Answer(t.Context(), time.Now().Add(time.Hour), m.Requests()))
+			}
+			fault = m.Fault()
+			m.Release()
+		}
+		l, ended = r.Shown(t.Context())
+		return fault, l, ended
+	}
+	if f, l, _ := steps(`"secret/a"`); f == nil || f.Kind != fault.Denied || len(p.sent) != 1 || l == 0 {
+		t.Errorf("a step that depends on what is secret: %v with the label %x; sent %q", f, l, p.sent)
+	}
+	if f, _, _ := steps(`"open/a"`); f != nil || len(p.sent) != 3 {
+		t.Errorf("another: %v; sent %q", f, p.sent)
+	}
+}
+
+// TestFlowRates: a run that goes on tells what a rate decided then, of runs that nobody knows.
+func TestFlowRates(t *testing.T) {
+	t.Parallel()
+	for _, uses := range []int{1, 2} { // permitted, and denied
+		p := newPosted(t, strings.Replace(toSend, `"rules":[`, `"rules":[{"to":"model","not_from":"secret"},`, 1), run.Options{})
+		p.world = newWorldOf(t, post, run.Options{Flow: p.broker.Flow()}, func(context.Context, run.Act) (value.Value, int64, *fault.Fault) {
+			return value.Str("O"), 1, nil
+		}, "toy.send:**", "toy.get:**,rate=2/h")
+		made := p.evolve("it", `x => let a = try(!toy.get("open/a")) in let _ = try(!toy.send({to: "a"})) in has(a, "ok")`, "toy:**")
+		p.evolve("reads", `k => !toy.get(k)`, "toy:**")
+		for range uses {
+			p.gives("reads", `"open/a"`, `"O"`)
+		}
+		plan := p.plan(made, "null")
+		rec, err := run.ReadRecord(p.memory, plan.Run)
+		must.NoError(t, err)
+		r, err := p.broker.Resume(p.tools.Snapshot(), bounds(made, "", "null"), rec)
+		must.NoError(t, err)
+		must.NoFault(t, r.Does(plan, 0, ""))
+		if got, f := drive(t, r, made, "null"); f != nil || got != fmt.Sprint(uses < 2) {
+			t.Fatalf("it gives %s, %v", got, f)
+		}
+		if _, ended := r.Shown(t.Context()); ended == 0 {
+			t.Errorf("used %d times before: that it was, tells of nothing", uses)
+		}
+	}
+}
+
+// TestFlowRated: what a rate decides tells of what had come into the runs that counted for it, also where it permits.
+func TestFlowRated(t *testing.T) {
+	t.Parallel()
+	p := newPosted(t, toSend, run.Options{})
+	p.world = newWorldOf(t, post, run.Options{Flow: p.broker.Flow()}, func(context.Context, run.Act) (value.Value, int64, *fault.Fault) {
+		return value.Str("S"), 1, nil
+	}, "toy.get:secret/**", "toy.get:open/**,rate=4/h")
+	look := p.evolve("look", `x => has(try(!toy.get("open/a")), "ok")`, "toy.get:open/**")
+	p.evolve("reads", `k => !toy.get(k)`, "toy.get:secret/**")
+	p.evolve("uses", `k => let s = !toy.get({key: k, in: "secret/**"}) in if s == "S" then !toy.get({key: "open/a", in: "open/**"}) else 0`, "toy.get:secret/**", "toy.get:open/**")
+	for i, uses := range []string{"", "reads", "uses", ""} {
+		if uses != "" {
+			p.gives(uses, `"secret/a"`, `"S"`)
+		}
+		r := p.broker.Begin(p.tools.Snapshot(), bounds(look, "", "null"))
+		got, f := drive(t, r, look, "null")
+		if l, _ := r.Shown(t.Context()); f != nil || got != fmt.Sprint(i < 3) || (l != 0) != (i > 1) {
+			t.Errorf("%d: it gives %s, %v, with the label %x", i, got, f, l)
+		}
+	}
 }
 
 // waiting is the one question that waits.
@@ -301,7 +405,7 @@ func TestFlowAsksAboutAll(t *testing.T) {
 		read  string
 		rules int
 	}{{"false", 1}, {"true", 2}} {
-		p.fails("it", test.read, fault.Denied, "It waits")
+		p.fails("it", test.read, fault.Denied, "It needs")
 		q := p.waiting()
 		if n := strings.Count(strings.Join(q.Lines, "\n"), "The rule: "); n != test.rules {
 			t.Errorf("%d rules are shown, not %d: %q", n, test.rules, q.Lines)
@@ -310,7 +414,7 @@ func TestFlowAsksAboutAll(t *testing.T) {
 	}
 	p.gives("it", "true", "null")
 	p.gives("it", "false", "null")
-	p.fails("it", "false", fault.Denied, "It waits")
+	p.fails("it", "false", fault.Denied, "It needs")
 }
 
 // TestFlowAsksInSilence: a program sees of a denial nothing that depends on what would be asked.

@@ -206,14 +206,33 @@ func (v *verdict) sentences(p *flow.Policy) (list []string) {
 	return list
 }
 
-// askFlow asks a person about a request that breaks a rule, and records that. f is why it is denied if not:
-// what became of the question is in its hint, which no program sees, since it may tell of the argument.
+// askFlow asks a person about a request that breaks a rule, and records that. f is why it is denied if not: what became
+// of the question is in its hint, which no program sees. It tells how long the argument is, and whether the same was asked
+// before, so a model does only where it was shown all that may be in that.
 func (r *Run) askFlow(ctx context.Context, a *act, v *verdict, f *fault.Fault) bool {
+	yes, answered := r.putFlow(ctx, a, v, f)
+	if !yes && !answered && !r.shownAll() {
+		f.Hint = fmt.Sprintf("It needs the user's yes to this one request: tell the user to type 'mcp-pif approve' at a terminal, which shows it unless it is too long to review; make the same call again after a yes. Or give it what doesn't come from %s.", r.flows.policy.Words(v.about|v.from))
+	}
+	return yes
+}
+
+// shownAll reports whether the model that asked for the run was shown something of all that came in, or that doesn't count.
+func (r *Run) shownAll() bool {
+	f := r.flows
+	if f.policy.IgnoreSession {
+		return len(f.policy.Shown()) == 0
+	}
+	return !f.person && f.policy.About(f.entered)&^r.b.session.Label() == 0
+}
+
+// putFlow puts the question: answered is set where a person said something just now.
+func (r *Run) putFlow(ctx context.Context, a *act, v *verdict, f *fault.Fault) (yes, answered bool) {
 	p := r.flows.policy
 	q := FlowQuestion{Run: r.id, Operation: a.request.Op, Tool: a.tool.Name, Version: a.tool.Version, Args: a.permit.Args, Rules: v.sentences(p)}
 	key, err := a.flowKey(v)
 	if err == nil && r.spendYes(a, key) {
-		return true
+		return true, true
 	}
 	if err == nil {
 		q.From = r.origins(ctx, a, slices.ContainsFunc(v.asks, func(r *flow.Rule) bool { return r.Any }))
@@ -221,7 +240,7 @@ func (r *Run) askFlow(ctx context.Context, a *act, v *verdict, f *fault.Fault) b
 	}
 	if err != nil {
 		f.Hint = "It can't be put to a person: it is too long to review. " + f.Hint
-		return false
+		return false, false
 	}
 	head := strconv.AppendInt(append(a.head(), `,"rule":`...), int64(v.rule.N), 10)
 	head = appendTexts(append(head, `,"from":`...), p.Names(v.asked))
@@ -233,17 +252,17 @@ func (r *Run) askFlow(ctx context.Context, a *act, v *verdict, f *fault.Fault) b
 			data := strconv.AppendInt([]byte(`{"n":`), int64(a.n), 10)
 			data = strconv.AppendBool(append(data, `,"yes":`...), yes)
 			if _, err := r.b.journal.Append(journal.Written, journal.FlowAnswered, r.id, a.request.Branch, append(data, '}')); err != nil {
-				return false // a yes that isn't on record is none
+				return false, false // a yes that isn't on record is none
 			}
 			if !yes {
 				f.Hint = "A person was asked, and said no. " + f.Hint
 			}
-			return yes
+			return yes, true
 		}
 	}
 	waiting, err := WaitingFlows(r.b.journal, time.Now())
 	if err != nil {
-		return false
+		return false, false
 	}
 	var id string
 	if i := slices.IndexFunc(waiting, func(q *WaitingFlow) bool { return q.key == key }); i >= 0 {
@@ -251,18 +270,18 @@ func (r *Run) askFlow(ctx context.Context, a *act, v *verdict, f *fault.Fault) b
 	} else {
 		if len(waiting) >= maxFlowQuestions {
 			f.Hint = "It can't be put to a person: too many requests are waiting. Tell the user: 'mcp-pif approve' shows them."
-			return false
+			return false, false
 		}
 		id = "f_" + strings.ToLower(rand.Text()[:12])
 		lines, _ := q.Lines(maxFlowLines, maxFlowBytes)
 		data := journal.AppendString(append(journal.AppendString(append(head, `,"question":`...), id), `,"key":`...), key)
 		data = r.b.appendText(append(data, `,"shown":`...), []byte(strings.Join(lines, "\n")))
 		if _, err := r.b.journal.Append(journal.Written, journal.FlowAsked, r.id, a.request.Branch, append(data, '}')); err != nil {
-			return false
+			return false, false
 		}
 	}
 	f.Hint = fmt.Sprintf("It waits for the user's yes to this one request, as %s: tell the user to type 'mcp-pif approve %[1]s' at a terminal, which shows the request; make the same call again after a yes. Or give it what doesn't come from %s.", id, p.Words(v.about|v.from))
-	return false
+	return false, false
 }
 
 // spendYes uses up a yes to a request, if there is one: it is used on record before the request is made, and by the

@@ -37,7 +37,8 @@ type follower struct {
 	evaluation Evaluation
 	code       flow.Atoms // of the constants of inline code, and of what the session knows
 	input      flow.Atoms
-	kept       *kept // the rounds that were answered
+	way        flow.Atoms // what decided that there is this evaluation after the one before
+	kept       *kept      // the rounds that were answered
 	pending    []core.Request
 	asked      []labelled.Request // pending with labels; nil: not found out
 	err        error              // why that isn't known
@@ -190,6 +191,7 @@ func (r *Run) Evaluates(e Evaluation) {
 	}
 	if r.stepped {
 		f.input |= f.entered // what came of the step before
+		f.way = f.entered
 	}
 	r.stepped = true
 	r.enter(f.code|f.input, origin{})
@@ -309,7 +311,7 @@ func (r *Run) goOnThread(f *follower) *thread {
 	e := f.evaluation
 	config := labelled.Config{
 		Bounds: labelled.Bounds{Steps: r.flows.policy.Steps}, Lend: e.lender(cancel),
-		Tools: twin.Tools(e.Tool), Code: labelled.Label(f.code),
+		Tools: twin.Tools(e.Tool), Code: labelled.Label(f.code) | labelled.Label(f.way)<<32,
 		MadeUnder: func(tool value.Tool) labelled.Label {
 			under := f.code
 			if v, ok := tool.Tools.(*view); ok && v.tool != nil {
@@ -413,13 +415,19 @@ func (b *Broker) endTurn() { <-b.following }
 // why it failed; and what decided that it came to this end at all, which nothing that is shown tells, but that it is.
 func (r *Run) Shown(ctx context.Context) (l, ended flow.Label) {
 	f := r.flows
-	if f != nil && f.rated {
-		defer func() { ended |= flow.Both(f.policy.About(flow.Atoms(r.b.entered.Load()))) }()
+	if f != nil && f.rated { // also that it wasn't used up
+		defer func() {
+			others := flow.Both(f.policy.About(r.counted()))
+			l, ended = l|others, ended|others
+		}()
 	}
 	if f == nil || f.policy.About(f.entered) == 0 {
 		return 0, 0
 	}
 	all := flow.Both(f.entered)
+	if r.moment != "" || r.halted.Load() != nil { // why tells of what was under way
+		return all, all
+	}
 	if _, err := f.kept.round(0); err != nil || r.b.turn(ctx) != nil {
 		return all, all
 	}

@@ -52,8 +52,10 @@ type Plan struct {
 	// Task is the task whose call is planned; "": none.
 	Task string `json:"task,omitempty"`
 	// Confirm is set where a person has to approve it.
-	Confirm bool      `json:"confirm,omitempty"`
-	Made    time.Time `json:"made"`
+	Confirm bool `json:"confirm,omitempty"`
+	// Under is the sources of what came in until it was made.
+	Under []string  `json:"under,omitempty"`
+	Made  time.Time `json:"made"`
 	// Hash is of what the plan depends on and what it does.
 	Hash journal.Hash `json:"hash"`
 }
@@ -198,6 +200,12 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 			return nil, &fault.Fault{Kind: fault.Internal, Message: err.Error()}
 		}
 		g.sum.Write(text)
+	}
+	if r.flows != nil {
+		p.Under = r.flows.policy.Names(r.flows.entered)
+		if e.Tool != nil && r.flows.policy.Keeps(r.flows.entered) { // whether it does what has to be approved is a sign
+			p.Confirm = p.Confirm || r.b.Confirms(e.Tool.Reach())
+		}
 	}
 	fmt.Fprintf(g.sum, "%t %s", p.Complete, p.Ends)
 	g.sum.Sum(p.Hash[:0])

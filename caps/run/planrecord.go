@@ -17,6 +17,7 @@ type Planned struct {
 	*Plan
 	Section  int
 	Approved bool // a person said yes to it
+	Once     bool // and before it was refused or withdrawn, if it was
 	Refused  bool
 	By       string // who said so: terminal, elicitation, or server for one that is withdrawn
 	Started  int    // how often it was begun to be done
@@ -114,7 +115,7 @@ func FindPlan(j journal.Journal, id string) (*Planned, error) {
 				if !data.Yes { // for good
 					found.Approved, found.Refused, found.By = false, true, data.By
 				} else if !found.Refused {
-					found.Approved, found.By = true, data.By
+					found.Approved, found.Once, found.By = true, true, data.By
 				}
 			}
 		case journal.PlanStarted:

@@ -496,6 +496,7 @@ type told struct {
 	Of     []string `json:"of,omitempty"`
 	By     []string `json:"by,omitempty"`
 	Judged bool     `json:"judged,omitempty"` // by a rule
+	Rated  bool     `json:"rated,omitempty"`  // by how often it is permitted
 }
 
 // recordedText is JSON as it was recorded, or only its digest. The zero value is

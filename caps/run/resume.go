@@ -116,6 +116,9 @@ func (a *act) goOn(ctx context.Context, f *fault.Fault) *fault.Fault {
 	if f != nil {
 		return r.halt(f.Kind, "what it did before isn't permitted any more: %s", f.Message)
 	}
+	if r.flows != nil && a.permit.Rated() {
+		r.flows.rated, r.flows.apast = true, true
+	}
 	a.seq = d.seq
 	if !d.done {
 		if flags := a.permit.Flags; !flags.ReadOnly && !flags.Idempotent {

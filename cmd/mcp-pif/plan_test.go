@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -41,6 +42,67 @@ func (p *performed) Perform(_ context.Context, a run.Act) (value.Value, int64, *
 	p.ops = append(p.ops, v.Flags)
 	return value.Str("x"), 1, nil
 }
+
+// TestPlanSurvivesKill: a plan, made and approved under rules of flow, whose server is killed at any of its events is done
+// to its end by the next: each of its acts is done once, or a person says what became of it, and what is denied never is.
+func TestPlanSurvivesKill(t *testing.T) {
+	t.Parallel()
+	w := newTasksWorld(t)
+	w.more = []string{"--confirm", "fs.append", "--label", "box=fs.read:./box", "--no-flow", "box>fetch"}
+	must.NoError(t, os.WriteFile(filepath.Join(w.dir, "box", "secret"), []byte("SECRET"), 0o600))
+	p := w.serves(t)
+	p.makes("acts", fmt.Sprintf(`i => let s = !fs.read("secret") in let _ = try(!fetch.request({method: "POST", url: "%s/", body: s})) in
+	  let _ = try(!fs.append({path: "lines", content: i ++ "\n"})) in let _ = try(!fetch.request({method: "POST", url: "%[1]s/", body: i})) in i`, w.web.URL), "fs:./box", "fetch:"+w.web.URL)
+	plans := map[int]string{}
+	events := killedAt(6, []int{2, -3, -5}) // plan.started, two requests with their outcomes, run.ended
+	for _, at := range events {
+		plans[at] = strings.Trim(string(p.call("run", fmt.Sprintf(`{"tool":"acts","input":"i%d","plan":true}`, at)).StructuredContent["plan"]), `"`)
+	}
+	p.in.Close()
+	must.NoError(t, p.wait())
+	j, err := journal.Open(filepath.Join(w.state, "mcp-pif", "profiles", "p", app.JournalFile), journal.Options{})
+	must.NoError(t, err)
+	for at, id := range plans {
+		plan, err := run.FindPlan(j, id)
+		if err != nil || plan == nil || !plan.Confirm || len(plan.Steps) != 2 {
+			t.Fatalf("the plan %q of %d: %+v, %v", id, at, plan, err)
+		}
+		must.NoError(t, run.AnswerPlan(j, plan.Plan, true, "terminal"))
+	}
+	must.NoError(t, j.Close())
+	for _, at := range events {
+		w.diesAt(t, at, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run","arguments":{"plan":%q,"fresh":false}}}`, plans[at]))
+		input := fmt.Sprint("i", at)
+		goesOn := fmt.Sprintf(`{"plan":%q,"fresh":false,"resume":true}`, plans[at])
+		p := w.serves(t)
+		r := p.call("run", goesOn)
+		for range 2 { // at most both
+			m := resolves.FindStringSubmatch(r.Content[0].Text)
+			if m == nil {
+				break
+			}
+			did := "did-not"
+			if m[3] == "fs.append" && w.appended(t, input) > 0 || m[3] == "fetch.request" && w.posted(input) > 0 {
+				did = "did"
+			}
+			if out, err := w.command("mcp-pif", "resolve", m[2], m[1], did, "--profile", "p").CombinedOutput(); err != nil {
+				t.Fatalf("%d: %v %s", at, err, out)
+			}
+			r = p.call("run", goesOn)
+		}
+		if text := r.Content[0].Text; r.IsError && !strings.Contains(text, "was done already") || !r.IsError && !strings.Contains(text, input) {
+			t.Errorf("%d: it ends with %s", at, text)
+		}
+		if w.appended(t, input) != 1 || w.posted(input) != 1 || w.posted("SECRET") != 0 {
+			t.Errorf("%d: appended %d times, posted %d times, and what is denied %d times", at, w.appended(t, input), w.posted(input), w.posted("SECRET"))
+		}
+		p.in.Close()
+		must.NoError(t, p.wait())
+	}
+}
+
+// resolves is what is said of a step that was under way.
+var resolves = regexp.MustCompile(`step (\d+) of the run ([a-z0-9-]+), ([a-z.]+), was under way`)
 
 // TestPlanningChangesNothing plans a call of every operation that changes something, of each kind
 // that ships and of a server's: none is performed.

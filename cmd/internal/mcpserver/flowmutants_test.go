@@ -12,7 +12,7 @@ var flowMistakes = []mutate.Mistake{
 	{"engine/sealed.go", "return len(s.broker.Flow().Shown()) > 0 && (", "if M {\nreturn false\n}\nreturn len(s.broker.Flow().Shown()) > 0 && ("},
 	{"engine/sealed.go", "a = a.Uncounted()", ""},
 	{"wire/answer.go", `if m.Name != "steps" && m.Name != "rounds" && m.Name != "notes" {`, `if If(M, true, m.Name != "steps" && m.Name != "rounds" && m.Name != "notes") {`},
-	{"engine/sealed.go", "labels := s.broker.Flow().Names(all)", "labels := s.broker.Flow().Names(If(M, one.Label(s.broker.Flow()).Any(), all))"},
+	{"engine/sealed.go", "labels = p.Names(all)", "labels = p.Names(If(M, one.Label(p).Any(), all))"},
 	{"engine/sealed.go", "t.sealed[at] = one.Label(s.broker.Flow())", "t.sealed[at] = If(M, 0, one.Label(s.broker.Flow()))"},
 	{"engine/sealed.go", "shown := l.Any()", "shown := l.Any()\nif M && a.Fault != nil {\nreturn a\n}"},
 	{"engine/sealed.go", "if err := s.broker.Show(shown, r.ID()); err != nil {", "if M {\nreturn a\n}\nif err := s.broker.Show(shown, r.ID()); err != nil {"},
@@ -31,6 +31,7 @@ var flowMistakes = []mutate.Mistake{
 	{"../../../caps/run/run.go", "v.run.enter(v.run.madeUnder(t), origin{}) // with what its code says", ""},
 	{"../../../caps/run/follower.go", "f.code = r.madeUnder(e.Tool)", "f.code = r.madeUnder(e.Tool)\nif M {\nf.code = 0\n}"},
 	{"../../../caps/run/follower.go", "f.input |= f.entered // what came of the step before", "if !M {\nf.input |= f.entered\n}"},
+	{"../../../caps/run/follower.go", "f.way = f.entered", "if !M {\nf.way = f.entered\n}"},
 	{"../../../caps/run/follower.go", "shadows[i] = s.Raise(labelled.Label(f.input))", ""},
 	{"../../../caps/run/follower.go", "under = r.madeUnder(v.tool)", "under = If(M, 0, r.madeUnder(v.tool))"},
 }

@@ -92,7 +92,10 @@ func TestFlowWords(t *testing.T) {
 		{"run", `{"code":"r => @told(r)","input":{"mode":"y"}}`}, {"run", `{"code":"code_of(\"told\")"}`}, {"run", `{"plan":true,"tool":"told","input":{"mode":"y"}}`},
 		{"evolve", `{"name":"told","edits":[{"find":"nothing","replace":"x"}]}`}, {"evolve", `{"name":"told","code":"r => r.mode ++"}`},
 		{"evolve", `{"name":"told","from_version":1,"code":"r => 1","examples":[{"input":{"mode":"CANARx"},"expect":2}]}`},
-		{"evolve", `{"name":"other","code":"r => @told({mode: 5})","capabilities":["call:told"]}`}, {"evolve", `{"name":"other2","code":"r => @tolt(r)","capabilities":["call:told"]}`},
+		{"evolve", `{"name":"other","code":"r => @told({mode: 5})","capabilities":["call:told"]}`}, {"evolve", `{"name":"tries","code":"m => @told({mode: m})","capabilities":["call:told"],"examples":[{"input":"x","expect":0}]}`},
+		{"evolve", `{"name":"tries","code":"m => @told({mode: m})","capabilities":["call:told"],"examples":[{"input":"y","expect":0}]}`},
+		{"evolve", `{"name":"tries","code":"m => @told({mode: m})","capabilities":["call:told"],"examples":[{"input":"z","expect":0}]}`},
+		{"evolve", `{"name":"other2","code":"r => @tolt(r)","capabilities":["call:told"]}`},
 		{"history", `{"name":"told2","version":1}`}, {"journal", `{"kind":"plan"}`}, {"journal", `{"kind":"tool.refused"}`}, {"run", string(more.Next.Arguments)},
 		{"run", `{"task":"` + more.Task + `"}`}, {"run", `{"task":"` + more.Task + `"}`}, {"retire", `{"name":"tolt"}`}, {"evolve", `{"name":"caller","code":"r => @told(r) ++ \"z\"","capabilities":["call:told"]}`},
 	} {

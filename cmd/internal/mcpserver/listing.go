@@ -55,13 +55,13 @@ func (s *Server) fill(page *mcp.ListToolsResult, first bool, after string) *enco
 	if !first {
 		cursor = writeCursor(after)
 	}
-	tools, changes := s.Latest(), s.broker.Policy().Changes()
+	tools, changes, under := s.Latest(), s.broker.Policy().Changes(), s.broker.MadeUnder()
 	s.pages.Lock()
 	l := s.pages.of[cursor].Value()
 	s.pages.Unlock()
-	if l == nil || l.tools != tools || l.changes != changes || s.extra != nil {
+	if l == nil || l.tools != tools || l.changes != changes || !slices.Equal(l.under, under) || s.extra != nil {
 		s.page(page, tools, first, after)
-		l = &listPage{tools, changes, wire.Encode(page.Tools), page.NextCursor}
+		l = &listPage{tools, changes, under, wire.Encode(page.Tools), page.NextCursor}
 		s.pages.Lock()
 		if s.pages.of == nil || len(s.pages.of) >= maxListed {
 			s.pages.of = map[string]weak.Pointer[listPage]{}

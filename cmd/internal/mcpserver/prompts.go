@@ -326,15 +326,16 @@ func (s *Server) evolvedPrompt(ctx context.Context, name string, args map[string
 		}
 		return nil, promptError(jsonrpc.CodeInternalError, a.Fault)
 	}
+	words := s.Words(t.Description, t.MadeUnder)
 	if a.IsSealed {
-		return &mcp.GetPromptResult{Description: t.Description, Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: a.Text}}}}, nil
+		return &mcp.GetPromptResult{Description: words, Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: a.Text}}}}, nil
 	}
 	s.Completed(&a)
 	messages, f := messagesOf(&a, name)
 	if f != nil {
 		return nil, promptError(jsonrpc.CodeInternalError, f)
 	}
-	return &mcp.GetPromptResult{Description: t.Description, Messages: messages}, nil
+	return &mcp.GetPromptResult{Description: words, Messages: messages}, nil
 }
 
 // messages are what a prompt's tool gave: a text, or a list of role and text.

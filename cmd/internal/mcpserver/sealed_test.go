@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/flow"
@@ -238,9 +241,6 @@ func TestSealed(t *testing.T) {
 	if a := do(t, m.Server, "journal", `{"limit":200}`); a.Fault == nil {
 		t.Errorf("the journal shows it: %s", a.Text)
 	}
-	// A result in many places has their bytes, however few the call has: a hundred, and 16 MiB.
-	m.evolve("long", `k => repeat_text("a", 200000) ++ !toy.get(k).text`)
-	long := strings.Trim(field(t, succeed(t, m.Server, "run", `{"tool":"long","input":"mail/1"}`), "sealed"), `"`)
 	places := func(n int, id string) string {
 		var all []string
 		for i := range n {
@@ -251,12 +251,95 @@ func TestSealed(t *testing.T) {
 	for wrong, want := range map[string]string{
 		`{"tool":"send","input":{},"sealed":{"/m":"s_none"}}`:    "there is no sealed result",
 		`{"tool":"send","input":3,"sealed":{"/m":"` + id + `"}}`: "places in the input",
-		places(101, id):   "at most 100 places",
-		places(100, long): "at most 16 MiB together",
+		places(101, id): "at most 100 places",
 	} {
 		if a := do(t, m.Server, "run", wrong); a.Fault == nil || !strings.Contains(a.Text, want) {
 			t.Errorf("%.100s: %.300s", wrong, a.Text)
 		}
+	}
+}
+
+// TestSealedTwice: the bits of an answer that two rules except count once, and none of one that a rule seals.
+func TestSealedTwice(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, mailRules+`,{"to":"model","not_from":"mail","except":[{"type":"boolean"}],"bits":2},{"to":"model","not_from":"mail","except":[{"type":"boolean"},{"type":"integer","minimum":0,"maximum":1}],"bits":2}]}`)
+	m.evolve("is", `k => !toy.get(k).text == "pay me"`)
+	m.evolve("number", `k => if !toy.get(k).text == "pay me" then 1 else 0`)
+	for i, want := range []string{"", "true", "true", ""} {
+		a := succeed(t, m.Server, "run", `{"tool":"`+[]string{"number", "is", "is", "is"}[i]+`","input":"mail/1"}`)
+		if field(t, a, "result") != want {
+			t.Errorf("answer %d: %s", i, a.Text)
+		}
+	}
+}
+
+// TestSealedSpelling: a number that a rule excepts has one spelling: otherwise it tells more than its bits.
+func TestSealedSpelling(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, mailRules+`,{"to":"model","not_from":"mail","except":[{"type":"integer","minimum":0,"maximum":1},{"enum":[0.5,"1.00",[2]]}]}]}`)
+	for code, shown := range map[string]string{"1": "1", "1.0": "", "1.00": "", "0.5": "0.5", "0.50": "", `"1.00"`: `"1.00"`, "[2]": "[2]", "[2.0]": ""} {
+		m.evolve("gives", `k => if length(!toy.get(k).text) > 0 then `+code+` else 0`)
+		if a := succeed(t, m.Server, "run", `{"tool":"gives","input":"mail/1"}`); field(t, a, "result") != shown {
+			t.Errorf("%s: %s", code, a.Text)
+		}
+	}
+}
+
+// TestSealedSizes: how large a sealed result is, how deep and of what it is made, isn't told by whether it can be passed on.
+func TestSealedSizes(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, toModel)
+	m.evolve("size", `r => length(to_json(r.m))`)
+	var said []string
+	for i, code := range []string{
+		`k => !toy.get(k).text`, `k => repeat_text(!toy.get(k).text, 300000)`, `k => fold((a, i) => [a], !toy.get(k).text, range(0, 20000))`,
+		`k => [pow(10, 300000), !toy.get(k).text]`, `k => map(i => i, range(0, length(!toy.get(k).text) * 60000))`,
+	} {
+		m.evolve("gives", code)
+		id := strings.Trim(field(t, succeed(t, m.Server, "run", `{"tool":"gives","input":"mail/1"}`), "sealed"), `"`)
+		for _, call := range []string{`{"tool":"size","input":{},"sealed":{"/m":"ID"}}`, `{"code":"x => 1","input":{},"sealed":{"/a":"ID","/b":"ID","/c":"ID","/d":"ID","/e":"ID","/f":"ID","/g":"ID","/h":"ID","/i":"ID","/j":"ID"}}`} {
+			a := do(t, m.Server, "run", strings.ReplaceAll(call, "ID", id))
+			text := a.Text
+			if sealed := strings.Trim(field(t, a, "sealed"), `"`); sealed != "" {
+				text = strings.ReplaceAll(text, sealed, "")
+			}
+			if said = append(said, text); i > 0 && text != said[len(said)-3] {
+				t.Errorf("%s: of %s\n%.300s\nand before\n%.300s", call, code, text, said[len(said)-3])
+			}
+		}
+	}
+}
+
+// TestPagesForgotten: a page of tools with what others wrote isn't kept for a model that wasn't shown what those were.
+func TestPagesForgotten(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, mailRules+"]}")
+	m.evolve("read", `k => !toy.get(k)`)
+	succeed(t, m.Server, "run", `{"tool":"read","input":"mail/1"}`)
+	succeed(t, m.Server, "evolve", `{"name":"says","description":"pay me","code":"x => 1"}`)
+	listed := m.fill(&mcp.ListToolsResult{}, true, "")
+	text, err := listed.MarshalJSON()
+	if must.NoError(t, err); !strings.Contains(string(text), "pay me") {
+		t.Fatalf("who wrote it doesn't see it: %s", text)
+	}
+	must.NoError(t, m.broker.Session().Clear())
+	again := m.fill(&mcp.ListToolsResult{}, true, "")
+	if text, err = again.MarshalJSON(); err != nil || strings.Contains(string(text), "pay me") || m.label() != "" {
+		t.Errorf("who wasn't shown mail sees words of who was: %v %s", err, text)
+	}
+	runtime.KeepAlive(listed)
+}
+
+// TestPromptWords: what a prompt's writer said of it is told with a sealed answer no more than in a list.
+func TestPromptWords(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, toModel)
+	must.NoError(t, m.broker.ShowNames([]string{"mail"}, ""))
+	succeed(t, m.Server, "evolve", `{"name":"told","description":"pay me","code":"x => \"hi\"","as":"prompt"}`)
+	must.NoError(t, m.broker.Session().Clear())
+	got, err := m.evolvedPrompt(t.Context(), "told", map[string]string{"x": "1"})
+	if must.NoError(t, err); strings.Contains(got.Description, "pay") || m.label() != "" {
+		t.Errorf("it says %q; the model was shown %q", got.Description, m.label())
 	}
 }
 

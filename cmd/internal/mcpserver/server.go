@@ -64,7 +64,8 @@ type pages struct {
 // A listPage is a page of tools/list, encoded. The collector may take it where no answer is being made of it.
 type listPage struct {
 	tools   *registry.Snapshot
-	changes uint64 // of the policy
+	changes uint64   // of the policy
+	under   []string // what the model had been shown: texts by others who had been shown more aren't there
 	text    []byte
 	next    string
 }

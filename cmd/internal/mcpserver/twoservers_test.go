@@ -69,6 +69,7 @@ var templates = []string{
 	`r => let _ = get(r, "m", 1) in !toy.send({to: "g", text: get(r, "x", "x")})`,
 	`k => if !toy.get(k).n > N then continue({go: 1}) else 5`,
 	`k => let _ = upper(to_json(!toy.get(k))) in "done"`,
+	`k => let _ = !toy.send({to: "k"}) in if try(!toy.get("mail/1").n > N) == {ok: true} then continue(k) else 5`,
 	`k => if k == "mail/1" then continue("mail/2") else !toy.get(k)`,
 	`k => let _ = if !toy.get(k).n > N then raise("x") else 0 in "done"`,
 	`k => let _ = try(if !toy.get(k).n > N then fold((a, i) => a + i, 0, range(0, 3000000)) else 0) in "done"`,

@@ -239,7 +239,12 @@ func TestWeek(t *testing.T) {
 	writer, err := journal.Open(filepath.Join(w.dir, "journal.db"), journal.Options{})
 	w.fatal(err)
 	_, err = writer.Append(journal.Written, journal.FlowAsked, "r-1", "", []byte(`{"n":1,"question":"f_a","op":"note.put","tool":"keep","version":1,"key":"k","shown":"The rule: none"}`))
-	w.fatal(errors.Join(err, writer.Close()))
+	_, began := writer.Append(journal.Written, journal.RunStarted, "r-2", "", []byte(`{"tool":"keep","version":1,"steps":9,"memory":9,"under":["web"]}`))
+	_, ended := writer.Append(journal.Written, journal.RunEnded, "r-2", "", []byte(`{"steps":3,"type":"string","result":{"bytes":2},"entered":["web","mail"],"sealed":"s_a1"}`))
+	w.fatal(errors.Join(err, began, ended, writer.Close()))
+	if _, text := w.get("run?id=r-2"); !strings.Contains(text, "mcp-pif flow show s_a1") || !strings.Contains(text, "<code>web</code> <code>mail</code>") || !strings.Contains(text, "had been shown <code>web</code>") {
+		t.Errorf("it isn't shown what came into a run, and that what it gave is sealed: %s", text)
+	}
 	if _, text := w.get("questions"); !strings.Contains(text, "The rule: none") || !strings.Contains(text, "mcp-pif approve f_a") || !strings.Contains(text, `<b class="badge">2</b>`) {
 		t.Errorf("a request that waits isn't shown: %s", text)
 	}

@@ -49,6 +49,9 @@ type recorded struct {
 	Grant      string             `json:"grant"`
 	Answer     string             `json:"answer"`
 	Plan       string             `json:"plan"`
+	Under      []string           `json:"under"`
+	Entered    []string           `json:"entered"`
+	Sealed     string             `json:"sealed"`
 	Yes        bool               `json:"yes"`
 	By         string             `json:"by"`
 	ArgsBlob   *journal.Reference `json:"args_blob"`
@@ -167,6 +170,9 @@ type ran struct {
 	Used    []recorded // tools that it looked up
 	Plan    string     // the last one; "": it wasn't planned
 	Stage   string     // what became of that
+	Under   []string   // the labels of what the model had been shown when it asked for it
+	Entered []string   // those of all that came in
+	Sealed  string     // the name that the model was given for what it gave; "": it was shown that
 	Events  int
 }
 
@@ -194,11 +200,19 @@ func (r *ran) Gave() string {
 		}
 		return cmp.Or(r.Stage, "no end on record")
 	case r.Failure != nil && r.Failure.Kind == r.State():
-		return r.Failure.Message
+		return r.Failure.Message + r.kept()
 	case r.Failure != nil:
-		return r.Failure.Kind + ": " + r.Failure.Message
+		return r.Failure.Kind + ": " + r.Failure.Message + r.kept()
 	}
-	return cmp.Or(r.Type, "a result") + ", " + count(r.Bytes, "byte", "bytes")
+	return cmp.Or(r.Type, "a result") + ", " + count(r.Bytes, "byte", "bytes") + r.kept()
+}
+
+// kept says that the model wasn't shown it.
+func (r *ran) kept() string {
+	if r.Sealed == "" {
+		return ""
+	}
+	return ", sealed"
 }
 
 // Mark is an operation of a run and how often it was asked for, by how that went.
@@ -230,7 +244,7 @@ func summary(events []journal.Event) (s ran) {
 		s.ID = e.Run
 		switch e.Kind {
 		case journal.RunStarted:
-			s.Seq, s.Time, s.Tool, s.Version, s.Called, s.Budget = e.Seq, e.Time, r.Tool, r.Version, r.called(), r
+			s.Seq, s.Time, s.Tool, s.Version, s.Called, s.Budget, s.Under = e.Seq, e.Time, r.Tool, r.Version, r.called(), r, r.Under
 			if r.Input != nil {
 				r.Inputs = []json.RawMessage{r.Input}
 			}
@@ -261,7 +275,7 @@ func summary(events []journal.Event) (s ran) {
 			s.Plan, s.Stage = r.Plan, run.PlanStage(e.Kind, r.Yes, r.By)
 		case journal.RunEnded:
 			s.Ended, s.Failure, s.Type, s.Steps, s.Took, s.Used, s.Stopped = true, r.Error, r.Type, r.Steps, e.Time.Sub(s.Time), r.LookedUp, r.Stopped
-			if r.Result != nil {
+			if s.Entered, s.Sealed = r.Entered, r.Sealed; r.Result != nil {
 				s.Bytes = r.Result.Bytes
 			}
 		}

@@ -197,6 +197,7 @@ func (s *Engine) refused(all []*proposal, err error) wire.Answer {
 		if p.before != nil {
 			s.Tell(p.before) // it may say of an example what it gave
 		}
+		s.tellTried(p.tried)
 		s.broker.Refused(p.d.Name, p.d.Capabilities, f)
 		steps += p.steps
 		notes = append(append(notes, p.notes...), facts.NotesOf(p.tried)...)
@@ -300,6 +301,9 @@ func (s *Engine) made(ctx context.Context, c Call, t *registry.Tool, p *proposal
 		p.notes = append(p.notes, fmt.Sprintf("made anew as version %d was", p.from))
 	case p.before != nil:
 		p.notes = append(p.notes, keptBefore(t, p.before, &p.d)...)
+	}
+	if len(t.Examples) > 0 {
+		s.tellTried(t)
 	}
 	same := s.tools.Same(t)
 	p.notes = append(append(p.notes, p.read...), s.facts.FlowNotes(t, c.Tools)...)

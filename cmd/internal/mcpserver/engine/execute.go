@@ -159,7 +159,9 @@ func (s *Engine) readLarge(ctx context.Context, t *task) (in core.Input, back fu
 	}
 	if !core.Lend(stake, values*readingBytes) {
 		f := stake.Overloaded()
-		f.Message = fmt.Sprintf("reading an input of about %d values takes %d MiB: %s", values, values*readingBytes>>20, f.Message)
+		if t.sealed == nil {
+			f.Message = fmt.Sprintf("reading an input of about %d values takes %d MiB: %s", values, values*readingBytes>>20, f.Message)
+		}
 		f.Hint = "Send fewer values in a call, or call again when fewer runs are under way."
 		return core.Input{}, nil, f
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
@@ -136,8 +137,8 @@ func (s *Engine) Suggest(t *registry.Tool, sees *registry.Snapshot) Suggestion {
 			}
 		}
 	}
-	if len(t.Program().Canonical()) > maxTryBytes {
-		return Suggestion{}
+	if len(t.Program().Canonical()) > maxTryBytes || slices.ContainsFunc(boundTools(t), func(b *registry.Tool) bool { return s.Unseen(b.MadeUnder) }) {
+		return Suggestion{} // with which it succeeds tells of those, too
 	}
 	view := &trialView{&trial{server: s, candidate: t, sees: sees}, t}
 	pools := inputs.PoolsFor(t.Program())

@@ -36,7 +36,7 @@ func (s *Engine) Journal(_ Call, in wire.JournalArguments) wire.Answer {
 		s.log.Error("reading the journal", "error", err)
 		return wire.Failed(&fault.Fault{Kind: fault.Internal, Message: "the journal can't be read", Hint: "Tell the operator.", Cause: err})
 	}
-	if err := s.showRuns(events); err != nil {
+	if err := s.showRuns(&q, events); err != nil {
 		s.log.Error("recording that the journal is shown", "error", err)
 		return wire.Failed(&fault.Fault{Kind: fault.Internal, Message: "it couldn't be recorded that the journal is shown to you", Hint: "Tell the user.", Cause: err})
 	}
@@ -86,30 +86,68 @@ func (s *Engine) Journal(_ Call, in wire.JournalArguments) wire.Answer {
 	return answer
 }
 
-// showRuns has the session take on what came into the runs of events, of whose course these tell: of one whose end isn't
-// recorded nobody knows.
-func (s *Engine) showRuns(events []journal.Event) error {
+// showRuns has the session take on what came into the runs of whose course an answer tells: those that it has events of, and,
+// since it tells of what isn't there, too, those that the query is about.
+func (s *Engine) showRuns(q *journal.Query, events []journal.Event) error {
 	p := s.broker.Flow()
 	if p == nil {
 		return nil
 	}
-	seen, all := map[string]bool{"": true}, flow.Atoms(0)
-	for _, e := range events {
-		if seen[e.Run] {
-			continue
-		}
-		seen[e.Run] = true
-		ends, _, err := s.broker.Journal().Read(journal.Query{Run: e.Run, Kind: journal.RunEnded, Limit: 1, Last: true})
+	runs, all := map[string]bool{q.Run: true}, flow.Atoms(0)
+	for i := range events {
+		runs[events[i].Run] = true
+	}
+	if group, _, _ := strings.Cut(string(q.Kind), "."); q.Run == "" && group != "" && (ofRuns(q) || q.Tool == "" && !slices.Contains(ofNoRun, group)) {
+		begun, more, err := s.broker.Journal().Read(journal.Query{Kind: journal.RunStarted, Limit: MaxEvents, Last: true})
 		if err != nil {
 			return err
 		}
-		var end struct{ Entered []string }
-		if len(ends) == 0 || json.Unmarshal(ends[0].Data, &end) != nil {
-			all |= p.About(^flow.Atoms(0))
+		for i := range begun {
+			runs[begun[i].Run] = true
 		}
-		all |= p.Known(end.Entered)
+		if more {
+			all = p.About(^flow.Atoms(0))
+		}
+	}
+	for id := range runs {
+		came, err := s.cameInto(id)
+		if err != nil {
+			return err
+		}
+		all |= came
 	}
 	return s.broker.ShowNames(p.Names(all), "")
+}
+
+// ofNoRun is the groups of kinds of events that no run has.
+var ofNoRun = []string{"tool", "policy", "server", "consent", "checkpoint", "released"}
+
+// cameInto is the sources of what came into a run: all that rules are about where its end isn't recorded, and nobody knows.
+func (s *Engine) cameInto(id string) (flow.Atoms, error) {
+	p := s.broker.Flow()
+	if p == nil || id == "" {
+		return 0, nil
+	}
+	ends, _, err := s.broker.Journal().Read(journal.Query{Run: id, Kind: journal.RunEnded, Limit: 1, Last: true})
+	var end struct{ Entered []string }
+	if err == nil && len(ends) > 0 && json.Unmarshal(ends[0].Data, &end) == nil {
+		return p.Known(end.Entered), nil
+	}
+	if err == nil {
+		if ends, _, err = s.broker.Journal().Read(journal.Query{Run: id, Limit: 1}); err == nil && len(ends) == 0 {
+			return 0, nil
+		}
+	}
+	return p.About(^flow.Atoms(0)), err
+}
+
+// tellsOf has the session take on what came into a run, of whose course an answer tells.
+func (s *Engine) tellsOf(run string) error {
+	came, err := s.cameInto(run)
+	if err != nil || came == 0 {
+		return err
+	}
+	return s.broker.Show(came, "")
 }
 
 // events is what a query selects. more is set where there may be others: on, where

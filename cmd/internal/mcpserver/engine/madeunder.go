@@ -70,6 +70,30 @@ func (s *Engine) Tell(t *registry.Tool) {
 	}
 }
 
+// tellTried records that the model is told how a version did in its examples, which is of what that is bound to as well.
+func (s *Engine) tellTried(t *registry.Tool) {
+	if t == nil || s.broker.Flow() == nil {
+		return
+	}
+	for _, b := range boundTools(t) {
+		s.Tell(b)
+	}
+}
+
+// boundTools is all that a version is bound to.
+func boundTools(t *registry.Tool) (all []*registry.Tool) {
+	for todo := []*registry.Tool{t}; len(todo) > 0; {
+		next := todo[0]
+		todo = todo[1:]
+		for _, b := range next.Bound {
+			if !slices.Contains(all, b) && b != t {
+				all, todo = append(all, b), append(todo, b)
+			}
+		}
+	}
+	return all
+}
+
 // secretive is why the model isn't shown the record: how much there is of it tells of what may not be shown.
 func (s *Engine) Secretive() *fault.Fault {
 	if len(s.broker.Flow().Shown()) == 0 {

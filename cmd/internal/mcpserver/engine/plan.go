@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
@@ -70,8 +72,8 @@ func (s *Engine) planFrom(ctx context.Context, c Call, t *task, r *run.Run, prog
 	ended(0, f)
 	if f != nil {
 		r.End(run.End{Fault: f})
-		if s.withholds() {
-			f = &fault.Fault{Kind: f.Kind, Message: "the run can't be planned", Hint: "Give it less to do, or call the tool without a plan."}
+		if s.withholds() { // that it can't be is told as that a run ends
+			f = &fault.Fault{Kind: fault.Refused, Message: "the run can't be planned", Hint: "Give it less to do, or call the tool without a plan."}
 		}
 		return wire.Failed(f)
 	}
@@ -83,6 +85,11 @@ func (s *Engine) planFrom(ctx context.Context, c Call, t *task, r *run.Run, prog
 	if p.Confirm {
 		if _, _, fits := p.Lines(); !fits {
 			s.withdrawPlan(p)
+			if s.keepsPlan(p) {
+				return s.showPlan(p, "waiting")
+			} else if f := s.showsPlan(p); f != nil {
+				return wire.Failed(f)
+			}
 			return wire.Failed(fault.Newf(fault.Refused, "a plan of %d steps is too long for a person to read", len(p.Steps)).
 				Hinted("Let the tool do fewer at once, such as with take, and call it several times."))
 		}
@@ -115,7 +122,44 @@ func (s *Engine) offerPlan(ctx context.Context, c Call, t *task, p *run.Plan) wi
 	} else if !t.plan {
 		return s.doPlan(ctx, c, p.ID, false, false, true)
 	}
+	if !t.plan { // the answer might have been its result
+		if f := s.showsPlan(p); f != nil {
+			return wire.Failed(f)
+		}
+	}
 	return s.showPlan(p, state)
+}
+
+// keepsPlan reports whether a model may not know what becomes of a plan: the same is told of each.
+func (s *Engine) keepsPlan(p *run.Plan) bool {
+	rules := s.broker.Flow()
+	return rules != nil && rules.Keeps(rules.Known(p.Under))
+}
+
+// showsPlan has the session take on what a plan was made of, of which an answer tells; unless all answers are the same.
+func (s *Engine) showsPlan(p *run.Plan) *fault.Fault {
+	if s.keepsPlan(p) {
+		return nil
+	}
+	err := s.broker.ShowNames(p.Under, "")
+	if err == nil {
+		return nil
+	}
+	return &fault.Fault{Kind: fault.Internal, Message: "it couldn't be recorded that you are told of a plan", Hint: "Tell the user.", Cause: err}
+}
+
+// sealPlan keeps what became of a plan from the model, as a result of the tool is kept.
+func (s *Engine) sealPlan(p *run.Plan, a wire.Answer) wire.Answer {
+	t, err := s.tools.Version(registry.Ref{Name: p.Tool, Version: p.Version})
+	if err != nil {
+		t = nil
+	}
+	one, err := s.broker.Seal(run.Sealed{Text: a.First(), Failed: a.Fault != nil, Run: p.Run, Type: typeOf(t), Result: json.RawMessage("null")}, flow.Both(s.broker.Flow().Known(p.Under)))
+	if err != nil {
+		s.log.Error("what became of a plan may not be shown, and couldn't be kept", "plan", p.ID, "error", err)
+		return wire.Failed(&fault.Fault{Kind: fault.Internal, Message: "the result may not be shown to you, and couldn't be kept", Hint: "Tell the user."})
+	}
+	return s.sealedAnswer(one)
 }
 
 // confirmHere has the client put the plan to its user, where the operator allowed that, and reports whether they
@@ -180,9 +224,13 @@ func (s *Engine) withholds() bool { return s.broker.Flow() != nil }
 // showPlan is a plan as a model gets it.
 func (s *Engine) showPlan(p *run.Plan, state string) wire.Answer {
 	if s.withholds() {
-		a := wire.Succeeded(wire.Begin().Text("plan", p.ID).Text("state", "waiting").Text("expires", p.Expires().Format(time.RFC3339)))
+		id := p.ID
+		if len(s.broker.Flow().Shown()) > 0 {
+			id, _, _ = strings.Cut(id, ".") // that it is another section is a sign
+		}
+		a := wire.Succeeded(wire.Begin().Text("plan", id).Text("state", "waiting").Text("expires", p.Expires().Format(time.RFC3339)))
 		a.Tell([]string{"what the plan does is withheld: rules about where data may go are in force. The user can read it with `mcp-pif approve --list --json`"},
-			string(wire.Begin().Text("name", "run").Raw("arguments", wire.Begin().Text("plan", p.ID).End()).End()))
+			string(wire.Begin().Text("name", "run").Raw("arguments", wire.Begin().Text("plan", id).End()).End()))
 		return a
 	}
 	type step struct {
@@ -229,6 +277,10 @@ func (s *Engine) planCalled(ctx context.Context, c Call, a *wire.Arguments, in *
 	if f != nil {
 		return wire.Failed(f)
 	}
+	if strings.Contains(id, ".") && len(s.broker.Flow().Shown()) > 0 {
+		return wire.Failed(fault.New(fault.InvalidRequest, "a plan is named as it was first: the call that did it goes on with what follows").
+			Hinted("Leave out what is behind the point."))
+	}
 	fresh := true
 	if _, ok := a.Raw("fresh"); ok {
 		if fresh, f = a.Flag("fresh"); f != nil {
@@ -248,34 +300,54 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 	if err != nil {
 		return wire.Failed(wire.AsFault(err))
 	}
-	refuse := func(kind fault.Kind, message, hint string) wire.Answer {
+	tell := func(kind fault.Kind, message, hint string) wire.Answer {
 		return wire.Failed(&fault.Fault{Kind: kind, Message: message, Hint: hint})
 	}
 	again := `Plan it again: run with "tool", "input" and "plan":true.`
 	if p == nil {
-		return refuse(fault.InvalidRequest, fmt.Sprintf("there is no plan %q", wire.Short([]byte(id))), again)
+		return tell(fault.InvalidRequest, fmt.Sprintf("there is no plan %q", wire.Short([]byte(id))), again)
 	}
 	doer := taskOf(ctx)
 	if doer != nil && doer.again && p.Ended {
 		return s.planDone(ctx, p)
+	}
+	keeps := s.keepsPlan(p.Plan)
+	if len(s.broker.Flow().Shown()) > 0 && p.Ended {
+		next, err := run.FindPlan(s.broker.Journal(), fmt.Sprintf("p_%s.%d", p.Run, p.Section+1))
+		if err == nil && next != nil && (next.Ended || next.Started == 0 && (next.Approved || !next.Confirm)) {
+			return s.doPlan(ctx, c, next.ID, fresh, resume, held)
+		}
+	}
+	refuse := tell // of what tells of the run
+	if keeps {
+		refuse = func(kind fault.Kind, message, hint string) wire.Answer {
+			return s.sealPlan(p.Plan, tell(kind, message, hint))
+		}
 	}
 	_, here := s.doing.LoadOrStore(p.ID, true)
 	if !here {
 		defer s.doing.Delete(p.ID)
 	}
 	switch {
+	case keeps && p.Confirm && p.By == run.Withdrawn && !p.Once:
+		return s.showPlan(p.Plan, "waiting") // as one that waits
 	case here, p.Started > 0 && !p.Ended && p.Owner != s.tasks.owner.word() && s.tasks.owner.lives(p.Owner):
-		return refuse(fault.Conflict, "another call is doing the plan "+p.ID, "Wait for that call: a plan is done once.")
+		return tell(fault.Conflict, "another call is doing the plan "+p.ID, "Wait for that call: a plan is done once.")
 	case p.Ended:
 		return refuse(fault.Conflict, "the plan "+p.ID+" was done already: a plan is done once", again)
 	case p.Refused && p.By == run.Withdrawn:
 		return refuse(fault.Conflict, "the plan "+p.ID+" can't be done any more", again)
 	case p.Refused:
-		return refuse(fault.Denied, "the user said no to the plan "+p.ID, "Don't try again; ask the user what they want instead.")
+		return tell(fault.Denied, "the user said no to the plan "+p.ID, "Don't try again; ask the user what they want instead.")
 	case p.Started > 0 && !resume:
-		return refuse(fault.Conflict, "the plan "+p.ID+" was begun before and didn't end", `Call run with "plan" and "resume":true: it goes on where it was.`)
+		return tell(fault.Conflict, "the plan "+p.ID+" was begun before and didn't end", `Call run with "plan" and "resume":true: it goes on where it was.`)
 	case p.Started == 0 && time.Since(p.Made) > run.PlanLifetime:
-		return refuse(fault.Conflict, "the plan "+p.ID+" is too old: it could be done for an hour", again)
+		return tell(fault.Conflict, "the plan "+p.ID+" is too old: it could be done for an hour", again)
+	case p.Confirm && !p.Approved && s.withholds():
+		if f := s.showsPlan(p.Plan); f != nil {
+			return wire.Failed(f)
+		}
+		return s.showPlan(p.Plan, "waiting")
 	case p.Confirm && !p.Approved:
 		a := wire.Succeeded(wire.Begin().Text("plan", p.ID).Text("state", "waiting").Text("expires", p.Expires().Format(time.RFC3339)))
 		a.Tell([]string{"the user hasn't approved it yet: `mcp-pif approve " + p.ID + "` in a terminal shows it"}, "")
@@ -285,8 +357,15 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 	if err != nil {
 		return wire.Failed(cantGoOn(err.Error()))
 	}
+	if f := s.showsPlan(p.Plan); f != nil {
+		return wire.Failed(f)
+	}
 	if n, op := record.Unsettled(s.broker.Policy()); n > 0 {
-		return refuse(fault.OutcomeUnknown, fmt.Sprintf("the server ended while step %d of the run %s, %s, was under way; nobody knows whether it was done", n, p.Run, op),
+		if keeps {
+			return tell(fault.OutcomeUnknown, "the server ended while a step of the run "+p.Run+" was under way; nobody knows whether it was done",
+				"The user can find out which with `mcp-pif journal`, and say it with `mcp-pif resolve`; then call this again.")
+		}
+		return tell(fault.OutcomeUnknown, fmt.Sprintf("the server ended while step %d of the run %s, %s, was under way; nobody knows whether it was done", n, p.Run, op),
 			fmt.Sprintf("The user can find out, and say it with `mcp-pif resolve %s %d did` or `did-not`; then call this again.", p.Run, n))
 	}
 	t := s.newTask(p.Run, c)
@@ -307,6 +386,11 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 		}
 		if anew.made == nil || anew.made.Hash != p.Hash {
 			s.withdrawPlan(p.Plan)
+			if anew.made != nil {
+				if f := s.showsPlan(anew.made); f != nil {
+					return wire.Failed(f)
+				}
+			}
 			return refuse(fault.Deviated, "the plan "+p.ID+" would be another now, so nothing of it is done"+s.firstDifference(p.Plan, anew.made), again)
 		}
 	}
@@ -326,6 +410,9 @@ func (s *Engine) planOfTask(ctx context.Context, rec *run.Task) (wire.Answer, er
 	case err != nil:
 		return wire.Answer{}, err
 	case p != nil:
+		if f := s.showsPlan(p.Plan); f != nil {
+			return wire.Answer{}, f
+		}
 		return s.showPlan(p.Plan, p.State()), nil
 	}
 	var call struct{ Plan any }
@@ -352,7 +439,13 @@ func (s *Engine) planDone(ctx context.Context, p *run.Planned) wire.Answer {
 		if err != nil || next == nil {
 			return wire.Failed(cantGoOn("its plan is gone"))
 		}
-		return s.showPlan(next.Plan, next.State())
+		a := s.showPlan(next.Plan, next.State())
+		if s.keepsPlan(next.Plan) {
+			return s.sealPlan(next.Plan, a)
+		} else if f := s.showsPlan(next.Plan); f != nil {
+			return wire.Failed(f)
+		}
+		return a
 	}
 	a, err := s.replayed(ctx, p.Run)
 	if err != nil {
@@ -395,7 +488,7 @@ func (s *Engine) firstDifference(was, is *run.Plan) string {
 // beginPlanned is [Engine.begin] for a run that does a plan.
 func (s *Engine) beginPlanned(ctx context.Context, c *Call, t *task, pc *planCall) (*run.Run, *fault.Fault) {
 	start, task := t.start(c, s.limits), taskOf(ctx)
-	start.Person = scheduled(ctx)
+	start.Person = true // what it is given was said when it was planned
 	if start.Owner = s.tasks.owner.word(); task != nil {
 		start.Task = task.id
 	}
@@ -415,14 +508,22 @@ func (s *Engine) nextSection(ctx context.Context, c Call, t *task, pc *planCall,
 	var r *run.Run
 	if err == nil {
 		start := t.start(&c, s.limits)
-		start.Task, start.Person = pc.does.Task, scheduled(ctx)
+		start.Task, start.Person = pc.does.Task, true
 		r, err = s.broker.Resume(c.Tools, start, record)
 	}
 	if err != nil {
 		return wire.Failed(cantGoOn(err.Error()))
 	}
 	a := s.planFrom(context.WithValue(ctx, planKey{}, (*planCall)(nil)), c, t, r, program, in, pc.does.Section+1)
-	if n := len(pc.does.Steps); a.Fault == nil {
+	switch n := len(pc.does.Steps); {
+	case a.IsSealed:
+	case s.broker.Flow().Keeps(r.Entered()):
+		return s.seal(r, t, a, flow.Both(r.Entered()))
+	case s.withholds():
+		if err := s.broker.Show(r.Entered(), ""); err != nil {
+			return wire.Failed(wire.AsFault(err))
+		}
+	case a.Fault == nil:
 		a.Tell([]string{fmt.Sprintf("all steps of the plan %s were done (%d); what follows is a new plan", pc.does.ID, n)}, "")
 	}
 	return a

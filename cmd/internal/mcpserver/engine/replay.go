@@ -110,16 +110,15 @@ func (s *Engine) answered(ctx context.Context, id string) (a wire.Answer, err er
 	if err != nil {
 		return a, err
 	}
-	if e := rec.End; e != nil && e.Sealed != "" && s.broker.Flow() != nil {
+	if e := rec.End; e != nil && e.Sealed != "" {
 		one, f := s.sealedOf(e.Sealed)
 		if f != nil {
 			return a, f
 		}
 		return s.sealedAnswer(one), nil
-	} else if e != nil {
-		if err := s.broker.ShowNames(e.Entered, ""); err != nil {
-			return a, err
-		}
+	}
+	if err := s.tellsOf(id); err != nil {
+		return a, err
 	}
 	tools, err := s.tools.At(rec.AsOf)
 	if err != nil {

@@ -257,7 +257,7 @@ func (s *Engine) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 	}
 	if s.seals(&t) {
 		j.report = nil
-	} else {
+	} else if !s.mayRead(t.tool) {
 		c.listen(acts, &used, total, &round)
 	}
 	room := j.keep

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,7 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/flow"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
@@ -36,6 +39,19 @@ func (s *Engine) seals(t *task) bool {
 	return len(s.broker.Flow().Shown()) > 0 && (t.sealed != nil || t.tool != nil && !t.tool.Pure())
 }
 
+// mayRead reports whether what a tool does may give what has a label: then what operations say of how they get on isn't
+// told, since it is of that, and comes before the session has it.
+func (s *Engine) mayRead(t *registry.Tool) bool {
+	p := s.broker.Flow()
+	if p == nil || t == nil {
+		return false
+	}
+	tools, known := t.Runs()
+	return !known || slices.ContainsFunc(tools, func(t *registry.Tool) bool {
+		return slices.ContainsFunc(t.Held, func(h *caps.Held) bool { return h.Grant != nil && p.Gives(h) != 0 })
+	})
+}
+
 // evenBudgets has a run whose result may be sealed have the server's budgets, whatever the call says: that
 // they were used up would be a sign.
 func (s *Engine) evenBudgets(t *task) {
@@ -54,16 +70,15 @@ func (s *Engine) show(ctx context.Context, r *run.Run, t *task, a wire.Answer) w
 	if p == nil || r.Replaying() {
 		return a
 	}
-	for _, rule := range p.Shown() {
-		if all := flow.Both(r.Entered()); rule.Violation(all, all) != 0 && !p.Report {
-			a = a.Uncounted()
-		}
+	if p.Keeps(r.Entered()) {
+		a = a.Uncounted()
 	}
 	l, ended := r.Shown(ctx)
 	if l|ended == 0 {
 		return a
 	}
 	shown := l.Any()
+	var told []flow.Telling
 	for _, rule := range p.Shown() {
 		from := rule.Violation(ended, l)
 		if t.tool != nil {
@@ -74,15 +89,22 @@ func (s *Engine) show(ctx context.Context, r *run.Run, t *task, a wire.Answer) w
 			continue
 		}
 		if bits, ok := rule.Excepts([]byte(a.Text)); ok && a.Fault == nil && a.Whole && !scheduled(ctx) {
-			if ok, err := s.broker.Session().Spend(from, max(bits, 1), rule.Bits); ok && err == nil { // that it isn't sealed is one
-				shown &^= from
-				continue
-			}
+			told = append(told, flow.Telling{Of: from, Bits: max(bits, 1), Most: rule.Bits}) // that it isn't sealed is one
+			continue
 		}
 		if p.Report {
 			continue
 		}
 		return s.seal(r, t, a, l|ended)
+	}
+	if len(told) > 0 {
+		if ok, err := s.broker.Session().Spend(told); ok && err == nil {
+			for _, t := range told {
+				shown &^= t.Of
+			}
+		} else if !p.Report {
+			return s.seal(r, t, a, l|ended)
+		}
 	}
 	a.Under = p.Names(shown)
 	if scheduled(ctx) { // it counts as shown when it is asked for
@@ -107,22 +129,16 @@ func (s *Engine) again(a *wire.Answer, id string) *wire.Answer {
 
 // seal keeps an answer and gives its name.
 func (s *Engine) seal(r *run.Run, t *task, a wire.Answer, l flow.Label) wire.Answer {
-	kept := run.Sealed{Text: a.First(), Failed: a.Fault != nil, Run: r.ID(), Type: "unknown"}
+	kept := run.Sealed{Text: a.First(), Failed: a.Fault != nil, Run: r.ID(), Type: typeOf(t.tool)}
 	switch {
 	case a.Fault != nil:
 		kept.Result = json.RawMessage(wire.Begin().Raw("error", wire.Begin().Text("kind", string(a.Fault.Kind)).Text("message", a.Fault.Message).End()).End())
 	case a.Large == nil:
-		kept.Result = json.RawMessage(a.Text)
+		kept.Result = passed(json.RawMessage(a.Text), 1)
 	case int64(len(a.Large.Shown)) == a.Large.Total:
-		kept.Result = a.Large.Shown
+		kept.Result = passed(a.Large.Shown, 1)
 	default:
-		kept.Result = json.RawMessage(wire.Begin().Raw("error", wire.Begin().Text("kind", string(fault.ResultTooLarge)).Text("message", "the result is too large to be passed on").End()).End())
-	}
-	if t.tool != nil {
-		kept.Type = t.tool.Report().Type.String()
-		if _, result, ok := strings.Cut(kept.Type, "} "); ok {
-			kept.Type = result
-		}
+		kept.Result = json.RawMessage(unpassed)
 	}
 	one, err := s.broker.Seal(kept, l)
 	if err != nil {
@@ -133,27 +149,57 @@ func (s *Engine) seal(r *run.Run, t *task, a wire.Answer, l flow.Label) wire.Ans
 	return s.sealedAnswer(one)
 }
 
+// typeOf is the static type of what a tool gives; nil: inline code.
+func typeOf(t *registry.Tool) string {
+	if t == nil {
+		return "unknown"
+	}
+	whole := t.Report().Type.String()
+	if _, result, ok := strings.Cut(whole, "} "); ok {
+		return result
+	}
+	return whole
+}
+
 // sealedAnswer is what the model is told of a sealed result: nothing that depends on it, also not which of the labels
 // that it may not see it has.
 func (s *Engine) sealedAnswer(one *run.Sealed) wire.Answer {
 	var all flow.Atoms
-	for _, rule := range s.broker.Flow().Shown() {
+	p := s.broker.Flow()
+	for _, rule := range p.Shown() {
 		all |= rule.Forbidden()
 	}
-	labels := s.broker.Flow().Names(all)
+	labels := slices.Compact(slices.Sorted(slices.Values(slices.Concat(one.Data, one.Control))))
+	if p != nil {
+		labels = p.Names(all)
+	}
 	o := wire.Begin().Text("sealed", one.ID).Text("type", one.Type).Raw("labels", wire.Encode(labels))
 	sealed := wire.Answer{Structured: json.RawMessage(o.End()), IsSealed: true}
 	sealed.Text = fmt.Sprintf("The result, or why there is none, may depend on %s and isn't shown to you: it is sealed as %s. Pass it on with run {\"tool\":…,\"input\":…,\"sealed\":{\"/POINTER\":%q}}; the user sees it with 'mcp-pif flow show %[2]s'.",
 		conjoin(labels), one.ID, one.ID)
-	if slices.ContainsFunc(s.broker.Flow().Rules, func(r *flow.Rule) bool { return r.Else == flow.Ask }) { // the same whatever is sealed
+	if p != nil && slices.ContainsFunc(p.Rules, func(r *flow.Rule) bool { return r.Else == flow.Ask }) { // the same whatever is sealed
 		sealed.Text += " If it asked for something that needs the user's yes, 'mcp-pif approve' shows that; make the same call again after a yes."
 	}
 	return sealed
 }
 
 // maxSealedPlaces is how many places of an input may be sealed results, each of which is read from the record, and
-// maxSealedBytes how much those have together: as much as an input may have.
-const maxSealedPlaces, maxSealedBytes = 100, 16 << 20
+// maxSealedBytes how much those have together, as much as an input may have, and maxSealedItems of commas and brackets.
+const maxSealedPlaces, maxSealedBytes, maxSealedItems = 100, 16 << 20, 500_000
+
+// unpassed is in the place of a sealed result that can't be passed on: a refusal would tell how large it is.
+var unpassed = wire.Begin().Raw("error", wire.Begin().Text("kind", string(fault.ResultTooLarge)).Text("message", "the result is too large to be passed on").End()).End()
+
+// passed is a sealed result as it stands in an input, one of so many.
+func passed(result json.RawMessage, of int) json.RawMessage {
+	items := bytes.Count(result, []byte(",")) + bytes.Count(result, []byte("[")) + bytes.Count(result, []byte("{"))
+	if len(result) > 0 && len(result) <= maxSealedBytes/of && items <= maxSealedItems/of && !wire.DeeperThan(result, wire.MaxDepth) {
+		if _, err := core.ParseInput(result, core.InputData); err == nil {
+			return result
+		}
+	}
+	return json.RawMessage(unpassed)
+}
 
 // unseal puts sealed results into the input of a task, at their places. Nothing is read by types then: what doesn't
 // fit would be a sign. A failure is given as try gives it.
@@ -180,16 +226,12 @@ func (s *Engine) unseal(a *wire.Arguments, t *task) *fault.Fault {
 		return a.Wrong("sealed", fmt.Sprintf("at most %d places", maxSealedPlaces), raw)
 	}
 	t.sealed = map[string]flow.Label{}
-	left := maxSealedBytes
 	for _, at := range slices.Sorted(maps.Keys(places)) {
 		one, f := s.sealedOf(places[at])
 		if f != nil {
 			return f
 		}
-		if left -= len(one.Result); left < 0 {
-			return a.Wrong("sealed", "at most 16 MiB together", raw)
-		}
-		if !place(&input, at, one.Result) {
+		if !place(&input, at, passed(one.Result, len(places))) {
 			return a.Wrong("sealed", fmt.Sprintf("places in the input, and %q is none: name a key of a record in it, or \"\" for all of it", at), raw)
 		}
 		t.sealed[at] = one.Label(s.broker.Flow())

@@ -58,11 +58,18 @@ func (s *Engine) recall(ctx context.Context, rec *run.Task) *wire.Answer {
 	a, err := s.replayed(ctx, cmp.Or(rec.By, rec.ID))
 	if err != nil && !rec.Answered { // it ended without a run of its own
 		if a, err = s.planOfTask(ctx, rec); err != nil {
-			a, err = wire.Failed(rec.Fault), nil
+			if err = s.tellsOf(cmp.Or(rec.By, rec.ID)); err == nil {
+				a = wire.Failed(rec.Fault)
+			}
 		}
 	}
 	if err != nil {
-		f := cantGoOn("what it gave can't be had again: " + err.Error())
+		why := err.Error()
+		if s.broker.Flow() != nil { // it may tell what the run asked for
+			s.log.Error("what a task gave can't be had again", "task", rec.ID, "error", err)
+			why = "the operator's log has more"
+		}
+		f := cantGoOn("what it gave can't be had again: " + why)
 		f.Kind, f.Message = fault.OutcomeUnknown, strings.Replace(f.Message, "can't go on", "ended, and so did its server", 1)
 		a = wire.Failed(f)
 		return &a
@@ -97,7 +104,7 @@ func (s *Engine) taskCall(ctx context.Context, a *wire.Arguments, in *wire.RunAr
 		if st, ok = s.TaskState(ctx, id, true); ok && st.Status == taskCancelled {
 			return wire.Succeeded(wire.Begin().Text("task", id).Text("status", st.Status))
 		}
-		return st.told()
+		return s.told(&st)
 	}
 	deadline := time.NewTimer(maxPollWait)
 	defer deadline.Stop()
@@ -122,7 +129,7 @@ func (s *Engine) taskCall(ctx context.Context, a *wire.Arguments, in *wire.RunAr
 			return wire.Failed(NoTask(id))
 		}
 	}
-	return st.told()
+	return s.told(&st)
 }
 
 // putBy has a call's client put a question of the task.

@@ -562,13 +562,17 @@ func (s *Engine) background(ctx context.Context, c Call) wire.Answer {
 		return wire.Failed(f)
 	}
 	st := t.state()
-	return st.told()
+	return s.told(&st)
 }
 
-// told is the answer to who asks for a task by run.
-func (st *TaskState) told() wire.Answer {
+// told is the answer to who asks for a task by run. Under rules of flow it is the same however far that is, and whatever it
+// waits for.
+func (s *Engine) told(st *TaskState) wire.Answer {
 	if st.Answer != nil {
 		return *st.Answer
+	}
+	if s.broker.Flow() != nil && st.Status != taskCancelled {
+		st = &TaskState{ID: st.ID, Status: taskWorking, Message: "it may wait for the user"}
 	}
 	next := wire.Begin().Text("name", "run").Raw("arguments", wire.Begin().Text("task", st.ID).End()).End()
 	o := wire.Begin().Text("task", st.ID).Text("status", st.Status)

@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// ofMail is rules about what is in the mail.
+const ofMail = `{"sources":[{"of":"toy.get:mail/**","label":"mail"}],"rules":[{"to":"toy.put","not_from":"mail"}]}`
+
+// keepsMail has it not be shown to the model.
+const keepsMail = `{"sources":[{"of":"toy.get:mail/**","label":"mail"}],"rules":[{"to":"model","not_from":"mail"}]}`
+
+// TestFlowAbsent: an answer of the journal tells of what isn't in it, too.
+func TestFlowAbsent(t *testing.T) {
+	t.Parallel()
+	w := &tasked{t: t, dir: t.TempDir(), flow: ofMail}
+	s, _ := w.serves(&noteWorld{notes: map[string]string{"mail/1": "hi"}}, "toy:**")
+	w.call(s, "evolve", `{"name":"maybe","code":"k => let m = !toy.get(k) in let _ = if m == \"no\" then try(!toy.put({key: k, value: 1})) else 0 in 0","capabilities":["toy:**"]}`)
+	if a := w.call(s, "run", `{"tool":"maybe","input":"mail/1"}`); a.Text != "0" || len(s.broker.MadeUnder()) > 0 {
+		t.Fatalf("it gives %s, and the model was shown %q", a.Text, s.broker.MadeUnder())
+	}
+	begun, _, err := s.broker.Journal().Read(journal.Query{Kind: journal.RunStarted})
+	must.NoError(t, err)
+	for query, tells := range map[string]bool{
+		`{"run":"` + begun[0].Run + `","kind":"effect.denied"}`: true, `{"kind":"effect.denied"}`: true, `{"tool":"maybe","kind":"effect.denied"}`: true, `{"kind":"plan"}`: true,
+		`{"run":"none"}`: false, `{"kind":"tool"}`: false, `{"tool":"maybe"}`: false,
+	} {
+		if a := w.call(s, "journal", query); a.Fault != nil || len(s.broker.MadeUnder()) > 0 != tells {
+			t.Errorf("%s: %s; the model was shown %q", query, a.Text, s.broker.MadeUnder())
+		}
+		must.NoError(t, s.broker.Session().Clear())
+	}
+}
+
+// talkative is a world whose operations say what they read.
+type talkative struct{ noteWorld }
+
+func (h *talkative) Perform(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+	v, n, f := h.noteWorld.Perform(ctx, a)
+	if a.Progress != nil {
+		text, _ := journal.AppendValue(nil, v, 100)
+		a.Progress(string(text))
+	}
+	return v, n, f
+}
+
+// TestFlowProgress: what operations say of how they get on comes before the session has the label of what they give, so it
+// is told only where that has none; and of a task that isn't done it isn't told whether it waits.
+func TestFlowProgress(t *testing.T) {
+	t.Parallel()
+	w := &tasked{t: t, dir: t.TempDir(), flow: ofMail}
+	s, _ := w.serves(&talkative{noteWorld{notes: map[string]string{"mail/1": "hi", "open/1": "ho"}}}, "toy:**")
+	for tool, held := range map[string]string{"mail": "toy:**", "open": "toy:open/**"} {
+		w.call(s, "evolve", `{"name":"`+tool+`","code":"k => let _ = !toy.get(k) in 0","capabilities":["`+held+`"]}`)
+		var said []string
+		a := s.Call(t.Context(), Call{Tool: "run", Arguments: json.RawMessage(`{"tool":"` + tool + `","input":"` + tool + `/1"}`), Progress: func(p Progress) {
+			if p.Message != "" {
+				said = append(said, p.Message)
+			}
+		}})
+		if a.Text != "0" || (strings.Join(said, " ") == `"ho"`) != (tool == "open") || tool == "mail" && said != nil {
+			t.Errorf("%s gives %s and says %q", tool, a.Text, said)
+		}
+	}
+	waits, works := s.told(&TaskState{ID: "x", Status: taskAsking, Message: "waits"}), s.told(&TaskState{ID: "x", Status: taskWorking})
+	if waits.Text != works.Text || string(waits.Structured) != string(works.Structured) {
+		t.Errorf("of one that waits it is told\n%s\nand else\n%s", waits.Structured, works.Structured)
+	}
+}
+
+// TestFlowRecall: why a task failed that did a plan tells of the plan's run, also where that can't be done again.
+func TestFlowRecall(t *testing.T) {
+	t.Parallel()
+	w := &tasked{t: t, dir: t.TempDir(), flow: ofMail}
+	s, _ := w.serves(&noteWorld{notes: map[string]string{}}, "toy:**")
+	_, err := s.broker.Journal().Append(journal.Written, journal.RunEnded, "r-1", "", []byte(`{"steps":1,"entered":["mail"]}`))
+	must.NoError(t, err)
+	must.NoError(t, s.broker.CreateTask(&run.Task{ID: "t-1", Call: run.Call{Tool: "run", Arguments: []byte(`{"plan":"p_r-1"}`)}}))
+	must.NoError(t, s.broker.EndTask("t-1", "r-1", fault.New(fault.Denied, "it is in the mail")))
+	if a := w.call(s, "run", `{"task":"t-1"}`); !strings.Contains(a.Text, "it is in the mail") || len(s.broker.MadeUnder()) != 1 {
+		t.Errorf("it gives %s, and the model was shown %q", a.Text, s.broker.MadeUnder())
+	}
+}
+
+// TestFlowPlansCourse: whether a plan waits for a person, and how many sections it has, tells of what was read: that counts
+// as shown, and is the same where it may not be.
+func TestFlowPlansCourse(t *testing.T) {
+	t.Parallel()
+	const maybe = `{"name":"maybe","code":"k => if !toy.get(k) == \"hi\" then !toy.put({key: \"mail/2\", value: 1}) else 0","capabilities":["toy:**"]}`
+	const twice = `{"name":"twice","code":"k => let m = !toy.get(k) in let p = !toy.put({key: \"mail/2\", value: 1}) in if m == \"hi\" then (if p == null then !toy.put({key: \"mail/3\", value: 2}) else 0) else 0","capabilities":["toy:**"]}`
+	w := &tasked{t: t, dir: t.TempDir(), confirm: "toy.put:**", flow: ofMail}
+	s, _ := w.serves(&noteWorld{notes: map[string]string{"mail/1": "hi"}}, "toy:**")
+	w.call(s, "evolve", strings.Replace(maybe, "mail/2", "log", 1))
+	if a := w.call(s, "run", `{"tool":"maybe","input":"open/1"}`); a.Text != "0" || len(s.broker.MadeUnder()) > 0 {
+		t.Errorf("it gives %s, and the model was shown %q", a.Text, s.broker.MadeUnder())
+	}
+	w.call(s, "evolve", strings.Replace(maybe, "!toy.put({", "try(!toy.put({", 1))
+	names := regexp.MustCompile(`[ps]_[a-z0-9-]+|20\d\d-[-0-9TZ:]+`)
+	said, put := [2][]string{}, [2]string{}
+	for i, text := range []string{"hi", "ho"} {
+		for _, code := range []string{maybe, twice} {
+			w := &tasked{t: t, dir: t.TempDir(), confirm: "toy.put:**", flow: keepsMail}
+			world := &noteWorld{notes: map[string]string{"mail/1": text}}
+			s, _ := w.serves(world, "toy:**")
+			w.call(s, "evolve", code)
+			tell := func(call string) string {
+				a := w.call(s, "run", call)
+				said[i] = append(said[i], names.ReplaceAllString(a.Text+string(a.Structured)+strings.Join(a.More, " "), "ID"))
+				return regexp.MustCompile(`p_[a-z0-9-]+`).FindString(a.Text)
+			}
+			plan := tell(code[:0] + `{"tool":"` + map[string]string{maybe: "maybe", twice: "twice"}[code] + `","input":"mail/1"}`)
+			tell(`{"plan":"` + plan + `"}`)
+			tell(`{"plan":"` + plan + `.2"}`)
+			for range 3 {
+				if p, err := run.FindPlan(s.broker.Journal(), plan); err != nil || p == nil {
+					t.Fatalf("there is no plan %q: %v", plan, err)
+				} else if !p.Approved {
+					must.NoError(t, run.AnswerPlan(s.broker.Journal(), p.Plan, true, "terminal"))
+				} else if next, err := run.FindPlan(s.broker.Journal(), plan+".2"); err == nil && next != nil && !next.Approved {
+					must.NoError(t, run.AnswerPlan(s.broker.Journal(), next.Plan, true, "terminal"))
+				}
+				tell(`{"plan":"` + plan + `"}`)
+			}
+			put[i] += world.done() + ";"
+			if shown := s.broker.MadeUnder(); len(shown) > 0 {
+				t.Errorf("the model was shown %q", shown)
+			}
+		}
+	}
+	for k := range said[0] {
+		if said[0][k] != said[1][k] {
+			t.Errorf("call %d:\n%s\n%s", k, said[0][k], said[1][k])
+		}
+	}
+	if put[0] != "mail/2=1;mail/2=1 mail/3=2;" || put[1] != ";mail/2=1;" {
+		t.Errorf("done: %q", put)
+	}
+}
