@@ -135,6 +135,7 @@ var shapes = map[string]string{
 	"a record that does":                `{"record":{` + numbered(16, ",", `"#":{"var":"in"}`) + `}}`,
 	"a pair that isn't built":           `{"app":[{"lam":"f","body":{"add":[{"app":[{"var":"f"},{"pair":[1,2]}]},{"app":[{"var":"f"},{"var":"in"}]}]}},{"lam":"p","body":{"sub":[{"fst":{"var":"p"}},{"snd":{"var":"p"}}]}}]}`,
 	"a fold in a fold":                  nest(20, `{"fold":[{"lam":"p","body":$},0,[1,{"var":"in"}]]}`, `{"add":[{"fst":{"var":"p"}},{"snd":{"var":"p"}}]}`),
+	"a fold that adds its items":        `[{"sum":[1,2,{"var":"in"},3]},{"fold":[{"lam":"p","body":{"add":[{"snd":{"var":"p"}},{"fst":{"var":"p"}}]}},{"var":"in"},[1,2]]},{"sum":{"range":[0,90]}}]`,
 	"a fold of a function":              `{"fold":[{"var":"in"},{"var":"in"},[{"var":"in"}]]}`,
 	"a fold's body that ends in a call": `{"fold":[{"lam":"p","body":{"if":{"cond":{"lt":[{"snd":{"var":"p"}},2]},"then":{"app":[{"var":"in"},{"fst":{"var":"p"}},3]},"else":{"eval":{"var":"in"}}}}},0,[1]]}`,
 	"a function applied to itself":      `{"app":[{"lam":"f","body":{"app":[{"var":"f"},{"var":"f"},5]}},{"lam":"g","body":{"lam":"n","body":{"app":[{"var":"g"},{"var":"g"},{"sub":[{"var":"n"},1]}]}}}]}`,

@@ -247,18 +247,23 @@ func (c *compiler) extreme(n *node, dst, top uint8) {
 	f.bound = len(f.code)
 }
 
-// foldCons puts before the cons that ends the body of a fold what does it together with
-// the loop: f.code[at] is where the body begins, with start steps pending. A list that is
+// foldCons puts before the cons that ends the body of a fold, or the addition that is one, what does it together
+// with the loop: f.code[at] is where the body begins, with start steps pending. A list that is
 // known here alone, and reversed, is reversed in place.
 func (c *compiler) foldCons(next Op, top uint8, at int, start int64, fresh bool) {
 	f := c.f
 	last := len(f.code) - 1
-	if in := &f.code[last]; next != FoldLoop || last < at || in.Op != Cons || in.A != top || in.C != top || f.bound > last {
+	if next != FoldLoop || last < at || f.bound > last {
 		return
 	}
 	in, meta := f.code[last], f.meta[last]
 	with := Instr{Op: FoldCons, A: top, B: in.B, D: int32(at-last) * InstrSize, K: start - f.pend}
-	if last == at && in.B == top+1 {
+	switch {
+	case last == at && in.Op == Add && in.A == top && in.B == top && in.C == top+1:
+		with.Op, with.B = FoldAdd, top+1
+	case in.Op != Cons || in.A != top || in.C != top:
+		return
+	case last == at && in.B == top+1:
 		with.Op = FoldRev
 		if fresh {
 			with.C = 1

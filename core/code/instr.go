@@ -169,6 +169,7 @@ const (
 	FoldPLoop // the same, the pair
 	FoldCons  // where there is a next item, the Cons of B and A to A and the FoldLoop that are after it
 	FoldRev   // the same with the item as it is, for as many as there are; C is 1 where the list is known here alone: its cells are used again
+	FoldAdd   // of an Add of the item to A and the FoldLoop that are after it, for as many as there are whose sum is a small integer
 	FoldFn    // f in A, acc in A+1, list in A+2: tests both; to D if empty
 	FoldCall  // next pair and f to the window at A+3, to D if none
 	Closure   // A ← closure of the function at D with B+C<<8 captured values and the header K

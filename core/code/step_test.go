@@ -278,11 +278,15 @@ func (v *verifier) step(i int, s *state) {
 		v.keeps(i, s, a+3)
 		v.jumps(i, s, in.D, in.K)
 		s.depth++
-	case code.FoldCons, code.FoldRev:
+	case code.FoldCons, code.FoldRev, code.FoldAdd:
 		v.reads(i, s, a, a+2)
 		v.reads(i, s, b)
 		v.jumps(i, s, in.D, in.K)
-		v.next(i, code.Cons)
+		if in.Op != code.FoldAdd {
+			v.next(i, code.Cons)
+		} else if add := &v.u.Code[i+1]; add.Op != code.Add || add.A != in.A || add.B != in.A || int(add.C) != a+1 || b != a+1 {
+			v.bad(i, "is not followed by the addition of the item")
+		}
 		if loop := &v.u.Code[i+2]; loop.Op != code.FoldLoop || loop.A != in.A || loop.D != in.D-2*code.InstrSize || loop.K != in.K {
 			v.bad(i, "is not followed by the loop it does")
 		}

@@ -651,6 +651,19 @@ func (m *Machine) loop() exit {
 				*reg(r, in.A), *reg(r, in.A+2), *reg(r, in.A+1) = acc, l, item
 			}
 			fuel = m.fuel
+		case code.FoldAdd:
+			m.fuel = fuel
+			acc, l, item := *reg(r, in.A), *reg(r, in.A+2), *reg(r, in.A+1)
+			for l&tagMask == tagCons && !spent(m.fuel+in.K) {
+				s := acc + item
+				if (acc|item)&1|((acc^s)&(item^s))>>63 != 0 {
+					break
+				}
+				m.fuel += in.K
+				acc, item, l = s, *heapWord(hb, l-tagCons), *heapWord(hb, l-tagCons+8)
+			}
+			*reg(r, in.A), *reg(r, in.A+2), *reg(r, in.A+1) = acc, l, item
+			fuel = m.fuel
 		case code.FoldPair:
 			l := *reg(r, in.A+1)
 			if l&tagMask == tagCons {
@@ -847,7 +860,7 @@ func (m *Machine) loop() exit {
 			code.Eval, code.TailEval, code.CodeOf, code.CodeOfV, code.Cont, code.Restrict, code.Effect, code.CallTool,
 			code.Par, code.Branch, code.EndPar, code.Unbound, code.NoSelf, code.Sort, code.Try, code.EndTry,
 			code.Restore, code.CallCode, code.CallDone,
-			115, 116, 117, 118, 119, 120, 121, 122, 123, 124,
+			116, 117, 118, 119, 120, 121, 122, 123, 124,
 			125, 126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 136, 137, 138, 139, 140, 141, 142, 143, 144, 145, 146,
 			147, 148, 149, 150, 151, 152, 153, 154, 155, 156, 157, 158, 159, 160, 161, 162, 163, 164, 165, 166, 167, 168,
 			169, 170, 171, 172, 173, 174, 175, 176, 177, 178, 179, 180, 181, 182, 183, 184, 185, 186, 187, 188, 189, 190,

@@ -63,6 +63,9 @@ func (m *Machine) slow() bool {
 		return m.room(2, int(in.A)+2)
 	case code.FoldPLoop, code.FoldLoop:
 		if m.isVec(*m.reg(in.A + 2)) {
+			if body := (*code.Instr)(unsafe.Add(unsafe.Pointer(in), int(in.D))); body.Op == code.FoldAdd {
+				return m.addItems(in)
+			}
 			return m.expandAt(in.A+2, int(in.A)+3)
 		}
 		if f := m.fuel + in.K; spent(f) {

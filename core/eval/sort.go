@@ -3,6 +3,8 @@ package eval
 import (
 	"bytes"
 	"encoding/binary"
+	"math/bits"
+	"slices"
 	"unsafe"
 
 	"github.com/mcp-pif/mcp-pif/core/code"
@@ -18,22 +20,27 @@ const (
 	sortNoSecond = 3  // where of two lists the second has ended
 )
 
-// maxSorted is the most items that are sorted in Go's memory.
-const maxSorted = 1 << 17
-
-// sortDepth is more than the depth that the body takes for as many.
-const sortDepth = 32
+const (
+	// maxSorted is the most items that are sorted in Go's memory, indexBits what the index of one takes.
+	maxSorted = 1 << indexBits
+	indexBits = 17
+	// byDigits is how many integers at least are sorted by their digits.
+	byDigits = 256
+	// sortDepth is more than the depth that the body takes for as many.
+	sortDepth = 32
+)
 
 // sortItem is the key of item i; of a string the first bytes.
 type sortItem struct {
-	key int64
+	key uint64
 	i   int32
 }
 
 type sorter struct {
 	m           *Machine
 	texts       []word // where the keys are strings
-	items, room []sortItem
+	keys        []uint64
+	room        []sortItem
 	taken, ends uint64
 }
 
@@ -49,11 +56,11 @@ func (m *Machine) sort(in *code.Instr) (stop bool) {
 		return false
 	}
 	m.look(n)
-	s := sorter{m: m, items: make([]sortItem, n), room: make([]sortItem, (n+1)/2)}
+	s := sorter{m: m, keys: make([]uint64, n)}
 	if !s.find(*m.reg(in.B), *m.reg(in.C), negative) {
 		return false
 	}
-	s.sort(s.items)
+	s.order()
 	keySteps := uint64(0)
 	if *m.reg(in.C) != wUnit {
 		keySteps += 2
@@ -78,7 +85,7 @@ func (m *Machine) sort(in *code.Instr) (stop bool) {
 		}
 		words = append(words, w)
 	}
-	*m.reg(in.A) = m.makeList(n, func(i int) word { return words[s.items[i].i] })
+	*m.reg(in.A) = m.makeList(n, func(i int) word { return words[s.keys[i]%maxSorted] })
 	m.fuel += in.K
 	m.ip = unsafe.Add(unsafe.Pointer(in), int(in.D))
 	return false
@@ -98,7 +105,7 @@ func (m *Machine) lengthOf(w word) (n int, ok bool) {
 func (s *sorter) find(list, field word, negative bool) bool {
 	m := s.m
 	l := m.walkList(list)
-	for i := range s.items {
+	for i := range s.keys {
 		w, _ := l.next()
 		if field != wUnit {
 			if !m.isRecord(w) {
@@ -109,28 +116,99 @@ func (s *sorter) find(list, field word, negative bool) bool {
 				return false
 			}
 		}
-		s.items[i].i = int32(i)
 		switch {
 		case isInt(w) && s.texts == nil:
-			if s.items[i].key = toInt(w); negative {
+			key := toInt(w)
+			if negative {
 				if w == fromInt(code.MinInt) {
 					return false
 				}
-				s.items[i].key = -s.items[i].key
+				key = -key
 			}
+			s.keys[i] = uint64(key) ^ 1<<63
 		case !negative && m.isFlat(w) && m.strLen(w) <= prim.FreeText && (i == 0 || s.texts != nil):
 			if i == 0 {
-				s.texts = make([]word, len(s.items))
+				s.texts = make([]word, len(s.keys))
 			}
 			s.texts[i] = w
 			var first [8]byte
 			copy(first[:], m.view(w))
-			s.items[i].key = int64(binary.BigEndian.Uint64(first[:]) ^ 1<<63)
+			s.keys[i] = binary.BigEndian.Uint64(first[:])
 		default:
 			return false
 		}
 	}
 	return true
+}
+
+// order puts the indexes of the items in order, each in the lowest bits of a key.
+func (s *sorter) order() {
+	n, low, high := len(s.keys), slices.Min(s.keys), slices.Max(s.keys)
+	if width := bits.Len64(high-low) + indexBits; s.texts == nil && n >= byDigits && width <= 64 {
+		for i, k := range s.keys {
+			s.keys[i] = (k-low)<<indexBits | uint64(i)
+		}
+		s.merges(s.keys)
+		s.digits(width)
+		return
+	}
+	items := make([]sortItem, n)
+	for i, k := range s.keys {
+		items[i] = sortItem{k, int32(i)}
+	}
+	s.room = make([]sortItem, (n+1)/2)
+	s.sort(items)
+	for i := range items {
+		s.keys[i] = uint64(items[i].i)
+	}
+}
+
+// merges counts what sort counts, of keys that all differ, and returns the largest: of two sorted lists one ends
+// when the smaller of their largest keys is taken, and the keys above that, all in the other, are not.
+func (s *sorter) merges(keys []uint64) uint64 {
+	n := len(keys)
+	x, y, half := keys[0], keys[n-1], keys[n/2:]
+	switch {
+	case n == 1:
+		return x
+	case n > 2:
+		x, y = s.merges(keys[:n/2]), s.merges(half)
+	}
+	if x > y {
+		s.ends++
+		x, y, half = y, x, keys[:n/2]
+	}
+	left := 0
+	for _, k := range half {
+		if k > x {
+			left++
+		}
+	}
+	s.taken += uint64(n - left)
+	return y
+}
+
+// digits sorts the keys by their bits from indexBits to width, a byte at a time; in those below they are in order.
+func (s *sorter) digits(width int) {
+	from, to := s.keys, make([]uint64, len(s.keys))
+	for shift := indexBits; shift < width; shift += 8 {
+		var at [256]uint32
+		for _, k := range from {
+			at[byte(k>>(shift&63))]++
+		}
+		sum := uint32(0)
+		for i, n := range at {
+			at[i] = sum
+			sum += n
+		}
+		for _, k := range from {
+			d := byte(k >> (shift & 63))
+			to[at[d]] = k
+			at[d]++
+		}
+		from, to = to, from
+	}
+	s.keys = from
 }
 
 // sort sorts as sort_by splits: the first half, then the rest.

@@ -145,10 +145,10 @@ func (m *Machine) nativeParseInt(in *code.Instr) (done, stop bool) {
 
 // A listWalk goes through the items of a list, which must not move meanwhile.
 type listWalk struct {
-	m    *Machine
-	rest word // the cells that are left, then the vector
-	leaf word
-	i, n int // of the vector
+	m     *Machine
+	rest  word   // the cells that are left, then the vector
+	items []word // those of its leaf that are left
+	i     int    // of the item after those
 }
 
 func (m *Machine) walkList(w word) listWalk { return listWalk{m: m, rest: w} }
@@ -159,21 +159,15 @@ func (l *listWalk) next() (item word, ok bool) {
 		l.rest = *m.at(w - tagCons + 8)
 		return *m.at(w - tagCons), true
 	}
-	if l.i == l.n {
-		if l.rest == wNil || l.n > 0 {
+	if len(l.items) == 0 {
+		if l.rest == wNil || l.i == m.vecLen(l.rest) {
 			return 0, false
 		}
-		l.n = m.vecLen(l.rest)
+		l.items = m.leaf(l.rest, l.i)
+		l.i += len(l.items)
 	}
-	j := int(*m.obj(l.rest, 2)>>1) + l.i
-	if l.leaf == 0 || j&vecMask == 0 {
-		l.leaf = *m.obj(l.rest, 1)
-		for s := int(*m.obj(l.rest, 4) >> 1); s > 0; s -= vecBits {
-			l.leaf = *m.obj(l.leaf, 2+j>>s&vecMask)
-		}
-	}
-	l.i++
-	return *m.obj(l.leaf, 2+j&vecMask), true
+	item, l.items = l.items[0], l.items[1:]
+	return item, true
 }
 
 func (m *Machine) nativeJoin(in *code.Instr) (done, stop bool) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
@@ -295,6 +296,42 @@ func TestDecimalsInLoop(t *testing.T) {
 	}
 }
 
+// TestSumInLoop: a sum is that of the reference, of items that are small integers and of others among them, in cells
+// and in vectors, past what a word holds, and wherever the steps end.
+func TestSumInLoop(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 21))
+	others := []string{`1.5`, `"a"`, `null`, `[1]`, `9223372036854775808`, `4611686018427387903`, `-4611686018427387904`, `4611686018427387903`}
+	codes := []string{
+		"xs => sum(xs)", "xs => sum(map(x => x, xs))", "xs => [sum(xs), sum(xs)]", "xs => sum(slice(xs, 1, length(xs)))",
+		"xs => sum(cons(1, xs))", "xs => fold((a, x) => a + x, 4611686018427387000, xs)", "xs => fold((a, x) => x + a, 1, xs)",
+		"xs => fold((a, x) => a + x + 0, 1, xs)", "xs => fold((a, x) => a + sum([x, a]), 1, xs)", "xs => try(sum(xs))",
+	}
+	for i := range must.Full(200, 6_000) {
+		list := make([]string, r.IntN([]int{4, 34, 66, 1200}[r.IntN(4)]))
+		odd, from := []int{0, 3, 40, 300}[r.IntN(4)], 5*r.IntN(2)
+		for k := range list {
+			if list[k] = fmt.Sprint(r.IntN(2000) - 1000); odd > 0 && r.IntN(odd) == 0 {
+				list[k] = others[from+r.IntN(len(others)-from)]
+			}
+		}
+		tr := trial{code: string(mustCompileText(t, codes[r.IntN(len(codes))]).Canonical()), input: "[" + strings.Join(list, ",") + "]"}
+		if i%3 == 0 {
+			stressed(t, i%2 == 0)
+		} else {
+			stressedNot()
+		}
+		switch r.IntN(4) {
+		case 0:
+			tr.budgets = core.Budgets{Steps: uint64(1 + r.IntN(8*len(list)+20))}
+		case 1:
+			tr.budgets = core.Budgets{Depth: 1 + r.IntN(5)}
+		}
+		tr.slice = uint64(r.IntN(3) * 25)
+		tr.check(t)
+	}
+	stressedNot()
+}
+
 // TestTextsInLoop: texts put together of short ones and of numbers are those of the reference, and
 // are equal to the same written out, on both sides of what the loop does itself.
 func TestTextsInLoop(t *testing.T) {
@@ -468,6 +505,29 @@ func TestSortInOne(t *testing.T) {
 		tr.check(t)
 	}
 	stressedNot()
+	// So many integers are sorted by their digits, unless they lie too far apart.
+	r := rand.New(rand.NewPCG(4, 3))
+	for i := range must.Full(8, 300) {
+		list := make([]int64, 254+r.IntN(80))
+		last := int64(1) << []int{0, 1, 4, 8, 16, 47, 48, 61}[i%8]
+		for k := range list {
+			list[k] = r.Int64N(last) - last/2
+		}
+		switch r.IntN(4) {
+		case 0:
+			slices.Sort(list)
+		case 1:
+			slices.Sort(list)
+			slices.Reverse(list)
+		}
+		in := strings.ReplaceAll(fmt.Sprint(list), " ", ",")
+		code := []string{"xs => sort(xs)", "xs => sort_by(x => 0 - x, xs)", "xs => map(r => r.i, sort_by(r => r.k, map((i, k) => {i: i, k: k}, enumerate(xs))))"}[r.IntN(3)]
+		tr := trial{code: string(mustCompileText(t, code).Canonical()), input: in}
+		if i%5 == 4 {
+			tr.budgets = core.Budgets{Steps: 60_000 + r.Uint64N(100_000)}
+		}
+		tr.check(t)
+	}
 	// The length of so long a list takes steps, too.
 	tr := trial{code: string(mustCompileText(t, "n => length(sort(map(x => x * 7919 % 10007, range(0, n))))").Canonical()), input: "16500"}
 	tr.budgets = core.Budgets{Steps: 100_000_000}

@@ -1,5 +1,11 @@
 package eval
 
+import (
+	"unsafe"
+
+	"github.com/mcp-pif/mcp-pif/core/code"
+)
+
 // Lists are chains of cons cells, made by cons, and vectors, made by literals,
 // inputs and primitives of more than shortList items, and by push of more than pushedCells. A vector is a
 // window on a radix tree of 32-way nodes (P. Bagwell, Ideal Hash Trees, 2001;
@@ -217,13 +223,55 @@ func (m *Machine) expand(w word) word {
 	k := min(n, expanded)
 	rest := m.vecSlice(w, k, n)
 	p := m.alloc(2 * k)
-	items := m.walkList(w)
-	for cell := p; cell < p+word(k)*16; cell += 16 {
-		*m.at(cell), _ = items.next()
-		*m.at(cell + 8) = (cell + 16) | tagCons
+	cell := p
+	for i := 0; i < k; {
+		items := m.leaf(w, i)
+		items = items[:min(len(items), k-i)]
+		for _, v := range items {
+			*m.at(cell), *m.at(cell + 8) = v, (cell+16)|tagCons
+			cell += 16
+		}
+		i += len(items)
 	}
-	*m.at(p + word(k)*16 - 8) = rest
+	*m.at(cell - 8) = rest
 	return p | tagCons
+}
+
+// leaf returns the items of a vector from item i on that lie in one leaf.
+func (m *Machine) leaf(w word, i int) []word {
+	j := int(*m.obj(w, 2)>>1) + i
+	node := *m.obj(w, 1)
+	for s := int(*m.obj(w, 4) >> 1); s > 0; s -= vecBits {
+		node = *m.obj(node, 2+j>>s&vecMask)
+	}
+	return unsafe.Slice(m.obj(node, 2+j&vecMask), min(m.vecLen(w)-i, vecWidth-j&vecMask))
+}
+
+// addItems does what FoldAdd does where a vector is left, as far as the sum is a small integer.
+func (m *Machine) addItems(in *code.Instr) bool {
+	if !m.reserve(vecWords, int(in.A)+3) {
+		return true
+	}
+	acc, w, i := *m.reg(in.A), *m.reg(in.A + 2), 0
+	n := m.vecLen(w)
+items:
+	for i < n {
+		for _, v := range m.leaf(w, i) {
+			s := acc + v
+			if (acc|v)&1|((acc^s)&(v^s))>>63 != 0 || spent(m.fuel+in.K) {
+				break items
+			}
+			m.fuel += in.K
+			acc = s
+			i++
+		}
+	}
+	if i == 0 {
+		return m.expandAt(in.A+2, int(in.A)+3)
+	}
+	*m.reg(in.A), *m.reg(in.A + 2) = acc, m.vecSlice(w, i, n)
+	m.again()
+	return false
 }
 
 // listLen returns the length of a list, and how many cons cells it starts with.
