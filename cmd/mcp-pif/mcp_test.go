@@ -138,6 +138,19 @@ func TestMCPCommands(t *testing.T) {
 	w.prints([]string{"mcp", "upgrade", "second", "--accept"}, "note_2  new, which is note under another name", "second.note  gone", "mcp-pif mcp accept second",
 		"--cap second, and one with a star that fits, now grants note_2, too")
 	w.prints([]string{"mcp", "remove", "second"}, "removed second")
+	// What a server has for clients that may be asked is there where it may ask.
+	w.says(mcptest.Script{List: "asked=ask"})
+	w.prints(append(append([]string{"mcp", "add", "asks"}, flags...), line...), "added asks")
+	w.fails([]string{"mcp", "show", "asks", "ask"}, "has no tool ask")
+	w.prints([]string{"mcp", "upgrade", "asks", "--elicit", "--accept"}, "ask  new", "asking you by forms", "now grants ask")
+	w.prints([]string{"mcp", "test", "asks"}, "as they were accepted")
+	p = w.serve("--cap", "asks.ask", "--cap", "ask")
+	p.makes("ask", `u => !asks.ask({method: "elicitation/create"}).text`, "asks.ask", "ask")
+	if got, failed := p.runs("ask", nil); failed || !strings.Contains(got, "decline") { // this client has nobody to ask
+		t.Error(got)
+	}
+	p.end()
+	w.prints([]string{"mcp", "remove", "asks"}, "removed asks")
 	w.says(mcptest.Script{Noise: "TOKEN is missing", DieAt: "initialize"})
 	w.fails(append(append([]string{"mcp", "add", "third"}, flags...), line...), "TOKEN is missing", "doesn't start")
 	w.fails([]string{"mcp", "show", "second"}, "there is no server second", "but up")

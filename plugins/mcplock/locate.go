@@ -64,7 +64,7 @@ func (s *Server) Policy(said *caps.ServerPolicy) (all *caps.ServerPolicy, inheri
 	if said != nil {
 		p = *said
 	}
-	p.Dir = cmp.Or(p.Dir, s.Dir)
+	p.Dir, p.Elicit = cmp.Or(p.Dir, s.Dir), p.Elicit || s.Elicit
 	for _, list := range []struct {
 		to   *[]string
 		from []string

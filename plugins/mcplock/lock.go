@@ -75,6 +75,7 @@ type Server struct {
 	Dir          string           `json:"dir,omitempty"`          // where it runs, absolute
 	Read         []string         `json:"read,omitempty"`         // paths that it needs to read, absolute
 	Write        []string         `json:"write,omitempty"`        // paths that it needs to write, absolute
+	Elicit       bool             `json:"elicit,omitempty"`       // it may ask the user, and lists what it has for clients that may be asked
 	Added        string           `json:"added"`                  // date
 	Tools        map[string]*Tool `json:"tools"`                  // by word
 }

@@ -38,6 +38,7 @@ type serverOptions struct {
 	dir                  string
 	read, write          []string
 	unpinned, unconfined bool
+	elicit               bool
 	scripts              bool
 	sandbox              string
 }
@@ -50,6 +51,7 @@ func (o *serverOptions) register(cmd *cobra.Command) {
 	f.StringVar(&o.dir, "dir", "", "start it in this `FOLDER`, which it can read")
 	f.StringArrayVar(&o.read, "read", nil, "let it read a `PATH`; may be repeated")
 	f.StringArrayVar(&o.write, "write", nil, "let it read and write a `PATH`; may be repeated")
+	f.BoolVar(&o.elicit, "elicit", false, "let it ask you to fill in forms, in runs of tools that declare ask")
 	f.BoolVar(&o.unpinned, "unpinned", false, "start a runner such as npx as it is, although it fetches whatever is newest")
 	f.BoolVar(&o.unconfined, "unconfined", false, "start a program that the sandbox can't hold, such as docker")
 	f.BoolVar(&o.scripts, "allow-scripts", false, "run the install scripts of the package and of what it depends on")
@@ -146,7 +148,7 @@ func newServer(cmd *cobra.Command, l *mcplock.Lock, line []string, o *serverOpti
 		return nil, undo, err
 	}
 	needs := *s
-	s.Added, s.Env, s.Headers, s.Network, s.Unconfined = today(), o.env, o.headers, o.network, o.unconfined
+	s.Added, s.Env, s.Headers, s.Network, s.Unconfined, s.Elicit = today(), o.env, o.headers, o.network, o.unconfined, o.elicit
 	s.Tools = map[string]*mcplock.Tool{}
 	if err := o.paths(s); err != nil {
 		undo()
@@ -450,6 +452,9 @@ func given(s *mcplock.Server) []string {
 	for _, p := range s.Write {
 		asks = append(asks, "writing "+p)
 	}
+	if s.Elicit {
+		asks = append(asks, "asking you by forms")
+	}
 	return asks
 }
 
@@ -682,6 +687,9 @@ func (o *serverOptions) change(cmd *cobra.Command, s *mcplock.Server) error {
 	}
 	if f.Changed("network") {
 		s.Network = o.network
+	}
+	if f.Changed("elicit") {
+		s.Elicit = o.elicit
 	}
 	if f.Changed("unconfined") {
 		s.Unconfined = o.unconfined

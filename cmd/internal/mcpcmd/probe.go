@@ -54,7 +54,7 @@ func probing(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server
 	if err != nil {
 		return err
 	}
-	settings := mcp.Settings{Name: name, Server: s}
+	settings := mcp.Settings{Name: name, Server: s, Elicit: policy.Elicit}
 	var missing []string
 	settings.Env, settings.Headers, missing = app.InheritedValues(inherit, func(variable string) (string, bool) { return kept.Read(name, variable) })
 	for variable, value := range policy.Env {

@@ -69,6 +69,7 @@ type conversation struct {
 	cancelled map[string]chan struct{} // by the request's identifier
 	answers   map[string]chan json.RawMessage
 	asks      int
+	mayAsk    bool // the user, as the client says
 }
 
 func newConversation() *conversation {
@@ -210,6 +211,13 @@ func (s *server) answer(script Script, m message) any {
 	isStateless := script.Era == Stateless
 	switch {
 	case m.Method == "initialize" && !isStateless:
+		var p struct {
+			Capabilities struct {
+				Elicitation json.RawMessage `json:"elicitation"`
+			} `json:"capabilities"`
+		}
+		_ = json.Unmarshal(m.Params, &p)
+		s.mayAsk = p.Capabilities.Elicitation != nil
 		era := script.Era
 		era = cmp.Or(era, "2025-11-25")
 		return result(m.ID, map[string]any{"protocolVersion": era, "capabilities": can, "serverInfo": info, "instructions": Canary})

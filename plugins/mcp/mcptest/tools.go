@@ -77,6 +77,7 @@ var tools = []tool{
 // list gives a page of the list. The script says how it is wrong:
 //
 //	changed=NAME words=NAME gone=NAME twice=NAME renamed=NAME  a tool differs, or isn't there
+//	asked=NAME                                                 it is there for clients that may be asked
 //	new pages=N                                                one more tool; N on a page
 //	endless circle many huge garbage error                     the list has no end, or none that can be read
 func (s *server) list(script Script, m message) any {
@@ -97,6 +98,10 @@ func (s *server) list(script Script, m message) any {
 				d["description"] = "now it says something else: " + Canary
 			case "gone":
 				continue
+			case "asked":
+				if !s.mayAsk {
+					continue
+				}
 			case "renamed":
 				d["name"] = of + "_2"
 			case "twice":
