@@ -18,7 +18,7 @@ import (
 // comments and blank lines: what it has, rounded up to tens. Who raises a number says why
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
-	"(tests)":                      5880,
+	"(tests)":                      5885,
 	"caps":                         7705,
 	"caps/flow":                    1542,
 	"caps/journal":                 5629,
@@ -31,7 +31,7 @@ var maxLines = map[string]int{
 	"cmd/internal/cli":             648,
 	"cmd/internal/clientconfig":    956,
 	"cmd/internal/loadbench":       1102,
-	"cmd/internal/mcpcmd":          2502,
+	"cmd/internal/mcpcmd":          2509,
 	"cmd/internal/mcpserver":       12743,
 	"cmd/internal/node":            1599,
 	"cmd/internal/orders/postgres": 398,
@@ -89,7 +89,7 @@ var maxLines = map[string]int{
 	"plugins/lock":                 1082,
 	"plugins/mcp":                  2403,
 	"plugins/mcp/mcpprobe":         140,
-	"plugins/mcplock":              1201,
+	"plugins/mcplock":              1202,
 	"plugins/mcplogin":             520,
 	"plugins/model":                457,
 	"plugins/plugintest":           70,
