@@ -97,8 +97,9 @@ const (
 // a pattern of two in the text form fits a list or a pair; with 9 slices are joined by what they
 // are, and a tool of several parameters that may give anything takes a list of its inputs; with 10
 // at gives the parts of a pair, and from_entries takes lists of two; with 11 "ceil" is the rounding "ceiling",
-// a layout of minutes needs no hour, and repeat in the text form takes a text that it is given.
-const Semantics = 11
+// a layout of minutes needs no hour, and repeat in the text form takes a text that it is given; with 12 to_dec and
+// parse_int read a plus, and to_dec zeros before a number and none before its point.
+const Semantics = 12
 
 // SetPool sets how many bytes all machines of the process may hold together,
 // 128 MiB where it isn't called.

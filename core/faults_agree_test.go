@@ -294,7 +294,12 @@ func TestLibraryFaults(t *testing.T) {
 	for src, hint := range map[string]string{
 		`{"sort":{"record":{"a":1}}}`:                    `Make a list of the record: {"entries":R}`,
 		`{"pow":[{"dec":"1.00233333333333333333"},300]}`: `Round the base: {"pow":[{"round_dec":[A,10,"half_even"]},N]}`,
-		`{"parse_int":"+3"}`:                             `{"parse_int":{"replace":[S,"+",""]}}`,
+		`{"parse_int":" 3"}`:                             `{"parse_int":{"trim":S}}`,
+		`{"to_dec":"12,5"}`:                              `{"to_dec":{"replace":[S,",","."]}}`,
+		`{"to_dec":"-1.234,50"}`:                         `{"to_dec":{"replace":[{"replace":[S,".",""]},",","."]}}`,
+		`{"to_dec":"€ 1,234.50"}`:                        `{"to_dec":{"re_replace":[S,"[^0-9.-]",""]}}`,
+		`{"to_dec":"1.234,50 €"}`:                        `Write the number as in {"to_dec":"12.30"}`,
+		`{"parse_int":"12px"}`:                           `{"parse_int":{"re_replace":[S,"[^0-9.-]",""]}}`,
 		`{"parse_int":"4.5"}`:                            `Write {"to_dec":S}`,
 		`{"to_dec":"-1,234.5"}`:                          `{"to_dec":{"replace":[S,",",""]}}`,
 		`{"sum":["2"]}`:                                  `{"sum":{"map":[{"lam":"x","body":{"to_dec":{"var":"x"}}},L]}}`,

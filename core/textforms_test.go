@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
@@ -74,6 +75,9 @@ var textForms = []textForm{
 	{"s", `let @y = length(#l1) in to_text(sum(#l1) / @y + round(#n1 * 100) / 100)`, `{"let":[["@y",{"length":#l1}]],"in":{"to_text":{"add":[{"ratio":[{"sum":#l1},{"var":"@y"}]},{"div_dec":[{"round":[{"mul":[#n1,100]}]},100,2,"half_up"]}]}}}`},
 	{"l", `#l1.sort((@x, @y) => @y - @x)`, `{"sort_by":[{"lam":"@y","body":{"sub":[0,{"var":"@y"}]}},#l1]}`},
 	{"l", `let @l = #l1 in @l.map((@x, i) => @x + i)`, `{"let":[["@l",#l1]],"in":{"map":[{"lam":{"pair":[{"var":"place"},{"var":"item"}]},"body":{"app":[{"lam":["@x","i"],"body":{"add":[{"var":"@x"},{"var":"i"}]}},{"if":{"cond":{"equal":[{"type_of":{"var":"item"}},"pair"]},"then":{"fst":{"var":"item"}},"else":{"var":"item"}}},{"if":{"cond":{"equal":[{"type_of":{"var":"item"}},"pair"]},"then":{"snd":{"var":"item"}},"else":{"var":"place"}}}]}},{"enumerate":{"var":"@l"}}]}}`},
+	{"n", `(@x => { if #b1^ then raise("no"); #n1^ })(#n2)`, `{"app":[{"lam":"@x","body":{"if":{"cond":#b1^,"then":{"raise":"no"},"else":#n1^}}},#n2]}`},
+	{"s", `table([{z: #n1, a: #s1}])`, `{"table":[[{"record":{"a":#s1,"z":#n1}}],["z","a"]]}`},
+	{"s", `to_text((#n1) ** 0.5)`, `{"to_text":{"sqrt":[#n1]}}`},
 	{"s", `"ab" * #n1`, `{"repeat_text":["ab",#n1]}`},
 	{"r", `from_entries(map(@x => [to_text(@x), #n1^], #l1))`, `{"from_entries":{"map":[{"lam":"@x","body":[{"to_text":{"var":"@x"}},#n1^]},#l1]}}`},
 	{"n", `max(...#l1, #n1)`, `{"max":{"push":[#l1,#n1]}}`},
@@ -168,4 +172,22 @@ func TestTextForms(t *testing.T) {
 		t.Errorf("only %d of %d have a result", used, n)
 	}
 	t.Logf("%d of %d have a result", used, n)
+}
+
+// TestInsteadRuns: the code that a hint has for what there is no operation for runs, alike on both
+// evaluators.
+func TestInsteadRuns(t *testing.T) {
+	_, code, ok := strings.Cut(prim.Instead("log"), "write ")
+	code, _, cut := strings.Cut(code, " for a to the power")
+	if !ok || !cut {
+		t.Fatal(prim.Instead("log"))
+	}
+	for input, want := range map[string]string{
+		`{"a":2,"b":0.5}`: "1.4142135624", `{"a":1.05,"b":0.0833333333333333}`: "1.0040741238", `{"a":1000,"b":-0.3333333333333333}`: "0.1000000000", `{"a":0.25,"b":1.5}`: "0.1250000000",
+	} {
+		p := program{code: "({a, b}) => " + code, text: true, input: input}
+		if e, n := p.onEval(t), p.onNaive(t); e.result != want || n.result != want || e.steps != n.steps {
+			t.Errorf("%s gives %v on eval, %v on naive", input, e, n)
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -24,12 +25,7 @@ func OwnHint(root term.Term, src *term.Source, f *fault.Fault) string {
 		if strings.Contains(f.Message, "second operand") {
 			cond = operandsOf(at)[1]
 		}
-		for _, c := range conditions {
-			if strings.Contains(f.Message, c.says) {
-				return truth(at, cond, c.kinds)
-			}
-		}
-		return ""
+		return notTruth(at, cond, f.Message)
 	}
 	t, ok := at.(*term.Prim)
 	if !ok {
@@ -80,6 +76,29 @@ func OwnHint(root term.Term, src *term.Source, f *fault.Fault) string {
 	case f.Kind == fault.EmptyList && len(t.Args) == 1 && !isLiteral(t.Args[0]):
 		return fill("Test the list first: if isEmpty(%s) then null else %s.", written(t.Args[0]), whole)
 	case f.Kind != fault.TypeError:
+	case strings.Contains(f.Message, "true or false, and it gave "):
+		if l, ok := t.Args[0].(*term.Lam); ok {
+			_, gave, _ := strings.Cut(f.Message, "and it gave ")
+			return notTruth(t, l.Body, "not "+gave)
+		}
+	case name == "isEmpty":
+		for says, none := range map[string]string{"not a record": "{}", "not the string": `""`, "not null": "null"} {
+			if strings.Contains(f.Message, says) {
+				return fill("Write %s == %s.", written(t.Args[0]), none)
+			}
+		}
+	case len(t.Args) > 1 && (strings.Contains(f.Message, "takes a string as its second operand, not the integer") || t.ID == prim.At && strings.HasPrefix(f.Message, "the index into a record")):
+		if n, ok := t.Args[1].(*term.Int); ok && row.Params[0].Kinds&prim.KindRecord != 0 {
+			keyed := &term.Prim{ID: t.ID, Args: slices.Clone(t.Args)}
+			keyed.Args[1] = &term.Str{Value: strconv.FormatInt(n.Value, 10)}
+			return fill("A key is a text: write %s.", written(keyed))
+		}
+		if v, ok := t.Args[1].(*term.Var); ok && !strings.HasPrefix(string(src.Text[v.Pos():]), v.Name) { // made by what reads ??
+			return "A key is a text: write r[to_text(k)] for the key of a number."
+		}
+		return fill("A key is a text: write %s.", of("to_text", 1))
+	case name == "set_nth" && strings.Contains(f.Message, "second operand"):
+		return fill("set_nth takes the index before the value: %s.", written(&term.Prim{ID: t.ID, Args: []term.Term{t.Args[0], t.Args[2], t.Args[1]}}))
 	case strings.Contains(f.Message, "not for a list") && len(t.Args) == 2:
 		return fill("%[1]s takes the list first: %[1]s(%[3]s, %[2]s).", name, written(t.Args[0]), written(t.Args[1]))
 	case isList && (t.ID == prim.Add || t.ID == prim.Concat):
@@ -103,6 +122,16 @@ func OwnHint(root term.Term, src *term.Source, f *fault.Fault) string {
 		return fill("Make a text of the value: %s.", of("to_text", 0))
 	case t.ID == prim.Concat && !strings.Contains(f.Message, "null"):
 		return fill("Make a text of the value: %s.", of("to_text", 1))
+	}
+	return ""
+}
+
+// notTruth is the hint on a condition that gave what a message says.
+func notTruth(of, cond term.Term, message string) string {
+	for _, c := range conditions {
+		if strings.Contains(message, c.says) {
+			return truth(of, cond, c.kinds)
+		}
 	}
 	return ""
 }
@@ -150,7 +179,7 @@ func failed(root term.Term, lines *text.LineIndex, f *fault.Fault) (found term.T
 	walk = func(t term.Term) bool {
 		name := ""
 		if p, ok := t.(*term.Prim); ok {
-			if name = prim.Get(p.ID).Name; f.Kind == fault.MissingKey || f.Kind == fault.OutOfRange && p.ID == prim.At {
+			if name = prim.Get(p.ID).Name; f.Kind == fault.MissingKey || p.ID == prim.At && (f.Kind == fault.OutOfRange || strings.HasPrefix(f.Message, "the index into a record")) {
 				name = f.Message
 			}
 		} else if conditional(t) {

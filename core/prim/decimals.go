@@ -141,7 +141,7 @@ var decimals = []Row{
 	{
 		Name: "to_dec", Group: "decimals", Shape: Unary, Result: KindDec,
 		Params: []Param{{"a", KindNumber | KindString}},
-		Doc:    "gives the decimal of an integer, or of a string with a number as JSON writes it; any other string is a parse_error.",
+		Doc:    "gives the decimal of an integer, or of a string with a number as JSON writes it, a plus, zeros before it or none before its point included, as in +02.50 and .5; any other string is a parse_error.",
 		Also:   []string{"number", "parsefloat", "parse_float", "float", "parse_dec", "parsedec", "parse_decimal", "to_float", "tofloat"},
 		Examples: []Example{
 			{Code: `{"to_dec":"12.30"}`, Want: `12.30`, Steps: 2},
@@ -155,7 +155,11 @@ var decimals = []Row{
 			if !ok {
 				return asDec("to_dec", args[0])
 			}
-			if d, ok := value.ParseDec(string(s)); ok {
+			d, ok := value.ParseDec(string(s))
+			if !ok {
+				d, ok = value.ParseDec(asJSON(string(s)))
+			}
+			if ok {
 				return d, nil
 			}
 			return nil, &fault.Fault{
@@ -165,6 +169,27 @@ var decimals = []Row{
 			}
 		},
 	},
+}
+
+// asJSON returns a number without a plus and zeros before it, and with one before a point, as JSON
+// writes it; what is none stays what it is.
+func asJSON(s string) string {
+	rest, negative := strings.CutPrefix(s, "-")
+	if !negative {
+		rest = strings.TrimPrefix(s, "+")
+	}
+	digits := strings.TrimLeft(rest, "0")
+	switch {
+	case digits != "" && digits[0] >= '1' && digits[0] <= '9':
+	case digits != rest, strings.HasPrefix(digits, "."):
+		digits = "0" + digits
+	default:
+		return s
+	}
+	if negative {
+		return "-" + digits
+	}
+	return digits
 }
 
 // digits bounds the bytes of any decimal.

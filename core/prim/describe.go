@@ -129,7 +129,7 @@ func (r *Row) hint(want Kinds, got string) string {
 	case is("string") && want&KindList != 0 && r.Name != "append":
 		return fmt.Sprintf("A string's characters are the list {\"chars\":S}, its parts {\"split\":[S,\",\"]}. Correct: %s.", correct)
 	case r.Name == "pow" && is("decimal"):
-		return `The exponent is an integer, {"pow":[A,{"to_int":[N,"down"]}]}: there is no power with a fraction, no exp and no log; sqrt gives a square root.`
+		return `The exponent is an integer, {"pow":[A,{"to_int":[N,"down"]}]}; ` + noPower + "."
 	case got == "a record" && want&KindList != 0:
 		return fmt.Sprintf("Make a list of the record: {\"entries\":R} gives pairs (key, value), {\"values\":R} the values. Correct: %s.", correct)
 	case r.Name == "append" && is("string"):
@@ -312,12 +312,12 @@ var cardLines = []struct {
 	Written
 	say string
 }{
-	{say: "evolve makes a function a tool. Input of one parameter: its value, of several: an object by their names. help NAME explains an operation, operator, topic (recursion, errors) or word of another language; list shows what may be declared."},
+	{say: "evolve makes a function a tool. Input of one parameter: its value, of several: an object by their names. help NAME explains an operation, operator, topic (errors) or word of another language; list shows what may be declared."},
 	{Written{
-		Code:  `(order, rate) => let net = sum(map(l => l.price * l.n, order.lines)) in {id: order.id, net, tax: round_dec(net * rate, 2, "half_up")}`,
+		Code:  `(order, rate) => { let net = sum(map(l => l.price * l.n, order.lines)); {id: order.id, net, tax: round_dec(net * rate, 2, "half_up")} }`,
 		Input: `{"order":{"id":7,"lines":[{"price":2.5,"n":3}]},"rate":0.19}`, Want: `{"id":7,"net":7.5,"tax":1.43}`,
 	}, ""},
-	{Written{Code: `n => if n <= 1 then 1 else n * self(n - 1)`, Input: `5`, Want: `120`}, " (self is the tool; let go = (i, acc) => … go(i + 1, acc) … calls go)"},
+	{Written{Code: `n => if n <= 1 then 1 else n * self(n - 1)`, Input: `5`, Want: `120`}, " (self is the tool; let go = (i, acc) => … go(i + 1, acc) …)"},
 	{Written{Code: `v => match v { [] => "none"; (a, b) => a; [x, ...rest] => x; {k} if k > 0 => k; _ => null }`, Input: `{"k":1,"l":2}`, Want: `1`}, ""},
 	{Written{Code: `s => match try(parse_int(s)) { {ok: n} => n; {error: e} => raise(e.message) }`, Input: `"x"`, Fault: fault.Raised}, ""},
 	{Written{Code: `p => !fs.read({path: p}) |> split("\n") |> filter(l => contains(l, "ERROR"))`, Input: `"a.log"`, Gives: `"ERROR a\nok"`, Want: `["ERROR a"]`}, " (fs.list gives [{path, kind: \"file\" or \"directory\", size}] of one level)"},
@@ -337,7 +337,7 @@ var cardLines = []struct {
 // unlisted is the categories of which the card has only the name, and some of the
 // operations: they are called what they are elsewhere.
 var unlisted = []struct{ group, some string }{
-	{"numbers", "round, sqrt, format"}, {"texts", "lines, pad_left, table"}, {"collections", "group_by, chunk, get_in"}, {"regex", ""}, {"dates", ""}, {"formats", ""}, {"meta", ""}, {"code", ""},
+	{"numbers", `round, sqrt, format(x, 2) "1,234.50", to_fixed`}, {"texts", "lines, pad_left, table"}, {"collections", "group_by, chunk, get_in"}, {"regex", ""}, {"dates", ""}, {"formats", ""}, {"meta", ""}, {"code", ""},
 }
 
 // listed reports whether the card has the operations of a category.

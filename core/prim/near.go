@@ -147,7 +147,10 @@ const Weekends = `weekday gives a name: write contains(["Saturday", "Sunday"], w
 // Unequal is what [Instead] says of a name for !=.
 const Unequal = "write a != b, which is not(equal(a, b))"
 
-const noPower = "exact numbers have no exp, log or power with a fraction; pow(a, n) takes an integer n, sqrt(x, digits) is the square root"
+// noPower has code for what there is no operation for, to about 12 digits.
+const noPower = "exact numbers have no exp, log or power with a fraction; write let " + powers + " in exp(b * ln(a)) for a to the power of b, ratio(ln(x), ln(10)) for log10; sqrt(x, digits) is the square root"
+
+const powers = `ln = x => let h = fold((h, i) => sqrt(h, 40), x, range(0, 8)), z = ratio(h - 1, h + 1) in round(512 * sum(map(k => ratio(pow(z, 2 * k + 1), 2 * k + 1), range(0, 6))), 12), exp = x => round(fold((p, i) => round(p * p, 40), sum(map(k => ratio(pow(ratio(x, 256), k), product(range(1, k + 1))), range(0, 16))), range(0, 8)), 10)`
 
 const noHash = "use sha256, hmac_sha256 or crc32, the only hashes"
 

@@ -202,7 +202,7 @@ var strs = []Row{
 		Example{Code: `{"ends_with":[1,"1"]}`, Fault: fault.TypeError}),
 	{
 		Name: "parse_int", Group: "strings", Shape: Unary, Params: oneString, Result: KindInt,
-		Doc:  "reads a string of decimal digits, with a minus before them or not, as an integer; anything else is a parse_error.",
+		Doc:  "reads a string of decimal digits, with a minus or a plus before them or not, as an integer; anything else is a parse_error.",
 		Also: []string{"int", "parseint"},
 		Examples: []Example{
 			{Code: `{"parse_int":"-042"}`, Want: `-42`, Steps: 2},
@@ -213,37 +213,58 @@ var strs = []Row{
 		Size: func(args []value.Value) int64 { return int64(len(args[0].(value.Str)))/2 + 16 },
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 			s := string(args[0].(value.Str))
-			digits := strings.TrimPrefix(s, "-")
+			number, plus := strings.CutPrefix(s, "+")
+			digits := number
+			if !plus {
+				digits = strings.TrimPrefix(s, "-")
+			}
 			if digits == "" || strings.Trim(digits, "0123456789") != "" {
 				return nil, &fault.Fault{
 					Kind: fault.ParseError, Message: "parse_int: " + quoted(s) + " is no integer",
 					Expected: "decimal digits, with a minus before them where it is negative", Got: quoted(s),
-					Hint: cleaned("parse_int", s, `Take blanks away first, {"parse_int":{"trim":S}}`),
+					Hint: cleaned("parse_int", s, `Write the number as in {"parse_int":"-12"}`),
 				}
 			}
-			return value.NewBig(long.Parse(s, m.looks())), nil
+			return value.NewBig(long.Parse(number, m.looks())), nil
 		},
 	},
 }
 
-// cleaned is the hint on a text that op doesn't read as a number; otherwise, if what isn't
-// read in it is none of these.
+// cleaned is the hint on a text that op doesn't read as a number; otherwise, if it isn't known how
+// the number in it is read.
 func cleaned(op, s, otherwise string) string {
-	without := ""
+	const longest = 100 // of what is looked at
+	isDec := func(s string) bool { _, ok := value.ParseDec(asJSON(s)); return ok }
 	whole, _, _ := strings.Cut(s, ".")
-	isDec := func(s string) bool { _, ok := value.ParseDec(s); return ok }
-	switch comma := strings.LastIndexByte(whole, ','); {
-	case strings.HasPrefix(s, "+"):
-		without = "+"
+	comma := strings.LastIndexByte(whole, ',')
+	european := strings.NewReplacer(".", "", ",", ".")
+	switch {
+	case len(s) > longest:
 	case comma > 0 && len(whole)-comma == 4 && isDec(strings.ReplaceAll(s, ",", "")): // of thousands
-		without = ","
+		otherwise = `Take "," away first, {"` + op + `":{"replace":[S,",",""]}}`
 	case isDec(s):
 		otherwise = `Write {"to_dec":S} for a number with a point`
-	}
-	if without != "" {
-		otherwise = `Take "` + without + `" away first, {"` + op + `":{"replace":[S,"` + without + `",""]}}`
+	case isDec(strings.TrimSpace(s)):
+		otherwise = `Take blanks away first, {"` + op + `":{"trim":S}}`
+	case strings.Count(s, ",") == 1 && isDec(european.Replace(s)):
+		if otherwise = `Write {"to_dec":{"replace":[S,",","."]}} for a number with a comma before its digits`; strings.Contains(s, ".") {
+			otherwise = `Write {"to_dec":{"replace":[{"replace":[S,".",""]},",","."]}} for a number with a comma before its digits`
+		}
+	case (!strings.Contains(s, ",") || strings.LastIndexByte(s, ',') < strings.IndexByte(s, '.')) && isDec(strings.Map(numeral, s)):
+		if strings.Contains(s, ".") {
+			op = "to_dec"
+		}
+		otherwise = `Take all but the number away first, {"` + op + `":{"re_replace":[S,"[^0-9.-]",""]}}`
 	}
 	return otherwise + `, or catch the failure: {"try":{"` + op + `":S}}.`
+}
+
+// numeral drops what no number has in it.
+func numeral(c rune) rune {
+	if c >= '0' && c <= '9' || c == '.' || c == '-' {
+		return c
+	}
+	return -1
 }
 
 // recase returns a row that gives a string in another case.

@@ -94,10 +94,11 @@ var Topics = []Topic{
 	},
 	{
 		Names: []string{"records", "object", "objects", "dict", "dictionary", "dictionaries", "hashmap", "struct", "structs", "{", "{}", ".", "field", "fields", "property", "properties", "key"},
-		Doc:   "A record is {name: \"a\", n: 1}, and {name, n} takes variables of those names; r.name is a field, get(r, k) one by a key that is computed, with a default as its third operand. Parameters and let take fields out: ({name, n}) => e. Records don't change: {...r, k: 1} is r with another k, {...a, ...b} both with b's values.",
+		Doc:   "A record is {name: \"a\", n: 1}, and {name, n} takes variables of those names; r.name is a field, get(r, k) one by a key that is computed, with a default as its third operand. Parameters and let take fields out: ({name, n}) => e. Records don't change: {...r, k: 1} is r with another k, {...a, ...b} both with b's values. Keys have no order but that of their text: keys, entries and to_json are sorted by it.",
 		Examples: []Written{
 			{Code: `r => {...r, total: r.price * r.n}`, Input: `{"price":4,"n":3}`, Want: `{"n":3,"price":4,"total":12}`},
 			{Code: `({name, n}) => name ++ ": " ++ to_text(n)`, Input: `{"name":"a","n":3,"more":0}`, Want: `"a: 3"`},
+			{Code: `keys({b: 1, a: 2})`, Want: `["a","b"]`},
 			{Code: `r => {port: 80, host: "localhost", ...r}`, Input: `{"port":8080}`, Want: `{"host":"localhost","port":8080}`},
 			{Code: `r => entries(r) |> map((k, v) => k ++ "=" ++ to_text(v)) |> join("&")`, Input: `{"a":1,"b":2}`, Want: `"a=1&b=2"`},
 		},
@@ -327,10 +328,11 @@ var Topics = []Topic{
 	},
 	{
 		Names: []string{"formats", "csv", "url", "urls", "query string", "base64", "hex", "hash", "hashing", "checksum", "encoding", "encode", "decode", "sha", "hmac", "tsv", "btoa", "atob"},
-		Doc:   "parse_csv reads comma-separated values as records by the names in their first line, and to_csv writes them; parse_url and to_url do so with URLs. base64, hex and URL text are written by …_encode and read by …_decode; sha256, hmac_sha256 and crc32 hash a string.",
+		Doc:   "parse_csv reads comma-separated values as records by the names in their first line, and to_csv writes them, its columns in the order in which the records are written out, else of their text, or as they are listed; parse_url and to_url do so with URLs. base64, hex and URL text are written by …_encode and read by …_decode; sha256, hmac_sha256 and crc32 hash a string.",
 		Examples: []Written{
 			{Code: `s => map(r => parse_int(r.qty), parse_csv(s)) |> sum`, Input: `"name,qty\na,1\nb,2"`, Want: `3`},
 			{Code: `rs => to_csv(rs)`, Input: `[{"a":1,"b":"x"}]`, Want: `"a,b\n1,x\n"`},
+			{Code: `rs => to_csv(map(r => {name: r.n, age: r.a}, rs))`, Input: `[{"n":"x","a":1}]`, Want: `"name,age\nx,1\n"`},
 			{Code: `u => parse_url(u).host`, Input: `"https://a.example/b?c=1"`, Want: `"a.example"`},
 		},
 		See: []string{"parse_csv", "parse_url", "sha256", "json"},

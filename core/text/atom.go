@@ -128,7 +128,7 @@ func (r *reader) parens() (term.Term, bool) {
 
 // record reads a record literal.
 func (r *reader) record() (term.Term, bool) {
-	open := r.tok()
+	open, first := r.tok(), r.i
 	// What stands before tells whether {x} may be meant as x.
 	value := r.i == 0 || !slices.Contains([]tokKind{tokArrow, tokThen, tokElse, tokEnd}, r.toks[r.i-1].kind)
 	r.i++
@@ -171,7 +171,11 @@ func (r *reader) record() (term.Term, bool) {
 			return ok
 		}
 		if !key.kind.word() && key.kind != tokString {
-			return r.refuseToken("a key", `Write a record as {name: 1, "a key": 2}.`)
+			hint := `Write a record as {name: 1, "a key": 2}.`
+			if key.kind == tokInt || key.kind == tokDec {
+				hint = fmt.Sprintf(`A key is a text: write {"%s": …}, and r[to_text(n)] for the key of a number.`, r.src[key.off:key.end])
+			}
+			return r.refuseToken("a key", hint)
 		}
 		if next := r.toks[r.i+1].kind; (key.kind == tokName || key.kind == tokQuoted) && (next == tokComma || next == tokCloseBrace && (len(parts) > 0 || value && !r.older && key.kind == tokName)) {
 			if c, ok := r.callee(); ok { // which nothing binds, and is hardly meant
@@ -185,7 +189,7 @@ func (r *reader) record() (term.Term, bool) {
 		name := r.text(key)
 		hint := fmt.Sprintf("Write a field as %s: 1.", r.src[key.off:key.end])
 		if k := r.tok().kind; k == tokComma || k == tokCloseBrace {
-			hint = fmt.Sprintf("Write {%[1]s: %[1]s} for a record, %[1]s for the value alone, and ({%[1]s}) => %[1]s for a parameter.", r.src[key.off:key.end])
+			hint = fmt.Sprintf("Write %[1]s{%[2]s: %[2]s} for a record with one key, %[1]s%[2]s for the value alone.", (around{r}).before(first), r.src[key.off:key.end])
 		}
 		if !r.expect(tokColon, hint) {
 			return false

@@ -149,6 +149,7 @@ func (r *reader) bind(name string) {
 func (r *reader) unbind(name string) {
 	r.kinds.unbind(name)
 	delete(r.based, scoped{name, r.scope[name]})
+	delete(r.keyed, scoped{name, r.scope[name]})
 	if r.scope[name]--; r.scope[name] == 0 {
 		delete(r.scope, name)
 	}
@@ -358,12 +359,18 @@ func (r *reader) let() (term.Term, bool) {
 		if len(early) > 0 {
 			early = early[1:]
 		} else {
-			kinds := r.kinds.ofBound(b.Value)
+			kinds, keys := r.kinds.ofBound(b.Value), r.keysOf(b.Value)
 			for _, name := range names {
 				r.bind(name)
 			}
 			if b.Pattern == nil {
 				r.kinds.is(b.Name, kinds)
+				if keys.keys != nil {
+					if r.keyed == nil {
+						r.keyed = map[scoped]keyOrder{}
+					}
+					r.keyed[scoped{b.Name, r.scope[b.Name]}] = keys
+				}
 			} else {
 				r.restsAreLists(*b.Pattern)
 			}

@@ -228,9 +228,16 @@ func laid(t term.Term) []string {
 	if len(layout) > 1 && strings.Trim(layout, "0") == "" { // 00 is 02d
 		layout = fmt.Sprintf("0%dd", len(layout))
 	}
+	european := strings.HasPrefix(layout, "#.##0") // 1.234,50
+	if european {
+		layout = strings.NewReplacer(".", ",", ",", ".").Replace(layout)
+	}
 	m := numberLayout.FindStringSubmatch(layout)
 	if m == nil || m[7] == "" && (m[8] == "f" || m[8] == "%") || m[7] != "" && m[8] == "d" || m[2] != "" && m[4] != "" {
 		return nil
+	}
+	if european {
+		m[4] = "."
 	}
 	return m
 }
@@ -253,8 +260,8 @@ func (r *reader) formatted(c callee, x term.Term, m []string) term.Term {
 	}
 	written := func(x term.Term) term.Term {
 		args := []term.Term{x, num(digits)}
-		if m[4] == "" {
-			args = append(args, str(""))
+		if m[4] == "" || m[4] == "." {
+			args = append(args, str(m[4]))
 		}
 		t := operationOf(at, "format", args...)
 		if percent != "" {

@@ -351,6 +351,9 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 		return r.replacer(c, args)
 	}
 	r.fractions(c, args)
+	if c.row.Name == "pow" && isHalf(args[1]) && !r.older && !strings.HasPrefix(c.name, "::") {
+		return operationOf(at, "sqrt", args[0]), true
+	}
 	args = r.exactly(c, args)
 	if t := r.indexed(c, args); t != nil {
 		return t, true
@@ -489,33 +492,6 @@ func isSought(row *prim.Row, s string, part term.Term) bool {
 		row.Name == "split" && s != "" && !strings.ContainsFunc(s, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) })
 }
 
-// writtenArgs returns the operands as they are written in the parentheses before the token
-// here; nil: there are none.
-func (r *reader) writtenArgs() (all []string) {
-	if r.i == 0 || r.toks[r.i-1].kind != tokClose {
-		return nil
-	}
-	deep, end := 0, r.toks[r.i-1].off
-	for i := r.i - 1; i >= 0; i-- {
-		t := r.toks[i]
-		switch {
-		case t.kind.closes():
-			deep++
-		case t.kind.opens():
-			deep--
-		}
-		if deep == 0 || deep == 1 && t.kind == tokComma {
-			all = append(all, strings.TrimSpace(r.src[t.end:end]))
-			end = t.off
-		}
-		if deep == 0 {
-			slices.Reverse(all)
-			return all
-		}
-	}
-	return nil
-}
-
 func isList(t term.Term) bool {
 	_, ok := t.(*term.List)
 	return ok
@@ -548,6 +524,9 @@ func (r *reader) noteOrder(c callee, args []term.Term) {
 	}
 	if row.Name == "repeat" && isZero(first) && !literally(last) {
 		r.note(int(c.tok.off), "repeat(0, x) is always []; n copies of 0 is repeat(n, 0), here %s", r.own(&term.Prim{ID: c.id, Args: []term.Term{last, first}}, "with the number first"))
+	}
+	if row.Name == "set_nth" && isPlace(last) && !isPlace(args[1]) && !isNumber(args[1]) {
+		r.note(int(c.tok.off), "the index stands before the value; where %s is the index write %s", string(Print(last)), r.own(&term.Prim{ID: c.id, Args: []term.Term{first, last, args[1]}}, "it in the second place"))
 	}
 	if f, isLam := first.(*term.Lam); isLam && row.Name == "map_values" && r.two[f].body != nil {
 		r.note(f.Pos(), "the function of map_values takes the value alone; for the key as well write from_entries(map((k, v) => (k, …), entries(r)))")

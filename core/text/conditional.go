@@ -26,7 +26,7 @@ func (r *reader) conditional() (term.Term, bool) {
 	if braces {
 		t.Then, ok = r.braced()
 	} else {
-		if first := r.i; !r.returns() && !r.expect(tokThen, r.thenHint(cond)) {
+		if first := r.i; !r.returns() && !(statement && r.raises()) && !r.expect(tokThen, r.thenHint(cond)) {
 			return nil, false
 		} else if r.toks[first].kind == tokName {
 			r.i = first
@@ -36,8 +36,8 @@ func (r *reader) conditional() (term.Term, bool) {
 	if !ok {
 		return nil, false
 	}
-	if len(r.returned) > before && statement && r.tok().kind != tokElse && (r.toks[r.i].kind != tokSemi || r.toks[r.i+1].kind != tokElse) {
-		if !r.leaves(before, t.Then) || !r.deeper() {
+	if guards := len(r.returned) > before; statement && (guards || r.fails(t.Then)) && r.tok().kind != tokElse && (r.toks[r.i].kind != tokSemi || r.toks[r.i+1].kind != tokElse) {
+		if guards && !r.leaves(before, t.Then) || !r.deeper() {
 			return nil, false
 		}
 		t.Else, ok = r.early()
@@ -141,6 +141,30 @@ func (r *reader) returns() bool {
 	}
 	r.i++
 	return true
+}
+
+// raises reports whether raise(…) stands where then may, as after if (c).
+func (r *reader) raises() bool {
+	return !r.older && r.tok().kind == tokName && r.src[r.tok().off:r.tok().end] == "raise" && r.toks[r.i+1].kind == tokOpen && r.scope["raise"] == 0
+}
+
+// fails reports whether a term raises, in each of its branches, and a rest of the block follows.
+func (r *reader) fails(t term.Term) bool {
+	rest := r.i
+	if r.tok().kind == tokSemi {
+		rest++
+	} else if !r.begins(rest) && r.toks[rest-1].kind != tokCloseBrace {
+		return false
+	}
+	if k := r.toks[rest].kind; r.older || k == tokCloseBrace || k == tokEnd {
+		return false
+	}
+	all := true
+	results(t, nil, func(t term.Term) {
+		p, ok := t.(*term.Prim)
+		all = all && ok && prim.Get(p.ID).Name == "raise"
+	})
+	return all
 }
 
 // A returned is what stands after a return, which is the token tok.

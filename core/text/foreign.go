@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/display"
 )
 
 // around looks at the tokens of a source where something was refused.
@@ -80,6 +82,28 @@ func (r around) said(a, b int) string {
 		return "…"
 	}
 	return s
+}
+
+// before returns what stands before a branch or the body of a function, which the token k begins.
+func (r around) before(k int) string {
+	switch from := k - 2; {
+	case k == 0:
+		return ""
+	case k < 2 || r.toks[k-1].kind != tokArrow:
+		return r.word(k-1) + " "
+	case r.toks[from].kind == tokClose:
+		for deep := 1; deep > 0 && from > 0; {
+			from--
+			if kind := r.toks[from].kind; kind.closes() {
+				deep++
+			} else if kind.opens() {
+				deep--
+			}
+		}
+		return display.Truncate(r.src[r.toks[from].off:r.toks[k-2].end], 60) + " => "
+	default:
+		return r.word(from) + " => "
+	}
 }
 
 // body returns what a function, branch or loop of another language does, from the : or
@@ -196,9 +220,26 @@ func noPrint(r around, k int) string {
 
 func elseHint(around, int) string { return "Write if a then 1 else if b then 2 else 3." }
 
+// raiseHint has the condition under which it is raised, and what else there is, if those stand around.
 func raiseHint(r around, k int) string {
-	raises, _ := r.raises(k)
-	return fmt.Sprintf("Write %s.", raises)
+	raises, end := r.raises(k)
+	open, cond := k-1, k-2
+	for deep := 0; cond > 0 && (deep > 0 || r.toks[cond].kind != tokIf); cond-- {
+		if kind := r.toks[cond].kind; kind.closes() {
+			deep++
+		} else if kind.opens() {
+			if deep--; deep < 0 {
+				break
+			}
+		}
+	}
+	if open < 2 || r.toks[cond].kind != tokIf || r.toks[open].kind != tokThen && r.toks[open].kind != tokOpenBrace {
+		return fmt.Sprintf("Write %s.", raises)
+	}
+	for end < len(r.toks)-1 && (r.toks[end].kind == tokCloseBrace && r.toks[open].kind == tokOpenBrace || r.toks[end].kind == tokSemi || r.toks[end].kind == tokElse) {
+		end++
+	}
+	return fmt.Sprintf("Write if %s then %s else %s.", r.said(cond+1, open), raises, r.body(end))
 }
 
 // raises returns what throw, the token k, is here, and the token after it.
@@ -362,7 +403,7 @@ func (r around) loop(k int) string {
 
 // while returns a hint for a loop that goes on as long as something holds.
 func (r around) while(k int) string {
-	condition := r.said(k+1, r.end(k+1, ":", "{"))
+	condition := r.said(k+1, r.end(k+1, ":", "{", "do"))
 	if condition == "…" {
 		return "Write what goes on as long as something holds as a tool that calls self: n => if n > 1 then self(n / 2) else n."
 	}

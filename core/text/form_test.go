@@ -217,6 +217,7 @@ func TestNotes(t *testing.T) {
 		{`fold(p => fst(p), 0, [1])`, ``},
 		{`n => {add: n, "b": 1}`, ``},
 		{`s => re_find_all(s, "[a-z]+(\\.com|\\.uk)")`, `line 1, column 6: re_find_all gives what the group (…) in the pattern fits, not the whole; write (?:…)`},
+		{`x => x or 5`, `line 1, column 8: nothing but true and false stands beside or; write x ?? 5 where`},
 		{`s => re_find_all(s, "id=(\\d+)") ++ re_find_all(s, "[a-z]+(?:\\.com|\\.uk)")`, ``},
 	} {
 		notes := mustRead(t, c.src).Notes

@@ -249,17 +249,26 @@ func (r *reader) replacer(c callee, args []term.Term) (term.Term, bool) {
 		}
 	}
 	n := len(of.params)
+	if n > 1 && n == groups+1 && !strings.Contains(args[1].(*term.Str).Value, "(?P<") && !strings.Contains(args[1].(*term.Str).Value, "(?<") { // the whole, and then the groups
+		s := args[1].(*term.Str)
+		groups, args[1] = n, &term.Str{At: s.At, Value: "(" + s.Value + ")"}
+	}
 	if groups < 0 || n > 0 && n != groups {
 		return nil, r.fail(c.tok, &fault.Fault{
-			Message:  "re_replace applies a function to what a pattern fits that is written out and fits no empty text, or with as many parameters as it has groups to what those fit",
+			Message:  "re_replace applies a function to what a pattern fits that is written out and fits no empty text, or with as many parameters as it has groups, or one more, to what those fit, after the whole",
 			Expected: "a string, or such a function and pattern",
-			Hint:     "Write re_replace(s, \"(a)(b)\", (x, y) => y ++ x), or found => … for the text, or the list of what more groups fit.",
+			Hint:     "Write re_replace(s, \"(a)(b)\", (x, y) => y ++ x), (whole, x, y) => … for the whole as well, or found => … for the text, or the list of what more groups fit.",
 		})
 	}
 	if n > 0 {
 		f = listFunction(f.At, of)
-	} else if p := args[1].(*term.Str).Value; groups > 0 && (grouped.MatchString(p) || groups == 1 && wordy.MatchString(p[:strings.IndexByte(p, '(')]+p[strings.LastIndexByte(p, ')')+1:])) {
-		r.note(f.Pos(), "the function of re_replace gets what the groups (…) in the pattern fit, as re_find_all gives it; write (?:…) for the whole")
+	} else if p := args[1].(*term.Str).Value; groups == 1 {
+		around := edges.ReplaceAllString(p[:strings.IndexByte(p, '(')]+p[strings.LastIndexByte(p, ')')+1:], "")
+		if grouped.MatchString(p) || wordy.MatchString(around) || around != "" && takesApart(f) {
+			r.note(f.Pos(), "the function of re_replace gets what the group (…) in the pattern fits; write (?:…) for the whole, or (whole, x) => … for both")
+		}
+	} else if groups > 1 && !strings.HasPrefix(strings.TrimLeft(r.src[f.Pos():], "( "), "[") && (grouped.MatchString(p) || !takesApart(f)) {
+		r.note(f.Pos(), "the function of re_replace gets the list of what the groups (…) in the pattern fit; write (?:…) for the whole, or (whole, x, y) => … for all")
 	}
 	names := make([]*term.Var, 3)
 	var items []prim.Pattern
@@ -699,6 +708,30 @@ var grouped = regexp.MustCompile(`(?:^|[^\\])\((?:[^?()|][^()|]*\)(?:[*+]|\{)|[^
 
 // wordy is what isn't only signs around a group, so that it may be meant to be found, too.
 var wordy = regexp.MustCompile(`[\pL\pN]`)
+
+// edges is what fits no sign of a text.
+var edges = regexp.MustCompile(`\\[bB]|[$^]`)
+
+// takesApart reports whether a function looks at parts of what it gets.
+func takesApart(f *term.Lam) (found bool) {
+	var walk func(t term.Term) bool
+	walk = func(t term.Term) bool {
+		if p, ok := t.(*term.Prim); ok {
+			var of term.Term
+			switch prim.Get(p.ID).Name {
+			case "at", "nth", "slice", "head", "last", "replace":
+				of = p.Args[0]
+			case "take", "drop":
+				of = p.Args[1]
+			}
+			v, is := of.(*term.Var)
+			found = found || is && v.Name == f.Param
+		}
+		return !found && term.Children(t, walk)
+	}
+	walk(f.Body)
+	return found
+}
 
 // groupsIn is how many groups a pattern has.
 func groupsIn(pattern string) int {

@@ -2,6 +2,7 @@ package text
 
 import (
 	"bytes"
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -34,7 +35,7 @@ func (k kinder) otherwise(row *prim.Row, args []term.Term) bool {
 		return len(args) == 2 && laid(args[1]) != nil
 	case "pow":
 		n, ok := args[1].(*term.Int)
-		return ok && n.Value < 0 || negates(args[1]) != nil
+		return ok && n.Value < 0 || negates(args[1]) != nil || isHalf(args[1])
 	case "append":
 		return k.never(args[1], prim.KindList) && !k.never(args[0], prim.KindList)
 	case "pad_left", "pad_right":
@@ -90,6 +91,7 @@ func (k kinder) order(row *prim.Row, args []term.Term) (best []int) {
 		case best == nil:
 			best = order
 		case best[0] == order[0]:
+		case row.Name == "set_nth" && order[0] == 2 && isPlace(args[2]):
 		case row.Name == "set_nth" && order[0] == 2: // the list is last, as where n stands before one
 			return order
 		default:
@@ -97,6 +99,12 @@ func (k kinder) order(row *prim.Row, args []term.Term) (best []int) {
 		}
 	}
 	return best
+}
+
+// isPlace reports whether a term is a name for the place of an item in its list.
+func isPlace(t term.Term) bool {
+	v, ok := t.(*term.Var)
+	return ok && indexNames[v.Name]
 }
 
 // late reports whether repeat is given a variable or a field that may hold a text, and then how often.
@@ -140,6 +148,91 @@ func tens(t term.Term) int64 {
 	return int64(math.Pow10(int(-n.Value)))
 }
 
+// isHalf reports whether t is 0.5 or the quotient of 1 and 2, with its digits.
+func isHalf(t term.Term) bool {
+	if d, ok := t.(*term.Dec); ok {
+		return d.Scale == 1 && d.Unscaled.IsInt64() && d.Unscaled.Int64() == 5
+	}
+	if p, ok := t.(*term.Prim); ok && p.ID == prim.Ratio {
+		one, _ := p.Args[0].(*term.Int)
+		two, _ := p.Args[1].(*term.Int)
+		return one != nil && two != nil && one.Value == 1 && two.Value == 2
+	}
+	return false
+}
+
+// keyOrder is the keys of the records in a list in the order in which they are written; turned is
+// set where that of one record isn't the order of their text.
+type keyOrder struct {
+	keys   []string
+	turned bool
+}
+
+// keysOf returns the keys of the records in a list; none where not all are known.
+func (r *reader) keysOf(list term.Term) keyOrder {
+	var all keyOrder
+	known := true
+	add := func(more keyOrder) {
+		if known = known && more.keys != nil && len(all.keys)+len(more.keys) <= 128; !known {
+			return
+		}
+		for _, k := range more.keys {
+			if !slices.Contains(all.keys, k) {
+				all.keys = append(all.keys, k)
+			}
+		}
+		all.turned = all.turned || more.turned
+	}
+	switch t := list.(type) {
+	case *term.Var:
+		return r.keyed[scoped{t.Name, r.scope[t.Name]}]
+	case *term.List:
+		for _, item := range t.Items {
+			add(writtenKeys(item))
+		}
+	case *term.Prim:
+		switch row := prim.Get(t.ID); {
+		case row.Keeps:
+			return r.keysOf(row.Through(t.Args))
+		case row.Name == "push" || row.Name == "append":
+			if add(r.keysOf(t.Args[0])); row.Name == "push" {
+				add(writtenKeys(t.Args[1]))
+			} else {
+				add(r.keysOf(t.Args[1]))
+			}
+		case row.Name == "map":
+			f, _ := operand(t).(*term.Lam)
+			if v, ok := operand(t).(*term.Var); ok {
+				if lets := r.lets[v.Name]; len(lets) > 0 && lets[len(lets)-1].depth == r.scope[v.Name] {
+					f = lets[len(lets)-1].value
+				}
+			}
+			if f != nil {
+				results(f.Body, nil, func(t term.Term) { add(writtenKeys(t)) })
+			}
+		}
+	}
+	if !known {
+		return keyOrder{}
+	}
+	return all
+}
+
+// writtenKeys returns the keys of a record that is written out.
+func writtenKeys(t term.Term) (w keyOrder) {
+	rec, ok := t.(*term.Record)
+	if !ok || len(rec.Fields) > 64 {
+		return w
+	}
+	fields := slices.Clone(rec.Fields)
+	slices.SortStableFunc(fields, func(a, b term.Field) int { return cmp.Compare(a.Value.Pos(), b.Value.Pos()) })
+	for _, f := range fields {
+		w.keys = append(w.keys, f.Key)
+	}
+	w.turned = !slices.IsSorted(w.keys)
+	return w
+}
+
 // negates returns what t negates; nil: it is nothing written so.
 func negates(t term.Term) term.Term {
 	if p, ok := t.(*term.Prim); ok && p.ID == prim.Sub && isNegated(p) {
@@ -150,10 +243,22 @@ func negates(t term.Term) term.Term {
 
 // meant returns what a call is read as whose operands its operation never takes; nil: none.
 func (r *reader) meant(c callee, args []term.Term) term.Term {
-	if r.older || !r.kinds.otherwise(c.row, args) || strings.HasPrefix(r.src[c.tok.off:], "::") {
+	at := term.At(c.tok.off)
+	if r.older || strings.HasPrefix(r.src[c.tok.off:], "::") {
 		return nil
 	}
-	at := term.At(c.tok.off)
+	if name := c.row.Name; (name == "table" || name == "to_csv") && len(args) == 1 && r.inQuote == 0 {
+		if rows := r.keysOf(args[0]); rows.turned {
+			columns := &term.List{At: at}
+			for _, k := range rows.keys {
+				columns.Items = append(columns.Items, &term.Str{At: at, Value: k})
+			}
+			return operationOf(at, name, args[0], columns)
+		}
+	}
+	if !r.kinds.otherwise(c.row, args) {
+		return nil
+	}
 	if order := r.kinds.order(c.row, args); order != nil {
 		moved := make([]term.Term, len(args))
 		for i, from := range order {
@@ -207,7 +312,10 @@ func (r *reader) meant(c callee, args []term.Term) term.Term {
 		}
 		whole := operationOf(at, "div_dec", x, &term.Int{At: at, Value: by}, &term.Int{At: at}, half)
 		return &term.Prim{At: at, ID: prim.Mul, Args: []term.Term{operationOf(at, "to_int", whole, &term.Str{At: at, Value: "down"}), &term.Int{At: at, Value: by}}}
-	case "pow": // with an exponent below 0
+	case "pow": // with an exponent of a half, or below 0
+		if isHalf(args[1]) {
+			return operationOf(at, "sqrt", args[0])
+		}
 		over := func(base, n term.Term) term.Term {
 			return operationOf(at, "div_dec", &term.Int{At: at, Value: 1}, operationOf(at, "pow", base, n), &term.Int{At: at, Value: 20}, &term.Str{At: at, Value: "half_even"})
 		}
@@ -338,14 +446,14 @@ func (r *reader) compared(c callee, f, list term.Term) term.Term {
 	for i, p := range two.params {
 		names[i] = namesOf(p.Pattern, nil)
 	}
-	cmp := comparator{[2]map[string]string{{}, {}}, map[string]term.Term{}}
+	order := comparator{[2]map[string]string{{}, {}}, map[string]term.Term{}}
 	if len(names[0]) != len(names[1]) {
 		return nil
 	}
 	for i := range names[0] {
-		cmp.names[0][names[0][i]], cmp.names[1][names[1][i]] = names[1][i], names[0][i]
+		order.names[0][names[0][i]], order.names[1][names[1][i]] = names[1][i], names[0][i]
 	}
-	keys, ok := cmp.orders(two.body)
+	keys, ok := order.orders(two.body)
 	if !ok || len(keys) == 0 {
 		return nil
 	}
@@ -523,4 +631,31 @@ func renamed(t term.Term, from, without map[string]string) (u term.Term, ok bool
 	}
 	walk(u)
 	return u, ok
+}
+
+// writtenArgs returns the operands as they are written in the parentheses before the token
+// here; nil: there are none.
+func (r *reader) writtenArgs() (all []string) {
+	if r.i == 0 || r.toks[r.i-1].kind != tokClose {
+		return nil
+	}
+	deep, end := 0, r.toks[r.i-1].off
+	for i := r.i - 1; i >= 0; i-- {
+		t := r.toks[i]
+		switch {
+		case t.kind.closes():
+			deep++
+		case t.kind.opens():
+			deep--
+		}
+		if deep == 0 || deep == 1 && t.kind == tokComma {
+			all = append(all, strings.TrimSpace(r.src[t.end:end]))
+			end = t.off
+		}
+		if deep == 0 {
+			slices.Reverse(all)
+			return all
+		}
+	}
+	return nil
 }

@@ -44,7 +44,8 @@ type reader struct {
 
 	free   []Free
 	seen   map[string]struct{}
-	based  map[scoped]bool // names that are added to 1 in the base of a power
+	based  map[scoped]bool     // names that are added to 1 in the base of a power
+	keyed  map[scoped]keyOrder // the keys of records in lists that let binds
 	faults []*fault.Fault
 	notes  []string
 	quiet  int // notes beyond those kept
@@ -202,7 +203,7 @@ func (r *reader) climb(left term.Term, level int) (term.Term, bool) {
 		}
 		if id, _ := infix(op.kind); id == prim.Or && literally(right) {
 			x := r.own(left, "x")
-			r.note(int(op.off), "%[1]s takes true or false; write %[2]s ?? %[3]s where %[2]s may be null, and if %[2]s != \"\" then %[2]s else %[3]s for an empty text", spelled[op.kind], x, r.own(right, "d"))
+			r.note(int(op.off), "nothing but true and false stands beside %[1]s; write %[2]s ?? %[3]s where %[2]s may be null, and if %[2]s != \"\" then %[2]s else %[3]s for an empty text", spelled[op.kind], x, r.own(right, "d"))
 		}
 		if left, ok = r.compares(op, left, right); !ok {
 			return nil, false

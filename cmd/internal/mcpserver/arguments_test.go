@@ -408,7 +408,23 @@ func TestHintsOfRuns(t *testing.T) {
 		`x => "{} of".format(x)`:                  {`3`, `Write $"{x} of".`},
 		`x => "3" * x`:                            {`3`, `to_dec("3") * to_dec(x).`},
 		`xs => max(xs)`:                           {`[]`, `Test the list first: if isEmpty(xs) then null else max(xs).`},
-		`{"lam":"x","body":{"add":[{"var":"x"},{"split":["a",","]}]}}`: {`1`, `{"append":[A,B]}`},
+		`s => if s then 1 else 2`:                 {`"a"`, `Nothing but true and false is a condition: write s != "".`},
+		`r => r.n and r.m`:                        {`{"n":1,"m":true}`, `write r.n != 0.`},
+		`r => r.m or r.n`:                         {`{"n":1.5,"m":false}`, `write r.n != 0.`},
+		`r => not r.n`:                            {`{"n":null}`, `write r.n == null.`},
+		`r => r.n ? 1 : 2`:                        {`{"n":[]}`, `write not isEmpty(r.n).`},
+		`r => if r.n then 1 else 2`:               {`{"n":{}}`, `write r.n != {}.`},
+		`xs => filter(x => x % 2, xs)`:            {`[1,2]`, `Nothing but true and false is a condition: write x % 2 != 0.`},
+		`rs => [r.n for r in rs if r.n]`:          {`[{"n":"a"}]`, `write r.n != "".`},
+		`x => x or 5`:                             {`null`, `Nothing but true and false stands beside or; write x ?? 5 where`},
+		`r => isEmpty(r.a)`:                       {`{"a":{}}`, `Write r.a == {}.`},
+		`r => r[1]`:                               {`{"1":"a"}`, `A key is a text: write at(r, "1").`},
+		`(r, k) => has(r, k)`:                     {`{"r":{},"k":1}`, `A key is a text: write has(r, to_text(k)).`},
+		`xs => fold((acc, x) => {...acc, [x]: (acc[x] ?? 0) + 1}, {}, xs)`: {`[1,2,1]`, `A key is a text: write at(acc, to_text(x)).`},
+		`(xs, k, v) => set_nth(xs, v, k)`:                                  {`{"xs":["a"],"k":0,"v":"b"}`, `set_nth takes the index before the value: set_nth(xs, k, v).`},
+		`s => to_dec(s)`:                                                   {`"1.234,50"`, `Write to_dec(replace(replace(S, ".", ""), ",", ".")) for a number with a comma`},
+		`(x, n) => pow(x, n)`:                                              {`{"x":2,"n":0.3}`, `exp(b * ln(a)) for a to the power of b`},
+		`{"lam":"x","body":{"add":[{"var":"x"},{"split":["a",","]}]}}`:     {`1`, `{"append":[A,B]}`},
 	} {
 		arg := code
 		if code[0] != '{' {
@@ -416,6 +432,18 @@ func TestHintsOfRuns(t *testing.T) {
 		}
 		if a := do(t, s, "run", `{"code":`+arg+`,"input":`+c.input+`}`); a.Fault == nil || !strings.Contains(a.Fault.Hint, c.want) {
 			t.Errorf("%s: %s", code, a.Text)
+		}
+	}
+}
+
+// TestCodeInOneLine: of a tool without a description one line of its code is shown, without
+// comments.
+func TestCodeInOneLine(t *testing.T) {
+	s := New(Options{})
+	succeed(t, s, "evolve", `{"name":"lines","code":"n => // squares\n  let a = to_text(n)\n  a ++ \"//\""}`)
+	for tool, arguments := range map[string]string{"describe": `{"name":"lines"}`, "list": `{}`} {
+		if a := succeed(t, s, tool, arguments); !strings.Contains(a.Text, `"description":"n => let a = to_text(n) a ++ \"//\""`) {
+			t.Errorf("%s: %s", tool, a.Text)
 		}
 	}
 }

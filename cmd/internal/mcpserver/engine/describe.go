@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/help"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/display"
+	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
 // describe shows all there is about a tool.
@@ -115,10 +116,16 @@ func (s *Engine) description(t *registry.Tool, current, detail bool, tools *regi
 // inShort is a tool's description, in one line of that of a tool which has only its code for it.
 func inShort(t *registry.Tool) string {
 	const longest = 120
-	if len(t.Description) <= longest || t.Unusable() != nil || !t.DescribesItself() {
+	if len(t.Description) <= longest && !strings.Contains(t.Description, "\n") || t.Unusable() != nil || !t.DescribesItself() {
 		return t.Description
 	}
-	return display.Truncate(strings.Join(strings.Fields(t.Description), " "), longest)
+	code := ""
+	for _, part := range text.Parts(t.Description) {
+		if part.Class != text.ClassComment {
+			code += part.Text
+		}
+	}
+	return display.Truncate(strings.Join(strings.Fields(code), " "), longest)
 }
 
 // detailed adds what is of interest to few: how a version came to be, and all that is
