@@ -205,7 +205,7 @@ func (o *installOptions) write(cmd *cobra.Command, c *clientconfig.Client, past 
 	case o.undo:
 		e, err = past.Undo(file, o.name)
 	case moving != nil:
-		e, err = past.Install(file, o.name, entry, moving.Places())
+		e, err = past.Install(file, o.name, entry, moving.Places(past))
 	default:
 		e, err = past.Install(file, o.name, entry, nil)
 	}

@@ -41,6 +41,9 @@ func TestMoveServers(t *testing.T) {
 		npmServer = `"script": {"command": "node", "args": ["` + script + `"]}, "Hello-Server": {"command": "npx", "args": ["-y", "hello-server@^1.0.0"], "env": {"WORD": "npm-secret-0123456789abc"}},`
 		npmWord = `hello_server`
 	}
+	own := filepath.Join(t.TempDir(), "own") // a server that the user added before, and the client has as well
+	must.NoError(t, os.WriteFile(own, cli.Marshal(mcptest.Script{Log: w.log}), 0o600))
+	w.prints([]string{"mcp", "add", "own", "--yes", "--read", own, "--write", w.log, "--", w.program, mcptest.Word, own}, "added own")
 	bad := filepath.Join(t.TempDir(), "bad")
 	must.NoError(t, os.WriteFile(bad, cli.Marshal(mcptest.Script{DieAt: "initialize", Noise: "no such thing", Log: w.log}), 0o600))
 	config := filepath.Join(t.TempDir(), "mcp.json")
@@ -50,6 +53,7 @@ func TestMoveServers(t *testing.T) {
 	` + npmServer + `
 	"web": {"type": "http", "url": "` + web.URL + `/mcp", "headers": {"Authorization": "Bearer web-secret-0123456789"}},
 	"stranger": {"type": "http", "url": "` + web.URL + `/mcp"},
+	"own": {"command": "` + w.program + `", "args": ["` + mcptest.Word + `", "` + own + `"]},
 	"bad": {"command": "` + w.program + `", "args": ["` + mcptest.Word + `", "` + bad + `"]},
 	"docker": {"command": "docker", "args": ["run", "-i", "image:latest"]},
 	"gone": {"command": "npx", "args": ["-y", "gone-server"]},

@@ -461,11 +461,13 @@ func (m *Move) Masked(text string) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// Places is where the servers are, for undo.
-func (m *Move) Places() map[string]clientconfig.Place {
+// Places is where the servers are, for undo: those that no move put into the lock stay there.
+func (m *Move) Places(past *clientconfig.History) map[string]clientconfig.Place {
 	all := map[string]clientconfig.Place{}
 	for _, s := range m.Moved {
-		all[s.name] = clientconfig.Place{Lock: m.lock.Path, Name: s.word}
+		if p := (clientconfig.Place{Lock: m.lock.Path, Name: s.word}); !s.isThere || past.Refers(p) {
+			all[s.name] = p
+		}
 	}
 	return all
 }
