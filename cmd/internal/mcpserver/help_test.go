@@ -201,6 +201,11 @@ words of the server github, not of this program:
 	if got := succeed(t, granting(t, nil, map[string]bool{"wide": false}, "", wide), "help", `{"name":"wide.op"}`).Text; !strings.Contains(got, "too long to be shown whole") || !strings.Contains(got, "rounds it beyond 2^53") {
 		t.Error(got)
 	}
+	// A server may ask the user in the runs of a tool that may: its leave is of use without a request of its own.
+	asking := granting(t, nil, map[string]bool{"github": false, "ask": false}, "", github(t), elicit.Manifest())
+	if got := string(succeed(t, asking, "evolve", `{"name":"t","code":"x => !github.find({filter: \"a\"})","capabilities":["github","ask"]}`).Structured); strings.Contains(got, "it declares ask, and no run of it") {
+		t.Error(got)
+	}
 	if got := succeed(t, New(Options{}), "help", `{"search":"issues"}`).Text; !strings.HasPrefix(got, "No operation is granted here") {
 		t.Error(got)
 	}

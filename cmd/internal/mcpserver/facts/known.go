@@ -424,6 +424,9 @@ func whereIs(t *registry.Tool, p check.Place) string {
 	return "at its beginning"
 }
 
+// ofServer reports whether what is held is of an MCP server, which may ask the user in the runs of tools that may.
+func ofServer(h *caps.Held) bool { return h.Grant != nil && h.Grant.Manifest.Server != "" }
+
 // overDeclared is the notes about capabilities that nothing in the code makes use of.
 func (s Lookup) overDeclared(t *registry.Tool, r *check.Report) (notes []string) {
 	own := func(e check.Effect) bool { return !e.Inert && e.Via == "" }
@@ -439,7 +442,7 @@ func (s Lookup) overDeclared(t *registry.Tool, r *check.Report) (notes []string)
 		if !slices.ContainsFunc(t.Held, func(h *caps.Held) bool { return h.Kind == c.Kind && (h.Kind != caps.CallKind || h.Scope == c.Scope) }) {
 			continue // it was said why
 		}
-		if !s.used(c, r, own) {
+		if !s.used(c, r, own) && !(c.Kind == "ask" && slices.ContainsFunc(t.Held, ofServer)) {
 			notes = append(notes, fmt.Sprintf("it declares %s, and no run of it can come to use that: leave it out", wire.Excerpt([]byte(text), wire.MaxShown)))
 		}
 	}
