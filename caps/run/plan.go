@@ -125,7 +125,8 @@ var errPlanFull = errors.New("the plan is full")
 // approved plan only.
 func (b *Broker) Confirms(held []*caps.Held) bool {
 	return slices.ContainsFunc(held, func(h *caps.Held) bool {
-		return h.Grant != nil && slices.ContainsFunc(b.policy.Confirms(), func(c caps.Requests) bool { return c.Reaches(h.Grant) })
+		changes := func(v caps.Verb) bool { return !v.ReadOnly && h.Can(v) }
+		return h.Grant != nil && slices.ContainsFunc(h.Grant.Manifest.Verbs, changes) && slices.ContainsFunc(b.policy.Confirms(), func(c caps.Requests) bool { return c.Lies(h, false) })
 	})
 }
 

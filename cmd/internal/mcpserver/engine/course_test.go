@@ -104,7 +104,13 @@ func TestFlowPlansCourse(t *testing.T) {
 	if a := w.call(s, "run", `{"tool":"maybe","input":"open/1"}`); a.Text != "0" || len(s.broker.MadeUnder()) > 0 {
 		t.Errorf("it gives %s, and the model was shown %q", a.Text, s.broker.MadeUnder())
 	}
-	w.call(s, "evolve", strings.Replace(maybe, "!toy.put({", "try(!toy.put({", 1))
+	w.call(s, "evolve", `{"name":"gets","code":"k => let _ = !toy.get(k) in 0","capabilities":["toy:**"]}`) // it holds nothing to be approved
+	if a := w.call(s, "run", `{"tool":"gets","input":"mail/1"}`); a.Text != "0" || len(s.broker.MadeUnder()) > 0 {
+		t.Errorf("it gives %s, and the model was shown %q", a.Text, s.broker.MadeUnder())
+	}
+	if a := w.call(s, "run", `{"tool":"maybe","input":"mail/1"}`); len(s.broker.MadeUnder()) != 1 {
+		t.Errorf("it gives %s, and the model was shown %q", a.Text, s.broker.MadeUnder())
+	}
 	names := regexp.MustCompile(`[ps]_[a-z0-9-]+|20\d\d-[-0-9TZ:]+`)
 	said, put := [2][]string{}, [2]string{}
 	for i, text := range []string{"hi", "ho"} {
