@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
 func TestChange(t *testing.T) {
@@ -85,7 +86,7 @@ func TestChangesTogether(t *testing.T) {
 		cmd, stderr := start(t, "change", path, fmt.Sprint(i), fmt.Sprint(goroutines), fmt.Sprint(changes))
 		out := new(bytes.Buffer)
 		cmd.Stdout = out
-		must.NoError(t, cmd.Start())
+		must.NoError(t, wait.Start(cmd))
 		commands, outs, errs = append(commands, cmd), append(outs, out), append(errs, stderr)
 	}
 	acknowledged := map[string]bool{}

@@ -116,7 +116,7 @@ func startVictim(t *testing.T, after int, args ...string) *victim {
 	v.cmd, v.stderr = start(t, "write", args...)
 	out, err := v.cmd.StdoutPipe()
 	if err == nil {
-		err = v.cmd.Start()
+		err = wait.Start(v.cmd)
 	}
 	must.NoError(t, err)
 	go func() {

@@ -115,7 +115,7 @@ func (n *node) start() {
 	n.mu.Unlock()
 	n.cmd, n.ended = n.command(append([]string{"serve", "--http", "127.0.0.1:0"}, n.flags...)...), make(chan struct{})
 	n.cmd.Stdout, n.cmd.Stderr = n, n
-	must.NoError(n.t, n.cmd.Start())
+	must.NoError(n.t, wait.Start(n.cmd))
 	cmd, ended := n.cmd, n.ended
 	go func() {
 		defer close(ended)

@@ -156,7 +156,7 @@ func (p *process) start() {
 	p.cmd.Env = append(os.Environ(), "PIF_ORDER_COMMAND=1", "GOMEMLIMIT=256MiB")
 	p.log.Reset()
 	p.cmd.Stderr = &p.log
-	if err := p.cmd.Start(); err != nil {
+	if err := wait.Start(p.cmd); err != nil {
 		p.t.Fatal(err)
 	}
 }

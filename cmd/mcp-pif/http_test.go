@@ -54,7 +54,7 @@ func startWeb(t testing.TB, state string, flags ...string) *webServer {
 	s.cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "XDG_STATE_HOME=") }), "XDG_STATE_HOME="+state)
 	s.cmd.Dir = t.TempDir()
 	s.cmd.Stdout, s.cmd.Stderr = locked{s.mu, s.stdout}, locked{s.mu, s.log}
-	must.NoError(t, s.cmd.Start())
+	must.NoError(t, wait.Start(s.cmd))
 	go func() {
 		defer close(s.ended)
 		s.err = s.cmd.Wait()

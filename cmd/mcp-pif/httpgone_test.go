@@ -138,7 +138,7 @@ func TestHTTPRefuses(t *testing.T) {
 		cmd.Stdout = &stdout
 		stderr, err := cmd.StderrPipe()
 		must.NoError(t, err)
-		must.NoError(t, cmd.Start())
+		must.NoError(t, wait.Start(cmd))
 		said := new(strings.Builder)
 		buf := make([]byte, 4096)
 		for !strings.Contains(said.String(), "msg=\"serving MCP over HTTP\"") {

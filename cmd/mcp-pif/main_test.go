@@ -162,7 +162,7 @@ func startCommand(t testing.TB, cmd *exec.Cmd) *process {
 	must.NoError(t, err)
 	p.out = bufio.NewReaderSize(out, 1<<20)
 	cmd.Stderr = locked{p.logMu, p.log}
-	must.NoError(t, cmd.Start())
+	must.NoError(t, wait.Start(cmd))
 	t.Cleanup(func() {
 		p.in.Close()
 		_ = cmd.Process.Kill()

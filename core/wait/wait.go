@@ -1,6 +1,6 @@
 // Package wait bounds what tests wait for. A test that waits for something that
 // doesn't come fails at the line that waits, with what it waited for, and leaves
-// time for the tests after it.
+// time for the tests after it. What tests start ends with them; see [EndWithTest].
 //
 // Only tests import it. It isn't for tests in a bubble of testing/synctest, whose
 // clock isn't the deadline's: a receive that never comes is a deadlock there, which

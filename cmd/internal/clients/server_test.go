@@ -100,7 +100,7 @@ func (p *place) listen(t *testing.T, command []string) {
 	must.NoError(t, err)
 	var out strings.Builder
 	cmd.Stdout = &out
-	must.NoError(t, cmd.Start())
+	must.NoError(t, wait.Start(cmd))
 	ended := make(chan struct{})
 	url := make(chan string, 1)
 	go func() {
