@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -58,16 +59,17 @@ const maxTries = 50
 const profilesFolder = "profiles"
 
 // inCluster finds the cluster that a file is changed through, which is in a state directory or
-// in the folder of a profile there, and the file's name there.
+// in the folder of a profile there, or one in that, and the file's name there.
 func inCluster(path string) (c Cluster, name string, err error) {
-	dir := filepath.Dir(path)
-	name = filepath.Base(path)
-	if parent := filepath.Dir(dir); filepath.Base(parent) == profilesFolder {
-		name = profilesFolder + "/" + filepath.Base(dir) + "/" + name
-		dir = filepath.Dir(parent)
+	for dir, name := filepath.Dir(path), filepath.Base(path); strings.Count(name, "/") < 4; dir, name = filepath.Dir(dir), filepath.Base(dir)+"/"+name {
+		if strings.Contains(name, "/") && !strings.HasPrefix(name, profilesFolder+"/") {
+			continue
+		}
+		if c, err := ReadCluster(dir); !errors.Is(err, fs.ErrNotExist) {
+			return c, name, err
+		}
 	}
-	c, err = ReadCluster(dir)
-	return c, name, err
+	return c, "", fs.ErrNotExist
 }
 
 // Change replaces a file of the state directory, or of a profile in it, by what edit makes of it (nil: there is

@@ -158,6 +158,9 @@ func (o *serveOptions) openNode(ctx context.Context, auth *app.Authority, log *s
 		return nil, errors.Join(err, at.Close())
 	}
 	auth.Node = n
+	if err := auth.Telemetry.Acts(n.CanAct); err != nil {
+		log.Warn("whether the node may act isn't measured", "error", err)
+	}
 	log.Info("a node of a cluster", "node", o.node, "order", printedOrder(o.order))
 	return func() {
 		if err := errors.Join(n.Close(), at.Close()); err != nil {

@@ -14,10 +14,13 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/orders/postgres/pgtest"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/wait"
@@ -27,26 +30,52 @@ import (
 type acting struct {
 	t        *testing.T
 	machines []string
+	flags    [][]string
 	nodes    []*webServer
 	clients  []*webClient
 }
+
+// actorToken is that of their one principal.
+const actorToken = "0123456789abcdef0123456789abcdef"
 
 // actors starts one for each of own, with flags of all and these.
 func actors(t *testing.T, flags []string, own ...[]string) *acting {
 	t.Helper()
 	url := pgtest.Start(t).URL()
-	a := &acting{t: t}
-	const token = "0123456789abcdef0123456789abcdef"
+	a := &acting{t: t, nodes: make([]*webServer, len(own)), clients: make([]*webClient, len(own))}
 	tokens := filepath.Join(t.TempDir(), "tokens")
-	must.NoError(t, os.WriteFile(tokens, []byte("ann "+token+"\n"), 0o600))
+	must.NoError(t, os.WriteFile(tokens, []byte("ann "+actorToken+"\n"), 0o600))
 	for i, more := range own {
-		state := t.TempDir()
-		says(t, state, [2]string{fmt.Sprintf("cluster %s --name n%d %s", []string{"init", "join"}[min(i, 1)], i+1, url), fmt.Sprintf("is the node n%d", i+1)})
-		s := startWeb(t, state, slices.Concat([]string{"--cluster", "--http-tokens", tokens}, flags, more)...)
-		wait.Until(t, "the node is ready", func() bool { return s.readyz() == http.StatusOK })
-		a.machines, a.nodes, a.clients = append(a.machines, state), append(a.nodes, s), append(a.clients, s.connect(token, eras[1]))
+		a.machines, a.flags = append(a.machines, t.TempDir()), append(a.flags, slices.Concat([]string{"--cluster", "--http-tokens", tokens}, flags, more))
+		says(t, a.machines[i], [2]string{fmt.Sprintf("cluster %s --name n%d %s", []string{"init", "join"}[min(i, 1)], i+1, url), fmt.Sprintf("is the node n%d", i+1)})
+		a.start(i)
 	}
 	return a
+}
+
+// start starts the server of a node.
+func (a *acting) start(i int) {
+	a.t.Helper()
+	a.nodes[i] = startWeb(a.t, a.machines[i], a.flags[i]...)
+	wait.Until(a.t, "the node is ready", func() bool { return a.nodes[i].readyz() == http.StatusOK })
+	a.clients[i] = a.nodes[i].connect(actorToken, eras[1])
+}
+
+// kill ends it by kill -9.
+func (a *acting) kill(i int) {
+	a.t.Helper()
+	must.NoError(a.t, a.nodes[i].cmd.Process.Kill())
+	wait.For(a.t, a.nodes[i].ended, "the end of a node")
+}
+
+// profile is the folder of the principal's profile on a machine.
+func (a *acting) profile(i int) string {
+	a.t.Helper()
+	files, err := filepath.Glob(filepath.Join(a.machines[i], "mcp-pif", "profiles", "*", app.JournalFile))
+	if err != nil || len(files) != 1 {
+		a.t.Fatal(files, err)
+	}
+	return filepath.Dir(files[0])
 }
 
 // gives has a node run something, whose answer has to hold a text.
@@ -82,7 +111,8 @@ func folders(a *acting, at string) {
 	a.gives(0, "of the node n2, and this is the node n1", alone)
 }
 
-// TestClusterFlow: what a model was shown at one node holds at the others, and is forgotten at all; what is sealed at
+// TestClusterFlow: what a model was shown at one node holds at the others, also after they were killed, and is forgotten
+// at all; so do the bits that it was told, and what a folder took on; what is sealed at
 // one is passed on at the others, also when that one was killed; so is a large result read on; a plan made at one,
 // approved on the machine of another, is done at a third, once. Folders are shared where the operator says so.
 func TestClusterFlow(t *testing.T) {
@@ -96,8 +126,10 @@ func TestClusterFlow(t *testing.T) {
 	}))
 	t.Cleanup(site.Close)
 	policy := filepath.Join(t.TempDir(), "policy.json")
-	must.NoError(t, os.WriteFile(policy, []byte(`{"flow":{"sources":[{"of":"kv.get:n/shown","label":"shown"},{"of":"kv.get:n/kept","label":"kept"}],
-		"rules":[{"to":"fetch","not_from":["shown"]},{"to":"model","not_from":["kept"],"else":"seal"}]}}`), 0o600))
+	all := t.TempDir()
+	must.NoError(t, os.WriteFile(policy, fmt.Appendf(nil, `{"flow":{"sources":[{"of":"kv.get:n/shown","label":"shown"},{"of":"kv.get:n/kept","label":"kept"},{"of":"kv.get:few","label":"few"}],
+		"rules":[{"to":"fetch","not_from":["shown"]},{"to":"model","not_from":["kept"],"else":"seal"},{"to":"fs.write:%s","not_from":["shown"],"else":"taint"},
+			{"to":"model","not_from":["few"],"except":[{"type":"boolean"}],"bits":1}]}}`, all), 0o600))
 	var own [3][]string
 	for i := range own {
 		dir := t.TempDir()
@@ -105,16 +137,29 @@ func TestClusterFlow(t *testing.T) {
 			must.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 			must.NoError(t, os.WriteFile(filepath.Join(dir, name, "a.txt"), fmt.Appendf(nil, "%s of n%d", name, i+1), 0o600))
 		}
-		own[i] = []string{"--cap", "fs:" + dir + "/docs,shared=papers", "--cap", "fs:alone=" + dir + "/alone"}
+		own[i] = []string{"--cap", "fs:" + dir + "/docs,shared=papers", "--cap", "fs:alone=" + dir + "/alone", "--cap", "fs:" + all + ",shared=all"}
 	}
-	a := actors(t, []string{"--policy", policy, "--cap", "kv:n/**", "--cap", "fetch:" + site.URL, "--confirm", "kv.delete:n/**"}, own[:]...)
+	a := actors(t, []string{"--policy", policy, "--cap", "kv:n/**", "--cap", "kv:few", "--cap", "fetch:" + site.URL, "--confirm", "kv.delete:n/**"}, own[:]...)
 	folders(a, strings.TrimSuffix(strings.TrimPrefix(own[0][1], "fs:"), ",shared=papers"))
 	a.clients[0].makes("reads", `k => !kv.get({key: "n/" ++ k, in: "n/**"})`, "kv.get:n/**")
 	a.clients[0].makes("asks", fmt.Sprintf(`i => !fetch.request({method: "GET", url: "%s/" ++ to_text(i)}).status`, site.URL), "fetch:"+site.URL)
 	a.clients[0].makes("drops", `k => !kv.delete({key: "n/x", in: "n/**"})`, "kv.delete:n/**")
 	a.clients[0].makes("size", "x => length(to_text(x))")
+	a.clients[0].makes("keeps", `k => let s = !kv.get({key: "n/shown", in: "n/**", default: 1}) in let w = !fs.write({in: "all", path: "copy", content: to_text(s)}) in 1`, "kv.get:n/**", "fs:all")
+	a.clients[0].makes("leaks", fmt.Sprintf(`i => !fetch.request({method: "GET", url: "%s/" ++ !fs.read({in: "all", path: "copy"})}).status`, site.URL), "fs:all", "fetch:"+site.URL)
+	a.clients[0].makes("tells", `k => let v = !kv.get({key: "few", in: "few", default: 1}) in v == null`, "kv.get:few")
 	a.gives(1, "200", map[string]any{"tool": "asks", "input": 1})
+	a.gives(0, `"result":1`, map[string]any{"tool": "keeps", "input": 1})
+	a.gives(0, `"result":`, map[string]any{"tool": "tells", "input": 1})
+	a.kill(2)
+	a.start(2)
+	for i := range a.nodes {
+		a.gives(i, "may not be given what depends on shown", map[string]any{"tool": "leaks", "input": 1})
+		a.gives(i, "is sealed as", map[string]any{"tool": "tells", "input": 1})
+	}
 	a.gives(0, "", map[string]any{"tool": "reads", "input": "shown"})
+	a.kill(2)
+	a.start(2)
 	for i := range a.nodes {
 		a.gives(i, "may not be given what depends on shown", map[string]any{"tool": "asks", "input": 1})
 	}
@@ -122,11 +167,7 @@ func TestClusterFlow(t *testing.T) {
 	uses := map[string]any{"tool": "size", "input": "", "sealed": map[string]string{"": sealed}}
 	a.gives(1, "is sealed as", uses)
 
-	files, err := filepath.Glob(filepath.Join(a.machines[1], "mcp-pif", "profiles", "*", "flow.json"))
-	if err != nil || len(files) != 1 {
-		t.Fatal(files, err)
-	}
-	session, err := flow.NewSession(files[0], nil)
+	session, err := flow.NewSession(filepath.Join(a.profile(1), "flow.json"), nil)
 	must.NoError(t, err)
 	must.NoError(t, session.Clear()) // as 'mcp-pif flow clear' does
 	for i := range a.nodes {
@@ -158,8 +199,7 @@ func TestClusterFlow(t *testing.T) {
 	a.gives(2, "false", map[string]any{"plan": plan})
 	a.gives(0, "was done already", map[string]any{"plan": plan})
 
-	must.NoError(t, a.nodes[0].cmd.Process.Kill())
-	wait.For(t, a.nodes[0].ended, "the end of a node")
+	a.kill(0)
 	a.gives(2, "is sealed as", uses)
 	a.gives(2, "4300,4301", on)
 }
@@ -226,11 +266,7 @@ func TestClusterPaused(t *testing.T) {
 			_ = syscall.Kill(pid, s) // one whose grant was revoked has ended
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(a.machines[0], "mcp-pif", "profiles", "*", app.JournalFile))
-	if err != nil || len(files) != 1 {
-		t.Fatal(files, err)
-	}
-	s, err := journal.Open(files[0], journal.Options{ReadOnly: true})
+	s, err := journal.Open(filepath.Join(a.profile(0), app.JournalFile), journal.Options{ReadOnly: true})
 	must.NoError(t, err)
 	defer s.Close()
 	requested := func() int {
@@ -256,4 +292,80 @@ func TestClusterPaused(t *testing.T) {
 		}
 		ended()
 	}
+}
+
+// TestClusterSchedule: what a person has run now and then on one machine is started by one node, any of them, once for
+// each time, and not while another node does the task before; it goes on without the node that did it, and ends where
+// it is taken out on another machine.
+func TestClusterSchedule(t *testing.T) {
+	t.Parallel()
+	arrived, answer := make(chan bool, 100), make(chan bool, 100)
+	site := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		arrived <- true
+		select {
+		case <-answer:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(site.Close)
+	defer close(answer)
+	a := actors(t, []string{"--cap", "fetch:" + site.URL}, nil, nil, nil)
+	a.clients[0].makes("beats", fmt.Sprintf(`i => !fetch.request({method: "POST", url: "%s/"}).status`, site.URL), "fetch:"+site.URL)
+	for i := range a.clients {
+		a.clients[i].names()
+	}
+	profile := " --profile " + filepath.Base(a.profile(0))
+	says(t, a.machines[0], [2]string{"tasks every 1s beats 1" + profile, "beats every 1s"})
+	schedules := func(i int) []engine.Schedule {
+		t.Helper()
+		all, err := engine.SchedulesIn(filepath.Join(a.profile(i), "tasks")).Load()
+		must.NoError(t, err)
+		return all
+	}
+	begun := func(node int) (last time.Time) {
+		if all := schedules(node); len(all) == 1 {
+			last = all[0].Begun
+		}
+		return last
+	}
+	newest := func(node, want int) *run.Task {
+		t.Helper()
+		s, err := journal.Open(filepath.Join(a.profile(node), app.JournalFile), journal.Options{ReadOnly: true})
+		must.NoError(t, err)
+		defer s.Close()
+		all, err := run.Tasks(s, time.Time{})
+		must.NoError(t, err)
+		if len(all) != want || all[want-1].Schedule == "" || !strings.Contains(all[want-1].Owner, "@n") {
+			t.Fatalf("%d tasks, not %d", len(all), want)
+		}
+		return all[want-1]
+	}
+	// The task is under way, and becomes due again and again.
+	held := func(node, tasks int) (owner int) {
+		t.Helper()
+		wait.For(t, arrived, "the request of a scheduled tool")
+		for range 3 {
+			before := begun(node)
+			wait.Until(t, "the schedule is due again", func() bool { return begun(node).After(before) })
+		}
+		select {
+		case <-arrived:
+			t.Error("it was started twice")
+		default:
+		}
+		_, err := fmt.Sscanf(newest(node, tasks).Owner[strings.Index(newest(node, tasks).Owner, "@"):], "@n%d", &owner)
+		must.NoError(t, err)
+		return owner - 1
+	}
+	held(1, 1)
+	answer <- true
+	owner := held(0, 2)
+	a.kill(owner)
+	other := (owner + 1) % len(a.nodes)
+	if again := held(other, 3); again == owner {
+		t.Errorf("the node n%d did it, which has ended", again+1)
+	}
+	says(t, a.machines[other], [2]string{"tasks remove " + schedules(other)[0].ID + profile, "removed"})
+	third := 3 - owner - other
+	wait.Until(t, "it is taken out", func() bool { return len(schedules(third)) == 0 })
 }

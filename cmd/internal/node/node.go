@@ -59,24 +59,23 @@ const (
 // maxSocket is how long the path of a socket may be on any system.
 const maxSocket = 100
 
-// files are those that are the cluster's, besides what models were shown: see shared.
+// files are those that are the cluster's, besides those of profiles: see shared.
 var files = []string{"revoked.json", "consent.json"}
 
-// sessions are the files of what the model of a profile was shown, by their names in the
-// state directory.
-const sessions = "profiles/*/flow.json"
+// kept are the files of what the model of a profile was shown, and of its schedules, by their
+// names in the state directory; and that of what folders hold.
+var kept = []string{"profiles/*/flow.json", "profiles/*/tasks/schedules.json", "flow.json"}
 
-// stores is the file of what folders hold.
-const stores = "flow.json"
-
-// isSession reports whether a file is such a one.
-func isSession(name string) bool {
-	is, err := path.Match(sessions, name)
-	return name == stores || is && err == nil
+// isKept reports whether a file is such a one.
+func isKept(name string) bool {
+	return slices.ContainsFunc(kept, func(pattern string) bool {
+		is, err := path.Match(pattern, name)
+		return is && err == nil
+	})
 }
 
 // shared reports whether a file of the state directory is the cluster's.
-func shared(name string) bool { return slices.Contains(files, name) || isSession(name) }
+func shared(name string) bool { return slices.Contains(files, name) || isKept(name) }
 
 // Options is what a node is made from.
 type Options struct {
@@ -304,18 +303,22 @@ func (n *Node) begin() error {
 	}
 	_, err = os.Stat(n.mark())
 	begun := err == nil && !n.o.Own
-	shown, err := fs.Glob(os.DirFS(n.o.Dir), sessions)
-	if err != nil {
-		return err
+	names := slices.Clone(files)
+	for _, pattern := range kept {
+		there, err := fs.Glob(os.DirFS(n.o.Dir), pattern)
+		if err != nil {
+			return err
+		}
+		names = append(names, there...)
 	}
-	for _, name := range slices.Concat(files, shown, []string{stores}) {
+	for _, name := range names {
 		here, err := statefile.Read(filepath.Join(n.o.Dir, filepath.FromSlash(name)))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		there, known := docs[name]
 		switch {
-		case here == nil || known && (bytes.Equal(here, there.Content) || within(here, there.Content)) || begun && (known || !isSession(name)):
+		case here == nil || known && (bytes.Equal(here, there.Content) || within(here, there.Content)) || begun && (known || !isKept(name)):
 		case known && !n.o.Own:
 			return fmt.Errorf("%s of this machine isn't the cluster's: do there what it has and the cluster lacks, then move it away", filepath.Join(n.o.Dir, name))
 		default:

@@ -130,6 +130,17 @@ func (t *Telemetry) instruments(m metric.Meter) error {
 	return errors.Join(errs[:]...)
 }
 
+// Acts has it measured whether the server, as a node of a cluster, may perform effects.
+func (t *Telemetry) Acts(can func() bool) error {
+	about := prometheus.GaugeOpts{Name: "pif_cluster_can_act", Help: "1 while the node may perform effects, else 0."}
+	return t.registry.Register(prometheus.NewGaugeFunc(about, func() float64 {
+		if can() {
+			return 1
+		}
+		return 0
+	}))
+}
+
 // Metrics is the page that Prometheus reads.
 func (t *Telemetry) Metrics() http.Handler {
 	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{})

@@ -58,8 +58,15 @@ func TestMetrics(t *testing.T) {
 	must.NoError(t, err)
 	defer m.Close(context.Background())
 	act(t, m)
+	can := true
+	must.NoError(t, m.Acts(func() bool { return can }))
+	if got := page(t, m); !strings.Contains(got, "pif_cluster_can_act 1\n") {
+		t.Error("the page lacks that the node may act")
+	}
+	can = false
 	got := page(t, m)
 	for _, want := range []string{
+		`pif_cluster_can_act 0`,
 		`pif_runs_total{outcome="type_error"} 1`, `pif_steps_total 12`, `pif_runs_active 0`,
 		`pif_effects_total{op="fs.read",outcome="ok"} 1`, `pif_effects_total{op="fs.read",outcome="denied"} 1`,
 		`pif_run_duration_seconds_count 1`, `pif_effect_duration_seconds_count{op="fs.read"} 2`,

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,6 +35,8 @@ type Schedule struct {
 	Tool  string          `json:"tool"`
 	Input json.RawMessage `json:"input,omitempty"`
 	Added time.Time       `json:"added"`
+	// Begun is the last time for which a node of a cluster began to start it.
+	Begun time.Time `json:"begun,omitzero"`
 }
 
 // A Period is a duration, written as in 1h30m.
@@ -86,10 +89,15 @@ func (s Schedules) Load() ([]Schedule, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	var content schedulesFile
-	if err == nil {
-		err = statefile.Decode(text, &content)
+	if err != nil {
+		return nil, fmt.Errorf("schedules: %s: %w", s.path, err)
 	}
+	return s.decode(text)
+}
+
+func (s Schedules) decode(text []byte) ([]Schedule, error) {
+	var content schedulesFile
+	err := statefile.Decode(text, &content)
 	if err == nil && content.Format != schedulesFormat {
 		err = fmt.Errorf("it has the format %q, not %q", content.Format, schedulesFormat)
 	}
@@ -127,20 +135,39 @@ func (s Schedules) Remove(id string) error {
 	})
 }
 
+// errBegun says that another node of the cluster starts what is due.
+var errBegun = errors.New("another node has begun to start it")
+
+// begin has this server be the only node of its cluster that starts one for a time at which it was due.
+func (s Schedules) begin(id string, at time.Time) error {
+	return s.change(func(all []Schedule) ([]Schedule, error) {
+		i := slices.IndexFunc(all, func(x Schedule) bool { return x.ID == id && x.Begun.Before(at) })
+		if i < 0 {
+			return nil, errBegun
+		}
+		all[i].Begun = at
+		return all, nil
+	})
+}
+
+// change changes them, on all nodes of a cluster.
 func (s Schedules) change(do func([]Schedule) ([]Schedule, error)) error {
-	unlock, err := statefile.Lock(s.path + ".lock")
-	if err != nil {
+	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
 		return err
 	}
-	defer unlock()
-	all, err := s.Load()
-	if err == nil {
-		all, err = do(all)
-	}
-	if err != nil {
-		return err
-	}
-	return statefile.ReplaceJSON(s.path, schedulesFile{schedulesFormat, all})
+	return statefile.Change(s.path, func(before []byte) (after []byte, err error) {
+		var all []Schedule
+		if before != nil {
+			all, err = s.decode(before)
+		}
+		if err == nil {
+			all, err = do(all)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return statefile.EncodeJSON(schedulesFile{schedulesFormat, all})
+	})
 }
 
 // Next is the first time after now at which it is due.
@@ -172,30 +199,60 @@ func (s *Engine) startScheduled(ctx context.Context, due map[string]time.Time, n
 		if !known || !now.Before(at) {
 			due[x.ID] = x.Next(now)
 		}
-		if known && !now.Before(at) {
+		switch {
+		case !known || now.Before(at):
+		case s.opts.Node == nil:
 			s.startSchedule(ctx, x)
+		default:
+			s.tasks.running.Go(func() { s.startAtOne(ctx, x, at) })
 		}
 	}
 }
 
-// planWaits reports whether the newest task of a schedule gave a plan, as --confirm has it, that is neither done nor
-// refused and can be done yet.
-func (s *Engine) planWaits(schedule string) bool {
+// startAtOne starts what was due at a time unless another node of the cluster does, with all on record that was when
+// this one was the first.
+func (s *Engine) startAtOne(ctx context.Context, x *Schedule, at time.Time) {
+	err := SchedulesIn(s.tasks.owner.dir).begin(x.ID, at)
+	if errors.Is(err, errBegun) {
+		return
+	}
+	if b, ok := s.broker.Journal().(interface{ Barrier(context.Context) error }); ok && err == nil {
+		err = b.Barrier(ctx)
+	}
+	if err != nil {
+		s.log.Error("a scheduled tool isn't started", "schedule", x.ID, "tool", x.Tool, "error", err)
+		return
+	}
+	s.startSchedule(ctx, x)
+}
+
+// waits returns why a schedule isn't started by what is on record: another node does the task before, or that gave a
+// plan, as --confirm has it, that is neither done nor refused and can be done yet.
+func (s *Engine) waits(schedule string) (why string) {
 	j := s.broker.Journal()
-	all, err := run.Tasks(j, time.Now().Add(-run.PlanLifetime))
+	all, err := run.Tasks(j, time.Now().Add(-TaskLifetime))
 	for _, t := range slices.Backward(all) {
-		if t.Schedule != schedule || t.Ended.IsZero() {
+		if t.Schedule != schedule {
+			continue
+		}
+		if s.tasks.owner.elsewhere(t.Owner) && !t.Over() {
+			return "it is under way still"
+		}
+		if t.Ended.IsZero() {
 			continue
 		}
 		p, failed := run.PlanOfTask(j, t.ID)
 		if err = failed; err == nil {
-			return p != nil && p.Confirm && !p.Refused && !p.Ended
+			if p != nil && p.Confirm && !p.Refused && !p.Ended && time.Now().Before(p.Expires()) {
+				why = "its plan before waits for 'mcp-pif approve', or to be done"
+			}
+			return why
 		}
 	}
 	if err != nil {
 		s.log.Error("the plan before of a schedule can't be read", "schedule", schedule, "error", err)
 	}
-	return false
+	return ""
 }
 
 // startSchedule starts a tool as a task, unless the task before is under way still, or its plan waits.
@@ -212,8 +269,8 @@ func (s *Engine) startSchedule(ctx context.Context, x *Schedule) {
 			return
 		}
 	}
-	if s.planWaits(x.ID) {
-		s.log.Warn("a scheduled tool isn't started: its plan before waits for 'mcp-pif approve', or to be done", "schedule", x.ID, "tool", x.Tool)
+	if why := s.waits(x.ID); why != "" {
+		s.log.Warn("a scheduled tool isn't started: "+why, "schedule", x.ID, "tool", x.Tool)
 		return
 	}
 	arguments := wire.Begin().Text("tool", x.Tool)

@@ -1,0 +1,61 @@
+package statefile_test
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
+	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/wait"
+)
+
+// TestChangeInCluster: the files of a state directory and of the profiles in it are changed by the node of the machine,
+// whatever the folders above are called; others are this machine's.
+func TestChangeInCluster(t *testing.T) {
+	t.Parallel()
+	sockets, err := os.MkdirTemp("", "s") // short enough for a socket's path
+	must.NoError(t, err)
+	defer os.RemoveAll(sockets)
+	socket := filepath.Join(sockets, "s")
+	l, err := net.Listen("unix", socket)
+	must.NoError(t, err)
+	asked := make(chan string, 10)
+	server := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var change statefile.Replacement
+		if err := json.NewDecoder(r.Body).Decode(&change); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		}
+		asked <- change.Name
+		_, _ = w.Write([]byte("null"))
+	})}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	defer func() {
+		must.NoError(t, server.Close())
+		wait.For(t, served, "the end of the server")
+	}()
+	for _, state := range []string{"mcp-pif", "profiles/mcp-pif", "profiles/a/mcp-pif"} {
+		state = filepath.Join(t.TempDir(), state)
+		must.NoError(t, statefile.WriteCluster(state, statefile.Cluster{Order: "dev", Node: "n", Socket: socket}))
+		for name, shared := range map[string]bool{
+			"revoked.json": true, "profiles/p/flow.json": true, "profiles/p/tasks/schedules.json": true, "stores/p/tasks/schedules.json": false,
+		} {
+			path := filepath.Join(state, name)
+			must.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+			must.NoError(t, statefile.Change(path, func([]byte) ([]byte, error) { return []byte("{}"), nil }))
+			got := ""
+			select {
+			case got = <-asked:
+			default:
+			}
+			_, err := os.Stat(path)
+			if shared != (got == name) || shared != os.IsNotExist(err) {
+				t.Errorf("%s: the node was asked for %q, %v", path, got, err)
+			}
+		}
+	}
+}
