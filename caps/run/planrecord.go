@@ -36,6 +36,14 @@ func (p *Planned) State() string {
 	return "ready"
 }
 
+// Refusal is why a plan that was refused isn't done.
+func (p *Planned) Refusal() *fault.Fault {
+	if p.By == Withdrawn {
+		return fault.New(fault.Conflict, "the plan "+p.ID+" can't be done any more").Hinted(`Plan it again: run with "tool", "input" and "plan":true.`)
+	}
+	return fault.New(fault.Denied, "the user said no to the plan "+p.ID).Hinted("Don't try again; ask the user what they want instead.")
+}
+
 // PlanStage is what an event about a plan says became of it; "" for any other event. yes and by are of an answer.
 func PlanStage(k journal.Kind, yes bool, by string) string {
 	switch {
@@ -119,7 +127,7 @@ func FindPlan(j journal.Journal, id string) (*Planned, error) {
 				}
 			}
 		case journal.PlanStarted:
-			if found != nil {
+			if found != nil && !found.Refused { // else it was begun too late
 				if data.After == nil || *data.After == found.Started { // else it came too late, and did nothing
 					found.Owner, found.begun = data.Owner, e.Seq
 				}

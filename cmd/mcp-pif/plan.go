@@ -147,16 +147,24 @@ func approvePlan(tty *controlling, in *bufio.Reader, o *journalOptions, id strin
 			return err
 		}
 	}
-	if err := run.AnswerPlan(s, p.Plan, yes, "terminal"); err != nil {
-		return err
+	err = run.AnswerPlan(s, p.Plan, yes, "terminal")
+	if err == nil {
+		p, err = run.FindPlan(s, id)
 	}
-	if yes {
+	switch {
+	case err != nil:
+		return err
+	case !yes && p.Started > 0:
+		return fmt.Errorf("the plan %s was begun before that answer: 'mcp-pif journal show %s' shows what is done", id, p.Run)
+	case yes && p.Refused:
+		return fmt.Errorf("the plan %s was refused before that answer", id)
+	case yes:
 		who := "the model can do it"
 		if t, err := run.FindTask(s, p.Task); err == nil && t != nil && t.Schedule != "" {
 			who = "no model knows of a schedule's plan; 'mcp-pif run --plan " + p.ID + "' does it"
 		}
 		fmt.Fprintf(tty, "Approved: %s until %s, once.\n", who, p.Expires().Local().Format("15:04"))
-	} else {
+	default:
 		fmt.Fprintln(tty, "Refused: it won't be done.")
 	}
 	return nil

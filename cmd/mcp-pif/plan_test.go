@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -20,6 +21,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
@@ -168,6 +170,62 @@ func TestPlanningChangesNothing(t *testing.T) {
 	}
 	if planned < 10 || reads < 10 {
 		t.Errorf("%d writes were planned and %d reads performed: it tests little", planned, reads)
+	}
+}
+
+// meanwhile is a person who answers after something has happened.
+type meanwhile struct {
+	happens func()
+	answer  io.Reader
+}
+
+func (m meanwhile) Read(b []byte) (int, error) {
+	m.happens()
+	return m.answer.Read(b)
+}
+
+// TestApproveTooLate: who refuses a plan that was begun while they read it is told so.
+func TestApproveTooLate(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "pif.db")
+	s, err := journal.Open(path, journal.Options{})
+	must.NoError(t, err)
+	defer s.Close()
+	known, err := app.Kinds()
+	must.NoError(t, err)
+	policy := caps.NewPolicy(known, time.Now)
+	c, err := caps.Parse("kv:**", known)
+	must.NoError(t, err)
+	g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: known})
+	must.NoError(t, err)
+	must.NoError(t, policy.Grant(g))
+	r, err := caps.ParseRequests("kv.put:**", "", known)
+	must.NoError(t, err)
+	policy.Confirm([]caps.Requests{r})
+	broker := run.New(run.Options{Policy: policy, Handler: &performed{}, Journal: s})
+	tools, _, err := registry.Open(broker.Log(), policy)
+	must.NoError(t, err)
+	made, err := tools.Evolve(registry.Definition{Name: "act", Code: []byte(`u => !kv.put({key: "a", value: 1})`), Text: true, Capabilities: []string{"kv:**"}}, registry.Edit{})
+	must.NoError(t, err)
+	in, _ := core.ParseInput([]byte("null"), core.InputData)
+	for _, begun := range []bool{false, true} {
+		doer := broker.Begin(tools.Snapshot(), run.Start{Tool: made})
+		p, f := doer.Plan(t.Context(), time.Now().Add(time.Minute), run.Evaluation{Tool: made, Program: made.Program(), Input: in}, 1, nil)
+		must.NoFault(t, f)
+		doer.Abandon()
+		person := meanwhile{func() {
+			if begun {
+				must.NoError(t, run.AnswerPlan(s, p, true, "elicitation"))
+				_, err := s.Append(journal.Written, journal.PlanStarted, p.Run, "", []byte(`{"plan":"`+p.ID+`","after":0,"owner":""}`))
+				must.NoError(t, err)
+			}
+		}, strings.NewReader("no\n")}
+		var screen bytes.Buffer
+		o := &journalOptions{StoreOptions: app.StoreOptions{Store: path}}
+		err := approvePlan(&controlling{shown: cli.TerminalWriter{Out: &screen}}, bufio.NewReader(person), o, p.ID, false)
+		if begun != (err != nil && strings.Contains(err.Error(), "begun before")) || begun == strings.Contains(screen.String(), "Refused") {
+			t.Errorf("begun %v: %v\n%s", begun, err, screen.String())
+		}
 	}
 }
 

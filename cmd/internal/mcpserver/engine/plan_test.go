@@ -280,6 +280,34 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
+// A plan that a person refuses while it is planned anew isn't done; once it is begun, the refusal comes too late for the call
+// that does it, and the record shows that.
+func TestPlanRefusedMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := &tasked{t: t, dir: t.TempDir(), confirm: "toy.put:**"}
+	for verb, begun := range map[string]bool{"get": false, "put": true} {
+		world := &noteWorld{notes: map[string]string{"a": "hello"}, begun: make(chan struct{}, 10), held: make(chan struct{})}
+		s, _ := w.serves(world, "toy:**")
+		w.call(s, "evolve", `{"name":"copy","code":"k => let v = !toy.get(k) in !toy.put({key: k ++ \"2\", value: v})","capabilities":["toy:**"]}`)
+		_, p := callPlan(t.Context(), t, s, "run", `{"tool":"copy","input":"a","plan":true}`)
+		kept, err := run.FindPlan(s.broker.Journal(), p.Plan)
+		must.NoError(t, err)
+		must.NoError(t, run.AnswerPlan(s.broker.Journal(), kept.Plan, true, "terminal"))
+		world.holds = verb
+		answered := make(chan wire.Answer, 1)
+		go func() { answered <- w.call(s, "run", `{"plan":"`+p.Plan+`"}`) }()
+		wait.For(t, world.begun, "the "+verb)
+		must.NoError(t, run.AnswerPlan(s.broker.Journal(), kept.Plan, false, "terminal"))
+		close(world.held)
+		a := wait.For(t, answered, "the answer")
+		now, err := run.FindPlan(s.broker.Journal(), p.Plan)
+		must.NoError(t, err)
+		if begun != (a.Fault == nil) || a.Fault != nil && a.Fault.Kind != fault.Denied || begun != (world.done() != "") || begun != (now.Started == 1) {
+			t.Errorf("refused at the %s: %s %q, begun %d times", verb, a.Text, world.done(), now.Started)
+		}
+	}
+}
+
 // A plan is done once, however many calls of two servers on one store ask for it at once, and whatever they say; nor
 // does another go on with it while it is under way.
 func TestPlanOnce(t *testing.T) {
