@@ -37,3 +37,22 @@ func TestShippedByManifest(t *testing.T) {
 		}
 	}
 }
+
+// TestStateOfPrincipals: what plugins keep of one principal is no other's, wherever tools are kept.
+func TestStateOfPrincipals(t *testing.T) {
+	t.Parallel()
+	of := func(client, kept string) string {
+		dir, err := (&Authority{client: client, keptAt: kept}).stateOf("kv")
+		must.NoError(t, err)
+		return dir
+	}
+	file := func(client string) string {
+		path, err := FolderPath(FolderName(client))
+		must.NoError(t, err)
+		return path
+	}
+	ann, bob, one := of(PrincipalMark+"ann", ""), of(PrincipalMark+"bob", ""), of("claude-code", "")
+	if ann == bob || ann == one || ann != of(PrincipalMark+"ann", file(PrincipalMark+"ann")) || one != of("", "") {
+		t.Errorf("in memory it is %s, %s and, for a client, %s", ann, bob, one)
+	}
+}

@@ -130,8 +130,8 @@ func (n *Installed) Close() {
 // StateOfPlugin is the folder in which a kind's plugin keeps what lasts, of a server
 // whose tools are kept at path. A profile has its own, so that one client's tools
 // see nothing of another's; so has a file that the operator named, wherever that
-// is. Where tools are kept in memory it is that of the default profile: a plugin's
-// state lasts all the same.
+// is. Where tools are kept in memory it is that of the default profile, or the principal's: a
+// plugin's state lasts all the same.
 func StateOfPlugin(path, kind string) (string, error) {
 	owner, err := stateOfStore(path)
 	return filepath.Join(owner, "plugins", FolderName(kind)), err

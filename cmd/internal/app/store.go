@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/flow"
@@ -190,8 +191,17 @@ func (a *Authority) Tools(tell bool) (*registry.Registry, error) {
 // mostBlocked is how many tools the log names at the start.
 const mostBlocked = 20
 
-// stateOf is where a kind's plugin keeps what lasts.
-func (a *Authority) stateOf(kind string) (string, error) { return StateOfPlugin(a.keptAt, kind) }
+// stateOf is where a kind's plugin keeps what lasts: for a principal in its own profile, in memory too.
+func (a *Authority) stateOf(kind string) (string, error) {
+	path := a.keptAt
+	if path == "" && strings.HasPrefix(a.client, PrincipalMark) {
+		var err error
+		if path, err = FolderPath(FolderName(a.client)); err != nil {
+			return "", err
+		}
+	}
+	return StateOfPlugin(path, kind)
+}
 
 // TaskDir is where servers of what is kept agree on tasks; "": tasks don't last.
 func (a *Authority) TaskDir() string {
