@@ -48,9 +48,9 @@ func (r *Run) Does(p *Plan, started int, by string) *fault.Fault {
 	case err != nil || now == nil:
 		r.Abandon()
 		return &fault.Fault{Kind: fault.Overloaded, Message: "that the plan is done could not be recorded", Hint: "Tell the operator.", Cause: err}
-	case now.Refused && !slices.Contains(now.starts, seq): // meanwhile
+	case now.Refused && now.By != Withdrawn && !slices.Contains(now.starts, seq): // meanwhile
 		r.Abandon()
-		return now.Refusal()
+		return &fault.Fault{Kind: fault.Denied, Message: "the user said no to the plan " + p.ID, Hint: "Don't try again; ask the user what they want instead."}
 	case now.Ended || slices.Index(now.starts, seq) != started:
 		r.Abandon()
 		return &fault.Fault{Kind: fault.Conflict, Message: "another call is doing the plan " + p.ID, Hint: "Wait for that call: a plan is done once."}

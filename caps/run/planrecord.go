@@ -36,14 +36,6 @@ func (p *Planned) State() string {
 	return "ready"
 }
 
-// Refusal is why a plan that was refused isn't done.
-func (p *Planned) Refusal() *fault.Fault {
-	if p.By == Withdrawn {
-		return fault.New(fault.Conflict, "the plan "+p.ID+" can't be done any more").Hinted(`Plan it again: run with "tool", "input" and "plan":true.`)
-	}
-	return fault.New(fault.Denied, "the user said no to the plan "+p.ID).Hinted("Don't try again; ask the user what they want instead.")
-}
-
 // PlanStage is what an event about a plan says became of it; "" for any other event. yes and by are of an answer.
 func PlanStage(k journal.Kind, yes bool, by string) string {
 	switch {
