@@ -62,6 +62,8 @@ type Permit struct {
 	// Most is the bytes that the outcome may have: they are reserved.
 	Most    int64
 	Timeout time.Duration
+	// Until is when its authority ends; zero: never.
+	Until time.Time
 	// Secrets is those that the arguments name, all bound to what is designated.
 	Secrets []*Secret
 	// Denies is what the plugin must refuse besides. The scope of a Path one
@@ -474,7 +476,7 @@ func (c *check) debit(l *Ledger, r Request, args *value.Record, accounts []accou
 		}
 	}
 	return &Permit{
-		Held: c.narrowed, Operation: c.o, Verb: c.verb.Name, Flags: c.verb.Flags, Args: args, Designates: c.designates, Most: most, Timeout: limit.Timeout,
+		Held: c.narrowed, Operation: c.o, Verb: c.verb.Name, Flags: c.verb.Flags, Args: args, Designates: c.designates, Most: most, Timeout: limit.Timeout, Until: earlier(c.narrowed.Until, g.Until),
 		Denies: c.denies, Context: g.Context(), ledger: l, accounts: accounts,
 	}, nil
 }

@@ -97,6 +97,8 @@ type act struct {
 	index   int // among those of its round
 	tool    *registry.Tool
 	permit  *caps.Permit
+	changes uint64 // of the policy when it was permitted
+	decided time.Time
 	most    int64  // bytes of its outcome, reserved
 	n       int    // its number among the run's decisions
 	seq     uint64 // of the recorded request
@@ -143,6 +145,7 @@ func (r *Run) decide(ctx context.Context, q *core.Request, index, among int) (*a
 	if f == nil {
 		request, held := r.permitRequest(q, among)
 		request.Again = before
+		a.changes, a.decided = r.b.policy.Changes(), time.Now()
 		a.permit, f = r.b.policy.Permit(r.ledger, held, request)
 	}
 	if f == nil {
@@ -266,12 +269,44 @@ func (a *act) denied(f *fault.Fault) {
 	}
 }
 
-// perform has the handler act, and records what came of it.
-func (a *act) perform(ctx context.Context, until time.Time) {
+// settled is how long what was decided isn't decided again, where the policy is the same.
+const settled = time.Second
+
+// renew decides again what was decided before others were waited for: a person, or effects that were under way. It
+// counts for no limit a second time.
+func (a *act) renew() *fault.Fault {
+	r, p := a.run, a.permit
+	asked := a.flow != nil && a.flow.verdict == flowYes
+	if !asked && r.b.policy.Changes() == a.changes && time.Since(a.decided) < settled {
+		return nil
+	}
+	r.mu.Lock()
+	request, held := r.permitRequest(a.request, 1)
+	r.mu.Unlock()
+	request.Again = true
+	now, f := r.b.policy.Permit(caps.NewLedger(), held, request)
+	if f != nil {
+		return f
+	}
+	now.Settle(0)
+	p.Held, p.Denies, p.Secrets, p.Until, p.Context = now.Held, now.Denies, now.Secrets, now.Until, now.Context
+	if r.doing == nil {
+		return r.confirmed(a, nil)
+	}
+	return nil
+}
+
+// do has the handler act.
+func (a *act) do(ctx context.Context, until time.Time) (v value.Value, size int64, f *fault.Fault) {
+	if f := a.renew(); f != nil {
+		return nil, 0, f
+	}
 	r, p := a.run, a.permit
 	deadline := time.Now().Add(p.Timeout)
-	if until.Before(deadline) {
-		deadline = until
+	for _, end := range []time.Time{until, p.Until} {
+		if !end.IsZero() && end.Before(deadline) {
+			deadline = end
+		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -300,12 +335,11 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 		}
 	}
 	r.b.begins(a)
-	defer a.leave()
-	v, size, f := a.handle(ctx, by)
+	v, size, f = a.handle(ctx, by)
 	r.b.ends(a)
 	switch {
 	case revoked.Err() != nil:
-		v, f = nil, revokedWhile(a.request.Op, p.Held, f)
+		v, f = nil, a.revokedWhile(f)
 	case f == nil && size > a.most:
 		v, f = nil, &fault.Fault{
 			Kind:    fault.EffectFailed,
@@ -317,6 +351,14 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 			v = nil
 		}
 	}
+	return v, size, f
+}
+
+// perform has an act done, and records what came of it.
+func (a *act) perform(ctx context.Context, until time.Time) {
+	r := a.run
+	defer a.leave()
+	v, size, f := a.do(ctx, until)
 	a.settle(size)
 	data := strconv.AppendUint([]byte(`{"request":`), a.seq, 10)
 	if f == nil {
@@ -550,9 +592,9 @@ func (a *act) handle(ctx context.Context, by Act) (value.Value, int64, *fault.Fa
 				Hint:    "Try again later; pure computation still works.",
 			}
 		}
-		if err := ctx.Err(); err != nil { // revoked meanwhile
-			return nil, 0, &fault.Fault{Kind: fault.EffectFailed, Message: by.Operation.Name + " was not begun"}
-		}
+	}
+	if ctx.Err() != nil || a.permit.Context.Err() != nil { // revoked meanwhile
+		return nil, 0, &fault.Fault{Kind: fault.EffectFailed, Message: by.Operation.Name + " was not begun"}
 	}
 	return a.run.b.handler.Perform(ctx, by)
 }
@@ -607,14 +649,19 @@ func (b *Broker) appendOutcome(data []byte, v value.Value, most int64) (recorded
 }
 
 // revokedWhile is the outcome of an effect whose grant was taken back while it
-// was under way.
-func revokedWhile(op string, h *caps.Held, f *fault.Fault) *fault.Fault {
-	if f != nil && f.Kind == fault.OutcomeUnknown {
+// was under way; f is nil where it was done.
+func (a *act) revokedWhile(f *fault.Fault) *fault.Fault {
+	flags := a.permit.Flags
+	switch {
+	case f != nil && f.Kind == fault.OutcomeUnknown:
 		return f
+	case f == nil && !flags.ReadOnly && !flags.Idempotent:
+		return fault.Newf(fault.OutcomeUnknown, "%s: %s was revoked by the operator while it was under way; nobody knows whether it was done", a.request.Op, a.permit.Held).
+			Hinted("Tell the user. Only the operator can restore it.")
 	}
 	return &fault.Fault{
 		Kind:    fault.Denied,
-		Message: fmt.Sprintf("%s: %s was revoked by the operator while it was under way", op, h.String()),
+		Message: fmt.Sprintf("%s: %s was revoked by the operator while it was under way", a.request.Op, a.permit.Held),
 		Hint:    "Don't try again. Only the operator can restore it.",
 		Cause:   errors.New("revoked"),
 	}

@@ -227,6 +227,39 @@ func TestRevocationCancels(t *testing.T) {
 	}
 }
 
+// What was permitted is decided again after a wait: for a turn among the effects of a round, or for a person.
+func TestDecidedAgain(t *testing.T) {
+	t.Parallel()
+	until := time.Now().Add(10 * time.Minute).UTC().Truncate(time.Second)
+	var done []string
+	var w *world
+	w = newWorld(t, run.Options{Limits: run.Limits{Width: 1}}, func(_ context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+		key := string(field(a.Args, "key").(value.Str))
+		if done = append(done, fmt.Sprint(key, " ", len(a.Denies))); len(done) == 1 {
+			w.policy.Revoked([]caps.Revocation{{ID: "1", Text: "toy:notes/b"}})
+		}
+		if !a.Deadline.Equal(until) {
+			t.Errorf("%s has until %s, not %s", key, a.Deadline, until)
+		}
+		return value.Unit{}, 1, nil
+	}, "toy:notes/**,timeout=2h,until="+until.Format(time.RFC3339))
+	w.evolve("all", `x => map(r => if has(r, "ok") then "ok" else r.error.kind, par(try(!toy.put({key: "notes/a", value: 1})), try(!toy.put({key: "notes/b", value: 1})), try(!toy.put({key: "notes/c", value: 1}))))`, "toy:**")
+	w.gives("all", "null", `["outcome_unknown","denied","ok"]`)
+	if got := fmt.Sprint(done); got != "[notes/a 0 notes/c 1]" {
+		t.Errorf("%s were done", got)
+	}
+	var p *posted
+	p = newPosted(t, askText, run.Options{AskFlow: func(context.Context, run.FlowQuestion) (bool, error) {
+		d, err := caps.Parse("toy.send:**", p.policy.Kinds())
+		must.NoError(t, err)
+		return true, p.policy.Deny(d)
+	}})
+	p.evolve("send", `x => !toy.send({to: "a", text: !toy.get("secret/a")})`, "toy:**")
+	if p.fails("send", "null", fault.Denied, "the operator denies"); len(p.sent) > 0 {
+		t.Errorf("it sent %v", p.sent)
+	}
+}
+
 // A call runs the version that was there when its caller was made, with that
 // version's authority, and is recorded where it is denied.
 func TestCallsAreBound(t *testing.T) {
