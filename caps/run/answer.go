@@ -135,6 +135,9 @@ func (r *Run) decide(ctx context.Context, q *core.Request, index, among int) (*a
 	}
 	f := r.count()
 	a.n = r.effects
+	if r.stopped() {
+		return nil, stop("the run can't go on")
+	}
 	before := r.past.has(a.n)
 	if before {
 		if again, f := a.recall(); !again {
@@ -298,6 +301,9 @@ func (a *act) renew() *fault.Fault {
 
 // do has the handler act.
 func (a *act) do(ctx context.Context, until time.Time) (v value.Value, size int64, f *fault.Fault) {
+	if a.run.stopped() {
+		return nil, 0, fault.New(fault.EffectFailed, a.request.Op+" was not begun: the run can't go on")
+	}
 	if f := a.renew(); f != nil {
 		return nil, 0, f
 	}

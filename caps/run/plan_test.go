@@ -202,14 +202,19 @@ func TestPlanDeviates(t *testing.T) {
 	e := newEntries(3)
 	w := newWorldOf(t, ledger, run.Options{}, e.perform, "led:**")
 	made := w.evolve("copy", `k => let x = !led.get("a") in let p = !led.put({key: "x", value: x}) in let q = !led.put({key: "y", value: p.text}) in [p.id, q.id]`, "led:**")
+	both := w.evolve("both", `k => par(!led.put({key: "x", value: k}), !led.put({key: "y", value: k}))`, "led:**")
 	in, _ := core.ParseInput([]byte(`"k"`), core.InputData)
 	for name, change := range map[string]func(*run.Plan){
 		"operation": func(p *run.Plan) { p.Steps[0].Op = "led.get" },
 		"argument":  func(p *run.Plan) { p.Steps[0].Args = []byte(strings.Replace(string(p.Steps[0].Args), `"1"`, `"2"`, 1)) },
 		"place":     func(p *run.Plan) { p.Steps[0].At = "/elsewhere" },
 		"more":      func(p *run.Plan) { p.Steps = p.Steps[1:] },
+		"round":     func(p *run.Plan) { p.Steps[1].At = "/elsewhere" }, // the first of it isn't made either
 	} {
-		before := len(e.puts)
+		before, made := len(e.puts), made
+		if name == "round" {
+			made = both
+		}
 		r := w.broker.Begin(w.tools.Snapshot(), bounds(made, "", `"k"`))
 		p, f := r.Plan(t.Context(), time.Now().Add(time.Hour), run.Evaluation{Tool: made, Program: made.Program(), Input: in}, 1, nil)
 		if f != nil || len(p.Steps) != 2 || !p.Complete {

@@ -81,6 +81,9 @@ func (r *Run) Taken() bool { return r.taken.Load() }
 // Halted is why the run may not go on; nil: it may.
 func (r *Run) Halted() *fault.Fault { return r.halted.Load() }
 
+// stopped reports whether nothing may be begun any more: at the end of a section what was planned of the round is.
+func (r *Run) stopped() bool { return r.halted.Load() != nil && !r.Section() }
+
 // stage is how safe the run's events must be that no effect waits for.
 func (r *Run) stage() journal.Stage {
 	if r.lasts.Load() {

@@ -206,6 +206,24 @@ func TestResumeIsRefused(t *testing.T) {
 			t.Errorf("it asked for more: %v", got)
 		}
 	})
+	// What it may not do any more ends the round that this is of, too.
+	t.Run("of a round", func(t *testing.T) {
+		t.Parallel()
+		n := &notes{kept: map[string]value.Value{}, puts: map[string]int{}}
+		w := newWorld(t, run.Options{}, n.perform, "toy:notes/**")
+		made := w.evolve("both", `k => par(try(!toy.put({key: k ++ "1", value: 1})), try(!toy.put({key: k ++ "2", value: 2})))`, "toy:notes/**")
+		dying := run.Options{Policy: w.policy, Journal: &mortal{Journal: w.memory, takes: 2}, Handler: &performer{perform: echo}}
+		drive(t, run.New(dying).Begin(w.tools.Snapshot(), bounds(made, "r", `"notes/"`)), made, `"notes/"`)
+		rec, err := run.ReadRecord(w.memory, "r")
+		must.NoError(t, err)
+		r, err := w.broker.Resume(w.tools.Snapshot(), bounds(made, "r", `"notes/"`), rec)
+		must.NoError(t, err)
+		w.policy.Revoked([]caps.Revocation{{ID: "1", Text: "toy:notes/1"}})
+		_, f := drive(t, r, made, `"notes/"`)
+		if got := w.events(journal.EffectRequested); f == nil || f.Kind != fault.Denied || len(got) != 1 || len(n.puts) > 0 {
+			t.Errorf("it ended with %v, asked for %v and put %v", f, got, n.puts)
+		}
+	})
 	t.Run("another input", func(t *testing.T) {
 		t.Parallel()
 		w, made, rec := start(t)
