@@ -46,6 +46,11 @@ func (x *entry) weight() int64 {
 // push puts an entry into the queue, when there is room.
 func (w *writer) push(x *entry) error {
 	n := x.weight()
+	if x.done == nil { // nobody would hear of it, and it would be tried for ever
+		if err := w.beyond(n); err != nil {
+			return err
+		}
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for !w.closed && w.held > 0 && w.held+n > w.o.Queue && !x.flush {

@@ -294,6 +294,9 @@ func TestRemovedFile(t *testing.T) {
 		if seq, err := s.Change(1, journal.ToolEvolved, []byte(`{"tool":"b","version":1}`)); !errors.Is(err, journal.ErrUnsafe) {
 			t.Errorf("%s: event %d, %v", name, seq, err)
 		}
+		if seq, err := s.Append(journal.Written, journal.EffectRequested, "r", "", []byte("{}")); !errors.Is(err, journal.ErrUnsafe) {
+			t.Errorf("%s: event %d of an effect, %v", name, seq, err)
+		}
 		_ = s.Close() // what it says about a file that is gone is its own affair
 	}
 }

@@ -180,14 +180,22 @@ func (w *writer) empty() error {
 	return w.conn.QueryRowContext(bg, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &log, &done)
 }
 
+// beyond returns an error where n bytes are more than is ever written at once.
+func (w *writer) beyond(n int64) error {
+	if limit := w.quota.get(); limit > 0 && n > limit/largest {
+		return &problem{w.path, ErrFull, fmt.Sprintf("%d bytes are more than a quarter of its limit of %d; raise that", n, limit), nil}
+	}
+	return nil
+}
+
 // waitFor calls write, which takes n bytes and the writer's turn, until it doesn't say
 // errNoRoom; past some seconds the store is full. waiting is called when it begins to
 // wait.
 func (w *writer) waitFor(ctx context.Context, n int64, waiting func(), write func() error) error {
-	limit := w.quota.get()
-	if limit > 0 && n > limit/largest {
-		return &problem{w.path, ErrFull, fmt.Sprintf("%d bytes are more than a quarter of its limit of %d; raise that", n, limit), nil}
+	if err := w.beyond(n); err != nil {
+		return err
 	}
+	limit := w.quota.get()
 	var deadline <-chan time.Time
 	for {
 		passed := w.quota.next()

@@ -167,6 +167,17 @@ func TestOverLimit(t *testing.T) {
 	}
 }
 
+// TestNotedBeyondLimit: a noted event that is never written isn't in the way of others.
+func TestNotedBeyondLimit(t *testing.T) {
+	t.Parallel()
+	s, _ := held(t, journal.Options{}, journal.Limits{Size: journal.MinLimit})
+	data := []byte(`{"a":"` + strings.Repeat("x", journal.MinLimit/4) + `"}`)
+	if _, err := s.Append(journal.Noted, journal.RunStarted, "r", "", data); !errors.Is(err, journal.ErrFull) || !strings.Contains(err.Error(), "quarter") {
+		t.Error(err)
+	}
+	add(t, s, journal.Written, journal.RunStarted, "{}")
+}
+
 // TestBlobsOfAnother: what another process put lately may be about to be referred to, and
 // stays for seconds; what this one put and nothing refers to any more doesn't.
 func TestBlobsOfAnother(t *testing.T) {

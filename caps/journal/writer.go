@@ -164,9 +164,9 @@ func (w *writer) there() error {
 // write writes a batch in one transaction: numbers, chains and inserts it under
 // the file's write lock. Where it fails, the events have no number.
 func (w *writer) write(batch []*entry, size int64) (err error) {
-	sync, conditional, events := false, false, 0
+	sync, waits, conditional, events := false, false, false, 0
 	for _, x := range batch {
-		sync = sync || x.stage == Synced
+		sync, waits = sync || x.stage == Synced, waits || x.done != nil
 		conditional = conditional || x.change
 		if !x.flush {
 			events++
@@ -178,7 +178,7 @@ func (w *writer) write(batch []*entry, size int64) (err error) {
 	if err := w.fits(size); err != nil {
 		return err
 	}
-	if sync {
+	if waits {
 		if err := w.there(); err != nil {
 			return err
 		}

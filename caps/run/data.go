@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -31,13 +32,14 @@ func appendTool(b []byte, t *registry.Tool) []byte {
 const whole = 256 << 10
 
 // appendText writes what was given as text: as a string, since it may be
-// anything, or as its digest.
-func (b *Broker) appendText(data, text []byte) []byte {
-	if len(text) > whole || !utf8.Valid(text) {
-		b.keep(text)
-	}
-	return appendPart(data, text)
+// anything, or as its digest. Where the journal has nothing but that, kept is not set.
+func (b *Broker) appendText(data, text []byte) (_ []byte, kept bool) {
+	kept = len(text) <= whole && utf8.Valid(text) || b.keep(text)
+	return appendPart(data, text), kept
 }
+
+// errNotKept is why what has to be read back isn't recorded.
+var errNotKept = errors.New("the journal can't keep a text of that size")
 
 // appendPart writes a text that is part of another one on record: where it is
 // large its digest will do.

@@ -576,7 +576,10 @@ func (b *Broker) Seal(s Sealed, l flow.Label) (*Sealed, error) {
 	}
 	data := journal.AppendString([]byte(`{"sealed":`), s.ID)
 	data = appendTexts(append(data, `,"label":`...), b.flow.Names(l.Any()))
-	data = b.appendText(append(data, `,"value":`...), text)
+	data, kept := b.appendText(append(data, `,"value":`...), text)
+	if !kept {
+		return nil, errNotKept
+	}
 	_, err = b.journal.Append(journal.Written, journal.ResultSealed, s.Run, "", append(data, '}'))
 	return &s, err
 }

@@ -218,7 +218,10 @@ func (r *Run) recordPlan(k journal.Kind, p *Plan) *fault.Fault {
 	text, err := json.Marshal(p)
 	if err == nil {
 		data := journal.AppendString([]byte(`{"plan":`), p.ID)
-		_, err = r.b.journal.Append(journal.Written, k, r.id, "", append(r.b.appendText(append(data, `,"content":`...), text), '}'))
+		data, kept := r.b.appendText(append(data, `,"content":`...), text)
+		if err = errNotKept; kept {
+			_, err = r.b.journal.Append(journal.Written, k, r.id, "", append(data, '}'))
+		}
 	}
 	if err != nil {
 		return &fault.Fault{Kind: fault.Overloaded, Message: "the plan could not be recorded", Hint: "Tell the operator.", Cause: err}

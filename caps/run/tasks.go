@@ -59,7 +59,10 @@ func (t *Task) Over() bool { return !t.Ended.IsZero() || !t.Cancelled.IsZero() }
 // of the run, outlives the process.
 func (b *Broker) CreateTask(t *Task) error {
 	data := journal.AppendString([]byte(`{"call":{"tool":`), t.Call.Tool)
-	data = b.appendText(append(data, `,"arguments":`...), t.Call.Arguments)
+	data, kept := b.appendText(append(data, `,"arguments":`...), t.Call.Arguments)
+	if !kept {
+		return errNotKept
+	}
 	data = strconv.AppendUint(append(data, `},"as_of":`...), t.AsOf, 10)
 	if t.Schedule != "" {
 		data = journal.AppendString(append(data, `,"schedule":`...), t.Schedule)
