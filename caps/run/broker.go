@@ -102,11 +102,12 @@ type Broker struct {
 	act       func(context.Context) (lease.Time, error)
 	rate      func(context.Context, string, caps.Rate) error
 	mu        sync.Mutex
-	underWay  map[*act]bool // what is being performed
-	rates     atomic.Uint32 // sources that had come into runs when they asked for what counts for a rate
-	following chan struct{} // one run is followed at once
-	parked    chan struct{} // a place of each follower that waits for more of its run
-	follows   atomic.Int64  // how often one was begun to be
+	underWay  map[*act]bool   // what is being performed
+	owed      map[string]bool // changes of the state that the journal didn't take, by their data
+	rates     atomic.Uint32   // sources that had come into runs when they asked for what counts for a rate
+	following chan struct{}   // one run is followed at once
+	parked    chan struct{}   // a place of each follower that waits for more of its run
+	follows   atomic.Int64    // how often one was begun to be
 }
 
 // New makes a broker.
@@ -119,6 +120,7 @@ func New(o Options) *Broker {
 	b.flow, b.session, b.askFlow, b.following, b.act = o.Flow, o.Session, o.AskFlow, make(chan struct{}, 1), o.Act
 	b.rate = o.Rate
 	b.parked, b.underWay = make(chan struct{}, 4), map[*act]bool{}
+	b.owed = map[string]bool{}
 	if b.flow != nil && b.session == nil {
 		b.session, _ = flow.NewSession("", b.flow) // in memory
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // full is a journal without room for large texts.
@@ -27,5 +28,28 @@ func TestTextsAreKept(t *testing.T) {
 	}
 	if one, err := b.Seal(run.Sealed{Text: large}, 0); err == nil {
 		t.Errorf("a result was sealed as %s", one.ID)
+	}
+}
+
+// A label that the journal didn't take is recorded by who relies on it next.
+func TestLabelIsRecorded(t *testing.T) {
+	t.Parallel()
+	broken := true
+	j := journal.NewMemory(1<<20, func(e *journal.Event) error {
+		if broken && e.Kind == journal.SessionLabelled {
+			return journal.ErrFull
+		}
+		return nil
+	})
+	p := newPosted(t, toSend, run.Options{Journal: j})
+	if p.broker.ShowNames([]string{"secret"}, "r") == nil {
+		t.Error("it may be shown")
+	}
+	broken = false
+	for range 2 {
+		must.NoError(t, p.broker.ShowNames([]string{"secret"}, "r"))
+	}
+	if events, _, err := j.Read(journal.Query{Kind: journal.SessionLabelled}); err != nil || len(events) != 1 {
+		t.Errorf("%d events, %v", len(events), err)
 	}
 }

@@ -410,11 +410,11 @@ func (a *act) appendFlow(data []byte) []byte {
 func (r *Run) taint(a *act, v *verdict) error {
 	store := v.tainting.Store(a.permit)
 	changed, err := r.b.session.Taint(store, v.taint)
-	if err != nil || !changed {
+	data := appendTexts(append(journal.AppendString([]byte(`{"store":`), store), `,"from":`...), r.flows.policy.Names(v.taint))
+	if err != nil || !changed && !r.b.owes(data) {
 		return err
 	}
-	data := appendTexts(append(journal.AppendString([]byte(`{"store":`), store), `,"from":`...), r.flows.policy.Names(v.taint))
-	_, err = r.b.journal.Append(journal.Written, journal.StoreTainted, r.id, a.request.Branch, append(data, '}'))
+	err = r.b.pay(journal.StoreTainted, r.id, a.request.Branch, data)
 	r.b.log.Warn("a store holds what has another label from now on", "store", store, "label", r.flows.policy.Names(v.taint))
 	return err
 }
@@ -507,11 +507,29 @@ func (b *Broker) Show(a flow.Atoms, run string) error {
 		return nil
 	}
 	changed, err := b.session.Show(a)
-	if err != nil || !changed {
+	data := appendTexts([]byte(`{"label":`), b.flow.Names(b.session.Label()))
+	if err != nil || !changed && !b.owes(data) {
 		return err
 	}
-	data := appendTexts([]byte(`{"label":`), b.flow.Names(b.session.Label()))
-	_, err = b.journal.Append(journal.Written, journal.SessionLabelled, run, "", append(data, '}'))
+	return b.pay(journal.SessionLabelled, run, "", data)
+}
+
+// owes reports whether a change of a file of the state was made before, and the journal didn't take its event.
+func (b *Broker) owes(data []byte) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.owed[string(data)]
+}
+
+// pay records a change; where it can't, the next who relies on it tries again.
+func (b *Broker) pay(k journal.Kind, run, branch string, data []byte) error {
+	key := string(data)
+	_, err := b.journal.Append(journal.Written, k, run, branch, append(data, '}'))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if delete(b.owed, key); err != nil {
+		b.owed[key] = true
+	}
 	return err
 }
 
