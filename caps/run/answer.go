@@ -368,6 +368,9 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 	a.settle(size)
 	data := strconv.AppendUint([]byte(`{"request":`), a.seq, 10)
 	if f == nil {
+		if size >= largeBytes {
+			data = slices.Grow(data, int(size+size/8)) // with what JSON has besides
+		}
 		recorded, text, asRead, err := r.b.appendOutcome(data, v, mostRecorded(a.request))
 		v = asRead
 		if err == nil {

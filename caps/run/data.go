@@ -34,8 +34,11 @@ const whole = 256 << 10
 // appendText writes what was given as text: as a string, since it may be
 // anything, or as its digest. Where the journal has nothing but that, kept is not set.
 func (b *Broker) appendText(data, text []byte) (_ []byte, kept bool) {
-	kept = len(text) <= whole && utf8.Valid(text) || b.keep(text)
-	return appendPart(data, text), kept
+	if len(text) <= whole && utf8.Valid(text) {
+		return journal.AppendString(data, string(text)), true
+	}
+	sum, kept := b.keep(text)
+	return appendHashed(data, int64(len(text)), sum), kept
 }
 
 // errNotKept is why what has to be read back isn't recorded.
@@ -68,26 +71,27 @@ func (b *Broker) appendValue(data []byte, name string, v value.Value, most int64
 // didn't take it, the name has _hash behind it: nobody looks for the bytes.
 func (b *Broker) appendBlob(data []byte, name string, text []byte) []byte {
 	ending := `_blob":`
-	if !b.keep(text) {
+	sum, ok := b.keep(text)
+	if !ok {
 		ending = `_hash":`
 	}
-	return appendDigest(append(append(append(data, `,"`...), name...), ending...), text)
+	return appendHashed(append(append(append(data, `,"`...), name...), ending...), int64(len(text)), sum)
 }
 
 // keep has a journal that can keep what is too large for an event, and reports whether
 // it has it; one in memory isn't asked.
-func (b *Broker) keep(text []byte) bool {
+func (b *Broker) keep(text []byte) (journal.Hash, bool) {
 	store, ok := b.journal.(interface {
 		PutBlob(context.Context, []byte) (journal.Hash, error)
 	})
 	if !ok {
-		return true
+		return sha256.Sum256(text), true
 	}
-	_, err := store.PutBlob(context.Background(), text)
+	sum, err := store.PutBlob(context.Background(), text)
 	if err != nil {
 		b.log.Error("the journal took only the hash of a large text", "bytes", len(text), "error", err)
 	}
-	return err == nil
+	return sum, err == nil
 }
 
 // appendDigest writes size and hash.

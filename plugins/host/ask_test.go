@@ -20,15 +20,18 @@ import (
 )
 
 // asker is the plugin of a server that asks the user: ask once, pester until nobody answers
-// any more, late asks and then goes on for too long; gather reads 3 MiB from elsewhere.
+// any more, late asks and then goes on for too long; gather reads 3 MiB from elsewhere, blurt has them.
 func asker() sdk.Plugin {
 	m := &caps.Manifest{Kind: "asker", Version: "1.0.0", Doc: "Asks.", Algebra: caps.Exact, Server: "asker", Privileges: []string{"network"}}
-	for _, name := range []string{"ask", "pester", "late", "gather"} {
+	for _, name := range []string{"ask", "pester", "late", "gather", "blurt"} {
 		m.Verbs = append(m.Verbs, caps.Verb{Name: name})
 		m.Operations = append(m.Operations, caps.Operation{Name: "asker." + name, Doc: "Asks.", Verb: name, Result: "some data"})
 	}
 	return sdk.Plugin{Given: m, Perform: func(ctx context.Context, _ any, operation string, _ value.Value) (value.Value, error) {
-		if operation == "asker.gather" {
+		switch operation {
+		case "asker.blurt":
+			return value.Str(strings.Repeat("x", 3<<20)), nil
+		case "asker.gather":
 			b, err := io.ReadAll(sdk.Reading(ctx, strings.NewReader(strings.Repeat("x", 3<<20)), -1))
 			if err != nil {
 				return nil, sdk.Fail("failed", "%d bytes: %v", len(b), err)
@@ -88,6 +91,59 @@ func TestReadsWhenThereIsRoom(t *testing.T) {
 				t.Errorf("with room for %d: %v", room, f)
 			}
 		}
+	}
+}
+
+// A request whose time is over, or that is cancelled, while its plugin waits for room ends as that, and the process goes on.
+func TestTimeIsOverWhileItWaitsForRoom(t *testing.T) {
+	t.Parallel()
+	w, h := newAsker(t, false)
+	w.timing.grace = patience
+	w.do(t, h, "ask") // the process runs
+	for _, how := range []string{"over", "cancelled"} {
+		for _, progress := range []func(string){nil, func(string) {}} {
+			a := act(t, h, "gather")
+			a.Most, a.Progress, a.Deadline = 8<<20, progress, time.Now().Add(patience)
+			ctx, cancel := context.WithCancel(context.Background())
+			if how == "over" {
+				a.Deadline = time.Now().Add(300 * time.Millisecond)
+			}
+			a.Room = func(ctx context.Context, _ int64, _ bool) bool {
+				if how == "cancelled" {
+					cancel()
+				}
+				select {
+				case <-ctx.Done():
+				case <-time.After(patience / 8): // longer than any grace
+					t.Errorf("%s: it still waits for room", how)
+				}
+				return false
+			}
+			_, _, f := w.Perform(ctx, a)
+			cancel()
+			if f == nil || strings.Contains(f.Message, "too many effects") {
+				t.Errorf("%s: %v", how, f)
+			}
+		}
+	}
+	if s := w.Status(); len(s) != 1 || s[0].Starts != 1 || s[0].PID == 0 {
+		t.Errorf("the process was killed: %+v", s)
+	}
+}
+
+// An outcome that comes though its room was refused is counted when it is there.
+func TestRefusedOutcomeCounts(t *testing.T) {
+	t.Parallel()
+	w, h := newAsker(t, false)
+	a := act(t, h, "blurt")
+	var asked []string
+	a.Most = 8 << 20
+	a.Room = func(_ context.Context, bytes int64, begun bool) bool {
+		asked = append(asked, fmt.Sprint(bytes>>20, begun))
+		return begun
+	}
+	if v, _, f := w.Perform(context.Background(), a); f != nil || len(v.(value.Str)) != 3<<20 || fmt.Sprint(asked) != "[3 false 3 true]" {
+		t.Errorf("%v, asked %v", f, asked)
 	}
 }
 

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -162,8 +163,9 @@ func (s *seat) perform(ctx context.Context, a run.Act) (v value.Value, size int6
 			if answer.Size > wire.LargeOutcome {
 				request.MaxOutcomeBytes = min(a.Most, int64(answer.Size))
 			}
-			if again = true; !room(ctx, request.MaxOutcomeBytes, false) {
-				return nil, 0, false, wire.NotSent{Reason: "too many effects are under way"}
+			again = true
+			if err := waitFor(ctx, room, a.Deadline, request.MaxOutcomeBytes, false); errors.Is(err, errNoRoom) {
+				return nil, 0, false, wire.NotSent{Reason: err.Error()}
 			}
 		} else if again {
 			select {
@@ -219,17 +221,8 @@ func (p *process) invoke(ctx context.Context, a run.Act, r *wire.Request) (*wire
 	var answer *wire.Response
 	var err error
 	// Who waits for room waits no longer than the request has time.
-	room := func(bytes int64, begun bool) bool {
-		if a.Room == nil {
-			return true
-		}
-		waiting := ctx
-		if until := g.until(); !until.IsZero() {
-			ctx, cancel := context.WithDeadline(ctx, until)
-			defer cancel()
-			waiting = ctx
-		}
-		return a.Room(waiting, min(bytes, int64(most)), begun)
+	room := func(bytes int64, begun bool) error {
+		return waitFor(ctx, a.Room, g.until(), min(bytes, int64(most)), begun)
 	}
 	// What comes from elsewhere is read when there is room.
 	elsewhere := func(privilege string) bool { return privilege == "network" || privilege == "processes" }
@@ -237,7 +230,7 @@ func (p *process) invoke(ctx context.Context, a run.Act, r *wire.Request) (*wire
 	if a.Progress != nil && p.stream || r.Head.Questions > 0 || waits {
 		l := listener{hear: a.Progress, ask: func(q *pluginv1.Question) error { return p.ask(ctx, call, r, a, g, q) }}
 		l.room = room
-		answer, err = p.listen(call, r, l, grpc.MaxCallRecvMsgSize(most))
+		answer, err = p.listen(call, r, l, most)
 	} else {
 		answer, err = p.hear(call, r, room, most)
 	}
@@ -250,17 +243,28 @@ func (p *process) invoke(ctx context.Context, a run.Act, r *wire.Request) (*wire
 	return answer, nil
 }
 
+var errNoRoom = errors.New("too many effects are under way")
+
+// waitFor waits for room until a time, zero: for as long as it takes; nil is room that everybody has. The error is errNoRoom, or that it is over.
+func waitFor(ctx context.Context, room func(context.Context, int64, bool) bool, until time.Time, bytes int64, begun bool) error {
+	if !until.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, until)
+		defer cancel()
+	}
+	if room == nil || room(ctx, bytes, begun) {
+		return nil
+	}
+	return cmp.Or(ctx.Err(), errNoRoom)
+}
+
 // sizeUnknown is what an answer is taken to have of which the plugin doesn't say that.
 const sizeUnknown = 1 << 20
 
 // hear makes a request whose answer of so many bytes at most is waited for, and has it come when there is room. ctx ends if
 // the request was given up.
-func (p *process) hear(ctx context.Context, r *wire.Request, room func(bytes int64, begun bool) bool, most int) (*wire.Response, error) {
-	stream, err := p.conn.NewStream(ctx, &grpc.StreamDesc{}, pluginv1.Plugin_Invoke_FullMethodName,
-		grpc.MaxCallRecvMsgSize(most), grpc.ForceCodecV2(wire.Codec), grpc.StaticMethod())
-	if err == nil {
-		err = stream.SendMsg(r)
-	}
+func (p *process) hear(ctx context.Context, r *wire.Request, room func(bytes int64, begun bool) error, most int) (*wire.Response, error) {
+	stream, err := p.request(ctx, pluginv1.Plugin_Invoke_FullMethodName, &grpc.StreamDesc{}, r, most)
 	if err != nil {
 		return nil, err
 	}
@@ -269,8 +273,18 @@ func (p *process) hear(ctx context.Context, r *wire.Request, room func(bytes int
 		size, _ := strconv.Atoi(strings.Join(head.Get(wire.Size), ""))
 		answer.Size = max(0, min(size, most))
 	}
-	room(int64(answer.Size), true)
+	_ = room(int64(answer.Size), true) // it comes all the same
 	return answer, stream.RecvMsg(answer)
+}
+
+// request makes one whose answers have so many bytes at most.
+func (p *process) request(ctx context.Context, method string, d *grpc.StreamDesc, r *wire.Request, most int) (grpc.ClientStream, error) {
+	stream, err := p.conn.NewStream(ctx, d, method, grpc.MaxCallRecvMsgSize(most), grpc.ForceCodecV2(wire.Codec), grpc.StaticMethod())
+	if err == nil {
+		err = stream.SendMsg(r)
+		r.Arguments = nil // they aren't held while the plugin acts
+	}
+	return stream, err
 }
 
 // How much of a request's progress is passed on: so many at once, and then one in
@@ -284,26 +298,30 @@ const (
 type listener struct {
 	hear func(string) // nil: nobody hears progress
 	ask  func(*pluginv1.Question) error
-	room func(bytes int64, begun bool) bool
+	room func(bytes int64, begun bool) error
 }
 
 // listen makes a request whose progress somebody hears, or that may put questions or wait for room.
-func (p *process) listen(ctx context.Context, r *wire.Request, l listener, o ...grpc.CallOption) (*wire.Response, error) {
-	r.Head.Arguments = r.Arguments
-	stream, err := p.plugin.InvokeStream(ctx, r.Head, o...)
+func (p *process) listen(ctx context.Context, r *wire.Request, l listener, most int) (*wire.Response, error) {
+	stream, err := p.request(ctx, pluginv1.Plugin_InvokeStream_FullMethodName, &grpc.StreamDesc{ServerStreams: true}, r, most)
 	if err != nil {
 		return nil, err
 	}
-	room, since, asked, had := float64(newsBurst), time.Now(), uint32(0), uint64(0)
+	room, since, asked, had, counted := float64(newsBurst), time.Now(), uint32(0), uint64(0), false
 	for {
-		event, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
+		var event wire.Event
+		if err := stream.RecvMsg(&event); errors.Is(err, io.EOF) {
 			return nil, wire.ErrAnswer
-		}
-		if err != nil {
+		} else if err != nil {
 			return nil, err
 		}
-		switch e := event.GetEvent().(type) {
+		if answer := event.Outcome; answer != nil {
+			if answer.Size > wire.LargeOutcome && !counted { // it comes where room was refused, too
+				_ = l.room(int64(answer.Size), true)
+			}
+			return answer, nil
+		}
+		switch e := event.Other.GetEvent().(type) {
 		case *pluginv1.InvokeStreamResponse_Progress:
 			now := time.Now()
 			room = min(newsBurst, room+float64(now.Sub(since))/float64(newsEvery))
@@ -325,19 +343,17 @@ func (p *process) listen(ctx context.Context, r *wire.Request, l listener, o ...
 			if e.Room <= had {
 				return nil, wire.ErrAnswer
 			}
+			had = e.Room
 			answer := &pluginv1.AnswerRequest{Call: r.Head.Call, Action: "accept"}
-			if had = e.Room; !l.room(int64(min(had, wire.MaxMessage)), false) {
+			err := l.room(int64(min(had, wire.MaxMessage)), false)
+			if counted = err == nil; errors.Is(err, errNoRoom) {
 				answer.Action = "decline"
+			} else if err != nil {
+				continue // it is told to end
 			}
 			if _, err := p.plugin.Answer(ctx, answer); err != nil {
 				return nil, err
 			}
-		case *pluginv1.InvokeStreamResponse_Outcome:
-			answer := wire.ResponseOf(e.Outcome)
-			if answer.Size > wire.LargeOutcome && had == 0 {
-				l.room(int64(answer.Size), true)
-			}
-			return answer, nil
 		}
 	}
 }

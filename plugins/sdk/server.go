@@ -113,7 +113,7 @@ func (s *server) Open(ctx context.Context, r *pluginv1.OpenRequest) (*pluginv1.O
 }
 
 // describeService is the contract's service as gRPC is told of it: the generated
-// one, but that Invoke's messages hold values (see package wire).
+// one, but that the messages of Invoke and InvokeStream hold values (see package wire).
 func describeService() *grpc.ServiceDesc {
 	d := pluginv1.Plugin_ServiceDesc
 	d.Methods = slices.Clone(d.Methods)
@@ -128,17 +128,30 @@ func describeService() *grpc.ServiceDesc {
 			}
 		}
 	}
+	d.Streams = slices.Clone(d.Streams)
+	for i := range d.Streams {
+		if d.Streams[i].StreamName == "InvokeStream" {
+			d.Streams[i].Handler = func(s any, stream grpc.ServerStream) error {
+				r := &wire.Request{}
+				if err := stream.RecvMsg(r); err != nil {
+					return err
+				}
+				return s.(*server).invokeStream(r, stream)
+			}
+		}
+	}
 	return &d
 }
 
-// InvokeStream performs an operation and sends what it says meanwhile. Progress
+// invokeStream performs an operation and sends what it says meanwhile. Progress
 // that comes faster than it can be sent is dropped; a question waits.
-func (s *server) InvokeStream(r *pluginv1.InvokeRequest, stream grpc.ServerStreamingServer[pluginv1.InvokeStreamResponse]) error {
+func (s *server) invokeStream(q *wire.Request, stream grpc.ServerStream) error {
+	r := q.Head
 	news, sent, ended := make(chan *pluginv1.InvokeStreamResponse, 16), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(sent)
 		for event := range news {
-			if stream.Send(event) != nil {
+			if stream.SendMsg(&wire.Event{Other: event}) != nil {
 				break
 			}
 		}
@@ -182,8 +195,7 @@ func (s *server) InvokeStream(r *pluginv1.InvokeRequest, stream grpc.ServerStrea
 			ctx = WithAsk(ctx, a.ask)
 		}
 	}
-	args, err := wire.DecodeValue(r.GetArguments())
-	answer, err := s.invoke(ctx, &wire.Request{Head: r, Value: args, Err: err})
+	answer, err := s.invoke(ctx, q)
 	close(ended)
 	over.Lock()
 	open = false
@@ -193,13 +205,7 @@ func (s *server) InvokeStream(r *pluginv1.InvokeRequest, stream grpc.ServerStrea
 	if err != nil {
 		return err
 	}
-	outcome := &pluginv1.InvokeResponse{}
-	if answer.Failure != nil {
-		outcome.Outcome = &pluginv1.InvokeResponse_Failure{Failure: answer.Failure}
-	} else {
-		outcome.Outcome = &pluginv1.InvokeResponse_Value{Value: answer.Outcome}
-	}
-	return stream.Send(&pluginv1.InvokeStreamResponse{Event: &pluginv1.InvokeStreamResponse_Outcome{Outcome: outcome}})
+	return stream.SendMsg(&wire.Event{Outcome: answer})
 }
 
 // invoke performs an operation.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -187,10 +188,17 @@ func TestMessagesAreThoseOfTheContract(t *testing.T) {
 		must.NoError(t, err)
 		response := &pluginv1.InvokeResponse{}
 		must.NoError(t, proto.Unmarshal(sent.Materialize(), response))
-		for _, r := range []*Response{ResponseOf(response), {}} {
-			if r.Value == nil {
-				must.NoError(t, Codec.Unmarshal(inParts(t, sent.Materialize()), r))
-			}
+		event, err := Codec.Marshal(&Event{Outcome: &Response{Outcome: e}})
+		must.NoError(t, err)
+		streamed := &pluginv1.InvokeStreamResponse{}
+		must.NoError(t, proto.Unmarshal(event.Materialize(), streamed))
+		if !proto.Equal(streamed.GetOutcome(), response) {
+			t.Fatalf("%v, in a stream %v", response, streamed)
+		}
+		one, of := &Response{}, &Event{}
+		must.NoError(t, Codec.Unmarshal(inParts(t, sent.Materialize()), one))
+		must.NoError(t, Codec.Unmarshal(inParts(t, event.Materialize()), of))
+		for _, r := range []*Response{one, of.Outcome} {
 			if r.Err != nil || r.Failure != nil || r.Size != len(e) || show(r.Value) != show(v) {
 				t.Fatalf("%+v", r)
 			}
@@ -222,4 +230,65 @@ func TestMessagesOfFailures(t *testing.T) {
 	if err := Codec.Unmarshal(mem.BufferSlice{mem.SliceBuffer([]byte{0xff})}, &Response{}); err == nil {
 		t.Error("half a tag is a message")
 	}
+
+	sent, err = Codec.Marshal(&Event{Outcome: &Response{Failure: failure}})
+	must.NoError(t, err)
+	e := &Event{}
+	if err := Codec.Unmarshal(sent, e); err != nil || e.Outcome == nil || !proto.Equal(e.Outcome.Failure, failure) {
+		t.Fatalf("%v, %+v", err, e)
+	}
+	outcome := field(eventOutcome, field(responseValue, unit))
+	for name, b := range map[string][]byte{
+		"two outcomes": slices.Concat(outcome, outcome), "one that is nothing": field(eventOutcome, nil),
+	} {
+		e := &Event{}
+		if err := Codec.Unmarshal(mem.BufferSlice{mem.SliceBuffer(b)}, e); err != nil || e.Outcome == nil || !errors.Is(e.Outcome.Err, ErrAnswer) {
+			t.Errorf("%s: %v, %v", name, err, e.Outcome)
+		}
+	}
+	sent, err = Codec.Marshal(&Event{Other: &pluginv1.InvokeStreamResponse{Event: &pluginv1.InvokeStreamResponse_Room{Room: 7}}})
+	must.NoError(t, err)
+	e = &Event{}
+	if err := Codec.Unmarshal(sent, e); err != nil || e.Outcome != nil || e.Other.GetRoom() != 7 {
+		t.Errorf("a request for room: %v, %+v", err, e)
+	}
+}
+
+// A text that is most of an outcome is copied once when it comes, and not at all when it goes; a small one keeps nothing of what
+// it came in.
+func TestLargeTextsAreCopiedOnce(t *testing.T) {
+	const size = 4 << 20
+	large, small := value.Str(strings.Repeat("x", size)), value.Str("small")
+	encoded, err := EncodeValue(&value.Record{Fields: []value.Field{{Key: "body", Value: large}, {Key: "status", Value: small}}}, 2*size)
+	must.NoError(t, err)
+	allocated := func(do func()) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		do()
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	var sent mem.BufferSlice
+	if n := allocated(func() { sent, err = Codec.Marshal(&Event{Outcome: &Response{Outcome: encoded}}) }); n > size/4 || err != nil {
+		t.Errorf("sending takes %d bytes, %v", n, err)
+	}
+	var e Event
+	if n := allocated(func() { err = Codec.Unmarshal(sent, &e) }); n > size*5/4 || err != nil {
+		t.Errorf("reading takes %d bytes, %v", n, err)
+	}
+	fields := e.Outcome.Value.(*value.Record).Fields
+	if fields[0].Value != value.Value(large) || fields[1].Value != value.Value(small) {
+		t.Error("it isn't what was sent")
+	}
+	kept := [...]string{fields[0].Key, fields[1].Key, string(fields[1].Value.(value.Str))}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	e, fields = Event{}, nil
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if before.HeapAlloc < after.HeapAlloc+size/2 {
+		t.Errorf("%q keep the message: %d bytes before, %d after", kept, before.HeapAlloc, after.HeapAlloc)
+	}
+	runtime.KeepAlive(sent)
 }

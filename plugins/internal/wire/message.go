@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"strings"
 
 	"google.golang.org/grpc/encoding"
 	_ "google.golang.org/grpc/encoding/proto" // the codec of everything else
@@ -38,19 +39,11 @@ type Response struct {
 	Err   error
 }
 
-// ResponseOf reads the message as it comes in a stream.
-func ResponseOf(m *pluginv1.InvokeResponse) *Response {
-	r := &Response{}
-	switch outcome := m.GetOutcome().(type) {
-	case *pluginv1.InvokeResponse_Value:
-		r.Size = len(outcome.Value)
-		r.Value, r.Err = DecodeValue(outcome.Value)
-	case *pluginv1.InvokeResponse_Failure:
-		r.Failure = outcome.Failure
-	default:
-		r.Err = ErrAnswer
-	}
-	return r
+// An Event is an InvokeStreamResponse whose outcome is a [Response].
+type Event struct {
+	// Outcome is nil where the event is another.
+	Outcome *Response
+	Other   *pluginv1.InvokeStreamResponse
 }
 
 // Size is the header in which an answer to Invoke says how many bytes a large outcome has.
@@ -60,9 +53,10 @@ const (
 	requestArguments = 3
 	responseValue    = 1
 	responseFailure  = 2
+	eventOutcome     = 2
 )
 
-// Codec is gRPC's codec for protobuf, with [Request] and [Response] written and
+// Codec is gRPC's codec for protobuf, with [Request], [Response] and [Event] written and
 // read by hand. The bytes are those of the contract.
 var Codec encoding.CodecV2 = codec{encoding.GetCodecV2("proto")}
 
@@ -82,11 +76,27 @@ func (c codec) Marshal(m any) (mem.BufferSlice, error) {
 		return joined(head, requestArguments, m.Arguments), nil
 	case *Response:
 		if m.Failure != nil {
-			return c.other.Marshal(&pluginv1.InvokeResponse{Outcome: &pluginv1.InvokeResponse_Failure{Failure: m.Failure}})
+			return c.other.Marshal(m.failed())
 		}
 		return joined(nil, responseValue, m.Outcome), nil
+	case *Event:
+		switch {
+		case m.Outcome == nil:
+			return c.other.Marshal(m.Other)
+		case m.Outcome.Failure != nil:
+			outcome := &pluginv1.InvokeStreamResponse_Outcome{Outcome: m.Outcome.failed()}
+			return c.other.Marshal(&pluginv1.InvokeStreamResponse{Event: outcome})
+		}
+		size := len(m.Outcome.Outcome)
+		head := protowire.AppendTag(nil, eventOutcome, protowire.BytesType)
+		head = protowire.AppendVarint(head, uint64(protowire.SizeTag(responseValue)+protowire.SizeBytes(size)))
+		return joined(head, responseValue, m.Outcome.Outcome), nil
 	}
 	return c.other.Marshal(m)
+}
+
+func (m *Response) failed() *pluginv1.InvokeResponse {
+	return &pluginv1.InvokeResponse{Outcome: &pluginv1.InvokeResponse_Failure{Failure: m.Failure}}
 }
 
 // joined is a message's first bytes and a value in a field.
@@ -100,20 +110,29 @@ func joined(head []byte, number protowire.Number, v []byte) mem.BufferSlice {
 func (c codec) Unmarshal(data mem.BufferSlice, m any) error {
 	switch m := m.(type) {
 	case *Request:
-		buffer := data.MaterializeToBuffer(mem.DefaultBufferPool())
-		defer buffer.Free()
-		return m.read(buffer.ReadOnlyData())
+		return m.read(textOf(data))
 	case *Response:
-		buffer := data.MaterializeToBuffer(mem.DefaultBufferPool())
-		defer buffer.Free()
-		return m.read(buffer.ReadOnlyData())
+		return m.read(textOf(data))
+	case *Event:
+		return m.read(textOf(data))
 	}
 	return c.other.Unmarshal(data, m)
 }
 
-func (m *Request) read(b []byte) error {
-	var head, arguments []byte
-	if err := eachField(b, func(number protowire.Number, whole, contents []byte) {
+// textOf is all of a message. What is most of it is never copied again.
+func textOf(data mem.BufferSlice) string {
+	var s strings.Builder
+	s.Grow(data.Len())
+	for _, b := range data {
+		s.Write(b.ReadOnlyData())
+	}
+	return s.String()
+}
+
+func (m *Request) read(s string) error {
+	var head []byte
+	var arguments string
+	if err := eachField(s, func(number protowire.Number, whole, contents string) {
 		if number == requestArguments {
 			arguments = contents
 		} else {
@@ -126,14 +145,17 @@ func (m *Request) read(b []byte) error {
 	if err := proto.Unmarshal(head, m.Head); err != nil {
 		return err
 	}
-	m.Value, m.Err = DecodeValue(arguments)
+	m.Value, m.Err = decodeValue(arguments, len(s))
 	return nil
 }
 
-func (m *Response) read(b []byte) error {
-	var outcome, failure []byte
+func (m *Response) read(s string) error { return m.readPart(s, len(s)) }
+
+// readPart reads one that is part of a message of so many bytes.
+func (m *Response) readPart(s string, message int) error {
+	var outcome, failure string
 	valued, failed := false, false
-	if err := eachField(b, func(number protowire.Number, _, contents []byte) {
+	if err := eachField(s, func(number protowire.Number, _, contents string) {
 		switch number {
 		case responseValue:
 			outcome, valued = contents, true
@@ -148,32 +170,45 @@ func (m *Response) read(b []byte) error {
 		m.Err = ErrAnswer
 	case failed:
 		m.Failure = &pluginv1.Failure{}
-		return proto.Unmarshal(failure, m.Failure)
+		return proto.Unmarshal([]byte(failure), m.Failure)
 	default:
 		m.Size = len(outcome)
-		m.Value, m.Err = DecodeValue(outcome)
+		m.Value, m.Err = decodeValue(outcome, message)
 	}
+	return nil
+}
+
+func (m *Event) read(s string) error {
+	outcomes, outcome := 0, ""
+	if err := eachField(s, func(number protowire.Number, _, contents string) {
+		if number == eventOutcome {
+			outcomes, outcome = outcomes+1, contents
+		}
+	}); err != nil {
+		return err
+	}
+	switch outcomes {
+	case 0:
+		m.Other = &pluginv1.InvokeStreamResponse{}
+		return proto.Unmarshal([]byte(s), m.Other)
+	case 1:
+		m.Outcome = &Response{}
+		return m.Outcome.readPart(outcome, len(s))
+	}
+	m.Outcome = &Response{Err: ErrAnswer}
 	return nil
 }
 
 // eachField calls visit with each field of a message: all of its bytes, and the
 // contents where they are length-delimited.
-func eachField(b []byte, visit func(number protowire.Number, whole, contents []byte)) error {
-	for len(b) > 0 {
-		number, wire, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return fmt.Errorf("a message can't be read: %w", protowire.ParseError(n))
+func eachField(s string, visit func(number protowire.Number, whole, contents string)) error {
+	for s != "" {
+		f, n, err := consumeField(s)
+		if err != nil {
+			return fmt.Errorf("a message can't be read: %w", err)
 		}
-		m := protowire.ConsumeFieldValue(number, wire, b[n:])
-		if m < 0 {
-			return fmt.Errorf("a message can't be read: %w", protowire.ParseError(m))
-		}
-		var contents []byte
-		if wire == protowire.BytesType {
-			contents, _ = protowire.ConsumeBytes(b[n:])
-		}
-		visit(number, b[:n+m], contents)
-		b = b[n+m:]
+		visit(f.number, s[:n], f.contents)
+		s = s[n:]
 	}
 	return nil
 }
