@@ -8,10 +8,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -247,6 +249,17 @@ func TestProgress(t *testing.T) {
 	})
 }
 
+// What comes before an answer takes no room, however much it is.
+func TestProgressTakesNoRoom(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *world) {
+		ctx := sdk.WithRoom(w.context(), func(bytes int64) error { return fmt.Errorf("asked for %d bytes", bytes) })
+		if _, err := w.call(ctx, "progress", `{"times":2000}`); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // What a server logs, and writes to its standard error, is in the operator's log in
 // quotes, and the latter is kept.
 func TestLogged(t *testing.T) {
@@ -426,18 +439,39 @@ func TestEvents(t *testing.T) {
 	const stream = ": a comment\n\nid: 1\nretry: 20\ndata: {\"a\":\ndata: 1}\n\nevent: other\ndata: x\r\n\r\ndata\n\ndata: last"
 	r := bufio.NewReaderSize(strings.NewReader(stream), 16)
 	for _, want := range []struct{ id, name, data string }{{"1", "", "{\"a\":\n1}"}, {"", "other", "x"}, {"", "", ""}} {
-		e, err := readEvent(r, 100)
+		e, err := readEvent(r, 100, nil)
 		if err != nil || e.id != want.id || e.name != want.name || string(e.data) != want.data {
 			t.Fatalf("%+v, %v; want %+v", e, err, want)
 		}
 	}
-	if e, err := readEvent(r, 100); err != io.EOF {
+	if e, err := readEvent(r, 100, nil); err != io.EOF {
 		t.Errorf("an event without an end is %+v, %v", e, err)
 	}
 	for _, long := range []string{"data: " + strings.Repeat("x", 3000), "id: " + strings.Repeat("x", 1100), strings.Repeat("data: x\n", 1000)} {
-		if _, err := readEvent(bufio.NewReaderSize(strings.NewReader(long+"\n\n"), 16), 100); err != errTooLarge {
+		if _, err := readEvent(bufio.NewReaderSize(strings.NewReader(long+"\n\n"), 16), 100, nil); err != errTooLarge {
 			t.Errorf("%.20s…: %v", long, err)
 		}
+	}
+}
+
+// Room is waited for by each event of a stream for itself, however much came before it.
+func TestEventsWaitForRoom(t *testing.T) {
+	t.Parallel()
+	small, large := "data: "+strings.Repeat("x", 50_000)+"\n\n", "data: "+strings.Repeat("x", 300_000)+"\n\n"
+	r := bufio.NewReaderSize(strings.NewReader(strings.Repeat(small, 20)+large+small+large), 16<<10)
+	var asked []int64
+	room := func(bytes int64) error { asked = append(asked, bytes); return nil }
+	for i := range 22 {
+		if e, err := readEvent(r, 1<<20, room); err != nil || len(e.data) != 50_000 && i != 20 {
+			t.Fatalf("event %d: %d bytes, %v", i, len(e.data), err)
+		}
+	}
+	if len(asked) == 0 || asked[0] < 64<<10 || slices.Max(asked) < 300_000 || slices.Max(asked) > 600_000 {
+		t.Errorf("asked for %d", asked)
+	}
+	none := errors.New("none")
+	if e, err := readEvent(r, 1<<20, func(int64) error { return none }); err != none || len(e.data) > 0 {
+		t.Errorf("without room: %d bytes, %v", len(e.data), err)
 	}
 }
 

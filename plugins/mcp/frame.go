@@ -157,9 +157,10 @@ type event struct {
 // maxField is the bytes of a field that isn't data.
 const maxField = 1 << 10
 
-// readEvent reads the next event of at most so many bytes; errTooLarge if it has more.
-func readEvent(r *bufio.Reader, most int64) (e event, err error) {
-	size := int64(0)
+// readEvent reads the next event of at most so many bytes; errTooLarge if it has more. room, where not nil, waits for room for
+// so many bytes of one; the error is why it isn't read.
+func readEvent(r *bufio.Reader, most int64, room func(int64) error) (e event, err error) {
+	size, may := int64(0), int64(maxOwn/16)
 	for {
 		var line []byte
 		for isWhole := false; !isWhole; {
@@ -170,6 +171,12 @@ func readEvent(r *bufio.Reader, most int64) (e event, err error) {
 			if size += int64(len(part)); size > most+maxField {
 				return e, errTooLarge
 			}
+			if size > may && room != nil {
+				may = 2 * size
+				if err := room(may); err != nil {
+					return e, err
+				}
+			}
 			line = append(line, part...)
 		}
 		line = bytes.TrimRight(line, "\r\n")
@@ -178,12 +185,15 @@ func readEvent(r *bufio.Reader, most int64) (e event, err error) {
 				e.data = bytes.TrimSuffix(e.data, []byte("\n"))
 				return e, nil
 			}
-			size = 0
+			size, may = 0, maxOwn/16
 			continue
 		}
 		name, text, _ := bytes.Cut(line, []byte(":"))
 		text = bytes.TrimPrefix(text, []byte(" "))
 		if string(name) == "data" {
+			if e.data == nil {
+				e.data = text[:0] // the line is nobody else's
+			}
 			e.data = append(append(e.data, text...), '\n')
 			continue
 		}

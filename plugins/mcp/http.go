@@ -283,9 +283,9 @@ func (c *httpConn) take(m *jsonrpc.Request, text []byte) (isAnswer bool) {
 func (c *httpConn) stream(ctx context.Context, m *jsonrpc.Request, answer *http.Response, most int64) error {
 	last := ""
 	for tries := 0; ; tries++ {
-		r, wait := bufio.NewReaderSize(sdk.Reading(ctx, answer.Body, -1), 16<<10), time.Second
+		r, wait := bufio.NewReaderSize(answer.Body, 16<<10), time.Second
 		for {
-			e, err := readEvent(r, most)
+			e, err := readEvent(r, most, func(bytes int64) error { return sdk.Room(ctx, bytes) })
 			if errors.Is(err, errTooLarge) || int64(len(e.data)) > most {
 				return errTooLarge
 			}
@@ -350,7 +350,7 @@ func (c *httpConn) listen() {
 		if err == nil {
 			r := bufio.NewReaderSize(answer.Body, 16<<10)
 			for {
-				e, err := readEvent(r, maxOwn)
+				e, err := readEvent(r, maxOwn, nil)
 				if err != nil {
 					break
 				}

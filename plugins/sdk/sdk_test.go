@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/must"
 	pif "github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	pluginv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1"
 )
 
 func TestMain(m *testing.M) {
@@ -487,5 +488,30 @@ func TestTypeRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "operation get") {
 			t.Errorf("%.40s: %v, expected %s", notation, err, says)
 		}
+	}
+}
+
+// Whose time is over while it waits for room is told that, though the room is refused at the same moment.
+func TestRoomIsNoExcuse(t *testing.T) {
+	over := errors.New("over")
+	for _, c := range []struct {
+		action string
+		end    error
+		want   string
+	}{{"accept", nil, "<nil>"}, {"decline", nil, "no room for 131072 bytes"}, {"decline", over, "over"}} {
+		ctx, end := context.WithCancelCause(context.Background())
+		a := &asker{rooms: true, answer: map[uint32]chan Answer{}}
+		a.send = func(context.Context, *pluginv1.InvokeStreamResponse) bool {
+			if c.end != nil {
+				end(c.end)
+			}
+			a.answer[0] <- Answer{Action: c.action}
+			return true
+		}
+		err := Room(context.WithValue(ctx, askerKey{}, a), 1<<17)
+		if !strings.Contains(fmt.Sprint(err), c.want) {
+			t.Errorf("%+v: %v", c, err)
+		}
+		end(nil)
 	}
 }
