@@ -157,7 +157,7 @@ func TestPerformWaitsForRoom(t *testing.T) {
 	}{
 		{false, true, 1000, []asked{{0, true}}, false, false},
 		{false, true, 1 << 20, []asked{{1<<20 + 4, true}}, false, false},
-		{false, false, 1 << 20, []asked{{1<<20 + 4, false}}, false, true},
+		{false, false, 1 << 20, []asked{{1<<20 + 4, false}, {1<<20 + 4, true}}, false, true},
 		{true, true, 1000, nil, false, false},
 		{true, true, 1 << 20, []asked{{1<<20 + 4, false}}, false, false},
 		{true, false, 1 << 20, []asked{{1<<20 + 4, false}}, true, false},
