@@ -82,6 +82,23 @@ func TestAnalysesAgree(t *testing.T) {
 	seen.shows(t, n/100, `"equal"`, `"different"`, `"unknown"`, `"sound":true`, `"normal":true`, `"normal":false`, "out_of_fuel")
 }
 
+// TestAnalysesRepeat: what is said of code takes the same steps each time, whatever the
+// order of a Go map.
+func TestAnalysesRepeat(t *testing.T) {
+	for _, seed := range []uint64{6731, 1, 2, 3} {
+		steps := map[uint64]int{}
+		for range 30 {
+			r := rand.New(rand.NewPCG(seed, 21))
+			tr := asking(r.IntN)
+			got, _, _ := tr.onEval(t)
+			steps[got.Steps]++
+		}
+		if len(steps) != 1 {
+			t.Errorf("seed %d: %v, want the same steps each time", seed, steps)
+		}
+	}
+}
+
 // analysing is programs that say something of code, of all sorts.
 var analysing = map[string]string{
 	"infer":      `infer('{(f, xs) => map(f, xs)})`,

@@ -154,10 +154,19 @@ func (a *analyser) namedFields(v *aval) []*aval {
 		return nil
 	}
 	all := make([]*aval, 0, len(v.fields))
-	for _, k := range slices.Sorted(maps.Keys(v.fields)) {
+	for _, k := range v.keys() {
 		all = append(all, v.fields[k])
 	}
 	return all
+}
+
+// keys returns the keys of a record's fields that are named, in their order: what is
+// done for each may take steps, or end at one, and is the same each time.
+func (v *aval) keys() []string {
+	if len(v.fields) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(v.fields))
 }
 
 // maxVariants is how many a union may be of.
@@ -224,7 +233,8 @@ func (a *analyser) merge(x, y *aval) (*aval, bool) {
 		return &aval{kind: isPair, a: a.join(x.a, y.a), b: a.join(x.b, y.b)}, true
 	case isRecord:
 		m := &aval{kind: isRecord, n: x.n.max(y.n), abs: x.abs.max(y.abs), item: a.join(x.item, y.item), fields: map[string]*aval{}}
-		for k, f := range x.fields {
+		for _, k := range x.keys() {
+			f := x.fields[k]
 			if g, ok := y.fields[k]; ok {
 				f = a.join(f, g)
 			} else {
@@ -232,9 +242,9 @@ func (a *analyser) merge(x, y *aval) (*aval, bool) {
 			}
 			m.fields[k] = f
 		}
-		for k, g := range y.fields {
+		for _, k := range y.keys() {
 			if _, ok := x.fields[k]; !ok {
-				m.fields[k] = a.join(g, x.item)
+				m.fields[k] = a.join(y.fields[k], x.item)
 			}
 		}
 		return m, len(m.fields) <= 64

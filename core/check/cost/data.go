@@ -137,8 +137,8 @@ func (a *analyser) recordRow(name string, args []*aval) (v *aval, steps poly, ok
 		case key != nil && len(r.fields) < 64:
 			r.fields[*key] = args[2]
 		default:
-			for k, f := range r.fields {
-				r.fields[k] = a.join(f, args[2])
+			for _, k := range r.keys() {
+				r.fields[k] = a.join(r.fields[k], args[2])
 			}
 			r.item = a.join(r.item, args[2])
 			r.abs = keys.max(a.asBytes(args[1]))
@@ -188,7 +188,7 @@ func (a *analyser) fields(v *aval) (n, keys size) {
 		case isRecord:
 			n, keys = n.max(x.n), keys.max(x.abs)
 			a.vars.charge(len(x.fields))
-			for k := range x.fields {
+			for _, k := range x.keys() {
 				keys = keys.max(exactly(uint64(len(k))))
 			}
 		case isInput:

@@ -251,8 +251,8 @@ func (c *closer) value(v *aval) *aval {
 	if v.fields != nil {
 		c.l.a.vars.charge(4 * len(v.fields))
 		w.fields = make(map[string]*aval, len(v.fields))
-		for k, f := range v.fields {
-			w.fields[k] = c.value(f)
+		for _, k := range v.keys() {
+			w.fields[k] = c.value(v.fields[k])
 		}
 	}
 	w.alts, w.funcs = nil, nil
@@ -353,8 +353,8 @@ func (a *analyser) functional(v *aval, deep int) bool {
 			return true
 		}
 	}
-	for _, x := range v.fields {
-		if a.functional(x, deep-1) {
+	for _, k := range v.keys() {
+		if a.functional(v.fields[k], deep-1) {
 			return true
 		}
 	}
