@@ -166,15 +166,18 @@ func (o *operation) misfit(raw json.RawMessage, isThere bool) (where string, isM
 	if !isThere {
 		return ": there are no data", true
 	}
-	var whole struct {
-		Data json.RawMessage `json:"structuredContent"`
-	}
-	_ = json.Unmarshal(raw, &whole) // it was read before
-	f := output.Check(whole.Data)
+	f := output.Check(textOf(raw, "structuredContent"))
 	if f == nil || f.At == "" {
 		return "", f != nil
 	}
 	return ", at " + strconv.QuoteToASCII(short(string(f.At))), true // the server may have made up a key
+}
+
+// textOf is a member of an object, as it came, or nil. A struct would have it by another spelling, too.
+func textOf(object json.RawMessage, key string) json.RawMessage {
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal(object, &members)
+	return members[key]
 }
 
 // same reports whether a text is JSON of the same worth as a value.

@@ -109,7 +109,6 @@ func (s *session) put(ctx context.Context, c *calling, p *sdkmcp.ElicitParams) *
 // An inputNeeded is a result that asks for input: what is asked, by the server's names, and
 // what it wants back with the answers. It may stand for a session: it goes nowhere else.
 type inputNeeded struct {
-	Type     string `json:"resultType"`
 	Requests map[string]struct {
 		Method string               `json:"method"`
 		Params *sdkmcp.ElicitParams `json:"params"`
@@ -120,7 +119,8 @@ type inputNeeded struct {
 // needed reads a result that asks for input; nil: it is another one.
 func needed(raw json.RawMessage) *inputNeeded {
 	var in inputNeeded
-	if json.Unmarshal(raw, &in) != nil || in.Type != "input_required" {
+	var kind string
+	if _ = json.Unmarshal(textOf(raw, "resultType"), &kind); kind != "input_required" || json.Unmarshal(raw, &in) != nil {
 		return nil
 	}
 	return &in

@@ -373,6 +373,9 @@ func TestWrongAnswers(t *testing.T) {
 		w.fails("typed", `{"data":"{\"issues\":[{\"number\":\"`+mcptest.Canary+`\"}]}"}`, "unknown", `answered typed with another type than it declared, at "/issues/0/number"`)
 		w.fails("typed", `{"data":"{\"issues\":7}"}`, "unknown", "with another type")
 		w.fails("typed", `{"data":"null"}`, "unknown", "with another type")
+		// What is held to the type is what is given on, whatever else has nearly its name.
+		w.fails("typed", shown(t, argument("data", `{"issues":7},"StructuredContent":{"issues":[]}`)), "unknown", "with another type")
+		w.gives("raw", shown(t, argument("result", `{"content":[],"resultType":"complete","ResultType":"input_required"}`)), `{"text":""}`)
 	})
 }
 

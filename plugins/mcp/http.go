@@ -265,12 +265,9 @@ func (c *httpConn) take(m *jsonrpc.Request, text []byte) (isAnswer bool) {
 		}
 		isAnswer = true
 		if m.Method == "initialize" {
-			var said struct {
-				Version string `json:"protocolVersion"`
-			}
-			_ = json.Unmarshal(answer.Result, &said)
 			c.mu.Lock()
-			c.version = said.Version
+			c.version = ""
+			_ = json.Unmarshal(textOf(answer.Result, "protocolVersion"), &c.version)
 			c.mu.Unlock()
 		}
 	}

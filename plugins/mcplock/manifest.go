@@ -171,19 +171,15 @@ var typeWords = map[string]string{"string": "string", "integer": "int", "boolean
 // described returns what a property's schema says of an argument: its type in the manifest's
 // words, the server's words, and the strings that it may be.
 func described(schema json.RawMessage) (kind, doc string, enum []string) {
-	var s struct {
-		Type        json.RawMessage `json:"type"`
-		Description json.RawMessage `json:"description"`
-		Enum        json.RawMessage `json:"enum"`
-	}
+	var s map[string]json.RawMessage
 	_ = json.Unmarshal(schema, &s) // a schema may be true
 	var name string
-	if json.Unmarshal(s.Type, &name) == nil {
+	if json.Unmarshal(s["type"], &name) == nil {
 		kind = typeWords[name]
 	}
-	_ = json.Unmarshal(s.Description, &doc)
+	_ = json.Unmarshal(s["description"], &doc)
 	kind = cmp.Or(kind, "any")
-	if kind != "string" || json.Unmarshal(s.Enum, &enum) != nil {
+	if kind != "string" || json.Unmarshal(s["enum"], &enum) != nil {
 		enum = nil
 	}
 	return kind, doc, enum

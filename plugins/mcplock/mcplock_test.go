@@ -217,6 +217,10 @@ func TestManifest(t *testing.T) {
 	if p := m.Operations[0].Takes(); len(p) != 2 || p[0].Name != "in_" || p[0].Wire != "in" || p[0].Optional || p[1].Type != "int" || !p[1].Optional {
 		t.Errorf("%+v", p)
 	}
+	spelled := `{"name":"a","inputSchema":{"type":"object","properties":{"in":{"type":"integer","Type":"string"}},"Properties":{"in":{"type":"string"}}}}`
+	if _, twice, err := NewTool(json.RawMessage(spelled)); err != nil || twice.params(nil)[0].Type != "int" {
+		t.Errorf("another spelling of a key counts: %+v, %v", twice.params(nil), err)
+	}
 	worst := caps.Flags{Destructive: true, OpenWorld: true}
 	if v, _ := m.Verb("a"); v.Flags != worst {
 		t.Errorf("what nobody accepted is %+v", v.Flags)

@@ -211,13 +211,15 @@ func paramWords(schema json.RawMessage) (map[string]string, error) {
 
 // propertiesOf returns the properties of an object's schema.
 func propertiesOf(schema json.RawMessage) (map[string]json.RawMessage, error) {
-	var s struct {
-		Properties map[string]json.RawMessage `json:"properties"`
+	var members, properties map[string]json.RawMessage // a struct would have them by another spelling, too
+	err := json.Unmarshal(schema, &members)
+	if list, ok := members["properties"]; ok && err == nil {
+		err = json.Unmarshal(list, &properties)
 	}
-	if err := json.Unmarshal(schema, &s); err != nil {
+	if err != nil {
 		return nil, errors.New("the properties of its schema aren't an object")
 	}
-	return s.Properties, nil
+	return properties, nil
 }
 
 // isWord tells the words of operations. One is an option in a capability's text.

@@ -181,8 +181,8 @@ func (s *server) call(script Script, m message, stop <-chan struct{}) {
 		s.send(result(m.ID, map[string]any{"content": text(string(p.Arguments)), "structuredContent": p.Arguments}))
 	case "raw":
 		s.send(verbatim(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":` + a.Result + `}`))
-	case "typed":
-		s.send(result(m.ID, map[string]any{"content": text(a.Data), "structuredContent": json.RawMessage(a.Data)}))
+	case "typed": // what follows the data stands beside them
+		s.send(verbatim(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":%s,"structuredContent":%s}}`, m.ID, encode(text(a.Data)), a.Data)))
 	case "note", "look":
 		s.send(result(m.ID, map[string]any{"content": text("noted")}))
 	case "fail":
