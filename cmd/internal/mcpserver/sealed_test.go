@@ -285,6 +285,26 @@ func TestSealedSpelling(t *testing.T) {
 	}
 }
 
+// TestSealedPlanned: a plan, which does what only reads at once, follows the labels of sealed inputs as the run does.
+func TestSealedPlanned(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, mailRules+`,{"to":"toy.get:out/**","not_from":"mail"},{"to":"model","not_from":"mail"}]}`)
+	m.evolve("from", `k => !toy.get(k).from`)
+	m.evolve("tells", `r => !toy.get("out/" ++ r.m)`)
+	id := strings.Trim(field(t, succeed(t, m.Server, "run", `{"tool":"from","input":"mail/1"}`), "sealed"), `"`)
+	for _, plan := range []string{"false", "true"} {
+		do(t, m.Server, "run", `{"tool":"tells","input":{},"sealed":{"/m":"`+id+`"},"plan":`+plan+`}`)
+		asked, _, err := m.memory.Read(journal.Query{Kind: journal.EffectRequested, Limit: 100})
+		if must.NoError(t, err); strings.Contains(string(asked[len(asked)-1].Data), "eve@evil") {
+			t.Errorf("with \"plan\":%s it sends what is sealed: %s", plan, asked[len(asked)-1].Data)
+		}
+		plans, _, err := m.memory.Read(journal.Query{Kind: journal.PlanMade, Limit: 100})
+		if must.NoError(t, err); len(plans) > 0 && !strings.Contains(string(plans[0].Data), `\"under\":[\"mail\"]`) {
+			t.Errorf("the plan isn't made under what is sealed: %s", plans[0].Data)
+		}
+	}
+}
+
 // TestSealedSizes: how large a sealed result is, how deep and of what it is made, isn't told by whether it can be passed on.
 func TestSealedSizes(t *testing.T) {
 	t.Parallel()

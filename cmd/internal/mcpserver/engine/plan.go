@@ -68,7 +68,7 @@ func (s *Engine) planFrom(ctx context.Context, c Call, t *task, r *run.Run, prog
 	if pc := planOf(ctx); pc != nil && pc.only {
 		was = pc.record
 	}
-	p, f := r.Plan(ctx, time.Now().Add(s.limits.Timeout+waited(ctx)), run.Evaluation{Tool: t.tool, Program: program, Input: in, More: len(t.more), Budgets: t.budgets, Share: &s.share}, section, was)
+	p, f := r.Plan(ctx, time.Now().Add(s.limits.Timeout+waited(ctx)), run.Evaluation{Tool: t.tool, Program: program, Input: in, More: len(t.more), Shadows: t.shadows(), Budgets: t.budgets, Share: &s.share}, section, was)
 	ended(0, f)
 	if f != nil {
 		r.End(run.End{Fault: f})
