@@ -111,7 +111,7 @@ func FindPlan(j journal.Journal, id string) (*Planned, error) {
 				return nil, err
 			}
 		case journal.PlanAnswered:
-			if found != nil {
+			if found != nil && (found.Started == 0 || data.By != Withdrawn) { // else it was begun while another compared it
 				if !data.Yes { // for good
 					found.Approved, found.Refused, found.By = false, true, data.By
 				} else if !found.Refused {

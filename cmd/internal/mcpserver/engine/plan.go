@@ -386,6 +386,9 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 		}
 		if anew.made == nil || anew.made.Hash != p.Hash {
 			s.withdrawPlan(p.Plan)
+			if now, err := run.FindPlan(s.broker.Journal(), p.ID); err == nil && now != nil && now.Started > 0 { // meanwhile
+				return tell(fault.Conflict, "another call is doing the plan "+p.ID, "Wait for that call: a plan is done once.")
+			}
 			if anew.made != nil {
 				if f := s.showsPlan(anew.made); f != nil {
 					return wire.Failed(f)

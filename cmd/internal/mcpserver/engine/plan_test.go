@@ -363,6 +363,35 @@ func TestPlanOnce(t *testing.T) {
 	}
 }
 
+// A plan that a server planned anew, and found another, while another one on the same store began it isn't withdrawn: it
+// goes on after the end of that server.
+func TestPlanWithdrawnTooLate(t *testing.T) {
+	t.Parallel()
+	w := &tasked{t: t, dir: t.TempDir()}
+	does := &noteWorld{notes: map[string]string{"a": "hello"}, holds: "put", begun: make(chan struct{}, 10), held: make(chan struct{})}
+	compares := &noteWorld{notes: map[string]string{"a": "changed"}, holds: "get", begun: make(chan struct{}, 10), held: make(chan struct{})}
+	a, stop := w.serves(does, "toy:**")
+	b, _ := w.serves(compares, "toy:**")
+	w.call(a, "evolve", `{"name":"copy","code":"k => let v = !toy.get(k) in let p = !toy.put({key: k ++ \"2\", value: v}) in [p, !toy.put({key: \"log\", value: k})]","capabilities":["toy:**"]}`)
+	_, p := callPlan(t.Context(), t, a, "run", `{"tool":"copy","input":"a","plan":true}`)
+	late := make(chan wire.Answer, 1)
+	go func() { late <- w.call(b, "run", `{"plan":"`+p.Plan+`"}`) }()
+	wait.For(t, compares.begun, "the read at b")
+	w.background(a, `{"plan":"`+p.Plan+`","background":true}`)
+	wait.For(t, does.begun, "the first step at a")
+	close(compares.held)
+	if got := wait.For(t, late, "the answer of b"); got.Fault == nil || got.Fault.Kind != fault.Conflict || !strings.Contains(got.Text, "another call") {
+		t.Errorf("b answers %s", got.Text)
+	}
+	stop()
+	close(does.held)
+	must.NoError(t, run.Settle(b.broker.Journal(), strings.TrimPrefix(p.Plan, "p_"), 2, false))
+	c, _ := w.serves(does, "toy:**")
+	if got := w.call(c, "run", `{"plan":"`+p.Plan+`","resume":true}`); does.done()+compares.done() != "a2=hello log=a" {
+		t.Errorf("it goes on with %s, and did %q at a, %q at b", got.Text, does.done(), compares.done())
+	}
+}
+
 // A plan that is done by a task goes on after the end of its server, and so does a call that has to be planned; what
 // came of it is known to the next one.
 func TestPlanTask(t *testing.T) {
