@@ -32,7 +32,7 @@ var maxLines = map[string]int{
 	"cmd/internal/clientconfig":    956,
 	"cmd/internal/loadbench":       1102,
 	"cmd/internal/mcpcmd":          2511,
-	"cmd/internal/mcpserver":       12798,
+	"cmd/internal/mcpserver":       12801,
 	"cmd/internal/node":            1599,
 	"cmd/internal/orders/postgres": 398,
 	"cmd/internal/orders/remote":   490,
