@@ -86,7 +86,7 @@ func openOrder(ctx context.Context, target string, log *slog.Logger) (order.Orde
 		defer cancel()
 		o, err := postgres.Open(ctx, target, log)
 		if err != nil {
-			return nil, fmt.Errorf("the order at %s: %w", printedOrder(target), err)
+			return nil, fmt.Errorf("the order at %s: %w", node.PrintedOrder(target), err)
 		}
 		return o, nil
 	}
@@ -109,7 +109,7 @@ func (o *serveOptions) nameNode() error {
 		return err
 	}
 	if o.order == devOrder && config.Order != "" && config.Order != devOrder {
-		return fmt.Errorf("this machine is the node %q of the cluster at %s, which --cluster=dev would take it out of: give this server another place with XDG_STATE_HOME, or 'mcp-pif cluster leave' first", config.Node, printedOrder(config.Order))
+		return fmt.Errorf("this machine is the node %q of the cluster at %s, which --cluster=dev would take it out of: give this server another place with XDG_STATE_HOME, or 'mcp-pif cluster leave' first", config.Node, node.PrintedOrder(config.Order))
 	}
 	if o.order == knownOrder {
 		if config.Order == "" {
@@ -161,22 +161,12 @@ func (o *serveOptions) openNode(ctx context.Context, auth *app.Authority, log *s
 	if err := auth.Telemetry.Acts(n.CanAct); err != nil {
 		log.Warn("whether the node may act isn't measured", "error", err)
 	}
-	log.Info("a node of a cluster", "node", o.node, "order", printedOrder(o.order))
+	log.Info("a node of a cluster", "node", o.node, "order", node.PrintedOrder(o.order))
 	return func() {
 		if err := errors.Join(n.Close(), at.Close()); err != nil {
 			log.Error("the node was not closed", "error", err)
 		}
 	}, nil
-}
-
-// printedOrder is where an order is, without a password.
-func printedOrder(target string) string {
-	head, rest, ok := strings.Cut(target, "://")
-	if at := strings.LastIndex(rest, "@"); ok && at >= 0 {
-		user, _, _ := strings.Cut(rest[:at], ":")
-		return head + "://" + user + rest[at:]
-	}
-	return target
 }
 
 // note is what /readyz says besides.
@@ -253,7 +243,7 @@ func joinCluster(cmd *cobra.Command, target, name string, first bool) (err error
 		return err
 	}
 	if config.Order != "" {
-		return fmt.Errorf("this machine is the node %q of the cluster at %s: 'mcp-pif cluster leave' first", config.Node, printedOrder(config.Order))
+		return fmt.Errorf("this machine is the node %q of the cluster at %s: 'mcp-pif cluster leave' first", config.Node, node.PrintedOrder(config.Order))
 	}
 	if _, err := os.Stat(filepath.Join(dir, "cluster")); err == nil {
 		return errors.New("the files of this machine are of a cluster that it has been in: 'mcp-pif cluster leave' first")
@@ -289,11 +279,11 @@ func joinCluster(cmd *cobra.Command, target, name string, first bool) (err error
 	delete(begun, name)
 	switch _, used := nodes[name]; {
 	case first && len(nodes) > 0:
-		return fmt.Errorf("a cluster is at %s already: join it", printedOrder(target))
+		return fmt.Errorf("a cluster is at %s already: join it", node.PrintedOrder(target))
 	case !first && len(nodes) == 0:
-		return fmt.Errorf("no cluster is at %s yet: 'mcp-pif cluster init' on the first machine and its first start make one", printedOrder(target))
+		return fmt.Errorf("no cluster is at %s yet: 'mcp-pif cluster init' on the first machine and its first start make one", node.PrintedOrder(target))
 	case first && len(begun) > 0:
-		return fmt.Errorf("the cluster at %s is that of the node %s, which hasn't started yet: start it, then join", printedOrder(target), slices.Sorted(maps.Keys(begun))[0])
+		return fmt.Errorf("the cluster at %s is that of the node %s, which hasn't started yet: start it, then join", node.PrintedOrder(target), slices.Sorted(maps.Keys(begun))[0])
 	case used:
 		return fmt.Errorf("the name %q was used in this cluster: a name is used once", name)
 	}
@@ -357,7 +347,7 @@ func printStatus(cmd *cobra.Command, st *node.Status) {
 	case !st.CanAct:
 		says = "can't act now"
 	}
-	fmt.Fprintf(out, "node %s of the order %s at %s: %s\n", st.Node, st.Identity, printedOrder(st.Order), says)
+	fmt.Fprintf(out, "node %s of the order %s at %s: %s\n", st.Node, st.Identity, st.Order, says)
 	if st.Stopped != "" {
 		fmt.Fprintln(out, cli.Printable(st.Stopped))
 	}

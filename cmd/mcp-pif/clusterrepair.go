@@ -103,7 +103,7 @@ func lookAlone(ctx context.Context, at order.Order, target, name string, first b
 	limit, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	if err := new(journal.Membership).Follows(limit, at); errors.Is(err, order.ErrTrimmed) && first {
-		return nil, nil, fmt.Errorf("a cluster is at %s already: join it", printedOrder(target))
+		return nil, nil, fmt.Errorf("a cluster is at %s already: join it", node.PrintedOrder(target))
 	} else if errors.Is(err, order.ErrTrimmed) {
 		return nil, nil, node.ErrNobody
 	}

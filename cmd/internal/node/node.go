@@ -26,6 +26,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -251,6 +252,7 @@ type document struct {
 	Tool    string `json:"tool"`
 	Version int    `json:"version"`
 	Content []byte `json:"content"`
+	learned lease.Time
 }
 
 // documents is the newest of each file, and the number of the event that it is.
@@ -281,6 +283,7 @@ func (n *Node) learn(docs map[string]document, at map[string]uint64) {
 	defer n.mu.Unlock()
 	for name, d := range docs {
 		if at[name] > n.at[name] {
+			d.learned = lease.Now()
 			n.docs[name], n.at[name] = d, at[name]
 		}
 	}
@@ -355,7 +358,7 @@ func within(file, cluster []byte) bool {
 func (n *Node) mark() string { return filepath.Join(n.o.Dir, "cluster", "begun") }
 
 func (n *Node) write(name string, version int, after uint64, content []byte) error {
-	data, err := json.Marshal(document{name, version, content})
+	data, err := json.Marshal(document{Tool: name, Version: version, Content: content})
 	if err != nil {
 		return err
 	}
@@ -531,7 +534,7 @@ type Peer struct {
 // Status returns what is so now.
 func (n *Node) Status() Status {
 	c, _ := n.store.Cluster()
-	st := Status{Node: n.o.Name, Order: n.o.Config.Order, Identity: c.Identity, CanAct: n.CanAct(), Unlike: n.Unlike()}
+	st := Status{Node: n.o.Name, Order: PrintedOrder(n.o.Config.Order), Identity: c.Identity, CanAct: n.CanAct(), Unlike: n.Unlike()}
 	if err := n.Ready(); err != nil {
 		st.Stopped = err.Error()
 	}
@@ -545,6 +548,31 @@ func (n *Node) Status() Status {
 		}
 	}
 	return st
+}
+
+// PrintedOrder is where an order is, without a password.
+func PrintedOrder(target string) string {
+	scheme, rest, ok := strings.Cut(target, "://")
+	if !ok {
+		return target
+	}
+	rest, query, _ := strings.Cut(rest, "?")
+	if at := strings.LastIndex(rest, "@"); at >= 0 {
+		user, _, _ := strings.Cut(rest[:at], ":")
+		rest = user + rest[at:]
+	} else if strings.Contains(query, "@") { // it may be a password's
+		query = ""
+		rest, _, _ = strings.Cut(rest, ":")
+	}
+	parts := slices.DeleteFunc(strings.Split(query, "&"), func(part string) bool {
+		name, _, _ := strings.Cut(part, "=")
+		name, err := url.QueryUnescape(name)
+		return err != nil || strings.Contains(strings.ToLower(name), "password")
+	})
+	if query = strings.Join(parts, "&"); query != "" {
+		rest += "?" + query
+	}
+	return scheme + "://" + rest
 }
 
 // listen answers the commands of this machine. The socket's path must be short: where that of

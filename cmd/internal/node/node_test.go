@@ -338,6 +338,33 @@ func TestDecidesAfterStart(t *testing.T) {
 	}
 }
 
+// TestPrintedOrder: a node's status has no password of the order.
+func TestPrintedOrder(t *testing.T) {
+	t.Parallel()
+	for target, want := range map[string]string{
+		"postgres://u:SECRET@h:5432/db?sslmode=require":                  "postgres://u@h:5432/db?sslmode=require",
+		"postgres://u@h/db?password=SECRET&sslmode=require":              "postgres://u@h/db?sslmode=require",
+		"postgres://h1,h2:1/db?a=b&%70assword=SECRET&SslPassword=SECRET": "postgres://h1,h2:1/db?a=b",
+		"postgres://u:SEC?SECRET@h/db":                                   "postgres://u",
+		"postgres://u:SEC@SECRET@h/db":                                   "postgres://u@h/db",
+		"order://h:1,h:2?cert=a.pem&key=b.pem":                           "order://h:1,h:2?cert=a.pem&key=b.pem",
+		"unix:/a,unix:/b":                                                "unix:/a,unix:/b",
+	} {
+		if got := node.PrintedOrder(target); got != want {
+			t.Errorf("%s: %s, not %s", target, got, want)
+		}
+	}
+	n, err := node.Open(t.Context(), node.Options{
+		Order: order.NewMemory(order.MemoryOptions{}).Open(), Name: "a", Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler),
+		Config: statefile.Cluster{Order: "postgres://u:SECRET@h/db"},
+	})
+	must.NoError(t, err)
+	defer n.Close()
+	if st := n.Status(); strings.Contains(st.Order, "SECRET") {
+		t.Error(st.Order)
+	}
+}
+
 // TestEnded: a session that was ended at one node is ended at the others, after a restart too.
 func TestEnded(t *testing.T) {
 	t.Parallel()
@@ -433,6 +460,22 @@ func TestRates(t *testing.T) {
 	}
 	for range 3 { // it fills again
 		wait.Until(t, "a token", func() bool { return nodes[2].Take(t.Context(), "kv:z", 20, time.Second) == nil })
+	}
+}
+
+// TestRateAhead: a node whose clock is ahead doesn't keep the others from what a rate gives them,
+// and they get no more than that.
+func TestRateAhead(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	a, b := start(t, m, "a"), start(t, m, "b")
+	must.NoError(t, a.Empty("kv:x", 20, time.Second, time.Hour))
+	must.NoError(t, a.Empty("kv:y", 20, 10000*time.Hour, time.Hour))
+	for range 3 {
+		wait.Until(t, "a token", func() bool { return b.Take(t.Context(), "kv:x", 20, time.Second) == nil })
+	}
+	if b.Take(t.Context(), "kv:y", 20, 10000*time.Hour) == nil {
+		t.Error("more than the rate")
 	}
 }
 

@@ -21,8 +21,9 @@ import (
 // rated begins the names of those documents.
 const rated = "rate/"
 
-// A bucket is what is left of a rate: it is full at first and fills as time goes by, which
-// the clocks of the nodes tell. It never goes back.
+// A bucket is what is left of a rate: it is full at first and fills as time goes by. That is
+// what a node measures since it has had the bucket, or its clock shows: the time, which
+// never goes back, is that of the clock most ahead, and who is behind isn't kept waiting.
 type bucket struct {
 	Tokens float64   `json:"tokens"`
 	Time   time.Time `json:"time"`
@@ -41,8 +42,7 @@ func (n *Node) Take(ctx context.Context, key string, calls int64, per time.Durat
 	if n.o.Own {
 		return nil // the process counts
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d/%d", key, calls, per))
-	name := rated + hex.EncodeToString(sum[:12])
+	name := bucketName(key, calls, per)
 	n.mu.Lock()
 	p := n.pools[name]
 	if p == nil {
@@ -64,6 +64,11 @@ func (n *Node) Take(ctx context.Context, key string, calls int64, per time.Durat
 	return nil
 }
 
+func bucketName(key string, calls int64, per time.Duration) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d/%d", key, calls, per))
+	return rated + hex.EncodeToString(sum[:12])
+}
+
 // takeSome takes what the rate gives in a second, at most a tenth of it, and at least one.
 func (n *Node) takeSome(ctx context.Context, name string, calls int64, per time.Duration) (some int64, err error) {
 	for {
@@ -79,11 +84,12 @@ func (n *Node) takeSome(ctx context.Context, name string, calls int64, per time.
 				return 0, err
 			}
 		}
-		if passed := now.Sub(b.Time); passed > 0 {
-			b.Tokens, b.Time = min(float64(calls), b.Tokens+float64(passed)*float64(calls)/float64(per)), now
+		if known {
+			passed := max(now.Sub(b.Time), lease.Since(d.learned))
+			b.Tokens, b.Time = min(float64(calls), b.Tokens+float64(passed)*float64(calls)/float64(per)), b.Time.Add(passed)
 		}
 		if b.Tokens < 1 {
-			next := time.Duration((1-b.Tokens)*float64(per)/float64(calls)) + b.Time.Sub(now)
+			next := time.Duration((1 - b.Tokens) * float64(per) / float64(calls))
 			return 0, fmt.Errorf("all nodes of the cluster together have done it as often as the operator allows; the next is in %s", next.Round(time.Millisecond))
 		}
 		some = max(1, min(int64(b.Tokens), calls/10, int64(float64(calls)*float64(time.Second)/float64(per))))
