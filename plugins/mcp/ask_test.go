@@ -170,3 +170,34 @@ func TestAskCancelled(t *testing.T) {
 		w.gives("note", `{}`, `{"text":"noted"}`) // the session goes on
 	})
 }
+
+// A status by which a server may say that it forgot the session is one that a tool may give, too: it ends no other call.
+func TestStatusEndsNoOtherCall(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, mcptest.Script{}, true, func(s *Settings) { s.Elicit = true })
+	for _, status := range []int{400, 401, 404} {
+		p := &person{answer: func(context.Context, sdk.Question) sdk.Answer {
+			w.fails("status", fmt.Sprintf(`{"status":%d}`, status), "failed", fmt.Sprint("HTTP status ", status))
+			return sdk.Answer{Action: "accept", Content: []byte(`{}`)}
+		}}
+		v, err := w.call(sdk.WithAsk(w.context(), p.ask), "ask", fmt.Sprintf(`{"method":%q}`, methodElicit))
+		if err != nil || !strings.Contains(shown(t, v), "accept") {
+			t.Errorf("beside the status %d: %v, %v", status, v, err)
+		}
+	}
+	w.until("the sessions are over that nobody uses", func() bool { return w.http.Open() == 0 })
+	if made := w.http.Made(); made != 3 {
+		t.Errorf("%d sessions were made", made)
+	}
+	// The probe, which commands use, makes another session as well.
+	w = newWorld(t, mcptest.Script{}, true, func(s *Settings) { s.Probe = true })
+	args := `{"tool":"note","arguments":"{}"}`
+	if _, err := w.call(w.context(), "call", args); err != nil {
+		t.Fatal(err)
+	}
+	w.http.Forget()
+	w.fails("call", args, "failed", "HTTP status 404")
+	if _, err := w.call(w.context(), "call", args); err != nil {
+		t.Errorf("after the server forgot the session: %v", err)
+	}
+}

@@ -393,8 +393,9 @@ func (c *httpConn) refused(m *jsonrpc.Request, answer *http.Response, kind strin
 		}
 	}
 	c.deliver(c.failed(m.ID, status))
-	if status.isLost {
-		c.cancel() // the next request makes another session
+	// The next request makes another session. A tool may give such a status of its own: the calls beside it go on.
+	if status.isLost && m.Method != "tools/call" {
+		c.cancel()
 	}
 }
 

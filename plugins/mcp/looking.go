@@ -52,6 +52,9 @@ func (u *upstream) look(ctx context.Context, c *capability, name string, args va
 	text, _ := member(record, "arguments").(value.Str)
 	raw, _, err := s.call(ctx, &sdkmcp.CallToolParams{Name: string(tool), Arguments: json.RawMessage(text)}, nil, c.most, nil)
 	if err != nil {
+		if status, ok := errors.AsType[*statusError](err); ok {
+			lost = &trouble{isLost: status.isLost}
+		}
 		return nil, sdk.Fail("failed", "the server gives no answer: %s", said(err))
 	}
 	return value.Str(u.hide.Load().Text(valid(string(raw)))), nil
