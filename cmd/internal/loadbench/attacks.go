@@ -69,6 +69,7 @@ var attacks = []attack{
 	{name: "cpu", doc: "63 principals that compute without an end", flags: []string{"--timeout=20s"}, lasts: 6 * time.Second, before: greet, do: computes},
 	{name: "lists", doc: "490 slow readers of the first page of 10,000 tools", lasts: 12 * time.Second, before: tools, do: lists},
 	{name: "answers", doc: "490 slow readers of results of 256 KiB", lasts: 12 * time.Second, do: results},
+	{name: "waiting", doc: "1,960 calls of four principals that wait for their turn, and nobody reads their answers", flags: []string{"--timeout=20s"}, lasts: 15 * time.Second, before: greet, do: waiting},
 	{name: "hello", doc: "64 principals that said `initialize`, where something is granted", flags: []string{"--cap=kv:notes/**"}, lasts: 4 * time.Second, before: hello, do: wait},
 	{name: "evolves", doc: "64 principals that evolve and run 256 KiB of text, two at once each", flags: []string{"--store=memory"}, lasts: 12 * time.Second, before: greet, do: evolves},
 	{name: "stock", doc: "64 principals that make as many tools as they may, of 256 KiB of code or examples", lasts: 30 * time.Second, before: greet, do: stocks},
@@ -559,6 +560,13 @@ func lists(ctx context.Context, s *server) error {
 
 func results(ctx context.Context, s *server) error {
 	return s.slow(ctx, 490, request("p0", "tools/call", "run", `"name":"run","arguments":{"code":"map(x => x, range(100000, 135000))"}`))
+}
+
+func waiting(ctx context.Context, s *server) error {
+	each(4, func(i int) {
+		_ = s.slow(ctx, 490, request(fmt.Sprint("p", i), "tools/call", "run", `"name":"run","arguments":{"code":"(f => f(f))(f => f(f))","steps":1000000000}`))
+	})
+	return nil
 }
 
 func hello(ctx context.Context, s *server) error {

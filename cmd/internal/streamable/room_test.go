@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -162,6 +163,83 @@ func TestRequestsGiveWay(t *testing.T) {
 	if _, status := b.enter("p5", func() {}); status != 0 || !slices.Equal(ended, []string{"2", "7"}) {
 		t.Errorf("another newcomer: status %d; ended: %q", status, ended)
 	}
+}
+
+// TestCalls: with others a principal has fewer calls inside, and each some at once, whoever came before; they come in in order, and
+// who is gone isn't waited for.
+func TestCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c calls
+		var mu sync.Mutex
+		var order []string
+		at := map[string]int{}
+		ends := map[string]chan struct{}{}
+		call := func(ctx context.Context, principal, name string) {
+			if ends[principal] == nil {
+				ends[principal] = make(chan struct{})
+			}
+			end := ends[principal]
+			go func() {
+				leave, err := c.enter(ctx, principal)
+				if err != nil {
+					return
+				}
+				mu.Lock()
+				at[principal]++
+				order = append(order, name)
+				mu.Unlock()
+				<-end
+				leave()
+			}()
+		}
+		inside := func(want map[string]int) {
+			t.Helper()
+			synctest.Wait()
+			if !maps.Equal(at, want) {
+				t.Errorf("inside are %v, want %v", at, want)
+			}
+		}
+		gone, cancel := context.WithCancel(t.Context())
+		for range callsInside {
+			call(t.Context(), "ann", "")
+		}
+		inside(map[string]int{"ann": callsInside})
+		call(gone, "ann", "gone")
+		synctest.Wait()
+		call(t.Context(), "ann", "first")
+		synctest.Wait()
+		call(t.Context(), "ann", "second")
+		for range callsInside {
+			call(t.Context(), "bob", "")
+		}
+		inside(map[string]int{"ann": callsInside, "bob": callsInside / 2})
+		cancel()
+		for range callsInside / 2 { // as many as she may have
+			ends["ann"] <- struct{}{}
+		}
+		inside(map[string]int{"ann": callsInside, "bob": callsInside / 2})
+		ends["ann"] <- struct{}{}
+		synctest.Wait()
+		ends["ann"] <- struct{}{}
+		synctest.Wait()
+		if got := order[len(order)-2:]; !slices.Equal(got, []string{"first", "second"}) {
+			t.Errorf("in this order: %q", got)
+		}
+		for i := range 100 {
+			call(t.Context(), fmt.Sprint("p", i), "")
+		}
+		synctest.Wait()
+		if n := at["p99"]; n != 1 {
+			t.Error("a principal who comes waits for others")
+		}
+		for _, end := range ends {
+			close(end)
+		}
+		synctest.Wait()
+		if len(c.inside)+len(c.waiting) != 0 || at["bob"] != callsInside {
+			t.Errorf("left are %+v; of bob %d came in", &c, at["bob"])
+		}
+	})
 }
 
 // TestTurns: whoever has many waiting doesn't keep another waiting for all of them.

@@ -13,7 +13,7 @@
 //
 // guard.go tells the protocols apart, refuses unknown ones and holds who may come in,
 // budget.go how much at once, room.go who gives way where there is no room.
-// answers.go bounds how much of answers is held and how slowly they may be read, and
+// calls.go who waits before the SDK has his call, answers.go bounds how much of answers is held and how slowly they may be read, and
 // refuses what is no message; conns.go bounds the connections and decides which session ends
 // for another, and live.go ends what would not end by itself. The
 // protocol itself is the SDK's.
@@ -121,6 +121,7 @@ type Handler struct {
 	answers  room
 	turns    turns
 	parsing  turns // of requests with large bodies
+	calls    calls
 	sessions sessions
 	roaming  *roaming // nil: sessions don't
 	modern   *mcp.StreamableHTTPHandler
@@ -340,6 +341,13 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	if modern(r, body) {
 		if misrouted(w, r, body, methods) {
 			return
+		}
+		if slices.Contains(methods, "tools/call") { // a session's could be cancelled by another message while it waits
+			leave, err := h.calls.enter(r.Context(), principal)
+			if err != nil {
+				return
+			}
+			defer leave()
 		}
 		h.moveArguments(r, body, methods)
 		h.modern.ServeHTTP(w, r)
