@@ -317,7 +317,7 @@ func TestToldOnce(t *testing.T) {
 	w.ask("fs:./s")
 	c, d := w.consents("p"), w.consents("p")
 	answered(t, c, w.subject("t", "c1", "fs.read:./s"), caps.YesVersion)
-	told := 0
+	told, c0 := 0, c
 	full := errors.New("full")
 	for i, c := range []*caps.Consents{c, d, c, d} {
 		must.NoError(t, c.Poll())
@@ -326,6 +326,13 @@ func TestToldOnce(t *testing.T) {
 				return full
 			}
 			told++
+			if i == 1 { // another asks meanwhile, and the other server tells nothing twice
+				if _, _, err := d.Ask(caps.Question{Tool: "u", Subject: *w.subject("u", "c2", "fs.read:./s")}); err != nil {
+					t.Error(err)
+				}
+				must.NoError(t, c0.Poll())
+				must.NoError(t, c0.Tell(func(caps.ConsentAnswer) error { told++; return nil }))
+			}
 			return nil
 		})
 		if (i == 0) != errors.Is(err, full) {

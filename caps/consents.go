@@ -73,8 +73,9 @@ type ConsentAnswer struct {
 	Answer  string    `json:"answer"`
 	By      string    `json:"by"` // terminal, or elicitation
 	Time    time.Time `json:"time"`
-	// Told is set when a server has put it on record.
-	Told bool `json:"told,omitempty"`
+	// Told is set when a server has put it on record, Telling when one began to.
+	Told    bool      `json:"told,omitempty"`
+	Telling time.Time `json:"telling,omitzero"`
 }
 
 // What bounds the file.
@@ -468,31 +469,59 @@ func (c *Consents) All() ([]Question, []ConsentAnswer, error) {
 }
 
 // Tell gives the answers to the asker that no server has put on record, once: tell
-// is called before they count as told, and an error of it leaves the rest untold.
+// is called before they count as told, without the file's lock, and an error of it leaves the rest untold.
 func (c *Consents) Tell(tell func(ConsentAnswer) error) error {
 	if c == nil || c.Path == "" {
 		return nil
 	}
+	now := c.now().UTC()
 	c.mu.Lock()
-	untold := slices.ContainsFunc(c.own, func(a ConsentAnswer) bool { return !a.Told })
+	untold := slices.ContainsFunc(c.own, func(a ConsentAnswer) bool { return a.untold(now) })
 	c.mu.Unlock()
 	if !untold {
 		return nil
 	}
-	var failed error
+	var all []ConsentAnswer
 	err := c.change(func(content *consents) error {
+		all = nil
 		for i := range content.Answers {
-			if a := &content.Answers[i]; a.Who == c.Who && !a.Told {
-				if failed = tell(*a); failed != nil {
-					break
-				}
-				a.Told = true
+			if a := &content.Answers[i]; a.Who == c.Who && a.untold(now) {
+				a.Telling = now
+				all = append(all, *a)
+			}
+		}
+		if len(all) == 0 {
+			return errSame
+		}
+		return nil
+	})
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	told := map[string]bool{}
+	var failed error
+	for _, a := range all {
+		if failed = tell(a); failed != nil {
+			break
+		}
+		told[a.ID] = true
+	}
+	err = c.change(func(content *consents) error {
+		for i := range content.Answers {
+			if a := &content.Answers[i]; a.Who == c.Who && a.Telling.Equal(now) {
+				a.Told, a.Telling = a.Told || told[a.ID], time.Time{}
 			}
 		}
 		return nil
 	})
 	return errors.Join(failed, err)
 }
+
+// untold reports whether no server has put an answer on record, or is about to.
+func (a *ConsentAnswer) untold(now time.Time) bool { return !a.Told && now.Sub(a.Telling) > maxTelling }
+
+// maxTelling is after how long a server that began to put an answer on record has ended.
+const maxTelling = time.Minute
 
 // A grant that asks gives nothing by itself: a version of a tool that would hold
 // any of it waits until a person says yes to that version. What a yes is to is a

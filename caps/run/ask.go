@@ -251,9 +251,11 @@ func (r *Run) consent(t *registry.Tool) caps.Consent {
 
 // PollConsents takes in what was answered, and puts on record what is new.
 func (b *Broker) PollConsents() error {
-	if err := b.consents.Poll(); err != nil {
-		return err
-	}
+	return errors.Join(b.consents.Poll(), b.TellConsents())
+}
+
+// TellConsents puts on record what was answered and is new.
+func (b *Broker) TellConsents() error {
 	return b.consents.Tell(func(a caps.ConsentAnswer) error {
 		data := appendRef([]byte{'{'}, a.Tool, a.Version, a.Subject.Code)
 		data = journal.AppendString(append(data, `,"question":`...), a.ID)

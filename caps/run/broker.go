@@ -229,9 +229,9 @@ func (b *Broker) Regranted(grants, denies []string) {
 	b.note(journal.PolicyDenied, append(appendTexts([]byte(`{"denies":`), denies), '}'))
 }
 
-// Revoked records that the operator took a grant, or a part of it, back, or gave it
+// Revoked gives what records that the operator took a grant, or a part of it, back, or gave it
 // back, and what of it was under way.
-func (b *Broker) Revoked(c caps.Change) {
+func (b *Broker) Revoked(c caps.Change) (record func()) {
 	kind := journal.PolicyRestored
 	if c.Revoked {
 		kind = journal.PolicyRevoked
@@ -241,7 +241,7 @@ func (b *Broker) Revoked(c caps.Change) {
 	if list := b.cancelled(c.Grant); c.Revoked && len(list) > 0 {
 		data = appendTexts(append(data, `,"under_way":`...), list)
 	}
-	b.note(kind, append(data, '}'))
+	return func() { b.note(kind, append(data, '}')) }
 }
 
 // cancelled is the effects under a grant that had begun when it was revoked: they are told

@@ -206,7 +206,7 @@ func TestRevocationCancels(t *testing.T) {
 		<-began
 		g := w.policy.Grants()[0]
 		w.policy.Revoke(g.ID)
-		w.broker.Revoked(caps.Change{Grant: g, Revoked: true, Text: "toy:notes/**"})
+		w.broker.Revoked(caps.Change{Grant: g, Revoked: true, Text: "toy:notes/**"})()
 		close(listed)
 	}()
 	got, f := w.run(context.Background(), "get", `"notes/a"`)

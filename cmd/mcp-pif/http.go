@@ -216,6 +216,7 @@ func (w *web) serve(ctx context.Context) error {
 	}
 	defer access.watch(func() {
 		h.Recheck(context.WithoutCancel(ctx))
+		all.expel(access.stands)
 		w.auth.Unheard()
 	})()
 	scheme := "http"

@@ -161,11 +161,16 @@ func (a *access) tls() *tls.Config {
 // stands for. Who signed tokens may stand for can't be known.
 func (a *access) unheard(names []string) {
 	for _, name := range names {
-		if !a.o.wantsTokens() || a.tokens.Has(name) || a.o.jwks != "" && streamable.Signed(name) {
+		if a.stands(name) {
 			continue
 		}
 		a.log.Warn("the policy says something of a principal that no token stands for", "principal", name)
 	}
+}
+
+// stands reports whether a token stands for a principal, or may.
+func (a *access) stands(name string) bool {
+	return !a.o.wantsTokens() || a.tokens.Has(name) || a.o.jwks != "" && streamable.Signed(name)
 }
 
 // watch reads the files again on SIGHUP until it is stopped, and then tells whom it

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"sync"
 	"time"
@@ -286,11 +287,30 @@ func (ps *principals) oldest(may func(*principal) bool) string {
 	return name
 }
 
+// expel closes the servers of those for whom no token stands any more: tasks, and calls that wait for an answer, are
+// no request's, and would go on.
+func (ps *principals) expel(stands func(name string) bool) {
+	ps.mu.Lock()
+	all := maps.Clone(ps.all)
+	ps.mu.Unlock()
+	for name, p := range all {
+		if !stands(name) {
+			<-p.ready
+			ps.closeIf(name, func(now *principal) bool { return now == p && p.closed == nil })
+		}
+	}
+}
+
 // end closes a principal's server, unless somebody has come to use it.
 func (ps *principals) end(name string) {
+	ps.closeIf(name, func(p *principal) bool { return p.loss(time.Now()) != inUse })
+}
+
+// closeIf closes a principal's server that may be.
+func (ps *principals) closeIf(name string, may func(*principal) bool) {
 	ps.mu.Lock()
 	p := ps.all[name]
-	if p == nil || p.loss(time.Now()) == inUse {
+	if p == nil || !may(p) {
 		ps.mu.Unlock()
 		return
 	}

@@ -196,6 +196,25 @@ func TestPrincipalsAreBounded(t *testing.T) {
 	})
 }
 
+// TestExpel: the server of a principal for whom no token stands any more is closed, in use or not; nobody else's is.
+func TestExpel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var closed []string
+		ps := newPrincipals(slog.New(slog.DiscardHandler), func(name string, _ uint64) (*principal, error) {
+			return &principal{server: mcpserver.New(engine.Options{}), lasting: true, close: func() { closed = append(closed, name) }}, nil
+		})
+		for _, name := range []string{"ann", "bob"} {
+			_, err := ps.server(t.Context(), name)
+			must.NoError(t, err)
+		}
+		ps.expel(func(name string) bool { return name == "bob" })
+		if !slices.Equal(closed, []string{"ann"}) {
+			t.Errorf("%q were closed", closed)
+		}
+		ps.close()
+	})
+}
+
 // TestPrincipalsOpenOnce: however many requests come at once, and however often there
 // is no room, a principal has one server at a time.
 func TestPrincipalsOpenOnce(t *testing.T) {

@@ -240,6 +240,20 @@ func (h *Host) Prepare(g *caps.Grant) {
 	}()
 }
 
+// Renew ends the processes that would be told other settings now. The next request starts one anew.
+func (h *Host) Renew() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range h.seats {
+		s.mu.Lock()
+		p := s.process
+		s.mu.Unlock()
+		if p != nil {
+			p.renew()
+		}
+	}
+}
+
 // mode is how the processes of a kind are held.
 func (h *Host) mode(kind string) Mode {
 	if h.sandbox == nil {

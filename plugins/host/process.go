@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -58,6 +59,7 @@ type process struct {
 	mu     sync.Mutex
 	reason string // why it was killed; empty: it wasn't
 	lost   bool   // it was killed because it had ended or was as good as ended
+	told   []byte // its settings
 }
 
 // errRevoked is of requests whose grant was taken back.
@@ -137,7 +139,11 @@ func (p *process) begin(folder string) error {
 	}
 	if source.Settings != nil {
 		var err error
-		if l.settings, err = source.Settings(p.grant); err != nil {
+		p.mu.Lock() // see renew
+		l.settings, err = source.Settings(p.grant)
+		p.told = l.settings
+		p.mu.Unlock()
+		if err != nil {
 			return fmt.Errorf("its settings: %w", err)
 		}
 	}
@@ -312,6 +318,19 @@ func (p *process) await(folder string, failed error) {
 
 // kill ends the process with its group, whatever it is doing.
 func (p *process) kill(reason string) { p.finish(reason, false) }
+
+// renew kills a process that was told other settings than it would be now.
+func (p *process) renew() {
+	p.mu.Lock()
+	told := p.told
+	p.mu.Unlock()
+	if told == nil { // it has none, or will ask for them
+		return
+	}
+	if now, err := p.seat.source.Settings(p.grant); err == nil && !bytes.Equal(told, now) {
+		p.kill("its settings have changed")
+	}
+}
 
 // ending makes one error of those that a process's end can show itself in: the
 // connection broke, or was closed because of it. The process is of no use then,

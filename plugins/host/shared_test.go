@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/caps"
@@ -103,6 +104,28 @@ func TestSettings(t *testing.T) {
 	told := string(w.do(t, h, "told").(value.Str))
 	if n := strings.Count(told, "s3cret"); n != 50_000 {
 		t.Errorf("it was told %d of 50000 parts, the environment's among them", n)
+	}
+}
+
+// A process whose settings have changed is ended, and the next one is told those of now.
+func TestRenew(t *testing.T) {
+	t.Parallel()
+	var secret atomic.Value
+	secret.Store("first")
+	w := newGivenWorld(t, pool(poolSettings{Word: "told"}), Source{Args: []string{"pool"}, Shared: true, Settings: func(*caps.Grant) ([]byte, error) {
+		return json.Marshal(poolSettings{Word: "told", Secret: secret.Load().(string)})
+	}})
+	h := w.grant(t, "pool:a")
+	pid := w.pid(t, h)
+	if w.Renew(); w.pid(t, h) != pid {
+		t.Error("it is another process, though nothing has changed")
+	}
+	secret.Store("second")
+	if w.Renew(); w.pid(t, h) == pid {
+		t.Error("it is the process with the settings of before")
+	}
+	if told := string(w.do(t, h, "told").(value.Str)); !strings.Contains(told, "second") || strings.Contains(told, "first") {
+		t.Errorf("it was told %.100s", told)
 	}
 }
 

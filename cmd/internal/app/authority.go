@@ -234,6 +234,7 @@ func (o *CapOptions) Prepare(log *slog.Logger) (_ *Authority, err error) {
 			return nil, err
 		}
 		a.protected = append(a.protected, a.Host.Dir())
+		a.brokers.change(func() { a.brokers.hosts = append(a.brokers.hosts, a.Host) })
 	}
 	if err := a.replace(said); err != nil {
 		return nil, err
@@ -251,6 +252,7 @@ func (o *CapOptions) Prepare(log *slog.Logger) (_ *Authority, err error) {
 func (a *Authority) Close() {
 	if a.endWatch != nil {
 		a.endWatch()
+		a.brokers.wait(time.Minute)
 	}
 	if a.Host != nil {
 		a.Host.Close()
@@ -391,42 +393,112 @@ func (a *Authority) Consents() *caps.Consents {
 
 // pollConsents takes in what was answered to any server under the policy.
 func (a *Authority) pollConsents() {
+	var records []func()
 	a.brokers.each(func(b *run.Broker) {
 		if !b.Policy().Asking() {
 			return
 		}
-		if err := b.PollConsents(); err != nil {
-			a.log.Error("what was approved can't be read, or not be put on record", "error", err)
+		if err := b.Consents().Poll(); err != nil {
+			a.log.Error("what was approved can't be read", "error", err)
+			return
 		}
+		records = append(records, func() {
+			if err := b.TellConsents(); err != nil {
+				a.log.Error("what was approved can't be put on record", "error", err)
+			}
+		})
 	})
+	if !a.brokers.recording() { // else it is done the next time
+		a.brokers.record(records)
+	}
 }
 
 // brokers is those that act under one policy, or that of its principals: what the operator changes is put on
 // record by each.
 type brokers struct {
-	mu  sync.Mutex
-	all []*run.Broker
+	mu    sync.Mutex
+	all   []*run.Broker
+	hosts []*host.Host // that act for them
+	// recorded is closed when all is on record that was to be; nil: nothing was.
+	recorded chan struct{}
 }
 
-func (b *brokers) add(one *run.Broker) {
+// maxRecordWait is how long it is waited for that what the operator changed is on record: a journal that is full may
+// take longer, and mustn't hold up the next change.
+const maxRecordWait = time.Second
+
+// record puts changes on record one after another, in the background if that takes long.
+func (b *brokers) record(records []func()) {
+	if len(records) == 0 {
+		return
+	}
+	b.mu.Lock()
+	before, recorded := b.recorded, make(chan struct{})
+	b.recorded = recorded
+	b.mu.Unlock()
+	go func() {
+		defer close(recorded)
+		if before != nil {
+			<-before
+		}
+		for _, record := range records {
+			record()
+		}
+	}()
+	b.wait(maxRecordWait)
+}
+
+// wait waits until all is on record, so long at most.
+func (b *brokers) wait(most time.Duration) {
+	b.mu.Lock()
+	recorded := b.recorded
+	b.mu.Unlock()
+	if recorded == nil {
+		return
+	}
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-recorded:
+	case <-timer.C:
+	}
+}
+
+// recording reports whether something is still put on record.
+func (b *brokers) recording() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.all = append(b.all, one)
+	if b.recorded == nil {
+		return false
+	}
+	select {
+	case <-b.recorded:
+		return false
+	default:
+		return true
+	}
 }
+
+// change does something with it alone.
+func (b *brokers) change(do func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	do()
+}
+
+func (b *brokers) add(one *run.Broker) { b.change(func() { b.all = append(b.all, one) }) }
 
 func (b *brokers) remove(one *run.Broker) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.all = slices.DeleteFunc(b.all, func(other *run.Broker) bool { return other == one })
+	b.change(func() { b.all = slices.DeleteFunc(b.all, func(other *run.Broker) bool { return other == one }) })
 }
 
 // each does something with every broker. Meanwhile none is added or taken out.
 func (b *brokers) each(do func(*run.Broker)) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, one := range b.all {
-		do(one)
-	}
+	b.change(func() {
+		for _, one := range b.all {
+			do(one)
+		}
+	})
 }
 
 // Branch is the authority of a principal: with a policy, a journal and processes of
@@ -451,6 +523,7 @@ func (a *Authority) Branch(name string, number uint64) (*Authority, error) {
 	if err := AddPlugins(b.Host, a.Kinds, a.installed.Sources(), a.upstreams, &a.models); err != nil {
 		return nil, errors.Join(err, b.CloseBranch())
 	}
+	a.brokers.change(func() { a.brokers.hosts = append(a.brokers.hosts, b.Host) })
 	return b, nil
 }
 
@@ -461,6 +534,9 @@ func (a *Authority) CloseBranch() error {
 		a.brokers.remove(a.Broker)
 	}
 	if a.Host != nil {
+		a.brokers.change(func() {
+			a.brokers.hosts = slices.DeleteFunc(a.brokers.hosts, func(h *host.Host) bool { return h == a.Host })
+		})
 		err = errors.Join(a.Host.Close(), os.RemoveAll(a.Host.Dir()))
 	}
 	a.Principals.Forget(a.Policy)

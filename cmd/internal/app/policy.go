@@ -159,8 +159,15 @@ func about(principal string, err error) error {
 // changed.
 func (a *Authority) replace(said sayings) (err error) {
 	var opened []*caps.Grant
+	restore := []func(){a.models.restoring()}
+	if a.upstreams != nil {
+		restore = append(restore, a.upstreams.settings.restoring())
+	}
 	defer func() {
 		if err != nil {
+			for _, back := range restore {
+				back()
+			}
 			for _, g := range opened {
 				g.Close()
 			}

@@ -69,6 +69,17 @@ func (b *byGrant[T]) keep(g *caps.Grant, one *T) {
 	}
 }
 
+// restoring gives what brings back what there is now, where other things are kept of the same grants.
+func (b *byGrant[T]) restoring() (restore func()) {
+	before := map[any]any{}
+	b.of.Range(func(id, one any) bool { before[id] = one; return true })
+	return func() {
+		for id, one := range before {
+			b.of.Store(id, one)
+		}
+	}
+}
+
 // get returns what there is of a grant; nil: nothing is known.
 func (b *byGrant[T]) get(g *caps.Grant) *T {
 	one, _ := b.of.Load(g.ID)

@@ -73,19 +73,26 @@ func (a *Authority) reload() {
 		a.log.Error("the policy was read again and refused; what was granted before stays", "error", err)
 		return
 	}
+	a.brokers.change(func() {
+		for _, h := range a.brokers.hosts {
+			h.Renew() // the value of a secret may be another
+		}
+	})
 	if err := a.applyRevocations(); err != nil {
 		a.log.Error("what was revoked can't be read", "error", err)
 	}
 	// Each record has what its principal has.
+	var records []func()
 	a.brokers.each(func(b *run.Broker) {
 		now := b.Policy().Grants()
 		for _, g := range before[b] {
 			if !slices.ContainsFunc(now, func(other *caps.Grant) bool { return other.ID == g.ID }) {
-				b.Revoked(caps.Change{Grant: g, Revoked: true, Text: g.Shown().String()})
+				records = append(records, b.Revoked(caps.Change{Grant: g, Revoked: true, Text: g.Shown().String()}))
 			}
 		}
-		b.Regranted(grantTexts(now), b.Policy().ShownDenies())
+		records = append(records, func() { b.Regranted(grantTexts(now), b.Policy().ShownDenies()) })
 	})
+	a.brokers.record(records)
 	a.log.Info("the policy was read again", "capabilities", a.Summary())
 	if a.Unheard != nil {
 		a.Unheard()
@@ -101,23 +108,26 @@ func (a *Authority) applyRevocations() error {
 	if err != nil {
 		return err
 	}
-	a.brokers.each(func(b *run.Broker) { a.revoked(b.Policy(), entries, b) })
+	// In all first: what a journal takes its time to record delays it for nobody.
+	var records []func()
+	a.brokers.each(func(b *run.Broker) { records = append(records, a.revoked(b.Policy(), entries, b)...) })
 	// Of one that nobody acts under there is no record.
 	a.revoked(a.Policy, entries, nil)
+	a.brokers.record(records)
 	a.sayApplied(entries)
 	return nil
 }
 
-// revoked brings one policy in line with what was taken back, and puts on record
+// revoked brings one policy in line with what was taken back, and gives what puts on record
 // what changed.
-func (a *Authority) revoked(p *caps.Policy, entries []caps.Revocation, b *run.Broker) {
+func (a *Authority) revoked(p *caps.Policy, entries []caps.Revocation, b *run.Broker) (records []func()) {
 	for _, c := range p.Revoked(entries) {
 		about := []any{"capability", c.Text}
 		if p.Principal() != "" {
 			about = append(about, "principal", p.Principal())
 		}
 		if b != nil {
-			b.Revoked(c)
+			records = append(records, b.Revoked(c))
 		}
 		if c.Revoked {
 			a.log.Warn("revoked", about...)
@@ -125,4 +135,5 @@ func (a *Authority) revoked(p *caps.Policy, entries []caps.Revocation, b *run.Br
 			a.log.Info("restored", about...)
 		}
 	}
+	return records
 }

@@ -156,6 +156,9 @@ func TestForgedState(t *testing.T) {
 	if state == "" || first.InputRequests[elicit.QuestionName] == nil {
 		t.Fatalf("no question: %+v", first)
 	}
+	if !w.server.Busy() || other.server.Busy() {
+		t.Error("the server with a call that waits for an answer may be closed")
+	}
 	refused := func(what string, cs *mcp.ClientSession, tool, arguments, state string) {
 		t.Helper()
 		res := call(t, cs, tool, arguments, state, yes)
@@ -193,6 +196,9 @@ func TestForgedState(t *testing.T) {
 		t.Errorf("the right one: %+v", res)
 	}
 	refused("a second time", cs, "evolve", reader, state)
+	if w.server.Busy() {
+		t.Error("the server is busy afterwards")
+	}
 }
 
 // TestAnotherVersionMeanwhile: a version evolved between question and answer takes

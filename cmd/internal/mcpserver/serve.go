@@ -83,6 +83,9 @@ func (s *Server) hangUp() {
 	}
 }
 
+// Busy reports whether a task is under way which needs the server, or a call that waits for a person's answer.
+func (s *Server) Busy() bool { return s.talks.Parked() || s.Engine.Busy() }
+
 // EndWaiting ends the calls that wait for a person, and returns when they have
 // ended.
 func (s *Server) EndWaiting() {

@@ -252,6 +252,7 @@ func TestModern(t *testing.T) {
 	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
 	for i, c := range []struct{ method, params, want string }{
 		{"server/discover", `{` + meta + `}`, `"2026-07-28"`},
+		{"server/discover", `{` + meta + `}`, `"cacheScope":"private"`}, // it tells what is granted
 		{"tools/call", `{"name":"evolve","arguments":{"name":"square","code":` + square + `},` + meta + `}`, `"resultType":"complete"`},
 		{"tools/call", `{"name":"square","arguments":{"input":7},` + meta + `}`, `"text":"49"`},
 		{"tools/list", `{` + meta + `}`, `"square"`},

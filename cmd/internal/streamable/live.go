@@ -21,16 +21,22 @@ type live struct {
 	mu   sync.Mutex
 	all  map[*request]struct{}
 	over bool // no stream begins any more
+	// changes is how often tokens or keys have changed.
+	changes atomic.Uint64
 }
 
 // A request is one under way.
 type request struct {
 	cancel context.CancelFunc
 	http   *http.Request
+	seen   uint64      // the changes of tokens before its own was verified
 	stream atomic.Bool // it waits for what may come, and ends only when it is ended
 }
 
-type requestKey struct{}
+type (
+	requestKey struct{}
+	changesKey struct{}
+)
 
 // Listens reports whether the request that a context is of, as [Options.Server] was given it, only waits
 // for what may come.
@@ -57,6 +63,7 @@ func (l *live) begin(r *http.Request) (*http.Request, *request, func()) {
 		cancel = func() { expire(); both() }
 	}
 	one := &request{cancel: cancel, http: r}
+	one.seen, _ = ctx.Value(changesKey{}).(uint64)
 	one.stream.Store(r.Method == http.MethodGet)
 	ctx = context.WithValue(ctx, requestKey{}, one)
 	l.mu.Lock()
@@ -103,14 +110,20 @@ func (h *Handler) Recheck(ctx context.Context) {
 	}
 	h.live.mu.Lock()
 	defer h.live.mu.Unlock()
+	h.live.changes.Add(1)
 	for one := range h.live.all {
-		_, token, _ := strings.Cut(strings.TrimSpace(one.http.Header.Get("Authorization")), " ")
-		info, err := h.o.Verify(ctx, strings.TrimSpace(token), one.http)
-		was := auth.TokenInfoFromContext(one.http.Context())
-		if err != nil || was == nil || info.UserID != was.UserID {
+		if !h.stands(ctx, one) {
 			one.cancel()
 		}
 	}
+}
+
+// stands reports whether the token of a request is good still, and its principal's.
+func (h *Handler) stands(ctx context.Context, one *request) bool {
+	_, token, _ := strings.Cut(strings.TrimSpace(one.http.Header.Get("Authorization")), " ")
+	info, err := h.o.Verify(ctx, strings.TrimSpace(token), one.http)
+	was := auth.TokenInfoFromContext(one.http.Context())
+	return err == nil && was != nil && info.UserID == was.UserID
 }
 
 // maxStreamBytes is how many bytes a request that opens a stream may have: they are held as

@@ -11,10 +11,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/core/must"
@@ -173,6 +175,41 @@ func TestRecheck(t *testing.T) {
 	case <-ended["bbbbbbbbbbbbbbbbbbbbbbbb"]:
 		t.Error("another's stream was ended")
 	default:
+	}
+}
+
+// A token that is taken out of the file once it was verified, and before its request is among those under way, lets
+// nobody in.
+func TestRecheckMeanwhile(t *testing.T) {
+	var tokens Tokens
+	must.NoError(t, tokens.Load([]byte("ann aaaaaaaaaaaaaaaaaaaaaaaa\nbob bbbbbbbbbbbbbbbbbbbbbbbb")))
+	s, _, _ := blocking()
+	var h *Handler
+	var once sync.Once
+	h, err := New(Options{Server: only(s), Verify: func(ctx context.Context, token string, r *http.Request) (*auth.TokenInfo, error) {
+		info, err := tokens.Verify(ctx, token, r)
+		once.Do(func() {
+			must.NoError(t, tokens.Load([]byte("bob bbbbbbbbbbbbbbbbbbbbbbbb")))
+			h.Recheck(ctx)
+		})
+		return info, err
+	}})
+	must.NoError(t, err)
+	srv := httptest.NewServer(h)
+	defer srv.Close()
+	for _, c := range []struct {
+		token string
+		want  int
+	}{{"aaaaaaaaaaaaaaaaaaaaaaaa", http.StatusUnauthorized}, {"bbbbbbbbbbbbbbbbbbbbbbbb", http.StatusOK}} {
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL+Path, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`))
+		r.Header.Set("Authorization", "Bearer "+c.token)
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		r.Header.Set("Content-Type", "application/json")
+		res, err := http.DefaultClient.Do(r)
+		must.NoError(t, err)
+		if res.Body.Close(); res.StatusCode != c.want {
+			t.Errorf("%c gets %s", c.token[0], res.Status)
+		}
 	}
 }
 

@@ -255,7 +255,7 @@ func (h *Handler) authorize(next http.Handler) http.Handler {
 			challenge += `, error="invalid_token"`
 		}
 		w.Header().Set("WWW-Authenticate", challenge)
-		known.ServeHTTP(w, r)
+		known.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), changesKey{}, h.live.changes.Load())))
 	})
 }
 
@@ -281,6 +281,10 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	r, one, end := h.live.begin(r)
 	defer end()
+	if h.o.Verify != nil && one.seen != h.live.changes.Load() && !h.stands(r.Context(), one) { // they changed meanwhile
+		http.Error(w, http.StatusText(http.StatusUnauthorized), http.StatusUnauthorized)
+		return
+	}
 	place, status := h.budget.enter(principal, one.cancel)
 	if status != 0 {
 		http.Error(w, http.StatusText(status), status)

@@ -271,6 +271,13 @@ func (ts *Calls) park(t *conversation, q question) (state string, ok bool) {
 	return SealState(State{ID: id, Who: t.who, Call: t.digest, Until: time.Now().Add(patienceAsking).Unix()}), true
 }
 
+// Parked reports whether a call waits for what its client brings back.
+func (ts *Calls) Parked() bool {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	return len(ts.all) > 0
+}
+
 // unpark gives the call of a name, once; nil: there is none.
 func (ts *Calls) unpark(id string) *conversation {
 	ts.mu.Lock()

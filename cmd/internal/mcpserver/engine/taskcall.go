@@ -77,7 +77,7 @@ func (s *Engine) recall(ctx context.Context, rec *run.Task) *wire.Answer {
 	t := s.newTask(rec.ID, Call{})
 	t.created, t.answer, t.public, t.cancelled = rec.Created, &a, true, !rec.Cancelled.IsZero()
 	t.updated = rec.Ended
-	t.size = int64(len(a.Text) + len(a.Structured))
+	t.size = a.Size()
 	close(t.done)
 	if s.tasks.admit(t) == nil {
 		s.tasks.ended(t, 0)
@@ -116,7 +116,10 @@ func (s *Engine) taskCall(ctx context.Context, a *wire.Arguments, in *wire.RunAr
 			}
 		} else if e := elicit.Of(ctx); e != nil {
 			if q := t.toPut(); q != nil {
-				t.putBy(ctx, e, q)
+				if !t.putBy(ctx, e, q) {
+					st = t.state()
+					break
+				}
 				continue
 			}
 			if !t.wait(ctx, deadline.C, t.asks) {
@@ -132,16 +135,17 @@ func (s *Engine) taskCall(ctx context.Context, a *wire.Arguments, in *wire.RunAr
 	return s.told(&st)
 }
 
-// putBy has a call's client put a question of the task.
-func (t *taskRun) putBy(ctx context.Context, e *elicit.Elicitor, q *TaskQuestion) {
+// putBy has a call's client put a question of the task; false: it couldn't, and another call may.
+func (t *taskRun) putBy(ctx context.Context, e *elicit.Elicitor, q *TaskQuestion) bool {
 	res, err := e.Ask(ctx, q.Params)
-	if err == nil || ctx.Err() == nil {
+	if err == nil {
 		q.Reply(res)
-		return
+		return true
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	q.put = false // for another call
+	q.put = false
+	return false
 }
 
 // wait waits for the end of a task, or for more; false: it was too long.
@@ -243,12 +247,19 @@ func (s *Engine) AsTask(ctx context.Context, c Call, able bool) (st TaskState) {
 		if st = t.state(); st.Answer == nil {
 			return st
 		}
-	} else if q := t.toPut(); q != nil { // no room for a task: nobody can answer it
-		q.Reply(nil)
 	}
 	defer context.AfterFunc(ctx, t.cancel)()
-	<-t.done
-	return t.state()
+	for { // no room for a task: nobody can answer what it asks
+		if q := t.toPut(); q != nil {
+			q.Reply(nil)
+			continue
+		}
+		select {
+		case <-t.done:
+			return t.state()
+		case <-t.asks:
+		}
+	}
 }
 
 // Question is a question that a task waits with, by its key; nil: it doesn't.

@@ -113,7 +113,7 @@ func (ts *taskSet) abandon() {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	for _, t := range ts.answered {
-		ts.room.bytes.Add(-t.size)
+		ts.room.answers(ts, -t.size)
 	}
 	ts.answered = nil
 }

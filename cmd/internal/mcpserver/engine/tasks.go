@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -55,7 +56,33 @@ const (
 // A TaskRoom bounds the tasks of several servers together. The zero value is one.
 type TaskRoom struct {
 	under, arguments atomic.Int64 // beyond what each server has of its own
-	bytes            atomic.Int64
+
+	mu    sync.Mutex
+	bytes int64              // of answers
+	sets  map[*taskSet]int64 // those that have some, with how many
+}
+
+// answers counts bytes of answers of a set's, and returns the set that has most where there are too many in all; nil:
+// there aren't.
+func (r *TaskRoom) answers(ts *taskSet, n int64) (most *taskSet) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sets == nil {
+		r.sets = map[*taskSet]int64{}
+	}
+	r.bytes += n
+	if r.sets[ts] += n; r.sets[ts] == 0 {
+		delete(r.sets, ts)
+	}
+	if r.bytes <= maxAnswerBytes {
+		return nil
+	}
+	for other, has := range r.sets {
+		if most == nil || has > r.sets[most] {
+			most = other
+		}
+	}
+	return most
 }
 
 // A taskSet is those of a server.
@@ -187,12 +214,7 @@ func (t *taskRun) start(ctx context.Context, able bool) {
 func (t *taskRun) finish(a wire.Answer) {
 	t.mu.Lock()
 	t.answer, t.updated = &a, time.Now()
-	t.size = int64(len(a.Text) + len(a.Structured))
-	for _, c := range a.Contents {
-		if image, ok := c.(*mcp.ImageContent); ok {
-			t.size += int64(len(image.Data))
-		}
-	}
+	t.size = a.Size()
 	arguments := len(t.call.Arguments)
 	public, begun, by := t.public, t.run != nil || t.abandoned, t.by
 	elsewhere := !t.abandoned && (t.run != nil && t.run.Taken() || t.plan != nil && t.plan.Taken())
@@ -214,22 +236,34 @@ func (t *taskRun) finish(a wire.Answer) {
 	close(t.done)
 }
 
-// ended counts a task that is over, and lets the oldest answers go that there is no room for.
+// ended counts a task that is over, and lets the oldest answers go that there is no room for, of who has most.
 func (ts *taskSet) ended(t *taskRun, arguments int) {
 	ts.mu.Lock()
-	defer ts.mu.Unlock()
 	ts.count(-1, -int64(arguments))
-	if ts.all[t.id] != t {
-		return
+	most := (*taskSet)(nil)
+	if ts.all[t.id] == t && !ts.closed {
+		ts.answered = append(ts.answered, t)
+		if most = ts.room.answers(ts, t.size); len(ts.answered) > maxTasks {
+			most = ts
+		}
 	}
-	ts.answered = append(ts.answered, t)
-	ts.room.bytes.Add(t.size)
-	for len(ts.answered) > 1 && (ts.room.bytes.Load() > maxAnswerBytes || len(ts.answered) > maxTasks) {
-		oldest := ts.answered[0]
-		ts.answered = ts.answered[1:]
-		ts.room.bytes.Add(-oldest.size)
-		ts.forget(oldest)
+	ts.mu.Unlock()
+	for most != nil {
+		most = most.dropOldest()
 	}
+}
+
+// dropOldest lets the oldest answer go, and returns which set is to do so next; nil: none.
+func (ts *taskSet) dropOldest() *taskSet {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if len(ts.answered) == 0 { // it left meanwhile
+		return ts.room.answers(ts, 0)
+	}
+	oldest := ts.answered[0]
+	ts.answered = ts.answered[1:]
+	ts.forget(oldest)
+	return ts.room.answers(ts, -oldest.size)
 }
 
 // forget has a task not be known, unless this server has taken up the one of its name again. The caller holds the lock.
@@ -506,11 +540,19 @@ func (t *taskRun) stop() {
 	}
 }
 
-// Busy reports whether a task is under way, which needs the server.
+// Busy reports whether a task is under way which needs the server. One that waits for a person, and is on record,
+// doesn't: the next server goes on with it.
 func (s *Engine) Busy() bool {
 	s.tasks.mu.Lock()
-	defer s.tasks.mu.Unlock()
-	return s.tasks.under > 0
+	all, lasts := slices.Collect(maps.Values(s.tasks.all)), s.tasks.owner != nil
+	s.tasks.mu.Unlock()
+	return slices.ContainsFunc(all, func(t *taskRun) bool {
+		if !t.mu.TryLock() { // it is just being recorded
+			return true
+		}
+		defer t.mu.Unlock()
+		return t.answer == nil && !(lasts && len(t.questions) > 0)
+	})
 }
 
 // A taskState is what a client is told of a task.

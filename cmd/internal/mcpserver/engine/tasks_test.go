@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -60,6 +61,8 @@ type tasked struct {
 	dir     string
 	confirm string // what is performed as part of an approved plan only
 	flow    string // rules about where data may flow
+	// fleeting is set where tasks end with their server.
+	fleeting bool
 	// principal and room are set where the server is one of several.
 	principal string
 	room      *TaskRoom
@@ -101,6 +104,9 @@ func (w *tasked) serves(h run.Handler, grants ...string) (s *Engine, stop func()
 		}
 	}
 	kept, options := journal.Options{}, Options{TaskDir: filepath.Join(w.dir, "tasks"), Principal: w.principal, Tasks: w.room, Limits: Limits{Runs: 2 * maxTasks}}
+	if w.fleeting {
+		options.TaskDir = ""
+	}
 	if w.node != nil {
 		kept, options.Node = journal.Options{Order: w.order, Node: w.node.name, Profile: "p"}, w.node
 	}
@@ -431,6 +437,124 @@ func TestTaskArguments(t *testing.T) {
 	}
 	if a := ws[3].call(engines[3], "run", call(quarter/2)); a.Fault != nil {
 		t.Errorf("there is no room afterwards: %s", a.Text)
+	}
+}
+
+// An asksWorld is a world whose reads ask the person.
+type asksWorld struct{ asked atomic.Int32 }
+
+func (*asksWorld) Prepare(*caps.Grant) {}
+
+func (w *asksWorld) Perform(ctx context.Context, _ run.Act) (value.Value, int64, *fault.Fault) {
+	w.asked.Add(1)
+	res, err := elicit.Of(ctx).Ask(ctx, &mcp.ElicitParams{Message: "who?"})
+	if err != nil {
+		return value.Str("nobody"), 6, nil
+	}
+	return value.Str(fmt.Sprint(res.Content["name"])), 3, nil
+}
+
+const asksTwice = `{"name":"asks","code":"k => !toy.get(k) ++ !toy.get(k)","capabilities":["toy:notes/**"]}`
+
+// TestTaskWaits: a task that waits for a person keeps its server no place, if another one can go on with it.
+func TestTaskWaits(t *testing.T) {
+	t.Parallel()
+	able := elicit.With(t.Context(), &elicit.Elicitor{Calls: &elicit.Calls{}, Put: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ann"}}, nil
+	}})
+	for _, fleeting := range []bool{true, false} {
+		w, world := &tasked{t: t, dir: t.TempDir(), fleeting: fleeting}, &asksWorld{}
+		s, stop := w.serves(world, "toy:notes/**")
+		w.call(s, "evolve", asksTwice)
+		a := s.Call(able, Call{Tool: "run", Arguments: json.RawMessage(`{"tool":"asks","input":"notes/a","background":true}`)})
+		var started struct{ Task string }
+		if err := json.Unmarshal(a.Structured, &started); err != nil || started.Task == "" {
+			t.Fatal(a.Text)
+		}
+		wait.Until(t, "the question", func() bool { return s.tasks.find(started.Task).state().Status == taskAsking })
+		if s.Busy() != fleeting {
+			t.Errorf("tasks end with the server: %v; it is busy: %v", fleeting, s.Busy())
+		}
+		if stop(); fleeting {
+			continue
+		}
+		s, _ = w.serves(world, "toy:notes/**")
+		wait.Until(t, "the answer", func() bool {
+			return s.Call(able, Call{Tool: "run", Arguments: json.RawMessage(`{"task":"` + started.Task + `"}`)}).Text == `"AnnAnn"`
+		})
+	}
+}
+
+// TestTaskAnswers: where answers take too much it is who has most that loses the oldest, and whoever asks gets it all the same.
+func TestTaskAnswers(t *testing.T) {
+	t.Parallel()
+	room := new(TaskRoom)
+	sets := []*taskSet{{room: room}, {room: room}}
+	add := func(i int, id string, size int64) {
+		ts := sets[i]
+		task := &taskRun{id: id, size: size, cancel: func() {}}
+		if ts.all == nil {
+			ts.all = map[string]*taskRun{}
+		}
+		ts.all[id] = task
+		ts.under++
+		ts.ended(task, 0)
+	}
+	add(0, "small", 100)
+	for i := range 10 {
+		add(1, fmt.Sprint("large", i), maxAnswerBytes/4)
+	}
+	add(0, "last", 100)
+	if sets[0].find("small") == nil || sets[0].find("last") == nil || len(sets[1].answered) != 3 || sets[1].find("large9") == nil || room.bytes > maxAnswerBytes {
+		t.Errorf("%d answers with %d bytes are left", len(sets[0].answered)+len(sets[1].answered), room.bytes)
+	}
+	for _, ts := range sets {
+		ts.abandon()
+	}
+	if room.bytes != 0 || len(room.sets) != 0 {
+		t.Errorf("%d bytes of %d sets are left", room.bytes, len(room.sets))
+	}
+}
+
+// TestTaskPutAgain: a question of a task that a client failed to put is put by the next call that asks for the task.
+func TestTaskPutAgain(t *testing.T) {
+	t.Parallel()
+	w, world := &tasked{t: t, dir: t.TempDir()}, &asksWorld{}
+	s, _ := w.serves(world, "toy:notes/**")
+	w.call(s, "evolve", asksTwice)
+	answers := []error{errors.New("the connection is gone"), nil, errors.New("the window was closed"), nil}
+	ctx := elicit.With(t.Context(), &elicit.Elicitor{Calls: &elicit.Calls{}, Put: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		err := answers[0]
+		answers = answers[1:]
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ann"}}, err
+	}})
+	a := s.Call(ctx, Call{Tool: "run", Arguments: json.RawMessage(`{"tool":"asks","input":"notes/a","background":true}`)})
+	var started struct{ Task string }
+	if err := json.Unmarshal(a.Structured, &started); err != nil || started.Task == "" {
+		t.Fatal(a.Text)
+	}
+	for i, want := range []string{"waits for the user's answer", "waits for the user's answer", `"AnnAnn"`} {
+		if a = s.Call(ctx, Call{Tool: "run", Arguments: json.RawMessage(`{"task":"` + started.Task + `"}`)}); !strings.Contains(a.Text, want) {
+			t.Errorf("the call %d is answered %s", i, a.Text)
+		}
+	}
+}
+
+// TestTaskNoRoomAsks: a call that there is no room for as a task asks nobody, however often it wants to.
+func TestTaskNoRoomAsks(t *testing.T) {
+	t.Parallel()
+	w, world := &tasked{t: t, dir: t.TempDir()}, &asksWorld{}
+	s, _ := w.serves(world, "toy:notes/**")
+	w.call(s, "evolve", asksTwice)
+	s.tasks.mu.Lock()
+	s.tasks.under = maxTasks
+	s.tasks.mu.Unlock()
+	ended := make(chan TaskState, 1)
+	go func() {
+		ended <- s.AsTask(t.Context(), Call{Tool: "run", Arguments: json.RawMessage(`{"tool":"asks","input":"notes/a"}`)}, true)
+	}()
+	if st := wait.For(t, ended, "the end"); st.Answer == nil || st.Answer.Text != `"nobodynobody"` || world.asked.Load() != 2 {
+		t.Errorf("it ends as %+v after %d questions", st, world.asked.Load())
 	}
 }
 

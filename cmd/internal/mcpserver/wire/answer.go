@@ -61,6 +61,24 @@ func (a *Answer) Result() *mcp.CallToolResult {
 	return r
 }
 
+// Size is how many bytes it takes in memory.
+func (a *Answer) Size() int64 {
+	n := len(a.Text) + len(a.Structured)
+	for _, c := range a.Contents {
+		switch c := c.(type) {
+		case *mcp.ImageContent:
+			n += len(c.Data)
+		case *mcp.AudioContent:
+			n += len(c.Data)
+		case *mcp.TextContent:
+			n += len(c.Text)
+		case *mcp.EmbeddedResource:
+			n += len(c.Resource.Blob) + len(c.Resource.Text)
+		}
+	}
+	return int64(n)
+}
+
 // First is the first content item.
 func (a *Answer) First() string {
 	if a.Plain != nil {
