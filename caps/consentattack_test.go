@@ -4,13 +4,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
 // TestQuestionSaysWhatIsNow: where the server says something else of the same version
@@ -196,4 +201,48 @@ func TestAnswersAreKept(t *testing.T) {
 		t.Error(n, err)
 	}
 	wantConsent(t, c, "cleared", refused, caps.Unasked)
+}
+
+// TestNoWhileAsking: in a cluster a change takes its time; a no that holds meanwhile isn't undone by what was written
+// before it.
+func TestNoWhileAsking(t *testing.T) {
+	w := newWorld(t, "s/")
+	w.ask("fs:./s")
+	c := w.consents("p")
+	s := w.subject("t", "c1", "fs.read:./s")
+	answered(t, c, s, caps.YesVersion)
+	yes, err := os.ReadFile(c.Path)
+	must.NoError(t, err)
+	d := w.consents("p")
+	answered(t, d, s, caps.No)
+	no, err := os.ReadFile(c.Path)
+	must.NoError(t, err)
+	must.NoError(t, statefile.Replace(c.Path, yes, 0o600))
+	wantConsent(t, c, "what was approved", s, caps.Approved)
+
+	sockets, err := os.MkdirTemp("", "s") // short enough for a socket's path
+	must.NoError(t, err)
+	defer os.RemoveAll(sockets)
+	socket := filepath.Join(sockets, "s")
+	l, err := net.Listen("unix", socket)
+	must.NoError(t, err)
+	node := http.Server{Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		var change statefile.Replacement
+		must.NoError(t, errors.Join(json.NewDecoder(r.Body).Decode(&change), statefile.Replace(c.Path, change.After, 0o600)))
+		must.NoError(t, statefile.Replace(c.Path, no, 0o600))
+		must.NoError(t, c.Poll())
+		_, _ = rw.Write([]byte("null"))
+	})}
+	served := make(chan error, 1)
+	go func() { served <- node.Serve(l) }()
+	defer func() {
+		must.NoError(t, node.Close())
+		wait.For(t, served, "the end of the node")
+	}()
+	must.NoError(t, statefile.WriteCluster(filepath.Dir(c.Path), statefile.Cluster{Order: "dev", Node: "n", Socket: socket}))
+	_, _, err = c.Ask(caps.Question{Tool: "u", Subject: *w.subject("u", "c2", "fs.read:./s")})
+	must.NoError(t, err)
+	if c.Of(s) != caps.Rejected {
+		t.Error("what was refused meanwhile is approved")
+	}
 }

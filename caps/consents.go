@@ -270,10 +270,10 @@ func (c *Consents) change(edit func(*consents) error) error {
 		return fmt.Errorf("consent: %s: %w", c.Path, err)
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.take(content)
-	c.seen, c.read = nil, false // the next look reads it
-	return nil
+	c.seen, c.read = nil, false
+	c.mu.Unlock()
+	// What stands there now may be newer than what was written: in a cluster that took its time.
+	return c.Poll()
 }
 
 // Ask puts a question where a person finds it, in the place of one about the same

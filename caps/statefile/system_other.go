@@ -35,6 +35,8 @@ func openFile(path string) (*os.File, error) {
 
 // checkOwn accepts every file: Go doesn't show the list of who may use it, so the operator
 // has to see to it.
+func CheckOwner(fs.FileInfo) error { return nil }
+
 func checkOwn(fs.FileInfo, fs.FileMode) error { return nil }
 
 // checkReplace accepts every directory.

@@ -68,15 +68,23 @@ func checkOwn(info fs.FileInfo, others fs.FileMode) error {
 	if mode := info.Mode().Perm(); mode&others != 0 {
 		return fmt.Errorf("others can reach it (its mode is %#o): chmod 600", mode)
 	}
+	if err := CheckOwner(info); err != nil {
+		return err
+	}
+	if info.Sys().(*syscall.Stat_t).Nlink > 1 {
+		return errors.New("it has more than one hard link: copy it to a file of its own")
+	}
+	return nil
+}
+
+// CheckOwner refuses a file of a user other than this one and root.
+func CheckOwner(info fs.FileInfo) error {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return errors.New("the system doesn't say whose it is")
 	}
 	if s.Uid != uint32(os.Geteuid()) && s.Uid != 0 {
 		return errors.New("it belongs to another user")
-	}
-	if s.Nlink > 1 {
-		return errors.New("it has more than one hard link: copy it to a file of its own")
 	}
 	return nil
 }
@@ -87,10 +95,7 @@ func checkReplace(dir fs.FileInfo) error {
 	if mode := dir.Mode(); mode&0o002 != 0 && mode&fs.ModeSticky == 0 {
 		return fmt.Errorf("every user can write to it (its mode is %#o): chmod 700", mode.Perm())
 	}
-	if s, ok := dir.Sys().(*syscall.Stat_t); ok && s.Uid != uint32(os.Geteuid()) && s.Uid != 0 {
-		return errors.New("it belongs to another user")
-	}
-	return nil
+	return CheckOwner(dir)
 }
 
 // locks is set where a lock ends with its process.

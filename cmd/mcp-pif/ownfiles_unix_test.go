@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
@@ -66,4 +67,22 @@ func TestPolicyOfEverybody(t *testing.T) {
 			}
 		}
 	}
+	refused := func(why string) {
+		t.Helper()
+		var out, errs bytes.Buffer
+		if status := command([]string{"caps", "--policy", path}, strings.NewReader(""), &out, &errs); status == 0 || !strings.Contains(errs.String(), why) {
+			t.Errorf("%d, %s%s", status, out.String(), errs.String())
+		}
+	}
+	must.NoError(t, os.WriteFile(path, bytes.Repeat([]byte(" "), 5<<20), 0o600))
+	must.NoError(t, os.Chmod(path, 0o600))
+	refused("exceeds")
+	if os.Geteuid() == 0 {
+		must.NoError(t, os.WriteFile(path, []byte(`{"grant":["clock:utc"]}`), 0o600))
+		must.NoError(t, os.Chown(path, 4242, 4242))
+		refused("belongs to another user")
+	}
+	must.NoError(t, os.Remove(path))
+	must.NoError(t, syscall.Mkfifo(path, 0o600))
+	refused("isn't a regular file")
 }

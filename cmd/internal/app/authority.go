@@ -122,12 +122,12 @@ type Authority struct {
 	log          *slog.Logger
 }
 
-// ApplyDecisions has hold what the operator decided.
-func (a *Authority) ApplyDecisions() {
-	if err := a.applyRevocations(); err != nil {
-		a.log.Error("what was revoked can't be read, so nothing changes", "error", err)
-	}
-	a.pollConsents()
+// ApplyDecisions has hold what the operator decided, before it returns; that is put on record afterwards. The error is that
+// what was revoked can't be read, so nothing of it changes.
+func (a *Authority) ApplyDecisions() error {
+	records, err := a.applyRevocations()
+	a.brokers.record(append(records, a.pollConsents()...))
+	return err
 }
 
 // The journal in memory, in bytes.
@@ -391,9 +391,9 @@ func (a *Authority) Consents() *caps.Consents {
 	return &caps.Consents{Path: path, Who: a.asker(), Kinds: a.Kinds, Now: time.Now}
 }
 
-// pollConsents takes in what was answered to any server under the policy.
-func (a *Authority) pollConsents() {
-	var records []func()
+// pollConsents takes in what was answered to any server under the policy, and gives what puts it on record.
+func (a *Authority) pollConsents() (records []func()) {
+	recording := a.brokers.recording()
 	a.brokers.each(func(b *run.Broker) {
 		if !b.Policy().Asking() {
 			return
@@ -402,20 +402,23 @@ func (a *Authority) pollConsents() {
 			a.log.Error("what was approved can't be read", "error", err)
 			return
 		}
+		if recording {
+			return // it is done the next time
+		}
 		records = append(records, func() {
 			if err := b.TellConsents(); err != nil {
 				a.log.Error("what was approved can't be put on record", "error", err)
 			}
 		})
 	})
-	if !a.brokers.recording() { // else it is done the next time
-		a.brokers.record(records)
-	}
+	return records
 }
 
 // brokers is those that act under one policy, or that of its principals: what the operator changes is put on
 // record by each.
 type brokers struct {
+	applying sync.Mutex // held while what was revoked is read and put in force: what is older mustn't come after it
+
 	mu    sync.Mutex
 	all   []*run.Broker
 	hosts []*host.Host // that act for them
@@ -427,7 +430,7 @@ type brokers struct {
 // take longer, and mustn't hold up the next change.
 const maxRecordWait = time.Second
 
-// record puts changes on record one after another, in the background if that takes long.
+// record puts changes on record one after another, in the background.
 func (b *brokers) record(records []func()) {
 	if len(records) == 0 {
 		return
@@ -445,7 +448,6 @@ func (b *brokers) record(records []func()) {
 			record()
 		}
 	}()
-	b.wait(maxRecordWait)
 }
 
 // wait waits until all is on record, so long at most.

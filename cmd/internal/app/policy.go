@@ -120,20 +120,33 @@ func (a *Authority) said() (s sayings, err error) {
 // readPolicy reads the policy file, which may be a link to one that is replaced. Who
 // can write to it grants what they like: some group may, not everybody.
 func readPolicy(path string) ([]byte, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // a pipe would be waited for
+		return nil, errors.New("it isn't a regular file")
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, errors.Unwrap(err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
+	if err == nil {
+		err = statefile.CheckOwner(info)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if mode := info.Mode().Perm(); mode&0o002 != 0 && runtime.GOOS != "windows" {
 		return nil, fmt.Errorf("every user can write to it (its mode is %#o), and grant what they like: chmod o-w it", mode)
 	}
-	return io.ReadAll(f)
+	text, err := io.ReadAll(io.LimitReader(f, maxPolicy+1))
+	if err == nil && len(text) > maxPolicy {
+		err = fmt.Errorf("the file exceeds %d bytes", maxPolicy)
+	}
+	return text, err
 }
+
+// maxPolicy is the largest policy file, in bytes.
+const maxPolicy = 4 << 20
 
 // with adds an entry of the policy file to what else is said.
 func (a *Authority) with(to allowed, e caps.PolicyEntry) (allowed, error) {

@@ -144,8 +144,9 @@ func (a *Authority) record(lasts bool) error {
 		return err
 	}
 	// What was taken back must not come back because a list can't be read.
-	a.pollConsents()
-	return a.applyRevocations()
+	err := a.ApplyDecisions()
+	a.brokers.wait(maxRecordWait)
+	return err
 }
 
 // Tools is the tools that the journal tells of, what they may do decided anew. With tell the log has those that may

@@ -29,9 +29,7 @@ func (a *Authority) Watch(ctx context.Context, client string, again bool) {
 		<-ended
 	}
 	a.announce(client)
-	if err := a.applyRevocations(); err != nil {
-		a.log.Error("what was revoked can't be read, so nothing changes", "error", err)
-	}
+	a.applyDecisions()
 	go func() {
 		defer close(ended)
 		a.watching(ctx, hup)
@@ -50,9 +48,17 @@ func (a *Authority) watching(ctx context.Context, hup chan os.Signal) {
 		case <-hup:
 			a.reload()
 		case <-tick.C:
-			a.ApplyDecisions()
+			a.applyDecisions()
 		}
 	}
+}
+
+// applyDecisions is [Authority.ApplyDecisions], and waits a moment for the record.
+func (a *Authority) applyDecisions() {
+	if err := a.ApplyDecisions(); err != nil {
+		a.log.Error("what was revoked can't be read, so nothing changes", "error", err)
+	}
+	a.brokers.wait(maxRecordWait)
 }
 
 // reload reads the policy again. What is wrong with it changes nothing.
@@ -78,11 +84,11 @@ func (a *Authority) reload() {
 			h.Renew() // the value of a secret may be another
 		}
 	})
-	if err := a.applyRevocations(); err != nil {
+	records, err := a.applyRevocations()
+	if err != nil {
 		a.log.Error("what was revoked can't be read", "error", err)
 	}
 	// Each record has what its principal has.
-	var records []func()
 	a.brokers.each(func(b *run.Broker) {
 		now := b.Policy().Grants()
 		for _, g := range before[b] {
@@ -93,29 +99,30 @@ func (a *Authority) reload() {
 		records = append(records, func() { b.Regranted(grantTexts(now), b.Policy().ShownDenies()) })
 	})
 	a.brokers.record(records)
+	a.brokers.wait(maxRecordWait)
 	a.log.Info("the policy was read again", "capabilities", a.Summary())
 	if a.Unheard != nil {
 		a.Unheard()
 	}
 }
 
-// applyRevocations brings every policy in line with what was taken back.
-func (a *Authority) applyRevocations() error {
+// applyRevocations brings every policy in line with what was taken back, and gives what puts that on record: in all first,
+// for what a journal takes its time to record delays it for nobody.
+func (a *Authority) applyRevocations() (records []func(), err error) {
 	if a.Revocations.Path == "" || a.announcement == nil && len(a.Principals.Grants()) == 0 {
-		return nil
+		return nil, nil
 	}
+	a.brokers.applying.Lock()
+	defer a.brokers.applying.Unlock()
 	entries, err := a.Revocations.Load()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	// In all first: what a journal takes its time to record delays it for nobody.
-	var records []func()
 	a.brokers.each(func(b *run.Broker) { records = append(records, a.revoked(b.Policy(), entries, b)...) })
 	// Of one that nobody acts under there is no record.
 	a.revoked(a.Policy, entries, nil)
-	a.brokers.record(records)
 	a.sayApplied(entries)
-	return nil
+	return records, nil
 }
 
 // revoked brings one policy in line with what was taken back, and gives what puts on record

@@ -55,7 +55,7 @@ func TestRevokedInAll(t *testing.T) {
 	} {
 		must.NoError(t, change(caps.Revocation{ID: "1", Text: "kv:notes"}))
 		applied := make(chan error, 1)
-		go func() { applied <- a.applyRevocations() }()
+		go func() { applied <- a.ApplyDecisions() }()
 		must.NoError(t, wait.For(t, applied, "the revocation"))
 	}
 	a.brokers.each(func(b *run.Broker) {

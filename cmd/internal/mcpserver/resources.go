@@ -338,8 +338,6 @@ func (s *Server) listMore(next mcp.MethodHandler) mcp.MethodHandler {
 			s.pagePrompts(page, cursor == "", after)
 		case *mcp.ListResourceTemplatesResult:
 			page.CacheScope, page.TTLMs = "public", unchanging
-		case *mcp.DiscoverResult: // the instructions tell of grants
-			page.CacheScope, page.TTLMs = "private", 0
 		}
 		return res, nil
 	}

@@ -41,6 +41,10 @@ func New(opts Options, extra ...*Extra) *Server {
 			Resources:  &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
 			Extensions: map[string]any{tasksExtension: map[string]any{}},
 		},
+		// Instructions, which server/discover gives, tell of grants.
+		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
+			c.CacheScope = cmp.Or(c.CacheScope, "private")
+		},
 		CompletionHandler:  s.complete,
 		SubscribeHandler:   s.subscribe,
 		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },

@@ -85,8 +85,8 @@ type Options struct {
 	Dir   string // the state directory
 	Log   *slog.Logger
 	// Applied is called after a file of the operator's decisions was changed, and is over
-	// when the change holds in this process.
-	Applied func()
+	// when the change holds in this process. On an error it is called again, and nothing acts meanwhile.
+	Applied func() error
 	// Own is set where the order ends with this process: the files on this machine are
 	// what holds.
 	Own bool
@@ -137,7 +137,7 @@ type Node struct {
 func Open(ctx context.Context, o Options) (_ *Node, err error) {
 	n := &Node{o: o, stores: map[*journal.Store]bool{}, profiles: map[string]bool{}, ended: map[string]bool{}, projected: map[string]uint64{}, docs: map[string]document{}, at: map[string]uint64{}, pools: map[string]*pool{}, hurry: make(chan struct{}, 1)}
 	if n.o.Applied == nil {
-		n.o.Applied = func() {}
+		n.o.Applied = func() error { return nil }
 	}
 	n.ctx, n.end = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
@@ -388,8 +388,7 @@ func (n *Node) project(docs map[string]document, at map[string]uint64) error {
 		}
 		n.projected[name] = at[name]
 	}
-	n.o.Applied()
-	return nil
+	return n.o.Applied()
 }
 
 // replace is [statefile.Change] on all nodes. It returns when every node has applied it, or

@@ -57,6 +57,7 @@ type machine struct {
 	*node.Node
 	dir     string
 	applied atomic.Int64
+	unread  atomic.Bool // what was decided can't be read
 	link    *link
 	given   map[string]string
 	keep    time.Duration
@@ -76,7 +77,13 @@ func start(t *testing.T, m *order.Memory, name string) *machine {
 func (m *machine) open(t *testing.T, name string) {
 	t.Helper()
 	n, err := node.Open(t.Context(), node.Options{
-		Order: m.link, Name: name, Dir: m.dir, Log: slog.New(slog.DiscardHandler), Applied: func() { m.applied.Add(1) },
+		Order: m.link, Name: name, Dir: m.dir, Log: slog.New(slog.DiscardHandler), Applied: func() error {
+			if m.unread.Load() {
+				return errors.New("unread")
+			}
+			m.applied.Add(1)
+			return nil
+		},
 		Given: m.given, Keep: m.keep,
 	})
 	must.NoError(t, err)
@@ -100,11 +107,12 @@ func TestReadyMeanwhile(t *testing.T) {
 	m := &machine{dir: t.TempDir()}
 	n, err := node.Open(t.Context(), node.Options{
 		Order: order.NewMemory(order.MemoryOptions{}).Open(), Name: "a", Dir: m.dir, Log: slog.New(slog.DiscardHandler),
-		Applied: func() {
+		Applied: func() error {
 			if armed.CompareAndSwap(true, false) {
 				close(begun)
 				<-goOn
 			}
+			return nil
 		},
 	})
 	must.NoError(t, err)
@@ -118,6 +126,21 @@ func TestReadyMeanwhile(t *testing.T) {
 	err = wait.For(t, ready, "whether it is ready")
 	release()
 	must.NoError(t, errors.Join(err, wait.For(t, done, "the end of the change")))
+}
+
+// TestUnread: a node that can't read what was revoked acts no more until it can.
+func TestUnread(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	a, b := start(t, m, "a"), start(t, m, "b")
+	wait.Until(t, "the nodes", func() bool { return a.CanAct() && b.CanAct() })
+	b.unread.Store(true)
+	must.NoError(t, a.revocations().Add(caps.Revocation{ID: "1", Text: "kv:x"}))
+	if !a.CanAct() || b.CanAct() {
+		t.Error("the node acts under what was revoked")
+	}
+	b.unread.Store(false)
+	wait.Until(t, "the node that can read it", b.CanAct)
 }
 
 // TestRevocation: what is revoked at one node is revoked at all when the command is
