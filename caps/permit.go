@@ -253,6 +253,15 @@ func verbOf(m *Manifest, o *Operation, args *value.Record) (Verb, *fault.Fault) 
 	return v, nil
 }
 
+// FlagsOf returns what an operation with these arguments, nil: none, can do at worst.
+func (m *Manifest) FlagsOf(o *Operation, args *value.Record) Flags {
+	if args == nil {
+		args = &value.Record{}
+	}
+	v, _ := verbOf(m, o, args) // none: changes things, and not twice the same
+	return v.Flags
+}
+
 // The causes of denials that tell what a run, or other runs, did before: a limit of the run, or a rate.
 var (
 	ErrUsedUp   = errors.New("used up")

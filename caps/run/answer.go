@@ -347,11 +347,7 @@ func (a *act) do(ctx context.Context, until time.Time) (v value.Value, size int6
 	case revoked.Err() != nil:
 		v, f = nil, a.revokedWhile(f)
 	case f == nil && size > a.most:
-		v, f = nil, &fault.Fault{
-			Kind:    fault.EffectFailed,
-			Message: fmt.Sprintf("the outcome of %s has %d bytes, %d are allowed", a.request.Op, size, a.most),
-			Hint:    "Ask for a part of it.",
-		}
+		v, f = nil, a.dropped(fmt.Sprintf("the outcome of %s has %d bytes, %d are allowed", a.request.Op, size, a.most), "Ask for a part of it.")
 	case f == nil:
 		if f = a.misfit(v); f != nil {
 			v = nil
@@ -378,10 +374,7 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 				a.text = text
 			}
 		} else {
-			v, f = nil, &fault.Fault{
-				Kind:    fault.EffectFailed,
-				Message: fmt.Sprintf("the outcome of %s can't be taken: %v", a.request.Op, err),
-			}
+			v, f = nil, a.dropped(fmt.Sprintf("the outcome of %s can't be taken: %v", a.request.Op, err), "")
 		}
 	}
 	if f != nil {
@@ -606,6 +599,14 @@ func (a *act) handle(ctx context.Context, by Act) (value.Value, int64, *fault.Fa
 		return nil, 0, &fault.Fault{Kind: fault.EffectFailed, Message: by.Operation.Name + " was not begun"}
 	}
 	return a.run.b.handler.Perform(ctx, by)
+}
+
+// dropped is the fault of an effect whose outcome nobody gets. What may not be repeated is no failure: it was done.
+func (a *act) dropped(message, hint string) *fault.Fault {
+	if flags := a.permit.Flags; !flags.ReadOnly && !flags.Idempotent {
+		return fault.New(fault.OutcomeUnknown, message+"; it was done").Hinted("Find out what came of it with an operation that only reads; don't do it again.")
+	}
+	return fault.New(fault.EffectFailed, message).Hinted(hint)
 }
 
 // misfit holds an outcome against the type that the operation's manifest says,

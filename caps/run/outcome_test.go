@@ -97,6 +97,24 @@ func TestLyingPlugin(t *testing.T) {
 	}
 }
 
+// TestDoneWithoutAnswer: an outcome that there is no room for, or that no record takes, doesn't have an effect that may not be
+// repeated fail: it was done.
+func TestDoneWithoutAnswer(t *testing.T) {
+	for name, c := range map[string]struct {
+		v    value.Value
+		size int64
+		why  string
+	}{"too large": {value.Str("x"), 1 << 40, "bytes, "}, "a function": {&value.Closure{}, 10, "can't be taken"}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, run.Options{}, func(context.Context, run.Act) (value.Value, int64, *fault.Fault) { return c.v, c.size, nil }, "toy:notes/**")
+			w.evolve("get", `k => !toy.get(k)`, "toy.get:notes/**")
+			w.evolve("put", `k => !toy.put({key: k, value: 1})`, "toy.put:notes/**")
+			w.fails("get", `"notes/a"`, fault.EffectFailed, c.why)
+			w.fails("put", `"notes/a"`, fault.OutcomeUnknown, c.why, "it was done")
+		})
+	}
+}
+
 // TestLyingInARound: of a round the answers that hold are given on.
 func TestLyingInARound(t *testing.T) {
 	w := newWorldOf(t, typedToy(t, "string", ""), run.Options{}, func(_ context.Context, a run.Act) (value.Value, int64, *fault.Fault) {

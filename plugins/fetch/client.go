@@ -246,10 +246,14 @@ func (k *client) read(ctx context.Context, resp *http.Response, c call) (*answer
 	case isNoRoom:
 		noRoom.Message = fmt.Sprintf("%s answered with status %d, and its answer wasn't read: %s", c.target.host, resp.StatusCode, noRoom.Message)
 		if !readOnly(c.method) {
+			noRoom.Code = codeUnknown
 			noRoom.Hint = "The request was made; find out what came of it before it is made again."
 		}
 		return nil, noRoom
 	case errors.Is(err, errTooLarge):
+		if !readOnly(c.method) {
+			return nil, failf(codeUnknown, "%s answered with status %d, and the body of that is over the limit of %d bytes", c.target.host, resp.StatusCode, k.max)
+		}
 		return nil, failf(codeTooLarge, "the body of the answer of %s is over the limit of %d bytes", c.target.host, k.max)
 	case err != nil:
 		return nil, explain(ctx, err, c.method, c.target.host)

@@ -67,6 +67,7 @@ func TestBodyLimit(t *testing.T) {
 			t.Errorf("%q: %d bytes came", query, len(text(got, "body")))
 		}
 		fails(t, h, fields{"url": s.URL + "/1001" + query}, "too_large", "1000 bytes")
+		fails(t, h, fields{"url": s.URL + "/1001" + query, "method": "POST"}, "unknown", "answered with status 200", "1000 bytes")
 	}
 	do(t, h, fields{"url": s.URL + "/1001", "method": "HEAD"})
 	fails(t, h, fields{"url": s.URL + "/", "method": "POST", "body": strings.Repeat("x", 1001)}, "too_large", "1001")

@@ -45,7 +45,7 @@ func TestPerformGivesTheOutcome(t *testing.T) {
 	w.fails(t, act(t, h, "fail", arg("code", value.Str("not_found")), arg("message", value.Str("no such\nthing"))), fault.EffectFailed, "toy.fail: not_found: no such thing")
 	w.fails(t, act(t, h, "fail", arg("code", value.Str("denied")), arg("message", value.Str("no"))), fault.Denied, "no")
 	w.fails(t, act(t, h, "fail", arg("code", value.Str("conflict")), arg("message", value.Str("no"))), fault.Conflict, "no")
-	f = w.fails(t, act(t, h, "panic"), fault.EffectFailed, "panicked")
+	f = w.fails(t, act(t, h, "panic"), fault.OutcomeUnknown, "panicked")
 	if strings.Contains(f.Error(), "disco") {
 		t.Fatalf("the panic's own words: %v", f)
 	}

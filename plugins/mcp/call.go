@@ -95,8 +95,11 @@ func (s *session) fail(ctx context.Context, o *operation, x *exchange, err error
 	case isNoRoom:
 		return &trouble{wasSent: true, failure: unknown(o, "the server answered, and "+noRoom.Message)}
 	case errors.Is(err, errTooLarge):
-		return &trouble{wasSent: true, failure: sdk.Fail("too_large", "the server's answer has more than the %d bytes that are allowed", x.most).
-			WithHint("Ask for less at once, such as a smaller page.")}
+		f := sdk.Fail("too_large", "the server's answer has more than the %d bytes that are allowed", x.most).WithHint("Ask for less at once, such as a smaller page.")
+		if o != nil && !o.repeatable() {
+			return &trouble{wasSent: true, failure: unknown(o, f.Message)}
+		}
+		return &trouble{wasSent: true, failure: f}
 	case errors.Is(err, errAnswer):
 		return &trouble{wasSent: true, failure: unknown(o, "the server's answer is against the protocol, or made of more than a million values")}
 	case ctx.Err() != nil && x.sent.Load():

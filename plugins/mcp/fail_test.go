@@ -44,11 +44,11 @@ func TestFailures(t *testing.T) {
 			}
 		}
 		w.fails("error", `{"code":-32601}`, "not_found", "the server has it no longer")
-		w.fails("large", `{"bytes":1048576}`, "too_large", "more than the 1048576 bytes")
+		w.fails("large", `{"bytes":1048576}`, "unknown", "more than the 1048576 bytes")
 		w.gives("large", `{"bytes":3}`, `{"text":"xxx"}`) // the session goes on
 		if w.http != nil {
 			w.http.Plain = true
-			w.fails("large", `{"bytes":1048576}`, "too_large", "more than the 1048576 bytes")
+			w.fails("large", `{"bytes":1048576}`, "unknown", "more than the 1048576 bytes")
 			w.gives("large", `{"bytes":3}`, `{"text":"xxx"}`)
 			w.http.Plain = false
 		}

@@ -88,7 +88,12 @@ func Op[S, A, R any](name, doc string, flags Flags, handle func(ctx context.Cont
 		if err != nil {
 			return nil, err
 		}
-		return result.encode(reflect.ValueOf(&r).Elem())
+		v, err := result.encode(reflect.ValueOf(&r).Elem())
+		if f, ok := errors.AsType[Failure](err); ok && !flags.ReadOnly { // it was done
+			f.Code = "unknown"
+			err = f
+		}
+		return v, err
 	}
 	for _, option := range more {
 		option(&o)

@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/must"
 	pif "github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
 	pluginv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1"
 )
 
@@ -102,7 +103,7 @@ func TestOpResults(t *testing.T) {
 			}
 		})
 	}
-	if _, err := direct(t, of(giving("\xff", nil))).Invoke(context.Background(), "toy.go", nil); err == nil || !strings.Contains(err.Error(), "UTF-8") {
+	if _, err := direct(t, of(giving("\xff", nil))).Invoke(context.Background(), "toy.go", nil); err == nil || !strings.HasPrefix(err.Error(), "unknown") || !strings.Contains(err.Error(), "UTF-8") {
 		t.Fatalf("text that isn't UTF-8: %v", err)
 	}
 }
@@ -289,7 +290,7 @@ func TestFailuresOfHandlers(t *testing.T) {
 func TestPanicsAreFailures(t *testing.T) {
 	h := direct(t, of(Op("go", "Goes.", Flags{}, func(context.Context, any, struct{}) (string, error) { panic("secret") })))
 	_, err := h.Invoke(context.Background(), "toy.go", nil)
-	if failure, ok := err.(Failure); !ok || failure.Code != "failed" || strings.Contains(failure.Message, "secret") {
+	if failure, ok := err.(Failure); !ok || failure.Code != "unknown" || strings.Contains(failure.Message, "secret") {
 		t.Fatalf("%v", err)
 	}
 	p := of(giving(1, nil))
@@ -299,6 +300,29 @@ func TestPanicsAreFailures(t *testing.T) {
 	}
 	if _, err := h.Invoke(context.Background(), "toy.gone", nil); err == nil {
 		t.Fatal("an operation that isn't there")
+	}
+}
+
+// TestDoneWithoutAnswer: what was done, and whose outcome can't be sent, isn't told as a failure, unless it only read.
+func TestDoneWithoutAnswer(t *testing.T) {
+	long := func(context.Context, any, struct{}) (string, error) { return strings.Repeat("x", 100), nil }
+	loop := func(context.Context, any, struct{}) (value.Value, error) { return &value.Closure{}, nil }
+	p := of(Op("look", "Looks.", Flags{ReadOnly: true}, long), Op("go", "Goes.", Flags{}, long), Op("set", "Sets.", Flags{Idempotent: true}, long),
+		Op("look_odd", "Looks.", Flags{ReadOnly: true}, loop), Op("go_odd", "Goes.", Flags{}, loop))
+	m, err := p.Manifest()
+	must.NoError(t, err)
+	s := newServer(p, m, nil, 1<<20, func() {})
+	opened, err := s.Open(t.Context(), &pluginv1.OpenRequest{Capability: &pluginv1.Capability{}})
+	must.NoError(t, err)
+	for name, want := range map[string]string{
+		"look": "too_large: the outcome has more", "go": "unknown: it was done, but the outcome has more", "set": "unknown: it was done",
+		"look_odd": "failed: the outcome can't be sent", "go_odd": "unknown: it was done, but the outcome can't be sent",
+	} {
+		answer, err := s.invoke(t.Context(), &wire.Request{Head: &pluginv1.InvokeRequest{Handle: opened.GetHandle(), Operation: "toy." + name, MaxOutcomeBytes: 50}})
+		must.NoError(t, err)
+		if got := answer.Failure.GetCode() + ": " + answer.Failure.GetMessage(); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
 	}
 }
 

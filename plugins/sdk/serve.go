@@ -214,7 +214,7 @@ func Direct(ctx context.Context, p Plugin, c Capability) (*Handle, error) {
 func (p Plugin) open(ctx context.Context, c Capability) (h *Handle, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			h, err = nil, panicked(p.Kind+"'s Open", r)
+			h, err = nil, panicked("failed", p.Kind+"'s Open", r)
 		}
 	}()
 	h = &Handle{plugin: p}
@@ -236,7 +236,7 @@ func (h *Handle) Invoke(ctx context.Context, operation string, args value.Value)
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			v, err = nil, panicked(operation, r)
+			v, err = nil, panicked("unknown", operation, r)
 		}
 	}()
 	if v, err = perform(ctx, h.scope, args); err != nil {
@@ -250,7 +250,7 @@ func (h *Handle) Close() (err error) {
 	h.close.Do(func() {
 		defer func() {
 			if r := recover(); r != nil {
-				h.failed = panicked("Close", r)
+				h.failed = panicked("failed", "Close", r)
 			}
 		}()
 		if c, ok := h.scope.(io.Closer); ok {
@@ -260,15 +260,15 @@ func (h *Handle) Close() (err error) {
 	return h.failed
 }
 
-// panicked is the failure of a handler that panicked; the log says where.
-func panicked(what string, r any) Failure {
+// panicked is the failure, with a code, of a handler that panicked; the log says where.
+func panicked(code, what string, r any) Failure {
 	if err, ok := r.(error); ok {
 		if f, ok := errors.AsType[Failure](err); ok {
 			return f
 		}
 	}
 	fmt.Fprintf(os.Stderr, "panic in %s: %v\n%s", what, r, debug.Stack())
-	return Fail("failed", "the plugin has a defect: it panicked in %s", what)
+	return Fail(code, "the plugin has a defect: it panicked in %s", what)
 }
 
 // rootOf is the grant's directory, which the host passed as a descriptor; nil

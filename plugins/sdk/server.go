@@ -250,14 +250,24 @@ func (s *server) invoke(ctx context.Context, q *wire.Request) (*wire.Response, e
 		if whole, err := encoded(v, s.most); err == nil {
 			announce(ctx, int64(len(whole)))
 		}
-		return failed(Fail("too_large", "the outcome has more than the %d bytes that are allowed", most).
+		return failed(s.unsendable("too_large", q, "the outcome has more than the %d bytes that are allowed", most).
 			WithHint("Ask for less at once, such as a part or a smaller limit."), most), nil
 	case err != nil:
-		return failed(Fail("failed", "the outcome can't be sent: %s", err), most), nil
+		return failed(s.unsendable("failed", q, "the outcome can't be sent: %s", err), most), nil
 	}
 	announce(ctx, int64(len(outcome)))
 	_ = Room(ctx, int64(len(outcome))) // it is there: refused, it comes all the same
 	return &wire.Response{Outcome: outcome}, nil
+}
+
+// unsendable is the failure, of a code, of a request whose outcome can't be sent. What may have changed something was
+// done all the same.
+func (s *server) unsendable(code string, q *wire.Request, format string, args ...any) Failure {
+	given, _ := q.Value.(*value.Record)
+	if o, ok := s.manifest.Operation(q.Head.GetOperation()); ok && s.manifest.FlagsOf(o, given).ReadOnly {
+		return Fail(code, format, args...)
+	}
+	return Fail("unknown", "it was done, but "+format, args...)
 }
 
 // announce says in the answer's header how large it is, or would be if it might.

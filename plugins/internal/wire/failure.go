@@ -99,8 +99,8 @@ func (a Attempt) broken(err error) *fault.Fault {
 	code := status.Code(err)
 	switch {
 	case errors.Is(err, ErrTooLarge), code == codes.ResourceExhausted:
-		f := say(fault.EffectFailed, "too_large: the outcome has more than the %d bytes that are allowed", a.Most)
-		f.Hint = "Ask for less at once, such as a part or a smaller limit."
+		f := lost(fmt.Sprintf("too_large: the outcome has more than the %d bytes that are allowed", a.Most))
+		f.Hint = cmp.Or(f.Hint, "Ask for less at once, such as a part or a smaller limit.")
 		return f
 	case errors.Is(err, ErrAnswer), errors.Is(err, ErrMalformed), errors.Is(err, ErrTooDeep), errors.Is(err, ErrTooMany):
 		return lost("the plugin's answer can't be used")

@@ -437,14 +437,14 @@ func TestFaultKinds(t *testing.T) {
 		{"timeout", plugin("timeout"), fault.OutcomeUnknown, fault.EffectFailed},
 		{"a word of the plugin's own", plugin("internal"), fault.EffectFailed, fault.EffectFailed},
 		{"unavailable", transport(codes.Unavailable), fault.OutcomeUnknown, fault.EffectFailed},
-		{"exhausted", transport(codes.ResourceExhausted), fault.EffectFailed, fault.EffectFailed},
+		{"exhausted", transport(codes.ResourceExhausted), fault.OutcomeUnknown, fault.EffectFailed},
 		{"unimplemented", transport(codes.Unimplemented), fault.EffectFailed, fault.EffectFailed},
 		{"internal", transport(codes.Internal), fault.OutcomeUnknown, fault.EffectFailed},
 		{"deadline", transport(codes.DeadlineExceeded), fault.OutcomeUnknown, fault.EffectFailed},
 		{"cancelled", context.Canceled, fault.OutcomeUnknown, fault.EffectFailed},
 		{"stopped", ErrStopped, fault.OutcomeUnknown, fault.EffectFailed},
 		{"a broken answer", fmt.Errorf("x: %w", ErrMalformed), fault.OutcomeUnknown, fault.EffectFailed},
-		{"too large", ErrTooLarge, fault.EffectFailed, fault.EffectFailed},
+		{"too large", ErrTooLarge, fault.OutcomeUnknown, fault.EffectFailed},
 		{"not sent", NotSent{"no plugin"}, fault.EffectFailed, fault.EffectFailed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
