@@ -19,7 +19,7 @@ import (
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
 	"(tests)":                      5914,
-	"caps":                         7730,
+	"caps":                         7737,
 	"caps/flow":                    1542,
 	"caps/journal":                 5634,
 	"caps/journal/order":           420,
@@ -75,7 +75,7 @@ var maxLines = map[string]int{
 	"core/value":                   375,
 	"plugins/clock":                60,
 	"plugins/env":                  50,
-	"plugins/fetch":                1400,
+	"plugins/fetch":                1403,
 	"plugins/fs":                   2456,
 	"plugins/host":                 2930,
 	"plugins/internal/address":     30,
@@ -87,7 +87,7 @@ var maxLines = map[string]int{
 	"plugins/internal/wire":        1045,
 	"plugins/kv":                   840,
 	"plugins/lock":                 1082,
-	"plugins/mcp":                  2413,
+	"plugins/mcp":                  2416,
 	"plugins/mcp/mcpprobe":         140,
 	"plugins/mcplock":              1202,
 	"plugins/mcplogin":             520,
@@ -96,7 +96,7 @@ var maxLines = map[string]int{
 	"plugins/plugintest/conform":   2210,
 	"plugins/proc":                 1310,
 	"plugins/random":               30,
-	"plugins/sdk":                  1766,
+	"plugins/sdk":                  1778,
 	"proto":                        120,
 }
 
