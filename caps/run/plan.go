@@ -245,11 +245,10 @@ func (r *Run) planRound(ctx context.Context, until time.Time, round []labelled.R
 		q := &requests[i]
 		origin := r.planning.origin(q.Op)
 		shadows[i] = labelled.Whole(origin)
-		if again := r.planning.again(r.effects+1, q); again != nil {
-			r.effects++
-			answers[i] = *again
+		if a := r.again(q, i, len(requests)); a != nil {
+			answers[i], a.answer = *a.given, &answers[i]
 			r.planning.plan.Reads[q.Op]++
-			r.planning.read(q, again)
+			given = append(given, a)
 			continue
 		}
 		read, permit := r.classify(q, &round[i])
@@ -277,15 +276,15 @@ func (r *Run) planRound(ctx context.Context, until time.Time, round []labelled.R
 			acts = append(acts, a)
 		}
 	}
-	acts = r.carryOut(ctx, until, acts)
+	acts = slices.SortedFunc(slices.Values(slices.Concat(r.carryOut(ctx, until, acts), given)), func(a, b *act) int { return a.index - b.index })
 	if r.flows != nil {
-		r.answered(requests, answers, slices.Concat(acts, given))
+		r.answered(requests, answers, acts)
 	}
 	all := make([]labelled.Answer, len(round))
 	for i := range answers {
 		all[i] = labelled.Answer{Answer: value.Answer(answers[i]), Shadow: shadows[i]}
 	}
-	for _, a := range slices.Concat(acts, given) {
+	for _, a := range acts {
 		r.planning.read(a.request, a.answer)
 	}
 	if r.halted.Load() != nil {
@@ -297,24 +296,38 @@ func (r *Run) planRound(ctx context.Context, until time.Time, round []labelled.R
 // never is the kinds that don't answer the same twice.
 var never = []string{"clock", "random", "ask"}
 
-// again is the recorded answer of a request that isn't answered the same twice; nil: it is to be asked.
-func (g *planning) again(n int, q *core.Request) *core.Answer {
+// again is a request that isn't answered the same twice with its recorded answer; nil: it is to be asked.
+func (r *Run) again(q *core.Request, index, among int) *act {
 	kind, _, _ := strings.Cut(q.Op, ".")
-	if g.was == nil || !slices.Contains(never, kind) || hasHoles(q.Arg) {
+	was := r.planning.was
+	if was == nil || !slices.Contains(never, kind) || hasHoles(q.Arg) {
 		return nil
 	}
-	d := g.was.byNumber[n]
+	d := was.byNumber[r.effects+1]
 	if d == nil || d.denied != nil || !d.done {
 		return nil
 	}
 	if _, what := d.differs(q, true); what != "" {
 		return nil
 	}
-	a, _, err := g.was.answerOf(d)
+	answer, text, err := was.answerOf(d)
 	if err != nil {
 		return nil
 	}
-	return &a
+	a := &act{run: r, request: q, index: index, n: r.effects + 1, given: &answer, text: text}
+	request, held := r.permitRequest(q, among)
+	request.Again = true
+	var f *fault.Fault
+	if a.permit, f = r.b.policy.Permit(r.ledger, held, request); f != nil {
+		return nil
+	}
+	if a.most, f = r.reserve(a.permit.Most, int64(among)); f != nil {
+		a.permit.Settle(0)
+		return nil
+	}
+	a.settle(int64(len(text)))
+	r.effects++
+	return a
 }
 
 // read has the plan's hash depend on what was read.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core"
@@ -231,6 +232,47 @@ func TestPlanDeviates(t *testing.T) {
 		if _, f = drive(t, r, made, `"k"`); f == nil || f.Kind != fault.Deviated || len(e.puts) != before {
 			t.Errorf("%s: %v, and it wrote %q", name, f, e.puts[before:])
 		}
+	}
+}
+
+// TestPlanAgain: a plan that is made anew has what isn't answered the same twice from the record, with the labels that it
+// had, and reads as the plan before did.
+func TestPlanAgain(t *testing.T) {
+	t.Parallel()
+	m := *ledger
+	m.Kind, m.Operations = "ask", []caps.Operation{m.Operations[0]}
+	m.Operations[0].Name = "ask.get"
+	kinds, err := caps.NewKinds(&m, ledger)
+	must.NoError(t, err)
+	c, err := flow.ParseConfig([]byte(`{"sources":[{"of":"ask.get:secret","label":"secret"}],"rules":[{"to":"led.get:out/**","not_from":"secret"}]}`))
+	must.NoError(t, err)
+	rules, err := flow.Compile(c, kinds, nil)
+	must.NoError(t, err)
+	var got []string
+	w := newWorldOfKinds(t, kinds, run.Options{Flow: rules, Limits: run.Limits{Width: 1}}, func(_ context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+		key := string(asText(field(a.Args, "key")))
+		if got = append(got, key); a.Held.Kind == "led" {
+			return value.Str(key), 1, nil
+		}
+		return value.Str(fmt.Sprint(key, len(got))), 1, nil
+	}, "ask:**", "led:**")
+	made := w.evolve("tells", `k => let a = !ask.get("secret") in [try(!led.get("out/" ++ a)), par(!ask.get("b"), !led.get("c"), !ask.get("d"))]`, "ask:**", "led:**")
+	in, err := core.ParseInput([]byte(`"k"`), core.InputData)
+	must.NoError(t, err)
+	plan := func(was *run.Record) *run.Plan {
+		p, f := w.broker.Begin(w.tools.Snapshot(), bounds(made, "", `"k"`)).Plan(t.Context(), time.Now().Add(time.Hour), run.Evaluation{Tool: made, Program: made.Program(), Input: in}, 1, was)
+		must.NoFault(t, f)
+		return p
+	}
+	first := plan(nil)
+	rec, err := run.ReadRecord(w.memory, first.Run)
+	must.NoError(t, err)
+	anew := plan(rec)
+	if all := strings.Join(got, " "); all != "secret b c d c" {
+		t.Errorf("it asked for %s", all)
+	}
+	if fmt.Sprint(first.Under, first.Reads) != fmt.Sprint(anew.Under, anew.Reads) || first.Hash != anew.Hash {
+		t.Errorf("the first plan is made under %v of %v, the second, of the hash %s and not %s, under %v of %v", first.Under, first.Reads, anew.Hash, first.Hash, anew.Under, anew.Reads)
 	}
 }
 

@@ -37,6 +37,11 @@ func newWorldOf(t testing.TB, m *caps.Manifest, o run.Options, perform func(cont
 	t.Helper()
 	kinds, err := caps.NewKinds(m)
 	must.NoError(t, err)
+	return newWorldOfKinds(t, kinds, o, perform, grants...)
+}
+
+func newWorldOfKinds(t testing.TB, kinds caps.Kinds, o run.Options, perform func(context.Context, run.Act) (value.Value, int64, *fault.Fault), grants ...string) *world {
+	t.Helper()
 	w := &world{t: t, policy: caps.NewPolicy(kinds, time.Now), memory: journal.NewMemory(1<<30, nil)}
 	for _, text := range grants {
 		c, err := caps.Parse(text, kinds)
