@@ -64,7 +64,7 @@ answer about it.`,
 			o.list = o.list || o.asJSON
 			switch {
 			case o.list && (o.no || o.clear != "" || len(args) > 0 && !strings.HasPrefix(args[0], "p_")):
-				return errors.New("--list stands alone, or with a plan")
+				return errors.New("--list and --json take nothing else, but a plan: p_…")
 			case o.clear != "" && (o.no || len(args) > 0):
 				return errors.New("--clear NAME stands alone")
 			}

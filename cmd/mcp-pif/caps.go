@@ -96,9 +96,13 @@ func showCaps(cmd *cobra.Command, o *app.CapOptions) error {
 		fmt.Fprintln(out, "\nWhat can be granted with --cap:")
 		for _, kind := range slices.Sorted(maps.Keys(auth.Kinds)) {
 			m, _ := auth.Kinds.Manifest(kind)
-			fmt.Fprintf(out, "  %-6s %s\n", kind, m.Doc)
+			width := 0
 			for i := range m.Operations {
-				fmt.Fprintf(out, "         %-14s %s\n", m.Operations[i].Name, m.Operations[i].Doc)
+				width = max(width, len(m.Operations[i].Name))
+			}
+			cli.PrintHanging(out, "  "+kind+"  ", m.Doc)
+			for i := range m.Operations {
+				cli.PrintHanging(out, fmt.Sprintf("    %-*s  ", width, m.Operations[i].Name), m.Operations[i].Doc)
 			}
 		}
 		return nil
@@ -415,6 +419,9 @@ func newRevoked() *cobra.Command {
 			}
 			if cli.AsJSON(cmd) {
 				return cli.Failed(cli.PrintJSON(cmd, append([]caps.Revocation{}, list...)))
+			}
+			if len(list) == 0 {
+				fmt.Fprintln(cmd.OutOrStdout(), "nothing is revoked")
 			}
 			for _, e := range list {
 				at := ""

@@ -251,12 +251,16 @@ func (f *findings) print(out io.Writer) {
 		return
 	}
 	fmt.Fprintln(out, "plugins:")
+	kinds, versions := 0, 0
+	for _, p := range f.Plugins {
+		kinds, versions = max(kinds, len(p.Kind)), max(versions, len(p.Version))
+	}
 	for _, p := range f.Plugins {
 		mode := ""
 		if p.Sandbox != string(host.Require) {
 			mode = " (--sandbox=" + p.Sandbox + ")"
 		}
-		fmt.Fprintf(out, "  %-8s %-8s %s%s\n", p.Kind, p.Version, p.Doc, mode)
+		fmt.Fprintf(out, "  %-*s  %-*s  %s%s\n", kinds, p.Kind, versions, p.Version, p.Doc, mode)
 	}
 	if len(f.Grants) == 0 {
 		fmt.Fprintln(out, "the flags given here grant nothing: with them tools can only compute")

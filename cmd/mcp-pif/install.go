@@ -98,7 +98,7 @@ func wrapWords(words []string, width int) string {
 var serverName = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
 
 // target returns the client that the flags mean, and its file.
-func (o *installOptions) target() (c *clientconfig.Client, path string, err error) {
+func (o *installOptions) target(args []string) (c *clientconfig.Client, path string, err error) {
 	switch c = clientconfig.Named(o.client); {
 	case c == nil && o.client != "":
 		return nil, "", fmt.Errorf("--client is one of %s, not %q%s", strings.Join(clientconfig.IDs(), ", "), o.client, cli.DidYouMean(cli.Closest(o.client, clientconfig.IDs())))
@@ -112,6 +112,8 @@ func (o *installOptions) target() (c *clientconfig.Client, path string, err erro
 		return c, path, err
 	case c == nil && o.print:
 		c = clientconfig.ForFile("")
+	case c == nil && len(args) > 0 && clientconfig.Named(args[0]) != nil:
+		return nil, "", fmt.Errorf("which client? Write --client %s", args[0])
 	case c == nil:
 		return nil, "", fmt.Errorf("which client? --client is one of %s; for any other there are --print and --config FILE", strings.Join(clientconfig.IDs(), ", "))
 	}
@@ -120,7 +122,7 @@ func (o *installOptions) target() (c *clientconfig.Client, path string, err erro
 }
 
 func install(cmd *cobra.Command, o *installOptions, args []string) error {
-	c, path, err := o.target()
+	c, path, err := o.target(args)
 	if err != nil {
 		return err
 	}

@@ -187,7 +187,7 @@ func newJournalShow() *cobra.Command {
 			}
 			seq = n
 		} else if o.run == "" {
-			return errors.New("which run, or which event? Give the name of one that 'mcp-pif journal runs' lists, or a number that 'mcp-pif journal tail' shows")
+			return cli.UsageError(errors.New("which run, or which event? Give the name of one that 'mcp-pif journal runs' lists, or a number that 'mcp-pif journal tail' shows"))
 		}
 		if o.run != "" {
 			events, err := eventsOf(s, o.run)

@@ -50,6 +50,9 @@ func command(args []string, in io.Reader, out, errs io.Writer) int {
 	cmd, err := root.ExecuteC()
 	shownOut.Close() // before anything else is said, a pager is left
 	err = suggest(root, cmd, args, err)
+	if lost := shownOut.Err(); lost != nil && !errors.Is(lost, cli.ErrPagerLeft) && (err == nil || errors.Is(err, lost)) {
+		err = cli.Failed(lost)
+	}
 	var f *cli.Failure
 	switch {
 	case err == nil, errors.Is(err, cli.ErrPagerLeft):

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -389,6 +390,28 @@ func TestMisused(t *testing.T) {
 	}
 }
 
+// A fullDisk takes nothing.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("the disk is full") }
+
+// TestLostOutput: what can't be printed is a failure, whichever way it is printed.
+func TestLostOutput(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", dir)
+	kept := " --store " + filepath.ToSlash(filepath.Join(dir, "pif.db"))
+	if status := command(strings.Fields("tools import pack:self"+kept), strings.NewReader(""), io.Discard, io.Discard); status != 0 {
+		t.Fatalf("import: status %d", status)
+	}
+	for _, line := range []string{"run 1", "run --json 1", "tools list" + kept, "tools history interpret" + kept, "mcp list", "help fold", "caps", "fmt x=>x", "check 1", "version"} {
+		var errs strings.Builder
+		status := command(strings.Fields(line), strings.NewReader(""), fullDisk{}, &errs)
+		if status != cli.StatusFailed || errs.String() != "mcp-pif: the disk is full\n" {
+			t.Errorf("%s: status %d\nstderr: %s", line, status, errs.String())
+		}
+	}
+}
+
 // TestMisusedCommands: of every command a flag that there isn't is status 2, and of one that has
 // commands a word that is none.
 func TestMisusedCommands(t *testing.T) {
@@ -416,7 +439,13 @@ func TestMisusedCommands(t *testing.T) {
 	if n < 60 {
 		t.Errorf("%d commands", n)
 	}
-	misused("mcp-pif tools diff x", "mcp-pif tools diff NAME")
+	misused("mcp-pif tools diff x", "V1 is missing: mcp-pif tools diff NAME V1 [V2]\n")
+	misused("mcp-pif step", "RUN is missing: mcp-pif step RUN\n")
+	misused("mcp-pif run a b c", "too many arguments: mcp-pif run CODE [INPUT]\n")
+	misused("mcp-pif plugin add", "too few arguments: mcp-pif plugin add PROGRAM | FOLDER COMMAND…\n")
+	misused("mcp-pif doctor x", "mcp-pif doctor takes no argument: \"x\"\n")
+	misused("mcp-pif install cursor", "Write --client cursor")
+	misused("mcp-pif approve --json x", "--list and --json take nothing else")
 	misused("mcp-pif journal tail --kind nope", "the kinds are")
 }
 

@@ -283,7 +283,7 @@ func TestProcMapping(t *testing.T) {
 		{"", []string{"--proc", ""}, "NAME=COMMAND"},
 		{"", []string{"--proc", "no-such-program"}, "no program"},
 		{"", []string{"--proc", "python3=no-such-program"}, "no program"},
-		{"", []string{"--proc", "python3=./python3"}, "not an absolute path"},
+		{"", []string{"--proc", "python3=./python3"}, "no such file"},
 		{"", []string{"--proc", "python3='/usr/bin/python3"}, "isn't closed"},
 		{"", []string{"--proc", "python3=" + script}, "no program \"no-such-interpreter\""},
 		{"", []string{"--proc", mapsPython, "--proc", mapsPython}, "duplicate"},

@@ -22,7 +22,7 @@ func TestKnownPrograms(t *testing.T) {
 	if python, err := exec.LookPath("python3"); err == nil {
 		dir := filepath.Join(t.TempDir(), ".venv")
 		if exec.Command(python, "-m", "venv", "--without-pip", dir).Run() == nil {
-			venv = filepath.Join(dir, "bin", "python") + " -i"
+			venv = filepath.Join(dir, "bin", "python")
 		}
 	}
 	pyenv, _ := filepath.Glob(filepath.Join(os.Getenv("HOME"), ".pyenv", "versions", "3.1*", "bin", "python3"))
@@ -82,6 +82,7 @@ func TestProcNames(t *testing.T) {
 	}{
 		{[]string{"--proc", script}, `"proc:tool.sh"`, "is a script: /bin/sh is started with it"},
 		{[]string{"--proc", "mine=" + script}, `"grants":[]`, ""},
+		{[]string{"--proc", "mine=/bin/sh"}, `"grants":[]`, "prompts only with -i: write mine=/bin/sh -i"},
 		{[]string{"--proc", "mine=" + script, "--cap", "proc.start:mine"}, `["proc.start:mine"]`, "may read " + script},
 		{[]string{"--proc", script, "--cap", "proc.start:tool.sh"}, `["proc.start:tool.sh"]`, ""},
 	} {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -100,6 +101,8 @@ does, try 'mcp-pif tour'.`,
 		}
 		return f.FlagUsagesWrapped(width)
 	})
+	cobra.AddTemplateFunc("reflow", func(text string) string { return cli.Reflow(text, cli.TerminalWidth(os.Stdout)) })
+	root.SetHelpTemplate(strings.ReplaceAll(root.HelpTemplate(), "{{. | trimTrailingWhitespaces}}", "{{. | trimTrailingWhitespaces | reflow}}"))
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages", "Flags | flagUsages"))
 	completeFlags(root)
 	return root
@@ -144,10 +147,30 @@ func suggest(root, cmd *cobra.Command, args []string, err error) error {
 			return fmt.Errorf("%w%s", err, cli.DidYouMean("--"+near))
 		}
 	}
+	if word, one := strings.CutPrefix(err.Error(), "unknown command "); one {
+		word, _, _ = strings.Cut(word, " for ")
+		return fmt.Errorf("%s takes no argument: %s", cmd.CommandPath(), word)
+	}
 	if strings.Contains(err.Error(), " arg(s), ") {
-		return fmt.Errorf("%w: %s", err, cmd.UseLine())
+		return argumentsError(cmd, err.Error())
 	}
 	return err
+}
+
+// argumentsError says in the words of a command's usage what is missing, or that there is too
+// much, in place of cobra's count.
+func argumentsError(cmd *cobra.Command, counted string) error {
+	given, _ := strconv.Atoi(counted[strings.LastIndexByte(counted, ' ')+1:])
+	usage := strings.TrimSuffix(cmd.UseLine(), " [flags]")
+	words := strings.Fields(strings.TrimPrefix(usage, cmd.CommandPath()))
+	if slices.Contains(words, "|") || given >= len(words) || strings.HasPrefix(words[given], "[") {
+		what := "many"
+		if strings.HasPrefix(counted, "requires") {
+			what = "few"
+		}
+		return fmt.Errorf("too %s arguments: %s", what, usage)
+	}
+	return fmt.Errorf("%s is missing: %s", words[given], usage)
 }
 
 func newVersion() *cobra.Command {

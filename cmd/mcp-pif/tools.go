@@ -113,6 +113,9 @@ func newToolsProfiles() *cobra.Command {
 			if cli.AsJSON(cmd) {
 				return cli.Failed(cli.PrintJSON(cmd, append([]string{}, names...)))
 			}
+			if len(names) == 0 {
+				fmt.Fprintln(cmd.OutOrStdout(), "no profiles: the first server of a client makes one")
+			}
 			for _, name := range names {
 				fmt.Fprintln(cmd.OutOrStdout(), cli.Printable(name))
 			}

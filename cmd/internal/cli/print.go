@@ -9,6 +9,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,6 +36,7 @@ type TerminalWriter struct {
 	mu   sync.Mutex
 	Out  io.Writer
 	rest []byte // of a character that hasn't ended
+	err  error  // the first of what couldn't be written
 }
 
 // Write prints p with U+FFFD for what would steer a terminal, but for line ends and
@@ -56,8 +58,16 @@ func (d *TerminalWriter) Write(p []byte) (int, error) {
 		}
 	}
 	_, err := d.Out.Write(Sanitize(text[:end]))
+	d.err = cmp.Or(d.err, err)
 	d.rest = bytes.Clone(text[end:])
 	return len(p), err
+}
+
+// Err returns why something that was printed isn't where it should be; nil: all is.
+func (d *TerminalWriter) Err() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.err
 }
 
 // Close prints what is left, ends a pager, and leaves what is behind the writer open.
@@ -74,6 +84,7 @@ func (d *TerminalWriter) Close() error {
 		d.Out = p.terminal
 		err = errors.Join(err, p.Close())
 	}
+	d.err = cmp.Or(d.err, err)
 	return err
 }
 
@@ -257,13 +268,41 @@ func PrintTable(out io.Writer, headers []string, rows [][]string) {
 	PrintStyled(out, text)
 }
 
+// Reflow wraps the paragraphs of a text that are wider than a terminal has columns; lines that
+// begin with a space stay. 0 columns: as it is.
+func Reflow(text string, width int) string {
+	paragraphs := strings.Split(text, "\n\n")
+	for i, p := range paragraphs {
+		if width <= 0 || lipgloss.Width(p) <= width || strings.HasPrefix(p, " ") || strings.Contains(p, "\n ") {
+			continue
+		}
+		paragraphs[i] = ansi.Wordwrap(strings.ReplaceAll(p, "\n", " "), width, "")
+	}
+	return strings.Join(paragraphs, "\n\n")
+}
+
+// PrintHanging prints a text behind its head, on a terminal wrapped to the right of that.
+func PrintHanging(out io.Writer, head, text string) {
+	const narrow = 20 // columns, in which nothing can be read
+	indent := ansi.StringWidth(head)
+	if width := TerminalWidth(out) - indent; width >= narrow {
+		text = strings.ReplaceAll(ansi.Wordwrap(text, width, ""), "\n", "\n"+strings.Repeat(" ", indent))
+	}
+	fmt.Fprintln(out, head+text)
+}
+
 // PrintStyled prints lines with the styles that whoever reads them can show.
 func PrintStyled(out io.Writer, text string) {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " ")
 	}
-	_, _ = lipgloss.Fprintln(Underlying(out).(io.Writer), strings.Join(lines, "\n"))
+	_, err := lipgloss.Fprintln(Underlying(out).(io.Writer), strings.Join(lines, "\n"))
+	if d, ok := out.(*TerminalWriter); ok {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.err = cmp.Or(d.err, err)
+	}
 }
 
 // JSONFlag adds the flag that has a command print JSON.
@@ -312,6 +351,9 @@ func StartProgress(cmd *cobra.Command, what string) *progress {
 			line := fmt.Sprintf("%s, %s", what, time.Since(started).Round(time.Second))
 			if n := p.Done.Load(); n > 0 {
 				line = fmt.Sprintf("%s, %d done, %s", what, n, time.Since(started).Round(time.Second))
+			}
+			if width := TerminalWidth(out); width > 0 {
+				line = ansi.Truncate(line, width-1, "…") // one that wraps can't be erased
 			}
 			fmt.Fprint(out, "\r"+ansi.EraseEntireLine+line)
 		}

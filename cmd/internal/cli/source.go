@@ -59,7 +59,7 @@ func CodeAndInput(cmd *cobra.Command, file string, args []string) (code, input s
 		code = strings.TrimSpace(string(b))
 	} else {
 		if len(args) == 0 {
-			return "", "", false, errors.New("CODE is missing: give a term as JSON, - for standard input, or --file FILE")
+			return "", "", false, errors.New("CODE is missing: give a program, - for standard input, or --file FILE")
 		}
 		if len(args) > 1 && args[0] == "-" && args[1] == "-" {
 			return "", "", false, errors.New("CODE and INPUT can't both come from standard input")

@@ -443,7 +443,11 @@ func (m *Move) Print(out io.Writer) {
 		fmt.Fprintf(out, "%s stays as it is: %s\n", lock.Shown(s.name, 80), lock.Shown(s.reason, 500))
 	}
 	if len(m.Moved) == 0 {
-		fmt.Fprintln(out, "no server is moved")
+		why := ""
+		if len(m.stay) == 0 {
+			why = ": the client's configuration has no other"
+		}
+		fmt.Fprintln(out, "no server is moved"+why)
 	}
 }
 

@@ -291,7 +291,11 @@ written and nothing recorded.`,
 				} else if err := mcplock.CheckName(name); err != nil { // as add takes them
 					return cli.UsageError(err)
 				}
-				if s, undo, err = newServer(cmd, l, args[dash:], &o); err != nil {
+				given := cmd.ArgsLenAtDash() >= 0 || strings.Contains(args[0], "://")
+				if s, undo, err = newServer(cmd, l, args[dash:], &o); err != nil && !given {
+					err = fmt.Errorf("there is no server %s in the lock; as a command: %w", lock.Shown(args[0], 60), err)
+				}
+				if err != nil {
 					return cli.Failed(err)
 				}
 			}

@@ -87,12 +87,17 @@ func Read(text string) (p Program, err error) {
 		return p, fmt.Errorf("--proc %s: %w", text, err)
 	case err != nil:
 		return p, nil // it counts where the name is granted, and says so then
-	case p.Bare || filepath.IsAbs(c.Args[0]):
+	case p.Bare || strings.ContainsAny(c.Args[0], `/\`):
 		c.Args[0] = found
 	}
 	base := filepath.Base(found)
-	if k, ok := table[version.ReplaceAllString(base, "")]; ok && p.Bare {
+	k, ok := table[version.ReplaceAllString(base, "")]
+	switch {
+	case ok && p.Bare:
 		p.apply(k)
+	case ok && len(c.Args) == 1 && len(k.args) > 0:
+		args := strings.Join(k.args, " ")
+		p.Added = append(p.Added, "prompts only with "+args+": write "+text+" "+args)
 	}
 	p.prefix(found)
 	return p, p.interpreted(found)
