@@ -433,13 +433,15 @@ func designated(p *caps.Policy, q *core.Request) bool {
 // changes reports whether a step may change what a request reads.
 func (g *planning) changes(p *caps.Permit) bool {
 	kind, grant := p.Held.Kind, p.Held.Grant.ID
+	a := p.Held.Grant.Manifest.Algebra
+	apart := a == caps.Path || a == caps.Segments // what one designates isn't part of what another does; a server may do as it likes
 	for _, t := range g.touched {
 		switch {
 		case t.kind != kind:
 			if t.kind == "proc" && kind == "fs" { // a program may write where files are
 				return true
 			}
-		case t.grant != grant, t.designates == nil, len(p.Designates) == 0:
+		case t.grant != grant, !apart, t.designates == nil, len(p.Designates) == 0:
 			return true
 		default:
 			for _, x := range t.designates {

@@ -197,6 +197,42 @@ func TestPlanIsRun(t *testing.T) {
 	}
 }
 
+// web is a kind of requests to a server.
+var web = &caps.Manifest{
+	Kind: "web", Version: "1.0.0", Doc: "pages", Algebra: caps.URL,
+	Verbs: []caps.Verb{{Name: "get", Flags: caps.Flags{ReadOnly: true, Idempotent: true}}, {Name: "post", Flags: caps.Flags{Destructive: true}}},
+	Operations: []caps.Operation{
+		{Name: "web.get", Verb: "get", Doc: "gives a page", Result: "string", Params: []caps.Param{{Name: "url", Doc: "its address", Type: "string", Main: true, Designates: true}}},
+		{Name: "web.post", Verb: "post", Doc: "sends", Result: "string", Params: []caps.Param{{Name: "url", Doc: "where", Type: "string", Main: true, Designates: true}}},
+	},
+}
+
+// What reads what a step before it may change is a step, too: of a server all, since nothing tells what changes what there.
+func TestPlanOrder(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		kind           *caps.Manifest
+		grant, changes string
+		reads          string
+		steps          int
+	}{
+		{web, "web:https://h.example/**", `!web.post("https://h.example/login")`, `!web.get("https://h.example/me")`, 2},
+		{web, "web:https://h.example/**", `!web.post("https://H.example/a")`, `!web.get("https://h.example:443/a")`, 2},
+		{ledger, "led:**", `!led.put({key: "a/b", value: 1})`, `!led.get("a/c")`, 1},
+		{ledger, "led:**", `!led.put({key: "a/b", value: 1})`, `!led.get("a/b")`, 2},
+	} {
+		w := newWorldOf(t, c.kind, run.Options{}, func(context.Context, run.Act) (value.Value, int64, *fault.Fault) { return value.Str(""), 0, nil }, c.grant)
+		made := w.evolve("act", `k => let p = `+c.changes+` in try(`+c.reads+`)`, c.grant)
+		in, err := core.ParseInput([]byte(`null`), core.InputData)
+		must.NoError(t, err)
+		p, f := w.broker.Begin(w.tools.Snapshot(), bounds(made, "", `null`)).Plan(t.Context(), time.Now().Add(time.Hour), run.Evaluation{Tool: made, Program: made.Program(), Input: in}, 1, nil)
+		must.NoFault(t, f)
+		if len(p.Steps) != c.steps {
+			t.Errorf("%s and %s are a plan of %d steps, and %v was done: want %d", c.changes, c.reads, len(p.Steps), p.Reads, c.steps)
+		}
+	}
+}
+
 // A step that would be another one isn't made.
 func TestPlanDeviates(t *testing.T) {
 	t.Parallel()
