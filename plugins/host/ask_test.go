@@ -20,15 +20,19 @@ import (
 )
 
 // asker is the plugin of a server that asks the user: ask once, pester until nobody answers
-// any more, late asks and then goes on for too long; gather reads 3 MiB from elsewhere, blurt has them.
+// any more, late asks and then goes on for too long; gather reads 3 MiB from elsewhere, blurt has them, and insist has asked
+// for room for what it dropped.
 func asker() sdk.Plugin {
 	m := &caps.Manifest{Kind: "asker", Version: "1.0.0", Doc: "Asks.", Algebra: caps.Exact, Server: "asker", Privileges: []string{"network"}}
-	for _, name := range []string{"ask", "pester", "late", "gather", "blurt"} {
+	for _, name := range []string{"ask", "pester", "late", "gather", "blurt", "insist"} {
 		m.Verbs = append(m.Verbs, caps.Verb{Name: name})
 		m.Operations = append(m.Operations, caps.Operation{Name: "asker." + name, Doc: "Asks.", Verb: name, Result: "some data"})
 	}
 	return sdk.Plugin{Given: m, Perform: func(ctx context.Context, _ any, operation string, _ value.Value) (value.Value, error) {
 		switch operation {
+		case "asker.insist":
+			_ = sdk.Room(ctx, 4<<20)
+			return value.Str(strings.Repeat("x", 3<<20)), nil
 		case "asker.blurt":
 			return value.Str(strings.Repeat("x", 3<<20)), nil
 		case "asker.gather":
@@ -131,19 +135,21 @@ func TestTimeIsOverWhileItWaitsForRoom(t *testing.T) {
 	}
 }
 
-// An outcome that comes though its room was refused is counted when it is there.
+// An outcome that comes though its room was refused is counted when it is there, also where more was refused before.
 func TestRefusedOutcomeCounts(t *testing.T) {
 	t.Parallel()
 	w, h := newAsker(t, false)
-	a := act(t, h, "blurt")
-	var asked []string
-	a.Most = 8 << 20
-	a.Room = func(_ context.Context, bytes int64, begun bool) bool {
-		asked = append(asked, fmt.Sprint(bytes>>20, begun))
-		return begun
-	}
-	if v, _, f := w.Perform(context.Background(), a); f != nil || len(v.(value.Str)) != 3<<20 || fmt.Sprint(asked) != "[3 false 3 true]" {
-		t.Errorf("%v, asked %v", f, asked)
+	for operation, want := range map[string]string{"blurt": "[3 false 3 true]", "insist": "[4 false 3 false 3 true]"} {
+		a := act(t, h, operation)
+		var asked []string
+		a.Most = 8 << 20
+		a.Room = func(_ context.Context, bytes int64, begun bool) bool {
+			asked = append(asked, fmt.Sprint(bytes>>20, begun))
+			return begun
+		}
+		if v, _, f := w.Perform(context.Background(), a); f != nil || len(v.(value.Str)) != 3<<20 || fmt.Sprint(asked) != want {
+			t.Errorf("%s: %v, asked %v", operation, f, asked)
+		}
 	}
 }
 

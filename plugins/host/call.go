@@ -343,12 +343,13 @@ func (p *process) listen(ctx context.Context, r *wire.Request, l listener, most 
 			if e.Room <= had {
 				return nil, wire.ErrAnswer
 			}
-			had = e.Room
 			answer := &pluginv1.AnswerRequest{Call: r.Head.Call, Action: "accept"}
-			err := l.room(int64(min(had, wire.MaxMessage)), false)
-			if counted = err == nil; errors.Is(err, errNoRoom) {
+			err := l.room(int64(min(e.Room, wire.MaxMessage)), false)
+			if counted = err == nil; counted {
+				had = e.Room
+			} else if errors.Is(err, errNoRoom) {
 				answer.Action = "decline"
-			} else if err != nil {
+			} else {
 				continue // it is told to end
 			}
 			if _, err := p.plugin.Answer(ctx, answer); err != nil {
