@@ -77,7 +77,7 @@ var maxLines = map[string]int{
 	"plugins/env":                  50,
 	"plugins/fetch":                1403,
 	"plugins/fs":                   2456,
-	"plugins/host":                 2930,
+	"plugins/host":                 2931,
 	"plugins/internal/address":     30,
 	"plugins/internal/dice":        40,
 	"plugins/internal/jsonvalue":   20,
