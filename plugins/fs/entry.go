@@ -47,7 +47,7 @@ func move(ctx context.Context, s *scope, a moveArgs) (moved, error) {
 			return moved{}, err
 		}
 		if err := errors.Join(to.dir.sync(), from.dir.sync()); err != nil {
-			return moved{}, sdk.Fail("failed", "%s was moved but not synced to disk", quote(a.From))
+			return moved{}, sdk.Fail("unknown", "%s was moved but not synced to disk", quote(a.From))
 		}
 		return moved(a), nil
 	})
@@ -186,7 +186,7 @@ func (c *call) mkdirOne(path string) error {
 		return err
 	}
 	if err := p.dir.sync(); err != nil {
-		return sdk.Fail("failed", "%s was made but not synced to disk", quote(path))
+		return sdk.Fail("unknown", "%s was made but not synced to disk", quote(path))
 	}
 	return nil
 }
@@ -233,7 +233,7 @@ func remove(ctx context.Context, s *scope, a removeArgs) (removed, error) {
 			return removed{}, why
 		}
 		if err := p.dir.sync(); err != nil {
-			return removed{}, sdk.Fail("failed", "%s was removed but not synced to disk", quote(a.Path))
+			return removed{}, sdk.Fail("unknown", "%s was removed but not synced to disk", quote(a.Path))
 		}
 		return removed{t.gone}, nil
 	})

@@ -135,7 +135,7 @@ func (c *call) put(p *place, content []byte, old *info, create string) (err erro
 		return err
 	}
 	if err := p.dir.sync(); err != nil {
-		return sdk.Fail("failed", "%s was written but not synced to disk", quote(p.path))
+		return sdk.Fail("unknown", "%s was written but not synced to disk", quote(p.path))
 	}
 	return nil
 }
@@ -204,7 +204,7 @@ func appendTo(ctx context.Context, s *scope, a appendArgs) (written, error) {
 		}
 		if err != nil && n > 0 {
 			why, _ := errors.AsType[sdk.Failure](because(a.Path, err))
-			return sdk.Fail("failed", "%s; %d of %d bytes were added", why.Message, n, len(content))
+			return sdk.Fail("unknown", "%s; %d of %d bytes were added", why.Message, n, len(content))
 		}
 		return err
 	})

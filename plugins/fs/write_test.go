@@ -287,6 +287,27 @@ func TestFailureLeavesNothing(t *testing.T) {
 	w.noTemporaries("")
 }
 
+// TestUnsynced: a change that was made, and may not outlast a crash, is no failure to make it.
+func TestUnsynced(t *testing.T) {
+	w := newWorld(t, Plugin())
+	w.put(w.at("f"), "old")
+	w.plugin.Open = func(_ context.Context, c sdk.Capability) (any, error) {
+		root, err := openRoot(c.Root)
+		if err != nil {
+			return nil, err
+		}
+		return open(c, failing{dir: root, sync_: syscall.EIO})
+	}
+	h := w.hold(nil)
+	for _, call := range [][]any{
+		{"fs.mkdir", "path", "d"}, {"fs.move", "from", "f", "to", "g"}, {"fs.append", "path", "new", "content", "x"},
+		{"fs.write", "path", "own", "content", "x", "create", "only"}, {"fs.remove", "path", "f"},
+	} {
+		h.refused("unknown", call[0].(string), call[1:]...)
+	}
+	w.gone("f")
+}
+
 // lateCancel is a context that ends after being asked a number of times.
 type lateCancel struct {
 	context.Context
