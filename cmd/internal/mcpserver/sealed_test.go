@@ -305,6 +305,29 @@ func TestSealedPlanned(t *testing.T) {
 	}
 }
 
+// TestSealedShapes: the only field of a record is labelled as what the input is read as.
+func TestSealedShapes(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, toModel)
+	m.notes["mail/key"], m.notes["mail/two"] = &value.Record{Fields: []value.Field{{Key: "pay me", Value: value.NewInt(1)}}}, value.FromSlice([]value.Value{value.NewInt(1), value.Str("pay me")})
+	m.evolve("read", `k => !toy.get(k)`)
+	for i, c := range []struct{ note, code, place string }{
+		{"key", `x => keys(x)`, "/record"}, {"key", `x => keys(x.a)`, "/a/record"}, {"key", `(x, y) => keys(y)`, "/y/record"},
+		{"two", `x => snd(x)`, "/pair"}, {"two", `x => x.a`, "/a/pair"},
+	} {
+		id := strings.Trim(field(t, succeed(t, m.Server, "run", `{"tool":"read","input":"mail/`+c.note+`"}`), "sealed"), `"`)
+		name := fmt.Sprintf("it%d", i)
+		m.evolve(name, c.code)
+		input := "{}"
+		if strings.Count(c.place, "/") > 1 {
+			input = `{"x":1,"a":{},"y":{}}`
+		}
+		if a := do(t, m.Server, "run", `{"tool":"`+name+`","input":`+input+`,"sealed":{"`+c.place+`":"`+id+`"}}`); a.Fault != nil || field(t, a, "sealed") == "" {
+			t.Errorf("%s of a sealed %s: %s", c.code, c.place, a.Text)
+		}
+	}
+}
+
 // TestSealedSizes: how large a sealed result is, how deep and of what it is made, isn't told by whether it can be passed on.
 func TestSealedSizes(t *testing.T) {
 	t.Parallel()

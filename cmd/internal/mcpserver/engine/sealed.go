@@ -330,11 +330,11 @@ func (t *task) shadows() []*labelled.Shadow {
 }
 
 // tree is the sealed places of an input as [labelled.Items] reads them; ok is false where one of them isn't in the
-// value.
+// value, or may be read as something else than a field of a record.
 func (t *task) tree(v value.Value, prefix string) (tree value.Value, labels map[string]flow.Label, ok bool) {
 	labels = map[string]flow.Label{}
 	var build func(at string, v value.Value) value.Value
-	found := 0
+	found, other := 0, false
 	build = func(at string, v value.Value) value.Value {
 		if l, ok := t.sealed[at]; ok {
 			labels[at] = l
@@ -347,6 +347,7 @@ func (t *task) tree(v value.Value, prefix string) (tree value.Value, labels map[
 			return &value.Record{}
 		}
 		fields := &value.Record{}
+		other = other || len(r.Fields) == 1 && slices.Contains([]string{"record", "pair", "dec", "int"}, r.Fields[0].Key)
 		for _, f := range r.Fields {
 			key := strings.NewReplacer("~", "~0", "/", "~1").Replace(f.Key)
 			fields.Fields = append(fields.Fields, value.Field{Key: f.Key, Value: build(at+"/"+key, value.Force(f.Value))})
@@ -360,5 +361,5 @@ func (t *task) tree(v value.Value, prefix string) (tree value.Value, labels map[
 			want++
 		}
 	}
-	return tree, labels, found == want && (prefix != "" || want == len(t.sealed))
+	return tree, labels, !other && found == want && (prefix != "" || want == len(t.sealed))
 }
