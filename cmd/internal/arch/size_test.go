@@ -32,7 +32,7 @@ var maxLines = map[string]int{
 	"cmd/internal/clientconfig":    956,
 	"cmd/internal/loadbench":       1106,
 	"cmd/internal/mcpcmd":          2519,
-	"cmd/internal/mcpserver":       12870,
+	"cmd/internal/mcpserver":       12871,
 	"cmd/internal/node":            1628,
 	"cmd/internal/orders/postgres": 398,
 	"cmd/internal/orders/remote":   490,
