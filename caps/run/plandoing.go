@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -24,6 +25,9 @@ type doing struct {
 
 // errSection is that a run has come to the end of a plan that isn't complete.
 var errSection = &fault.Fault{Kind: fault.Cancelled, Message: "the plan ends here", Hint: "Do the next plan."}
+
+// ErrWithdrawn is the cause of a fault of [Run.Does] where the plan was withdrawn meanwhile.
+var ErrWithdrawn = errors.New("the plan is withdrawn")
 
 // Does has a run that goes on do a plan, and nothing else. started is how often the plan was begun before, as
 // far as is known: where somebody else began it meanwhile it isn't done. by is the server, as tasks name it.
@@ -51,6 +55,9 @@ func (r *Run) Does(p *Plan, started int, by string) *fault.Fault {
 	case now.Refused && now.By != Withdrawn && !slices.Contains(now.starts, seq): // meanwhile
 		r.Abandon()
 		return &fault.Fault{Kind: fault.Denied, Message: "the user said no to the plan " + p.ID, Hint: "Don't try again; ask the user what they want instead."}
+	case now.Refused && !slices.Contains(now.starts, seq):
+		r.Abandon()
+		return &fault.Fault{Kind: fault.Conflict, Message: "the plan " + p.ID + " can't be done any more", Hint: `Plan it again: run with "tool", "input" and "plan":true.`, Cause: ErrWithdrawn}
 	case now.Ended || slices.Index(now.starts, seq) != started:
 		r.Abandon()
 		return &fault.Fault{Kind: fault.Conflict, Message: "another call is doing the plan " + p.ID, Hint: "Wait for that call: a plan is done once."}

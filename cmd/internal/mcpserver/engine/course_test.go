@@ -9,9 +9,11 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
 // ofMail is rules about what is in the mail.
@@ -150,5 +152,26 @@ func TestFlowPlansCourse(t *testing.T) {
 	}
 	if put[0] != "mail/2=1;mail/2=1 mail/3=2;" || put[1] != ";mail/2=1;" {
 		t.Errorf("done: %q", put)
+	}
+}
+
+// TestFlowPlanWithdrawn: that another server withdrew a plan, having read something else, isn't told where it may not be shown.
+func TestFlowPlanWithdrawn(t *testing.T) {
+	t.Parallel()
+	w := &tasked{t: t, dir: t.TempDir(), flow: keepsMail}
+	world := &noteWorld{notes: map[string]string{"mail/1": "hi"}, begun: make(chan struct{}, 10), held: make(chan struct{})}
+	s, _ := w.serves(world, "toy:**")
+	w.call(s, "evolve", `{"name":"notes","code":"k => !toy.put({key: \"log\", value: !toy.get(k)})","capabilities":["toy:**"]}`)
+	id := regexp.MustCompile(`p_[a-z0-9-]+`).FindString(w.call(s, "run", `{"tool":"notes","input":"mail/1","plan":true}`).Text)
+	world.holds = "get"
+	answered := make(chan wire.Answer, 1)
+	go func() { answered <- w.call(s, "run", `{"plan":"`+id+`"}`) }()
+	wait.For(t, world.begun, "the read")
+	p, err := run.FindPlan(s.broker.Journal(), id)
+	must.NoError(t, err)
+	s.withdrawPlan(p.Plan)
+	close(world.held)
+	if a := wait.For(t, answered, "the answer"); !a.IsSealed || a.Fault != nil || strings.Contains(a.Text, "any more") || world.done() != "" {
+		t.Errorf("it gives %s, and did %q", a.Text, world.done())
 	}
 }

@@ -398,6 +398,9 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 		}
 	}
 	a := s.Call(context.WithValue(ctx, planKey{}, &planCall{does: p, record: t.record, held: held}), t.call)
+	if keeps && a.Fault != nil && errors.Is(a.Fault, run.ErrWithdrawn) {
+		a = s.sealPlan(p.Plan, a)
+	}
 	if doer != nil {
 		if ended, _, err := s.broker.Journal().Read(journal.Query{Run: p.Run, Kind: journal.RunEnded, Limit: 1}); err == nil && len(ended) > 0 {
 			doer.answeredBy(p.Run)

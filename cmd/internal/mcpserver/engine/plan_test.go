@@ -280,12 +280,17 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// A plan that a person refuses while it is planned anew isn't done; once it is begun, the refusal comes too late for the call
+// A plan that is refused or withdrawn while it is planned anew isn't done; once it is begun, the refusal comes too late for the call
 // that does it, and the record shows that.
 func TestPlanRefusedMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := &tasked{t: t, dir: t.TempDir(), confirm: "toy.put:**"}
-	for verb, begun := range map[string]bool{"get": false, "put": true} {
+	for _, c := range []struct {
+		verb, by string
+		begun    bool
+		kind     fault.Kind
+	}{{"get", "terminal", false, fault.Denied}, {"put", "terminal", true, ""}, {"get", run.Withdrawn, false, fault.Conflict}, {"put", run.Withdrawn, true, ""}} {
+		verb, begun := c.verb, c.begun
 		world := &noteWorld{notes: map[string]string{"a": "hello"}, begun: make(chan struct{}, 10), held: make(chan struct{})}
 		s, _ := w.serves(world, "toy:**")
 		w.call(s, "evolve", `{"name":"copy","code":"k => let v = !toy.get(k) in !toy.put({key: k ++ \"2\", value: v})","capabilities":["toy:**"]}`)
@@ -297,13 +302,13 @@ func TestPlanRefusedMeanwhile(t *testing.T) {
 		answered := make(chan wire.Answer, 1)
 		go func() { answered <- w.call(s, "run", `{"plan":"`+p.Plan+`"}`) }()
 		wait.For(t, world.begun, "the "+verb)
-		must.NoError(t, run.AnswerPlan(s.broker.Journal(), kept.Plan, false, "terminal"))
+		must.NoError(t, run.AnswerPlan(s.broker.Journal(), kept.Plan, false, c.by))
 		close(world.held)
 		a := wait.For(t, answered, "the answer")
 		now, err := run.FindPlan(s.broker.Journal(), p.Plan)
 		must.NoError(t, err)
-		if begun != (a.Fault == nil) || a.Fault != nil && a.Fault.Kind != fault.Denied || begun != (world.done() != "") || begun != (now.Started == 1) {
-			t.Errorf("refused at the %s: %s %q, begun %d times", verb, a.Text, world.done(), now.Started)
+		if begun != (a.Fault == nil) || a.Fault != nil && (a.Fault.Kind != c.kind || strings.Contains(a.Text, "another call")) || begun != (world.done() != "") || begun != (now.Started == 1) {
+			t.Errorf("refused at the %s by %s: %s %q, begun %d times", verb, c.by, a.Text, world.done(), now.Started)
 		}
 	}
 }
