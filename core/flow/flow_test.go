@@ -45,6 +45,8 @@ func TestItems(t *testing.T) {
 		{`{"fields":{"id":{}},"label":["a"]}`, `{"id":1,"text":"x"}`, "text", "a"},
 		{`{"fields":{"all":{"items":[{"fields":{"url":{"label":["b"]}}}]}}}`, `{"all":[{"url":1,"id":2}]}`, "all[].url", "b"},
 		{`{"fields":{"all":{"items":[{"fields":{"url":{"label":["b"]}}}]}}}`, `{"all":[{"url":1,"id":2}]}`, "all[].id", ""},
+		{`{"fields":{"all":{"fields":{"url":{"label":["b"]}}}}}`, `{"all":{"url":1}}`, "all[].url", "b"},
+		{`{"fields":{"all":{"fields":{"url":{"label":["b"]}}}}}`, `{"all":{"url":1}}`, "all.url.x", "b"},
 		{`{"fields":{"a":{"label":["a"]}}}`, `{"b":1}`, "c", ""},
 		{`{"items":[]}`, `[]`, "", ""},
 		{`{"items":[]}`, `[1]`, "", "unfit"},

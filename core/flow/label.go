@@ -108,8 +108,11 @@ func (s *Shadow) Label(v value.Value, path string) Label {
 		l := s.own
 		for c, ok := v.(*value.Cons); ok; c, ok = v.(*value.Cons) {
 			l |= s.kid(0).Label(c.Head, strings.TrimPrefix(item, "."))
-			v, s = c.Tail, s.kid(1)
+			v, s = peek(c.Tail), s.kid(1)
 			l |= s.own
+		}
+		if _, ok := v.(value.Nil); !ok {
+			l |= s.deep // it isn't a list: all of it is what was given there
 		}
 		return l
 	}
