@@ -62,7 +62,7 @@ var maxLines = map[string]int{
 	"core/eval":                    8011,
 	"core/examples":                10,
 	"core/fault":                   150,
-	"core/flow":                    1894,
+	"core/flow":                    1897,
 	"core/internal/long":           160,
 	"core/json":                    342,
 	"core/lazyregexp":              15,
