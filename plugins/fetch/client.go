@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/netip"
 	"slices"
 	"strings"
@@ -222,15 +223,17 @@ func (k *client) send(ctx context.Context, c call) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		resp, err := k.transport.RoundTrip(req)
+		method := http.MethodGet // of what was sent: nothing yet
+		trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { method = c.method }}
+		resp, err := k.transport.RoundTrip(req.WithContext(httptrace.WithClientTrace(ctx, trace)))
 		switch {
 		case err == nil && resp.StatusCode == http.StatusSwitchingProtocols:
 			resp.Body.Close()
-			return nil, failf(codeFailed, "%s changed to another protocol, which nobody asked for", c.target.host)
+			return nil, failf(openCode(c.method), "%s changed to another protocol, which nobody asked for", c.target.host)
 		case err == nil:
 			return resp, nil
 		case tries == atOnce, !readOnly(c.method), !errors.Is(err, context.Canceled), ctx.Err() != nil:
-			return nil, explain(ctx, err, c.method, c.target.host)
+			return nil, explain(ctx, err, method, c.target.host)
 		}
 		// net/http gives a connection back before an answer without a body is taken. The
 		// cancellation of that request, when it comes in between, ended this one.

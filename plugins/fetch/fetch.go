@@ -196,7 +196,7 @@ const (
 	codeTimeout     = "timeout"     // the time was over first
 	codeUnreachable = "unreachable" // there was no server to ask
 	codeFailed      = "failed"
-	codeUnknown     = "unknown" // whether it was done      // it was asked, and gave no usable answer
+	codeUnknown     = "unknown" // whether it was done
 )
 
 // failf returns the failure of a request. Messages are in our own words, with hosts
@@ -211,16 +211,18 @@ func invalid(format string, args ...any) error { return sdk.Fail(codeInvalid, fo
 var errClosed = sdk.Fail(codeDenied, "the capability was closed while the request ran")
 
 // explain makes a failure of what the network layers gave for a request to host.
-// A method that isn't read-only says that its effect isn't known, unless there
-// never was a connection.
+// A method that isn't read-only says that its effect isn't known: it is that of
+// what was sent.
 func explain(ctx context.Context, err error, method, host string) error {
-	unknown, open := "", codeFailed
+	unknown, open, tooLarge := "", openCode(method), codeTooLarge
 	if !readOnly(method) {
-		open = codeUnknown
+		tooLarge = open
 		unknown = "; whether the server acted on the " + method + " is not known"
 	}
 	if own, ok := errors.AsType[sdk.Failure](context.Cause(ctx)); ok {
-		own.Message += unknown
+		if own.Message += unknown; unknown != "" {
+			own.Code = open
+		}
 		return own
 	}
 	if own, ok := errors.AsType[sdk.Failure](err); ok {
@@ -235,19 +237,27 @@ func explain(ctx context.Context, err error, method, host string) error {
 	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded):
 		return late
 	}
-	if why := tlsFailure(err, host); why != nil {
+	if why := tlsFailure(err, host); why != nil && unknown == "" {
 		return why
 	}
 	switch text := err.Error(); {
 	// net/http has no types for these two, which are HTTP/1's.
 	case strings.Contains(text, "response headers exceeded"):
-		return failf(codeTooLarge, "the headers of the answer of %s are over the limit of %d bytes", host, maxResponseHeaders)
+		return failf(tooLarge, "the headers of the answer of %s are over the limit of %d bytes%s", host, maxResponseHeaders, unknown)
 	case strings.Contains(text, "too many 1xx"):
-		return failf(codeTooLarge, "%s sent interim answers without end", host)
+		return failf(tooLarge, "%s sent interim answers without end%s", host, unknown)
 	case errors.As(err, &timed) && timed.Timeout():
 		return late
 	}
 	return failf(open, "%s gave no complete HTTP answer%s", host, unknown)
+}
+
+// openCode is the code of a request that was sent and has no answer that can be used.
+func openCode(method string) string {
+	if readOnly(method) {
+		return codeFailed
+	}
+	return codeUnknown
 }
 
 // tlsFailure gives the failure of a connection that got no TLS, nil for other

@@ -1,9 +1,11 @@
 package fetch
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
 	"errors"
@@ -287,6 +289,20 @@ func TestTLS(t *testing.T) {
 	}
 	fails(t, open(t, w, "https://example.org"), fields{"url": "https://example.org"}, "unreachable", "another host")
 
+	// What breaks TLS after a request was read is no connection that there never was.
+	first := s.TLS.Clone()
+	first.NextProtos = nil // HTTP/1
+	broken := raw(t, func(c net.Conn) {
+		secure := tls.Server(c, first)
+		if _, err := http.ReadRequest(bufio.NewReader(secure)); err == nil {
+			io.WriteString(c, "HTTP/1.1 500 Internal Server Error\r\n\r\n")
+		}
+	})
+	at := "https" + strings.TrimPrefix(broken, "http")
+	h := open(t, world{roots: roots}, at)
+	fails(t, h, fields{"url": at}, "unreachable", "agree on no TLS")
+	fails(t, h, fields{"url": at, "method": "POST", "body": "x"}, "unknown", "is not known")
+
 	plain := serve(t, func(http.ResponseWriter, *http.Request) {})
 	fails(t, open(t, world{}, "https://"+host(plain)), fields{"url": "https://" + host(plain)}, "unreachable", "TLS")
 }
@@ -353,6 +369,12 @@ func TestCancel(t *testing.T) {
 		failedWith(t, v, err, "denied", "closed")
 		wait.For(t, gone, "the server sees the end")
 		fails(t, h, fields{"url": s.URL + path}, "denied", "closed")
+
+		h = open(t, world{}, s.URL)
+		go func() { <-arrived; h.Close() }()
+		v, err = h.Invoke(t.Context(), "fetch.request", valueOf(fields{"url": s.URL + path, "method": "POST"}))
+		failedWith(t, v, err, "unknown", "closed", "is not known")
+		wait.For(t, gone, "the server sees the end")
 	}
 	h := open(t, world{}, s.URL)
 	ctx, cancel := context.WithDeadlineCause(t.Context(), time.Now().Add(-time.Second), errors.New("x"))

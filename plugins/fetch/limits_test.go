@@ -176,6 +176,13 @@ func TestUnknownOutcome(t *testing.T) {
 	if strings.Contains(err.Error(), "not known") {
 		t.Errorf("a GET says %v", err)
 	}
+	for answer, words := range map[string]string{
+		"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 200<<10) + "\r\n\r\n": "headers", strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 100): "",
+		"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n": "another protocol",
+	} {
+		at := answering(t, answer, nil)
+		fails(t, open(t, world{}, at), fields{"url": at, "method": "POST", "body": "x"}, "unknown", words)
+	}
 	var reached atomic.Int32
 	at = answering(t, "", func(c net.Conn) { reached.Add(1); silent(c) })
 	h = open(t, world{}, at)

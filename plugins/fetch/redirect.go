@@ -17,15 +17,20 @@ const maxRedirects = 10
 // answers redirect to, each of which is checked as the first one was. It stops
 // at the first that isn't permitted: that is a failure.
 func (k *client) follow(ctx context.Context, c call) (*answer, error) {
+	made := "" // what an answer redirected from, of requests that may have changed something
 	for range maxRedirects + 1 {
 		resp, err := k.send(ctx, c)
 		if err != nil {
-			return nil, err
+			return nil, after(made, err)
 		}
 		location := resp.Header.Get("Location")
 		method, redirects := redirectMethod(c.method, resp.StatusCode)
 		if !redirects || location == "" {
-			return k.read(ctx, resp, c)
+			a, err := k.read(ctx, resp, c)
+			return a, after(made, err)
+		}
+		if !readOnly(c.method) {
+			made = c.method + " " + show(c.target)
 		}
 		resp.Body.Close()
 		next, err := relative(c.target, location)
@@ -33,11 +38,22 @@ func (k *client) follow(ctx context.Context, c call) (*answer, error) {
 			err = k.permits(method, next)
 		}
 		if err != nil {
-			return nil, refusedRedirect(err, c, resp.StatusCode)
+			return nil, after(made, refusedRedirect(err, c, resp.StatusCode))
 		}
 		c = c.redirectTo(method, next)
 	}
-	return nil, failf(codeFailed, "%s redirects more than %d times", c.target.host, maxRedirects)
+	return nil, after(made, failf(codeFailed, "%s redirects more than %d times", c.target.host, maxRedirects))
+}
+
+// after returns the failure of a request that came after others: what they changed isn't undone by it.
+func after(made string, err error) error {
+	f, ok := err.(sdk.Failure)
+	if !ok || made == "" {
+		return err
+	}
+	f.Code, f.Retryable = codeUnknown, false
+	f.Message += "; " + made + " was answered, by a redirect"
+	return f.WithHint("Find out what came of that before it is made again.")
 }
 
 // refusedRedirect returns that it is a redirect which wasn't permitted, and that the

@@ -107,7 +107,7 @@ func TestRedirectsOut(t *testing.T) {
 		failedWith(t, v, err, "denied", "redirect")
 	}
 	// The method that a redirect makes has to be permitted, too.
-	fails(t, h2, fields{"url": inside.URL + "/303?to=/a", "method": "POST", "body": "x"}, "denied", "redirect", "POST", "GET")
+	fails(t, h2, fields{"url": inside.URL + "/303?to=/a", "method": "POST", "body": "x"}, "unknown", "redirect", "POST", "GET")
 	if reached.Load() > 0 {
 		t.Errorf("%d requests were made outside", reached.Load())
 	}
@@ -164,6 +164,24 @@ func TestRedirectRebinds(t *testing.T) {
 	if reached.Load() > 0 {
 		t.Error("the private server was reached")
 	}
+}
+
+// TestRedirectAfterPost: what fails after a POST was answered doesn't say that it wasn't done.
+func TestRedirectAfterPost(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if to := r.URL.Query().Get("to"); to != "" {
+			w.Header().Set("Location", to)
+			w.WriteHeader(http.StatusSeeOther)
+		}
+		io.WriteString(w, strings.Repeat("x", 200))
+	})
+	h := open(t, world{}, s.URL, atMost(100))
+	for to, words := range map[string]string{
+		"/large": "over the limit", "http://127.0.0.1:1/": "isn't followed", "?to=%3Fto": "over the limit",
+	} {
+		fails(t, h, fields{"url": s.URL + "/form?to=" + escapeQuery(to), "method": "POST", "body": "x"}, "unknown", words, "POST "+s.URL+"/form was answered")
+	}
+	fails(t, h, fields{"url": s.URL + "/form?to=/large"}, "too_large")
 }
 
 func TestRedirectLoop(t *testing.T) {
