@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
@@ -149,7 +150,7 @@ type evolved struct {
 	As           string             `json:"as"`
 	MadeUnder    []string           `json:"made_under"`
 	InputSchema  json.RawMessage    `json:"input_schema"`
-	Facts        json.RawMessage    `json:"facts"`
+	Facts        facts              `json:"facts"`
 }
 
 // facts is what was found out of the version when it was made.
@@ -181,7 +182,16 @@ func change(e *journal.Event) registry.Change {
 		}
 	}
 	var data evolved
-	if err := json.Unmarshal(e.Data, &data); err != nil {
+	err := json.Unmarshal(e.Data, &data)
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && strings.HasPrefix(wrong.Field, "facts") {
+		var rest struct { // what can't be read of its facts is found out again
+			evolved
+			Facts json.RawMessage `json:"facts"`
+		}
+		err = json.Unmarshal(e.Data, &rest)
+		data = rest.evolved
+	}
+	if err != nil {
 		c.Name = e.Tool()
 		c.Err = fmt.Errorf("event %d of the journal can't be read: %w", e.Seq, err)
 		return c
@@ -193,12 +203,7 @@ func change(e *journal.Event) registry.Change {
 	}
 	c.Definition.Capabilities, c.Capabilities, c.Examples = data.Declared, data.Capabilities, data.Examples
 	c.As, c.Input, c.MadeUnder = data.As, data.InputSchema, data.MadeUnder
-	if len(data.Facts) > 0 {
-		var f facts
-		if json.Unmarshal(data.Facts, &f) == nil { // what can't be read is found out again
-			c.Facts = registry.Facts(f)
-		}
-	}
+	c.Facts = registry.Facts(data.Facts)
 	if e.Seal() != e.Hash {
 		c.Unsound = fmt.Errorf("event %d of the journal isn't what was recorded", e.Seq)
 		if c.Kind == registry.Retired {
