@@ -117,12 +117,9 @@ func (f *follower) applyBatch(batch []placed) error {
 					return err
 				}
 				a.at.sum = hashOf(batch[len(batch)-1].payload)
-				changed := maps.Clone(f.unsaved)
-				all := maps.Clone(f.proposers)
-				for b, p := range a.proposers {
-					changed[b], all[b] = true, p
-				}
-				return f.save(conn, a.at, a.is.changed, changed, all)
+				changed := f.lastOf()
+				maps.Copy(changed, a.proposers)
+				return f.save(conn, a.at, a.is.changed, changed)
 			})
 		})
 	}
@@ -323,10 +320,18 @@ func (a *round) blob(data []byte) error {
 	return err
 }
 
+// lastOf is the proposers of whom the file doesn't know the last.
+func (f *follower) lastOf() map[boot]proposer {
+	changed := make(map[boot]proposer, len(f.unsaved))
+	for b := range f.unsaved {
+		changed[b] = f.proposers[b]
+	}
+	return changed
+}
+
 // save writes how far the file is.
-func (f *follower) save(conn *sql.Conn, at point, changed uint64, which map[boot]bool, all map[boot]proposer) error {
-	for b := range which {
-		p := all[b]
+func (f *follower) save(conn *sql.Conn, at point, changed uint64, proposers map[boot]proposer) error {
+	for b, p := range proposers {
 		_, err := conn.ExecContext(bg, `INSERT INTO proposers VALUES(?,?,?,?) ON CONFLICT(boot) DO UPDATE SET n = excluded.n, fenced = excluded.fenced`, b[:], p.node, int64(p.n), p.fenced)
 		if err != nil {
 			return err

@@ -174,11 +174,11 @@ func Member(path string) (_ *Membership, err error) {
 	return &m, nil
 }
 
-// CatchUp has the file at a path have all that is in its cluster's order, and returns the
-// place up to which it has it on the disk; 0 where it is in no cluster. A file that isn't
-// there is made where the options name its profile; one that this process has open is
-// [ErrLocked].
-func CatchUp(ctx context.Context, path string, o Options) (place uint64, err error) {
+// CatchUp has the file at a path have what is in its cluster's order up to a place, and
+// returns the place up to which it has it on the disk; 0 where it is in no cluster. It
+// proposes nothing. A file that isn't there is made where the options name its profile; one
+// that this process has open is [ErrLocked].
+func CatchUp(ctx context.Context, path string, to uint64, o Options) (place uint64, err error) {
 	if o.Profile == "" {
 		m, err := Member(path)
 		if err != nil || m == nil {
@@ -191,18 +191,29 @@ func CatchUp(ctx context.Context, path string, o Options) (place uint64, err err
 	if err != nil {
 		return 0, err
 	}
-	place, err = s.Keep(ctx)
+	f := s.writer.follower
+	if err = f.reach(ctx, to); err == nil {
+		err = f.close()
+	}
+	if err == nil {
+		place, err = s.sync(ctx)
+	}
 	return place, errors.Join(err, s.Close())
 }
 
 // Keep has all that is in a cluster's order survive the machine in the file, and returns the
 // place up to which that is.
 func (s *Store) Keep(ctx context.Context) (place uint64, err error) {
-	w := s.writer
-	w.follower.due.Store(true)
+	s.writer.follower.due.Store(true)
 	if err := s.Barrier(ctx); err != nil {
 		return 0, err
 	}
+	return s.sync(ctx)
+}
+
+// sync has what was written survive the machine, and returns the place up to which that is.
+func (s *Store) sync(ctx context.Context) (place uint64, err error) {
+	w := s.writer
 	err = w.use(ctx, func(conn *sql.Conn) (err error) {
 		if err := w.synchronous(true); err != nil {
 			return err

@@ -227,9 +227,38 @@ func (f *follower) close() error {
 	if f.stopped != nil || f.ahead == 0 {
 		return nil
 	}
-	return f.s.writer.hold(bg, func(conn *sql.Conn) error {
-		return transaction(conn, func() error { return f.save(conn, f.at, f.changed, f.unsaved, f.proposers) })
+	err := f.s.writer.hold(bg, func(conn *sql.Conn) error {
+		return transaction(conn, func() error { return f.save(conn, f.at, f.changed, f.lastOf()) })
 	})
+	if err == nil {
+		f.ahead = 0
+	}
+	return err
+}
+
+// reach waits until a place is applied, or the order hasn't gone on for long.
+func (f *follower) reach(ctx context.Context, place uint64) error {
+	w := f.s.writer
+	tick, identified := time.NewTicker(5*time.Millisecond), f.identified
+	defer tick.Stop()
+	moved, at := time.Now(), f.point().place
+	for identified != nil || at < place {
+		select {
+		case <-identified:
+			identified = nil
+		case <-f.stopping:
+			return f.stopped
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+		if now := f.point().place; now != at {
+			moved, at = time.Now(), now
+		} else if time.Since(moved) > w.o.Patience {
+			return w.errSilent()
+		}
+	}
+	return nil
 }
 
 // halt stops the node, for good.

@@ -21,6 +21,11 @@ func (w *writer) errUnknown() error {
 	return &problem{w.path, ErrCluster, "the cluster's order hasn't answered: whether this was recorded isn't known", nil}
 }
 
+// errSilent says that the order doesn't answer.
+func (w *writer) errSilent() error {
+	return &problem{w.path, ErrCluster, fmt.Sprintf("the cluster's order hasn't answered for %v: nothing can be recorded now", w.o.Patience), nil}
+}
+
 // propose puts a batch into the order and waits until it is applied here. One is under way at a time.
 func (w *writer) propose(batch []*entry) error {
 	f := w.follower
@@ -148,7 +153,7 @@ func (w *writer) letGo(batch []*entry) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.failing == nil {
-		w.failing = &problem{w.path, ErrCluster, fmt.Sprintf("the cluster's order hasn't answered for %v: nothing can be recorded now", w.o.Patience), nil}
+		w.failing = w.errSilent()
 		w.o.Log.Error("the cluster's order doesn't answer", "profile", w.o.Profile)
 	}
 	for _, x := range batch {

@@ -275,7 +275,14 @@ func (g *giving) give(n *Node, to string) error {
 	if err := n.report(to, place, false); err != nil {
 		return err
 	}
-	for _, path := range files {
+	// The authority first: there are files of all profiles then of which something came before.
+	if err := g.file(files[0]); err != nil {
+		return err
+	}
+	if _, files, err = n.settle(g.ctx); err != nil {
+		return err
+	}
+	for _, path := range files[1:] {
 		if err := g.file(path); err != nil {
 			return err
 		}

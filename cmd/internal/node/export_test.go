@@ -15,3 +15,11 @@ func (n *Node) Empty(key string, calls int64, per, ahead time.Duration) error {
 	}
 	return n.write(bucketName(key, calls, per), 1, 0, content)
 }
+
+// Settled returns up to which place the node reported that it has all, and where files that are new begin.
+func (n *Node) Settled() (reported, origin uint64, err error) {
+	all, err := n.reported()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return all[n.o.Name].Place, n.origin.Place, err
+}

@@ -124,6 +124,7 @@ type Node struct {
 	mu       sync.Mutex
 	stores   map[*journal.Store]bool
 	profiles map[string]bool     // of which something came in the order
+	unheard  uint64              // place up to which some may have come before this process
 	origin   journal.Point       // up to which nothing came of a profile that has no file here
 	stopped  error               // of a store that is closed
 	ended    map[string]bool     // sessions
@@ -178,6 +179,8 @@ func Open(ctx context.Context, o Options) (_ *Node, err error) {
 		return nil, err
 	}
 	n.stores[n.store] = true
+	c, _ := n.store.Cluster()
+	n.unheard = c.Place
 	if err := n.store.Barrier(ctx); err != nil {
 		return nil, err
 	}

@@ -25,10 +25,14 @@ import (
 // A link is a node's way to an order, which may be cut.
 type link struct {
 	order.Order
-	cut atomic.Bool
+	cut    atomic.Bool
+	before atomic.Pointer[func()] // called before something is proposed
 }
 
 func (l *link) Propose(ctx context.Context, p []byte) error {
+	if before := l.before.Load(); before != nil {
+		(*before)()
+	}
 	if l.cut.Load() {
 		select {
 		case <-ctx.Done():
@@ -61,6 +65,15 @@ type machine struct {
 	link    *link
 	given   map[string]string
 	keep    time.Duration
+	keeps   bool // files of profiles, below its folder
+}
+
+func (m *machine) path(profile string) (string, error) {
+	return filepath.Join(m.dir, "p", profile, "j.db"), os.MkdirAll(filepath.Join(m.dir, "p", profile), 0o700)
+}
+
+func (m *machine) paths() ([]string, error) {
+	return filepath.Glob(filepath.Join(m.dir, "p", "*", "j.db"))
 }
 
 func (m *machine) revocations() caps.Revocations {
@@ -76,7 +89,7 @@ func start(t *testing.T, m *order.Memory, name string) *machine {
 
 func (m *machine) open(t *testing.T, name string) {
 	t.Helper()
-	n, err := node.Open(t.Context(), node.Options{
+	o := node.Options{
 		Order: m.link, Name: name, Dir: m.dir, Log: slog.New(slog.DiscardHandler), Applied: func() error {
 			if m.unread.Load() {
 				return errors.New("unread")
@@ -85,7 +98,11 @@ func (m *machine) open(t *testing.T, name string) {
 			return nil
 		},
 		Given: m.given, Keep: m.keep,
-	})
+	}
+	if m.keeps {
+		o.Paths, o.Path = m.paths, m.path
+	}
+	n, err := node.Open(t.Context(), o)
 	must.NoError(t, err)
 	m.Node = n
 	t.Cleanup(func() { _ = n.Close() })
@@ -573,5 +590,136 @@ func TestSlowCopy(t *testing.T) {
 	must.NoError(t, s.Close())
 	if c := wait.For(t, done, "the copies"); c.err != nil || c.Files["p"] == "" {
 		t.Errorf("%+v", c)
+	}
+}
+
+// newProfiles has an order get profiles that it hasn't seen, one at a time.
+type newProfiles struct {
+	t     *testing.T
+	order *order.Memory
+	mu    sync.Mutex
+	n     int
+}
+
+func (p *newProfiles) another() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.n == 12 {
+		return
+	}
+	p.n++
+	s, err := journal.Open(filepath.Join(p.t.TempDir(), "j.db"), journal.Options{Order: p.order.Open(), Node: "x", Profile: fmt.Sprintf("p%d", p.n)})
+	must.NoError(p.t, err)
+	_, err = s.Change(0, journal.ToolEvolved, []byte(`{"tool":"x","version":1}`), "x")
+	must.NoError(p.t, errors.Join(err, s.Close()))
+}
+
+// missing are the profiles of which something came up to a place, and that aren't among those that there are.
+func (p *newProfiles) missing(to uint64, are map[string]bool) (missing []string) {
+	p.t.Helper()
+	seen := errors.New("seen")
+	err := p.order.Open().Follow(within(p.t, time.Minute), 1, func(place uint64, proposal []byte) error {
+		h, err := journal.Hear(proposal)
+		if err == nil && place <= to && strings.HasPrefix(h.Profile, "p") && !are[h.Profile] {
+			missing = append(missing, h.Profile)
+		}
+		if err == nil && place >= to {
+			err = seen
+		}
+		return err
+	})
+	if !errors.Is(err, seen) {
+		p.t.Fatal(err)
+	}
+	return missing
+}
+
+// TestNewProfileWhileSettling: the order is rid of nothing of a profile that a node has no file
+// of, and a file begins before the first that came, also where that comes while the node looks
+// which there are, or came before it started anew.
+func TestNewProfileWhileSettling(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	one := &machine{dir: t.TempDir(), link: &link{Order: m.Open()}, keeps: true}
+	one.open(t, "a")
+	come := &newProfiles{t: t, order: m}
+	look := func() {
+		t.Helper()
+		paths, err := one.paths()
+		must.NoError(t, err)
+		are := map[string]bool{}
+		for _, path := range paths {
+			are[filepath.Base(filepath.Dir(path))] = true
+		}
+		reported, origin, err := one.Settled()
+		must.NoError(t, err)
+		if missing := append(come.missing(reported, are), come.missing(origin, are)...); len(missing) > 0 {
+			t.Errorf("no file of %v", missing)
+		}
+	}
+	must.NoError(t, one.Report(within(t, time.Minute), false))
+	before := come.another
+	one.link.before.Store(&before)
+	for range 3 {
+		must.NoError(t, one.Report(within(t, time.Minute), false))
+		look()
+	}
+	one.link.before.Store(nil)
+	must.NoError(t, one.Report(within(t, time.Minute), false))
+	come.mu.Lock()
+	come.n = 30
+	come.mu.Unlock()
+	come.another()
+	if _, err := one.Act(within(t, time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	must.NoError(t, one.revocations().Add(caps.Revocation{ID: "1", Text: "kv:x"})) // after it
+	must.NoError(t, one.Close())
+	one.open(t, "a")
+	must.NoError(t, one.Report(within(t, time.Minute), false))
+	look()
+}
+
+// TestNewProfileWhileCopied: a node that gets copies of another's files gets those of all profiles
+// of which something came before what the copy of the authority has.
+func TestNewProfileWhileCopied(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	one := &machine{dir: t.TempDir(), link: &link{Order: m.Open()}, keeps: true}
+	one.open(t, "a")
+	must.NoError(t, one.Report(within(t, time.Minute), false))
+	come := &newProfiles{t: t, order: m}
+	before := come.another
+	one.link.before.Store(&before)
+	c, err := node.Copy(within(t, 2*time.Minute), m.Open(), "b", "", t.TempDir())
+	must.NoError(t, err)
+	one.link.before.Store(nil)
+	authority, err := journal.Member(c.Files["~authority"])
+	must.NoError(t, err)
+	are := map[string]bool{}
+	for profile := range c.Files {
+		are[profile] = true
+	}
+	if missing := come.missing(authority.Place, are); len(missing) > 0 || come.n == 0 {
+		t.Errorf("no file of %v", missing)
+	}
+}
+
+// TestSettlesSilently: having the files of closed profiles go on proposes nothing for them.
+func TestSettlesSilently(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	one := &machine{dir: t.TempDir(), link: &link{Order: m.Open()}, keeps: true}
+	one.open(t, "a")
+	come := &newProfiles{t: t, order: m}
+	come.another()
+	for range 3 {
+		must.NoError(t, one.Report(within(t, time.Minute), false))
+	}
+	path, _ := one.path("p1")
+	file, err := journal.Member(path)
+	must.NoError(t, err)
+	if file.Seq != 1 || fmt.Sprint(file.Nodes) != "[x]" {
+		t.Errorf("%d events, proposals of %v", file.Seq, file.Nodes)
 	}
 }

@@ -124,10 +124,16 @@ func (n *Node) settle(ctx context.Context) (place uint64, files []string, err er
 }
 
 func (n *Node) settleOnce(ctx context.Context) (place uint64, files []string, err error) {
-	if _, err := n.store.Keep(ctx); err != nil {
+	if place, err = n.store.Keep(ctx); err != nil {
 		return 0, nil, err
 	}
 	m, err := journal.Member(n.store.Path())
+	if err == nil {
+		err = n.store.Barrier(ctx) // what the file has is heard of
+	}
+	if err == nil {
+		err = n.hearAgain(ctx)
+	}
 	if err != nil {
 		return 0, nil, err
 	}
@@ -136,10 +142,11 @@ func (n *Node) settleOnce(ctx context.Context) (place uint64, files []string, er
 			err = n.writeOrigin(m)
 		}
 	}()
-	open := map[string]bool{}
+	open := map[string]bool{n.store.Path(): true}
 	known := map[string]bool{}
+	files = []string{n.store.Path()}
 	n.mu.Lock()
-	stores := []*journal.Store{n.store}
+	var stores []*journal.Store
 	for s := range n.stores {
 		if s != n.store {
 			stores = append(stores, s)
@@ -149,7 +156,6 @@ func (n *Node) settleOnce(ctx context.Context) (place uint64, files []string, er
 		known[profile] = true
 	}
 	n.mu.Unlock()
-	place = ^uint64(0)
 	for _, s := range stores {
 		at, err := s.Keep(ctx)
 		if errors.Is(err, journal.ErrClosed) && ctx.Err() == nil {
@@ -162,7 +168,7 @@ func (n *Node) settleOnce(ctx context.Context) (place uint64, files []string, er
 		open[s.Path()], known[c.Profile] = true, false
 		place, files = min(place, at), append(files, s.Path())
 	}
-	rest := map[string]string{} // paths, and profiles where they are known
+	to, rest := place, map[string]string{} // paths, and profiles where they are known
 	if n.o.Paths != nil {
 		paths, err := n.o.Paths()
 		if err != nil {
@@ -201,13 +207,40 @@ func (n *Node) settleOnce(ctx context.Context) (place uint64, files []string, er
 		}
 		o := journal.Options{Log: n.o.Log}
 		n.Join(&o, profile)
-		at, err := journal.CatchUp(ctx, path, o)
+		at, err := journal.CatchUp(ctx, path, to, o)
 		if err != nil {
 			return 0, nil, err
 		}
 		place, files = min(place, at), append(files, path)
 	}
 	return place, files, nil
+}
+
+// hearAgain hears of the profiles of which something came since the files of all were made,
+// before this process began.
+func (n *Node) hearAgain(ctx context.Context) error {
+	n.mu.Lock()
+	from, to := n.origin.Place, n.unheard
+	n.mu.Unlock()
+	if from == 0 || from >= to || n.o.Paths == nil {
+		return nil
+	}
+	err := n.o.Order.Follow(ctx, from+1, func(place uint64, p []byte) error {
+		h, err := journal.Hear(p)
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if err == nil && !h.IsMessage && h.Profile != authority && place <= to {
+			n.profiles[h.Profile] = true
+		}
+		if err == nil && place >= to {
+			n.unheard, err = 0, errDone
+		}
+		return err
+	})
+	if errors.Is(err, errDone) {
+		return nil
+	}
+	return err
 }
 
 // An origin is what a node remembers of where files that are new begin.
