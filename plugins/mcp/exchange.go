@@ -121,12 +121,12 @@ func (e *exchanges) most() int64 {
 	return most
 }
 
-// room waits until there is room for so many bytes of an answer whose identifier may not be known yet.
+// room waits until there is room for so many bytes of an answer whose identifier may not be seen yet.
 func (e *exchanges) room(id jsonrpc.ID, bytes int64) error {
 	e.mu.Lock()
-	p, ok := e.byID[id]
+	p := e.byID[id]
 	for _, other := range e.byID {
-		if !ok && len(e.byID) == 1 { // of several, nobody knows which one's it is
+		if !id.IsValid() && len(e.byID) == 1 { // of several, nobody knows which one's it is
 			p = other
 		}
 	}

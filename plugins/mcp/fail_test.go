@@ -19,6 +19,8 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/core/wait"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
@@ -260,6 +262,28 @@ func TestProgressTakesNoRoom(t *testing.T) {
 	})
 }
 
+// What isn't the answer to a call is dropped where there is no room for it, and the call goes on.
+func TestNoRoomForNotice(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *world) {
+		ctx := sdk.WithRoom(w.context(), func(bytes int64) error { return sdk.Fail("failed", "there was no room for %d bytes", bytes) })
+		if v, err := w.call(ctx, "log", `{"bytes":300000}`); err != nil || shown(t, v) != `{"text":"logged"}` {
+			t.Errorf("after a notice without room: %v, %v", v, err)
+		}
+		v, err := w.call(ctx, "large", `{"bytes":300000}`)
+		w.failed(v, err, "unknown", "the server answered, and there was no room")
+		// Nor is it another's.
+		one, _ := jsonrpc.MakeID(1.0)
+		two, _ := jsonrpc.MakeID(2.0)
+		e := exchanges{byID: map[jsonrpc.ID]pending{one: {exchange: &exchange{}, ctx: ctx}}}
+		for id, asks := range map[jsonrpc.ID]bool{one: true, {}: true, two: false} {
+			if err := e.room(id, 1<<20); (err != nil) != asks {
+				t.Errorf("the room for %v: %v", id.Raw(), err)
+			}
+		}
+	})
+}
+
 // What a server logs, and writes to its standard error, is in the operator's log in
 // quotes, and the latter is kept.
 func TestLogged(t *testing.T) {
@@ -473,8 +497,14 @@ func TestEventsWaitForRoom(t *testing.T) {
 		t.Errorf("asked for %d", asked)
 	}
 	none := errors.New("none")
-	if e, err := readEvent(r, 1<<20, func(int64) error { return none }); err != none || len(e.data) > 0 {
-		t.Errorf("without room: %d bytes, %v", len(e.data), err)
+	long := "data: {\"result\":\"" + strings.Repeat("x", 300_000) + "\",\ndata: \"id\":7,\nid: e7\ndata:" + strings.Repeat(" ", 5000) + "}\n\ndata: next\n\n"
+	r = bufio.NewReaderSize(strings.NewReader(long), 16<<10)
+	seven, _ := jsonrpc.MakeID(7.0)
+	if e, err := readEvent(r, 1<<20, func(int64) error { return none }); err != nil || e.noRoom != none || len(e.data) > 0 || e.answers != seven || e.id != "e7" {
+		t.Errorf("without room: %d bytes of %v, %q, %v, %v", len(e.data), e.answers.Raw(), e.id, e.noRoom, err)
+	}
+	if e, err := readEvent(r, 1<<20, func(int64) error { return none }); err != nil || string(e.data) != "next" || e.noRoom != nil {
+		t.Errorf("after one without room: %+v, %v", e, err)
 	}
 }
 

@@ -152,18 +152,22 @@ type event struct {
 	retry time.Duration
 	name  string
 	data  []byte
+	// noRoom is why the data aren't kept; answers is the identifier in them, as far as it can be seen.
+	noRoom  error
+	answers jsonrpc.ID
 }
 
 // maxField is the bytes of a field that isn't data.
 const maxField = 1 << 10
 
 // readEvent reads the next event of at most so many bytes; errTooLarge if it has more. room, where not nil, waits for room for
-// so many bytes of one; the error is why it isn't read.
+// so many bytes of one; where it fails the data aren't kept.
 func readEvent(r *bufio.Reader, most int64, room func(int64) error) (e event, err error) {
 	size, may := int64(0), int64(maxOwn/16)
+	var ids idScanner
 	for {
 		var line []byte
-		for isWhole := false; !isWhole; {
+		for isWhole, isData := false, false; !isWhole; {
 			part, err := r.ReadSlice('\n')
 			if isWhole = err == nil; err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 				return e, err
@@ -171,18 +175,22 @@ func readEvent(r *bufio.Reader, most int64, room func(int64) error) (e event, er
 			if size += int64(len(part)); size > most+maxField {
 				return e, errTooLarge
 			}
-			if size > may && room != nil {
-				may = 2 * size
-				if err := room(may); err != nil {
-					return e, err
-				}
+			text, begins := bytes.CutPrefix(part, []byte("data:"))
+			if isData = isData || line == nil && begins; isData {
+				ids.scan(text)
 			}
-			line = append(line, part...)
+			if size > may && room != nil && e.noRoom == nil {
+				may = 2 * size
+				e.noRoom = room(may)
+			}
+			if line = append(line, part...); e.noRoom != nil { // the beginning says which field it is
+				line, e.data = bytes.Clone(line[:min(len(line), 2*maxField)]), nil
+			}
 		}
 		line = bytes.TrimRight(line, "\r\n")
 		if len(line) == 0 {
-			if e.data != nil || e.id != "" || e.retry != 0 {
-				e.data = bytes.TrimSuffix(e.data, []byte("\n"))
+			if e.data != nil || e.id != "" || e.retry != 0 || e.noRoom != nil {
+				e.data, e.answers = bytes.TrimSuffix(e.data, []byte("\n")), ids.id()
 				return e, nil
 			}
 			size, may = 0, maxOwn/16
@@ -191,6 +199,9 @@ func readEvent(r *bufio.Reader, most int64, room func(int64) error) (e event, er
 		name, text, _ := bytes.Cut(line, []byte(":"))
 		text = bytes.TrimPrefix(text, []byte(" "))
 		if string(name) == "data" {
+			if e.noRoom != nil {
+				continue
+			}
 			if e.data == nil {
 				e.data = text[:0] // the line is nobody else's
 			}

@@ -286,11 +286,11 @@ func (c *httpConn) stream(ctx context.Context, m *jsonrpc.Request, answer *http.
 			if errors.Is(err, errTooLarge) || int64(len(e.data)) > most {
 				return errTooLarge
 			}
-			if noRoom, ok := errors.AsType[sdk.Failure](err); ok {
-				return noRoom
-			}
 			if err != nil {
 				break
+			}
+			if e.noRoom != nil && e.answers == m.ID { // anything else is dropped
+				return e.noRoom
 			}
 			last, wait = cmp.Or(e.id, last), cmp.Or(e.retry, wait)
 			if len(e.data) > 0 && (e.name == "" || e.name == "message") && c.take(m, e.data) {

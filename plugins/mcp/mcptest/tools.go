@@ -205,7 +205,7 @@ func (s *server) call(script Script, m message, stop <-chan struct{}) {
 	case "ask":
 		s.question(script, m, a, p.Responses, p.State, text)
 	case "log":
-		s.send(notification("notifications/message", map[string]any{"level": "error", "data": Canary + "\x1b[31m\nline"}))
+		s.send(notification("notifications/message", map[string]any{"level": "error", "data": Canary + "\x1b[31m\nline" + strings.Repeat("x", a.Bytes)}))
 		s.send(result(m.ID, map[string]any{"content": text("logged")}))
 	case "changes":
 		s.send(notification("notifications/tools/list_changed", map[string]any{}))
