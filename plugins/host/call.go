@@ -36,6 +36,7 @@ func (h *Host) Perform(ctx context.Context, a run.Act) (value.Value, int64, *fau
 		return nil, 0, fault.New(fault.Internal, "an effect without a grant reached the plugin host")
 	}
 	g := a.Held.Grant
+	a.Most = min(a.Most, int64(h.most-wire.MaxOverhead)) // more can't come
 	attempt := wire.Attempt{Operation: a.Operation.Name, Most: a.Most}
 	s, err := h.seat(g)
 	if err != nil {
@@ -159,9 +160,10 @@ func (s *seat) perform(ctx context.Context, a run.Act) (v value.Value, size int6
 		again = err == nil && request.LeaseNs != 0 && answer.Failure.GetCode() == wire.Lapsed &&
 			lease.Time(request.LeaseNs).Over() // else it isn't so, and would be said again
 		if err == nil && answer.Failure.GetCode() == "too_large" && request.MaxOutcomeBytes < a.Most {
-			request.MaxOutcomeBytes = a.Most
-			if answer.Size > wire.LargeOutcome {
+			if request.MaxOutcomeBytes == wire.LargeOutcome && answer.Size > wire.LargeOutcome {
 				request.MaxOutcomeBytes = min(a.Most, int64(answer.Size))
+			} else { // it needs more than it said
+				request.MaxOutcomeBytes = a.Most
 			}
 			again = true
 			if err := waitFor(ctx, room, a.Deadline, request.MaxOutcomeBytes, false); errors.Is(err, errNoRoom) {

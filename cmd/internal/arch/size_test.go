@@ -33,7 +33,7 @@ var maxLines = map[string]int{
 	"cmd/internal/loadbench":       1106,
 	"cmd/internal/mcpcmd":          2519,
 	"cmd/internal/mcpserver":       12874,
-	"cmd/internal/node":            1666,
+	"cmd/internal/node":            1701,
 	"cmd/internal/orders/postgres": 398,
 	"cmd/internal/orders/remote":   490,
 	"cmd/internal/packs":           219,

@@ -44,8 +44,9 @@ type message struct {
 	// Done says that it was the last, or why there are no more.
 	Done  bool   `json:"done,omitempty"`
 	Error string `json:"error,omitempty"`
-	// Session says that the ID is of a session, which has ended.
-	Session bool `json:"session,omitempty"`
+	// Session says that the ID is of a session, which has ended, of the principal Whose.
+	Session bool   `json:"session,omitempty"`
+	Whose   string `json:"whose,omitempty"`
 	// Offer is what a node has whose order is lost.
 	Offer *offer `json:"offer,omitempty"`
 }
@@ -217,7 +218,7 @@ func (n *Node) hears(h journal.Heard) {
 	}
 	m, _, ok := readMessage(h.Message)
 	if ok && m.Session {
-		n.remember(m.ID)
+		n.remember(m.ID, m.Whose)
 	}
 	if !ok || m.Of != n.o.Name || !n.holds.Load() {
 		return

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func init() { deaf = 4 * time.Second }
+func init() { deaf, maxEnded = 4*time.Second, 20 }
 
 // Empty has nothing be left of a rate, as a node does it whose clock is ahead.
 func (n *Node) Empty(key string, calls int64, per, ahead time.Duration) error {

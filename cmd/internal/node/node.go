@@ -127,7 +127,7 @@ type Node struct {
 	unheard  uint64              // place up to which some may have come before this process
 	origin   journal.Point       // up to which nothing came of a profile that has no file here
 	stopped  error               // of a store that is closed
-	ended    map[string]bool     // sessions
+	ended    ends                // sessions
 	docs     map[string]document // of the cluster's authority
 	at       map[string]uint64   // the event that each is
 	pools    map[string]*pool    // of rates
@@ -136,7 +136,7 @@ type Node struct {
 // Open makes a node, which beats until it is closed. It returns when it has what the
 // cluster decided until then, or the context ends.
 func Open(ctx context.Context, o Options) (_ *Node, err error) {
-	n := &Node{o: o, stores: map[*journal.Store]bool{}, profiles: map[string]bool{}, ended: map[string]bool{}, projected: map[string]uint64{}, docs: map[string]document{}, at: map[string]uint64{}, pools: map[string]*pool{}, hurry: make(chan struct{}, 1)}
+	n := &Node{o: o, stores: map[*journal.Store]bool{}, profiles: map[string]bool{}, ended: ends{keys: map[string]bool{}, of: map[string][]string{}}, projected: map[string]uint64{}, docs: map[string]document{}, at: map[string]uint64{}, pools: map[string]*pool{}, hurry: make(chan struct{}, 1)}
 	if n.o.Applied == nil {
 		n.o.Applied = func() error { return nil }
 	}

@@ -419,6 +419,31 @@ func TestEnded(t *testing.T) {
 	}
 }
 
+// TestEndedOfOne: who ends session after session has others' stay ended, after a restart too, and
+// only his newest are kept.
+func TestEndedOfOne(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	a := start(t, m, "a")
+	must.NoError(t, a.End(within(t, time.Minute), "x\x00s"))
+	for i := range 110 {
+		must.NoError(t, a.End(within(t, time.Minute), fmt.Sprintf("y\x00%d", i)))
+	}
+	look := func() {
+		t.Helper()
+		if !a.Ended("x\x00s") || !a.Ended("y\x00109") || a.Ended("y\x0080") {
+			t.Error("others' sessions are forgotten, or all of one's are kept")
+		}
+	}
+	look()
+	must.NoError(t, a.Close())
+	a.open(t, "a")
+	look()
+	if data, err := os.ReadFile(filepath.Join(a.dir, "cluster", "ended")); err != nil || strings.Count(string(data), "\n") > 65 {
+		t.Error(strings.Count(string(data), "\n"), err)
+	}
+}
+
 // TestUnlike: a node with other flow rules or plugins than the cluster doesn't act, and says
 // so without a path; where no other node has the cluster's any more, its own are the
 // cluster's. Other grants keep nobody from acting.

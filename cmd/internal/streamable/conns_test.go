@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -422,7 +423,11 @@ func TestSessionsRoam(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"x", ".", "..", "...", ".y.z", "x.y", "x.y.", "x.y.z", "x.y.AAAA", strings.Replace(session, ".", ".1", 1)[:len(session)-9]} {
+	at := strings.LastIndex(other, ".") + 1
+	packed, err := base64.RawURLEncoding.DecodeString(other[at:])
+	must.NoError(t, err)
+	more := other[:at] + base64.RawURLEncoding.EncodeToString(append(packed, "more"...))
+	for _, name := range []string{strings.Repeat("x", 2048) + other, more, "x", ".", "..", "...", ".y.z", "x.y", "x.y.", "x.y.z", "x.y.AAAA", strings.Replace(session, ".", ".1", 1)[:len(session)-9]} {
 		for _, body := range []string{`{"jsonrpc":"2.0","id":9,"method":"ping"}`, hello} {
 			if res := do(two, http.MethodPost, body, name); res.StatusCode != http.StatusNotFound {
 				t.Errorf("%s: %s", name, res.Status)
