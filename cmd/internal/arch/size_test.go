@@ -77,7 +77,7 @@ var maxLines = map[string]int{
 	"plugins/env":                  50,
 	"plugins/fetch":                1428,
 	"plugins/fs":                   2456,
-	"plugins/host":                 2931,
+	"plugins/host":                 2933,
 	"plugins/internal/address":     30,
 	"plugins/internal/dice":        40,
 	"plugins/internal/jsonvalue":   20,
