@@ -490,19 +490,19 @@ func (a *act) room(ctx context.Context, bytes int64, begun bool) bool {
 		r.b.room.Release(turn)
 		return false
 	}
+	lent := copies * bytes
+	if begun && !core.Lend(r.stake, lent) || !begun && !r.lend(ctx, lent) {
+		if lent = 0; !begun {
+			underWay.Release(turn)
+			r.b.room.Release(turn)
+			return false
+		}
+	}
 	over := sync.OnceFunc(func() {
 		underWay.Release(turn)
 		r.b.room.Release(turn)
 	})
 	timer := time.AfterFunc(longestTurn, over)
-	lent := copies * bytes
-	if begun && !core.Lend(r.stake, lent) || !begun && !r.lend(ctx, lent) {
-		if lent = 0; !begun {
-			timer.Stop()
-			over()
-			return false
-		}
-	}
 	a.leaves = append(a.leaves, func() {
 		timer.Stop()
 		over()

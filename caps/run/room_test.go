@@ -93,3 +93,48 @@ func outcomesCount(t *testing.T) {
 		m.Release()
 	}
 }
+
+// A turn begins when there is room in the pool, too: while that is full turns don't end one after the other, so that all come
+// at once when it isn't.
+func TestTurnsBeginWithRoomInThePool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size, full, runs = 3_000_000, 127 << 20, 6
+		if !core.Lend(nil, full) {
+			t.Fatal("the pool is full already")
+		}
+		time.AfterFunc(1500*time.Millisecond, func() { core.Lend(nil, -full) })
+		now, most, done := make(chan int, 1), 0, make(chan *fault.Fault)
+		now <- 0
+		count := func(n int) {
+			under := <-now + n
+			most = max(most, under)
+			now <- under
+		}
+		for range runs {
+			w := newWorld(t, run.Options{}, func(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+				for !a.Room(ctx, size, false) {
+					if ctx.Err() != nil {
+						return nil, 0, fault.New(fault.EffectFailed, "no room")
+					}
+				}
+				count(1)
+				time.Sleep(100 * time.Millisecond)
+				count(-1)
+				return value.Unit{}, 2, nil
+			}, "toy:notes/**")
+			w.evolve("get", `k => !toy.get(k)`, "toy.get:notes/**")
+			go func() {
+				_, f := w.run(context.Background(), "get", `"notes/a"`)
+				done <- f
+			}()
+		}
+		for range runs {
+			if f := <-done; f != nil {
+				t.Error(f)
+			}
+		}
+		if most != 2 {
+			t.Errorf("%d of %d bytes were under way at once, not two", most, size)
+		}
+	})
+}

@@ -122,11 +122,23 @@ func readBody(ctx context.Context, resp *http.Response, max int64) (string, erro
 		if err != nil || n < step {
 			return text.String(), err
 		}
+		// One more waits until there is room for the rest, which nothing is taken for before.
+		if n, err = io.CopyN(&text, body, 1); n == 0 {
+			return text.String(), ended(err)
+		}
 		if step = 3 * int64(text.Len()); size >= int64(text.Len()) {
 			step = size - int64(text.Len()) + 1
 		}
 		text.Grow(int(step))
 	}
+}
+
+// ended is nil where a reader's error is that there is no more.
+func ended(err error) error {
+	if err == io.EOF {
+		return nil
+	}
+	return err
 }
 
 var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}

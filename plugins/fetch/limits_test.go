@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -109,6 +110,21 @@ func TestJSONLimit(t *testing.T) {
 
 // TestEndless: what has no end is cut off by bytes or by time, and the server is
 // left alone then.
+// Nothing is taken for a body, whatever it says of its length, before there is room for it.
+func TestNoMemoryWithoutRoom(t *testing.T) {
+	const size = 64 << 20
+	refused := errors.New("no room")
+	ctx := sdk.WithRoom(t.Context(), func(int64) error { return refused })
+	resp := &http.Response{ContentLength: size, Body: io.NopCloser(io.LimitReader(zeros{}, size)), Request: &http.Request{Method: http.MethodGet}}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := readBody(ctx, resp, size)
+	runtime.ReadMemStats(&after)
+	if taken := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, refused) || taken > size/4 {
+		t.Errorf("%v, and %d bytes were taken", err, taken)
+	}
+}
+
 func TestEndless(t *testing.T) {
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)

@@ -371,9 +371,7 @@ func act(code string) func(ctx context.Context, s *server) error {
 				}
 			}
 		})
-		if ends.Load() == 0 {
-			s.say("no run came to its end")
-		}
+		s.say("%d runs came to their ends", ends.Load())
 		return nil
 	}
 }
