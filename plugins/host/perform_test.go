@@ -169,6 +169,23 @@ func TestPerformWaitsForRoom(t *testing.T) {
 	}
 }
 
+// What says again and again that it needs more is asked as often as there is more to give.
+func TestPerformNeedsTooMuch(t *testing.T) {
+	w := newWorld(t, "toy")
+	w.sources["toy"].Local = true
+	h := w.grant(t, "toy:a/**")
+	for bytes, want := range map[int64]int{1000: 1, 1 << 20: 2, 60 << 20: 1} {
+		a := act(t, h, "needs", arg("bytes", value.NewInt(bytes)))
+		a.Most = 64 << 20
+		asked := 0
+		a.Room = func(context.Context, int64, bool) bool { asked++; return asked < 10 }
+		_, _, f := w.Perform(context.Background(), a)
+		if f == nil || !strings.Contains(f.Message, "too_large: more than") || asked != want {
+			t.Errorf("%d bytes: asked %d times, %v", bytes, asked, f)
+		}
+	}
+}
+
 func TestPerformProgress(t *testing.T) {
 	w := newWorld(t, "toy")
 	h := w.grant(t, "toy:a/**")

@@ -219,6 +219,10 @@ func toy() sdk.Plugin {
 			sdk.Op("large", "Gives much.", reads, func(_ context.Context, _ *scope, a size) (string, error) {
 				return strings.Repeat("x", a.Bytes), nil
 			}),
+			sdk.Op("needs", "Says that its outcome would have so much.", reads, func(ctx context.Context, _ *scope, a size) (string, error) {
+				sdk.NeedsOutcome(ctx, int64(a.Bytes))
+				return "", sdk.Fail("too_large", "more than %d bytes", sdk.MaxOutcome(ctx, 1<<40))
+			}),
 			sdk.Op("fork", "Leaves a process that holds the output.", once, func(context.Context, *scope, none) (int, error) {
 				cmd := exec.Command(os.Args[0], "grandchild")
 				cmd.Stdout, cmd.Stderr = ownOutput, ownErrors

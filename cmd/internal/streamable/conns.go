@@ -291,8 +291,12 @@ type reopened struct {
 	id   string // what it is called here; "": it can't be
 }
 
-// maxOpening is how many bytes of a session's beginning its name may hold.
-const maxOpening = 1500
+const (
+	// maxOpening is how many bytes of a session's beginning its name may hold.
+	maxOpening = 1500
+	// maxName is how long a session's name may be that roams.
+	maxName = maxOpening*4/3 + 128
+)
 
 // roam has a request be one of a session of this process, and its answer tell the name that the
 // client knows; nil: it has answered. A DELETE ends the session everywhere: others end what they
@@ -309,6 +313,10 @@ func (h *Handler) roam(w http.ResponseWriter, one *request, server *mcp.Server, 
 		return &named{ResponseWriter: w, more: "." + s.boot + "." + base64.RawURLEncoding.EncodeToString(packed.Bytes())}
 	}
 	id, more, roams := strings.Cut(name, ".")
+	if len(name) > maxName {
+		http.Error(w, "session not found", http.StatusNotFound)
+		return nil
+	}
 	boot, opening, _ := strings.Cut(more, ".")
 	if roams && opened(opening) != nil {
 		session := principal + "\x00" + name
@@ -364,9 +372,10 @@ func (h *Handler) roam(w http.ResponseWriter, one *request, server *mcp.Server, 
 
 // opened is what a session's name says that it was begun by; nil: nothing.
 func opened(opening string) []byte {
-	packed, err := base64.RawURLEncoding.DecodeString(opening)
-	body, failed := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed)), 64<<10))
-	if m := methodsOf(body); errors.Join(err, failed) != nil || len(m) != 1 || m[0] != "initialize" {
+	packed, err := base64.RawURLEncoding.Strict().DecodeString(opening)
+	rest := bytes.NewReader(packed)
+	body, failed := io.ReadAll(io.LimitReader(flate.NewReader(rest), 64<<10))
+	if m := methodsOf(body); errors.Join(err, failed) != nil || rest.Len() > 0 || len(m) != 1 || m[0] != "initialize" {
 		return nil
 	}
 	return body
