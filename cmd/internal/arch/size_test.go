@@ -44,7 +44,7 @@ var maxLines = map[string]int{
 	"cmd/internal/programs":        210,
 	"cmd/internal/recording":       210,
 	"cmd/internal/stdio":           1821,
-	"cmd/internal/streamable":      1787,
+	"cmd/internal/streamable":      1795,
 	"cmd/internal/telemetry":       225,
 	"cmd/internal/tour":            565,
 	"cmd/internal/ui":              3037,
