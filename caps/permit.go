@@ -259,6 +259,9 @@ func (m *Manifest) FlagsOf(o *Operation, args *value.Record) Flags {
 		args = &value.Record{}
 	}
 	v, _ := verbOf(m, o, args) // none: changes things, and not twice the same
+	if given, ok := field(args, o.Once[0]); ok && given == value.Value(value.Str(o.Once[1])) {
+		v.Idempotent = false
+	}
 	return v.Flags
 }
 
@@ -485,7 +488,7 @@ func (c *check) debit(l *Ledger, r Request, args *value.Record, accounts []accou
 		}
 	}
 	return &Permit{
-		Held: c.narrowed, Operation: c.o, Verb: c.verb.Name, Flags: c.verb.Flags, Args: args, Designates: c.designates, Most: most, Timeout: limit.Timeout, Until: earlier(c.narrowed.Until, g.Until),
+		Held: c.narrowed, Operation: c.o, Verb: c.verb.Name, Flags: c.m.FlagsOf(c.o, args), Args: args, Designates: c.designates, Most: most, Timeout: limit.Timeout, Until: earlier(c.narrowed.Until, g.Until),
 		Denies: c.denies, Context: g.Context(), ledger: l, accounts: accounts,
 	}, nil
 }

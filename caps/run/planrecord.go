@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // A Planned is what a journal tells of a plan.
@@ -210,15 +211,28 @@ func (r *Record) Unsettled(p *caps.Policy) (n int, op string) {
 		if d.denied != nil || d.done || d.op == "call" {
 			continue
 		}
-		m, o, ok := p.Kinds().Operation(d.op)
-		if ok {
-			if v, fixed := m.Verb(o.Verb); fixed && o.VerbParam == "" && (v.ReadOnly || v.Idempotent) {
+		if m, o, ok := p.Kinds().Operation(d.op); ok {
+			args, err := r.argsOf(d)
+			if flags := m.FlagsOf(o, args); err == nil && (flags.ReadOnly || flags.Idempotent) {
 				continue
 			}
 		}
 		return d.n, d.op
 	}
 	return 0, ""
+}
+
+// argsOf is the arguments that a request was performed with; an error is that they can't be read.
+func (r *Record) argsOf(d *decision) (*value.Record, error) {
+	text, err := d.args.text, error(nil)
+	if d.args.digest != nil {
+		if text, err = r.blob(*d.args.digest); err != nil {
+			return nil, err
+		}
+	}
+	v, err := journal.ReadValue(text)
+	args, _ := v.(*value.Record)
+	return args, err
 }
 
 // Settle records what a person knows of an effect that was under way when its server ended. One that

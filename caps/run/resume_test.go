@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -159,6 +160,42 @@ func TestResume(t *testing.T) {
 		}
 		if cut > 100 {
 			t.Fatal("it never ends")
+		}
+	}
+}
+
+// What an argument makes no more idempotent isn't done again by a run that goes on: it would find its own work.
+func TestResumeOnce(t *testing.T) {
+	t.Parallel()
+	m := *toy
+	m.Verbs = []caps.Verb{m.Verbs[0], {Name: "put", Flags: caps.Flags{Destructive: true, Idempotent: true}}}
+	put := m.Operations[1]
+	put.Params = append(slices.Clone(put.Params), caps.Param{Name: "create", Type: "string", Optional: true, Enum: []string{"always", "only"}})
+	put.Once = [2]string{"create", "only"}
+	m.Operations = []caps.Operation{m.Operations[0], put}
+	for create, want := range map[string]string{"only": `"outcome_unknown"`, "always": `"done"`} {
+		made := 0
+		perform := func(context.Context, run.Act) (value.Value, int64, *fault.Fault) {
+			if made++; made > 1 && create == "only" {
+				return nil, 0, fault.New(fault.EffectFailed, "exists")
+			}
+			return value.Unit{}, 1, nil
+		}
+		w := newWorldOf(t, &m, run.Options{}, nil, "toy:notes/**")
+		tool := w.evolve("make", `k => let r = try(!toy.put({key: k, value: 1, create: "`+create+`"})) in if has(r, "ok") then "done" else r.error.kind`, "toy:notes/**")
+		j := &mortal{Journal: w.memory, takes: 2} // its beginning, and what it asked for
+		dying := run.New(run.Options{Policy: w.policy, Journal: j, Handler: &performer{perform: perform}})
+		drive(t, dying.Begin(w.tools.Snapshot(), bounds(tool, "r", `"notes/x"`)), tool, `"notes/x"`)
+		rec, err := run.ReadRecord(w.memory, "r")
+		must.NoError(t, err)
+		if n, _ := rec.Unsettled(w.policy); made != 1 || (n > 0) != (create == "only") {
+			t.Errorf("%s: it was made %d times, and %d waits for a person", create, made, n)
+		}
+		living := run.New(run.Options{Policy: w.policy, Journal: w.memory, Handler: &performer{perform: perform}})
+		r, err := living.Resume(w.tools.Snapshot(), bounds(tool, "r", `"notes/x"`), rec)
+		must.NoError(t, err)
+		if got, f := drive(t, r, tool, `"notes/x"`); f != nil || got != want {
+			t.Errorf("%s: gone on with it gives %s, %v; want %s", create, got, f, want)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -171,6 +172,11 @@ func TestManifest(t *testing.T) {
 		reads := strings.Contains("fs.read fs.list fs.glob fs.stat", o.Name)
 		if !ok || v.ReadOnly != reads || reads && !v.Idempotent || v.OpenWorld {
 			t.Errorf("%s: verb %+v", o.Name, v)
+		}
+		for create, again := range map[string]bool{"always": true, "never": true, "only": false} {
+			if f := m.FlagsOf(&o, arguments("create", create).(*value.Record)); o.Name == "fs.write" && f.Idempotent != again {
+				t.Errorf("%s with create %s: %+v", o.Name, create, f)
+			}
 		}
 	}
 }

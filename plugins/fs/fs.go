@@ -72,7 +72,7 @@ func Plugin() sdk.Plugin {
 		},
 		Operations: []sdk.Operation{
 			sdk.Op("read", "gives the content of a file, or a part of it", flags["read"], read),
-			sdk.Op("write", "makes a file or replaces its content, as a whole or not at all", flags["write"], write),
+			sdk.Op("write", "makes a file or replaces its content, as a whole or not at all", flags["write"], write, sdk.Once("create", "only")),
 			sdk.Op("append", "adds to the end of a file", flags["append"], appendTo),
 			sdk.Op("list", "lists what is in a directory, sorted by path", flags["list"], list),
 			sdk.Op("glob", "lists what matches a pattern, sorted by path", flags["glob"], glob),

@@ -76,12 +76,8 @@ func (h *Host) Perform(ctx context.Context, a run.Act) (value.Value, int64, *fau
 
 // flagsOf is what an act can do at worst, by the manifest that the host was given.
 func flagsOf(m *caps.Manifest, a run.Act) caps.Flags {
-	name := a.Verb
-	if name == "" {
-		name = a.Operation.Verb
-	}
-	v, _ := m.Verb(name) // none: changes things, and not twice the same
-	return v.Flags
+	args, _ := a.Args.(*value.Record)
+	return m.FlagsOf(a.Operation, args)
 }
 
 // mayRepeat reports whether a request is safe on a new process: it wasn't sent, or

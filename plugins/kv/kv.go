@@ -50,7 +50,7 @@ func Plugin() sdk.Plugin {
 		Operations: []sdk.Operation{
 			sdk.Op("get", "gives the value of a key", flags["get"], get),
 			sdk.Op("entry", "gives the value of a key with its version, which kv.cas takes; version 0 and no value where there is none", flags["entry"], entry),
-			sdk.Op("put", "makes a key have a value", flags["put"], put),
+			sdk.Op("put", "makes a key have a value", flags["put"], put, sdk.Once("create", "only")),
 			sdk.Op("cas", "makes a key have a value if it is as the program last saw it: with that version (0: there is none), or with the value expect", flags["cas"], cas),
 			sdk.Op("delete", "takes a key away, if it is there", flags["delete"], remove),
 			sdk.Op("list", "lists keys with their versions and sizes, sorted by their bytes", flags["list"], list),

@@ -61,6 +61,18 @@ func TestGetAndEntry(t *testing.T) {
 	}
 }
 
+// TestOnce: of puts those that make what isn't there aren't done again by themselves.
+func TestOnce(t *testing.T) {
+	m, err := Plugin().Manifest()
+	must.NoError(t, err)
+	o, _ := m.Operation("kv.put")
+	for create, again := range map[string]bool{"always": true, "never": true, "only": false} {
+		if f := m.FlagsOf(o, &value.Record{Fields: []value.Field{{Key: "create", Value: value.Str(create)}}}); f.Idempotent != again {
+			t.Errorf("create %s: %+v", create, f)
+		}
+	}
+}
+
 // TestPutSaysWhatItFound: create decides between a new key and an old one, and the
 // same value changes nothing.
 func TestPutSaysWhatItFound(t *testing.T) {
