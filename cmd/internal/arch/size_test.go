@@ -19,13 +19,13 @@ import (
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
 	"(tests)":                      5914,
-	"caps":                         7737,
+	"caps":                         7741,
 	"caps/flow":                    1542,
 	"caps/journal":                 5676,
 	"caps/journal/order":           420,
 	"caps/lease":                   20,
 	"caps/registry":                4658,
-	"caps/run":                     5855,
+	"caps/run":                     5867,
 	"caps/statefile":               520,
 	"cmd/internal/app":             3257,
 	"cmd/internal/cli":             683,
@@ -96,7 +96,7 @@ var maxLines = map[string]int{
 	"plugins/plugintest/conform":   2210,
 	"plugins/proc":                 1310,
 	"plugins/random":               30,
-	"plugins/sdk":                  1778,
+	"plugins/sdk":                  1781,
 	"proto":                        120,
 }
 
