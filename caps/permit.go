@@ -40,6 +40,8 @@ type Request struct {
 	// Again is set where the same was permitted before, in a run that goes on after its
 	// server ended: it counts for the run, and takes no token of a rate.
 	Again bool
+	// From is what the request comes from, as bits, which the grant keeps where it takes a token; see [Grant.Takers].
+	From uint32
 	// Size and Most are those of [value.Request], so that no argument is gone through again for its
 	// size; 0: nobody measured it.
 	Size, Most int64
@@ -271,6 +273,14 @@ var (
 	ErrTooOften = errors.New("too often")
 )
 
+// A TooOften is the cause of a denial by a rate of a grant: [ErrTooOften].
+type TooOften struct{ Grant *Grant }
+
+func (TooOften) Error() string { return ErrTooOften.Error() }
+
+// Is reports whether it is that error.
+func (TooOften) Is(err error) bool { return err == ErrTooOften }
+
 // Rationed reports whether how much the outcome may have depends on what came before.
 func (p *Permit) Rationed() bool {
 	return slices.ContainsFunc(p.accounts, func(a account) bool { return a.limit.Bytes > 0 })
@@ -479,11 +489,11 @@ func (c *check) debit(l *Ledger, r Request, args *value.Record, accounts []accou
 		return nil, f
 	}
 	if !r.Again {
-		if wait, short := g.takeRate(accounts, c.now); short != nil {
+		if wait, short := g.takeRate(accounts, c.now, r.From); short != nil {
 			l.undo(accounts, most)
 			f := denied(fmt.Sprintf("%s: more than %s of %s", c.o.Name, short.limit.Rate, short.says),
 				fmt.Sprintf("Do it in a later run, in %s at the earliest.", wait.Round(time.Millisecond)))
-			f.Cause = ErrTooOften
+			f.Cause = TooOften{g}
 			return nil, f
 		}
 	}

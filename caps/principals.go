@@ -361,11 +361,12 @@ func (b *bucket) take(now time.Time) (wait time.Duration) {
 type rates struct {
 	mu      sync.Mutex
 	buckets map[string]*bucket
+	takers  uint32 // what came from any who took a token
 }
 
 // takeRate takes a token from the bucket of each account of a grant that has a
-// rate, or from none.
-func (g *Grant) takeRate(accounts []account, now time.Time) (wait time.Duration, short *account) {
+// rate, or from none; from is where the request comes from.
+func (g *Grant) takeRate(accounts []account, now time.Time, from uint32) (wait time.Duration, short *account) {
 	g.rates.mu.Lock()
 	defer g.rates.mu.Unlock()
 	taken := make([]*bucket, 0, len(accounts))
@@ -383,7 +384,18 @@ func (g *Grant) takeRate(accounts []account, now time.Time) (wait time.Duration,
 		}
 		taken = append(taken, b)
 	}
+	if len(taken) > 0 {
+		g.rates.takers |= from
+	}
 	return 0, nil
+}
+
+// Takers is where the requests came from that took from the grant's rates, by whomever it is held: the bits that they
+// gave.
+func (g *Grant) Takers() uint32 {
+	g.rates.mu.Lock()
+	defer g.rates.mu.Unlock()
+	return g.rates.takers
 }
 
 // mostBuckets bounds the buckets of one grant; full ones can be forgotten.

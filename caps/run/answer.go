@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
@@ -110,6 +111,7 @@ type act struct {
 	leaves   []func()     // give back what it took of the room of those under way
 	given    *core.Answer // from the record of a run that goes on; nil: it is performed
 	text     []byte       // of its outcome's value, where a rule may ask for it
+	limited  atomic.Bool  // a limit or a rate decided about a question that was to be put meanwhile
 }
 
 // count takes one effect from the run's budget.
@@ -149,7 +151,9 @@ func (r *Run) decide(ctx context.Context, q *core.Request, index, among int) (*a
 		request, held := r.permitRequest(q, among)
 		request.Again = before
 		a.changes, a.decided = r.b.policy.Changes(), time.Now()
-		a.permit, f = r.b.policy.Permit(r.ledger, held, request)
+		if a.permit, f = r.b.policy.Permit(r.ledger, held, request); f == nil && r.flows != nil && a.permit.Rated() {
+			r.rates(a.permit.Held.Grant)
+		}
 	}
 	if f == nil {
 		if a.most, f = r.reserve(a.permit.Most, int64(among)); f != nil {

@@ -75,10 +75,17 @@ func (a *act) ask(ctx context.Context, by Act, q Question) Reply {
 	r.mu.Lock()
 	consent := r.consent(a.tool)
 	r.mu.Unlock()
-	permit, f := r.b.policy.Permit(r.ledger, a.tool.Held, caps.Request{
+	request := caps.Request{
 		Operation: asker.AskOperation(), Arg: value.Str(q.Message), With: a.request.With, Tool: a.request.Tool,
 		Declared: a.tool.Declared, Consent: consent,
-	})
+	}
+	if r.flows != nil {
+		request.From = uint32(r.flows.entered)
+	}
+	permit, f := r.b.policy.Permit(r.ledger, a.tool.Held, request)
+	if r.flows != nil {
+		a.asks(permit, f)
+	}
 	data := strconv.AppendUint([]byte(`{"request":`), a.seq, 10)
 	data = journal.AppendString(append(data, `,"message":`...), q.Message)
 	if q.Schema != nil {
@@ -105,6 +112,22 @@ func (a *act) ask(ctx context.Context, by Act, q Question) Reply {
 		return Reply{Action: "decline", Reason: "the answer could not be recorded"}
 	}
 	return reply
+}
+
+// asks notes what else an outcome tells of that a question came before: whether limits and rates let it be put.
+func (a *act) asks(p *caps.Permit, f *fault.Fault) {
+	r := a.run
+	var often caps.TooOften
+	switch {
+	case f == nil && p.Rated():
+		r.rates(p.Held.Grant)
+	case f != nil && errors.As(f.Cause, &often):
+		r.rates(often.Grant)
+	case f != nil && errors.Is(f.Cause, caps.ErrUsedUp):
+	default:
+		return
+	}
+	a.limited.Store(true)
 }
 
 // appendAsked writes the argument as the program gave it, where it can't be told

@@ -104,7 +104,6 @@ type Broker struct {
 	mu        sync.Mutex
 	underWay  map[*act]bool   // what is being performed
 	owed      map[string]bool // changes of the state that the journal didn't take, by their data
-	rates     atomic.Uint32   // sources that had come into runs when they asked for what counts for a rate
 	following chan struct{}   // one run is followed at once
 	parked    chan struct{}   // a place of each follower that waits for more of its run
 	follows   atomic.Int64    // how often one was begun to be

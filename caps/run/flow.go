@@ -33,8 +33,8 @@ type flows struct {
 	first map[flow.Atoms]origin
 	// denied is what denials of the round that is decided tell of besides what asked for them, by their index.
 	denied map[int]told
-	rated  bool // a rate has decided about a request, and so have other runs
-	apast  bool // which ones isn't known: it did in another process
+	rated  map[*caps.Grant]bool // by whose rates it was decided about a request, and so by other runs
+	apast  bool                 // which ones isn't known: it was in another process
 	follower
 }
 
@@ -117,20 +117,35 @@ func (r *Run) deniedFor(i int, l flow.Label, judged bool) {
 
 // deniedByRate notes that a rate is used up, which tells of the runs that did that.
 func (r *Run) deniedByRate(i int) {
-	r.flows.rated = true
 	r.deniedFor(i, flow.Both(r.counted()), false)
 	t := r.flows.denied[i]
 	t.Rated = true
 	r.flows.denied[i] = t
 }
 
-// counted is what had come into any run that counted for a rate: all that there can be where such are of other processes,
-// too.
+// rates notes that the rates of a grant decided about a request.
+func (r *Run) rates(g *caps.Grant) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.flows.rated == nil {
+		r.flows.rated = map[*caps.Grant]bool{}
+	}
+	r.flows.rated[g] = true
+}
+
+// counted is what had come into any run that counted for the same rates: all that there can be where such are of other
+// processes, too.
 func (r *Run) counted() flow.Atoms {
 	if r.b.rate != nil || r.flows.apast {
 		return r.flows.policy.About(^flow.Atoms(0))
 	}
-	return flow.Atoms(r.b.rates.Load())
+	var all flow.Atoms
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for g := range r.flows.rated {
+		all |= flow.Atoms(g.Takers())
+	}
+	return all
 }
 
 // label is that of a denial.
@@ -152,12 +167,14 @@ func (a *act) appendTold(data []byte) []byte {
 // before, and of that of other runs where it is because of a rate.
 func (r *Run) denial(i int, f *fault.Fault, before bool) {
 	var d *decision
+	var often caps.TooOften
 	if before {
 		d = r.past.rec.byNumber[r.effects]
 	}
 	switch {
 	case r.flows == nil || f == nil:
-	case errors.Is(f.Cause, caps.ErrTooOften):
+	case errors.As(f.Cause, &often):
+		r.rates(often.Grant)
 		r.deniedByRate(i)
 	case d != nil && d.tells != nil && d.tells.Rated:
 		r.flows.apast = true
@@ -175,10 +192,6 @@ func (r *Run) flow(ctx context.Context, a *act) (*verdict, *fault.Fault) {
 	f := r.flows
 	if f == nil {
 		return nil, nil
-	}
-	if a.permit.Rated() {
-		f.rated = true
-		r.b.rates.Or(uint32(f.entered))
 	}
 	rules := f.policy.Matching(a.permit)
 	stores := f.policy.Stores(a.permit)
@@ -495,6 +508,10 @@ func (r *Run) came(a *act) (c came) {
 	}
 	if a.answer.Fault != nil && r.b.rate != nil && a.permit.Rated() {
 		c.all |= r.counted()
+	}
+	if a.limited.Load() {
+		c.all |= r.flows.entered | r.counted()
+		c.shadow, c.alone = nil, false
 	}
 	r.enter(c.all, origin{a.n, a.request.Op, string(a.request.At)})
 	return c

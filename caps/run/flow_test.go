@@ -377,10 +377,115 @@ func TestFlowRated(t *testing.T) {
 		if uses != "" {
 			p.gives(uses, `"secret/a"`, `"S"`)
 		}
-		r := p.broker.Begin(p.tools.Snapshot(), bounds(look, "", "null"))
-		got, f := drive(t, r, look, "null")
-		if l, _ := r.Shown(t.Context()); f != nil || got != fmt.Sprint(i < 3) || (l != 0) != (i > 1) {
-			t.Errorf("%d: it gives %s, %v, with the label %x", i, got, f, l)
+		if got, labelled := p.shown(t, look, "null"); got != fmt.Sprint(i < 3) || labelled != (i > 1) {
+			t.Errorf("%d: it gives %s, with a label: %v", i, got, labelled)
+		}
+	}
+}
+
+// shown runs a tool, and gives what it gives and whether that has a label.
+func (w *world) shown(t *testing.T, tool *registry.Tool, input string) (string, bool) {
+	t.Helper()
+	r := w.broker.Begin(w.tools.Snapshot(), bounds(tool, "", input))
+	got, f := drive(t, r, tool, input)
+	must.NoFault(t, f)
+	l, _ := r.Shown(t.Context())
+	return got, l != 0
+}
+
+// TestFlowRatedOnly: a token of a rate tells also where the run ends before the request is made.
+func TestFlowRatedOnly(t *testing.T) {
+	t.Parallel()
+	p := newPosted(t, toSend, run.Options{})
+	p.world = newWorldOf(t, post, run.Options{Flow: p.broker.Flow(), Limits: run.Limits{Bytes: 1}}, func(context.Context, run.Act) (value.Value, int64, *fault.Fault) {
+		return value.Str("S"), 1, nil
+	}, "toy.get:secret/**", "toy.get:open/**,rate=1/h")
+	look := p.evolve("look", `x => has(try(!toy.get("open/a")), "ok")`, "toy.get:open/**")
+	p.evolve("uses", `k => if !toy.get({key: k, in: "secret/**"}) == "S" then !toy.get({key: "open/a", in: "open/**"}) else 0`, "toy.get:secret/**", "toy.get:open/**")
+	p.fails("uses", `"secret/a"`, fault.OutOfFuel)
+	if got, labelled := p.shown(t, look, "null"); got != "false" || !labelled {
+		t.Errorf("it gives %s, with a label: %v", got, labelled)
+	}
+}
+
+// TestFlowRatedByOthers: the rates of a grant that several principals have tell of the runs of all, also to one who
+// comes later.
+func TestFlowRatedByOthers(t *testing.T) {
+	t.Parallel()
+	p := newPosted(t, toSend, run.Options{})
+	perform := func(context.Context, run.Act) (value.Value, int64, *fault.Fault) { return value.Str("S"), 1, nil }
+	lends := newWorldOf(t, post, run.Options{}, perform, "toy.get:secret/**", "toy.get:open/**,rate=2/h")
+	kinds, err := caps.NewKinds(post)
+	must.NoError(t, err)
+	all := caps.NewPrincipals(kinds, time.Now)
+	must.NoError(t, all.Replace(caps.Allowance{Grants: lends.policy.Grants()}, nil))
+	open := func(name string) *world {
+		w := newWorldOf(t, post, run.Options{}, nil)
+		w.policy = all.Open(name)
+		w.broker = run.New(run.Options{Policy: w.policy, Journal: w.memory, Flow: p.broker.Flow(), Handler: &performer{perform: perform}})
+		tools, _, err := registry.Open(w.broker.Log(), w.policy)
+		must.NoError(t, err)
+		w.tools = tools
+		return w
+	}
+	const code = `x => has(try(!toy.get("open/a")), "ok")`
+	a, b := open("a"), open("b")
+	a.evolve("uses", `k => if !toy.get({key: k, in: "secret/**"}) == "S" then !toy.get({key: "open/a", in: "open/**"}) else 0`, "toy.get:secret/**", "toy.get:open/**")
+	look := b.evolve("look", code, "toy.get:open/**")
+	if got, labelled := b.shown(t, look, "null"); got != "true" || labelled {
+		t.Errorf("before, it gives %s, with a label: %v", got, labelled)
+	}
+	a.gives("uses", `"secret/a"`, `"S"`)
+	for range 2 {
+		if got, labelled := b.shown(t, look, "null"); got != "false" || !labelled {
+			t.Errorf("it gives %s, with a label: %v", got, labelled)
+		}
+		all.Forget(b.policy)
+		b = open("b")
+		look = b.evolve("look", code, "toy.get:open/**")
+	}
+}
+
+// An inquirer answers the questions of strangers.
+type inquirer struct{}
+
+func (inquirer) AskOperation() string { return "ask.get" }
+
+func (inquirer) Ask(context.Context, run.Act, run.Question) run.Reply {
+	return run.Reply{Action: "accept"}
+}
+
+// TestFlowRatedQuestion: a stranger's question takes from a rate as a request does, and what comes of it tells of that.
+func TestFlowRatedQuestion(t *testing.T) {
+	t.Parallel()
+	m := *ledger
+	m.Kind, m.Operations = "ask", []caps.Operation{m.Operations[0]}
+	m.Operations[0].Name = "ask.get"
+	kinds, err := caps.NewKinds(&m, post)
+	must.NoError(t, err)
+	c, err := flow.ParseConfig([]byte(`{"sources":[{"of":"toy.get:secret/**","label":"secret"}],"rules":[{"to":"toy.put:kept","not_from":"secret"}]}`))
+	must.NoError(t, err)
+	rules, err := flow.Compile(c, kinds, nil)
+	must.NoError(t, err)
+	w := newWorldOfKinds(t, kinds, run.Options{Flow: rules, Asker: inquirer{}}, func(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+		if a.Verb == "send" {
+			return value.Str(a.Ask(ctx, run.Question{Message: "sure"}).Action), 1, nil
+		}
+		return value.Str("S"), 1, nil
+	}, "toy:**", "ask:**,rate=2/h")
+	look := w.evolve("look", `x => has(try(!ask.get("a")), "ok")`, "ask:**")
+	send := w.evolve("send", `x => let _ = try(!ask.get("b")) in !toy.send({to: "a"})`, "ask:**", "toy:**")
+	w.evolve("uses", `k => if !toy.get("secret/a") == "S" then !toy.send({to: "a"}) else let _ = !ask.get("b") in "no"`, "ask:**", "toy:**")
+	for i, want := range []string{"true false", "", "false true", `"decline" true`} {
+		switch i {
+		case 1:
+			w.gives("uses", "null", `"accept"`)
+			continue
+		case 3:
+			look = send
+		}
+		if got, labelled := w.shown(t, look, "null"); fmt.Sprint(got, " ", labelled) != want {
+			t.Errorf("%d: it gives %s, with a label: %v", i, got, labelled)
 		}
 	}
 }

@@ -555,7 +555,9 @@ func (r *Run) permitRequest(q *core.Request, among int) (caps.Request, []*caps.H
 	if v, ok := q.Tools.(*view); ok && v.tool != nil {
 		tool, held, request.Declared, request.Home = v.tool, v.tool.Held, v.tool.Declared, v.tool.Home
 	}
-	request.Consent = r.consent(tool)
+	if request.Consent = r.consent(tool); r.flows != nil {
+		request.From = uint32(r.flows.entered)
+	}
 	return request, held
 }
 

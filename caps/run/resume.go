@@ -120,7 +120,7 @@ func (a *act) goOn(ctx context.Context, f *fault.Fault) *fault.Fault {
 		return r.halt(f.Kind, "what it did before isn't permitted any more: %s", f.Message)
 	}
 	if r.flows != nil && a.permit.Rated() {
-		r.flows.rated, r.flows.apast = true, true
+		r.flows.apast = true
 	}
 	a.seq = d.seq
 	if !d.done {
