@@ -19,13 +19,13 @@ import (
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
 	"(tests)":                      5914,
-	"caps":                         7741,
+	"caps":                         7754,
 	"caps/flow":                    1542,
 	"caps/journal":                 5676,
 	"caps/journal/order":           420,
 	"caps/lease":                   20,
 	"caps/registry":                4658,
-	"caps/run":                     5867,
+	"caps/run":                     5908,
 	"caps/statefile":               520,
 	"cmd/internal/app":             3257,
 	"cmd/internal/cli":             683,
