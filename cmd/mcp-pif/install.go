@@ -221,10 +221,11 @@ func (o *installOptions) write(cmd *cobra.Command, c *clientconfig.Client, past 
 	if _, err := os.Stat(filepath.Dir(path)); err != nil && !o.project && o.config == "" {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s doesn't exist: %s seems not to be installed for this user. It will find the entry once it is.\n", filepath.Dir(path), c.Title)
 	}
-	shown := string(diff.Diff(path, e.Before, path, e.After))
-	if moving != nil {
-		shown = moving.Masked(shown)
+	var entries []json.RawMessage
+	for _, servers := range []map[string]json.RawMessage{file.Servers(), file.ServersOf(e.After)} {
+		entries = slices.AppendSeq(entries, maps.Values(servers))
 	}
+	shown := mcpcmd.Masked(string(diff.Diff(path, e.Before, path, e.After)), slices.Values(entries))
 	fmt.Fprint(cmd.OutOrStdout(), cli.PrintableLines(shown))
 	switch agreed, err := o.agreed(cmd, "Make this change?"); {
 	case err != nil:

@@ -103,7 +103,7 @@ func TestMoveServers(t *testing.T) {
 	contains("the screen", shown, "Up there, here up_there: ", "runs         look, look_wait, nap", "answered a call of look in its sandbox", "variable API_TOKEN (kept as a secret)",
 		"stranger stays as it is: it fails in the sandbox", "bad stays as it is: it fails in the sandbox", "no such thing", "docker stays as it is: it can't be pinned",
 		"gone stays as it is: it can't be pinned", "args stays as it is: its command or URL has what looks like a secret", `filled stays as it is: it has "${input:key}"`,
-		"off stays as it is: it is switched off", "fs stays as it is: the name fs is reserved", `+        "--cap=up_there,ro"`)
+		"off stays as it is: it is switched off", "fs stays as it is: the name fs is reserved for what ships with mcp-pif: give it another name in the client's configuration", `+        "--cap=up_there,ro"`)
 
 	if script != "" {
 		contains("the screen", shown, "script: 1 tool, pinned to a copy of its folder")
@@ -140,7 +140,13 @@ func TestMoveServers(t *testing.T) {
 	}
 	p.end()
 
-	install(true, "--undo", "--yes")
+	shown = install(true, "--undo", "--yes")
+	for _, secret := range []string{"up-secret", "npm-secret", "web-secret"} {
+		if strings.Contains(shown, secret) {
+			t.Errorf("undo shows %s", secret)
+		}
+	}
+	contains("undo", shown, "(a secret)")
 	if read(config) != text {
 		t.Errorf("after undo the file is\n%s", read(config))
 	}

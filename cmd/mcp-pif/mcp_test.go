@@ -63,7 +63,7 @@ func TestMCPCommands(t *testing.T) {
 	w := newServedWorld(t)
 	line := []string{w.program, mcptest.Word, w.script}
 	flags := []string{"--read", w.script, "--write", w.log, "--yes", "--"}
-	w.prints(append(append([]string{"mcp", "add", "second"}, flags...), line...), "tools, pinned to", "reads, it says", "grant it with --cap second")
+	w.prints(append(append([]string{"mcp", "add", "second"}, flags...), line...), "tools, pinned to", "by its own word these only read", "grant it with --cap second")
 	w.fails(append(append([]string{"mcp", "add", "second"}, flags...), line...), "there is a server second already")
 	w.fails([]string{"mcp", "add", "fs", "--", w.program}, "reserved")
 	w.fails([]string{"mcp", "add", "third", "--", "npx", "server@latest"}, "isn't one exact version")
@@ -132,7 +132,10 @@ func TestMCPCommands(t *testing.T) {
 	w.prints([]string{"mcp", "upgrade", "second"}, "HELD", "nothing was written")
 	w.fails([]string{"mcp", "diff", "second"}, "HELD")
 	w.prints([]string{"mcp", "upgrade", "second", "--accept"}, "wrote")
-	w.prints([]string{"mcp", "diff", "second"}, "as they were accepted")
+	w.prints([]string{"mcp", "diff", "second"}, "tools are as accepted")
+	if out, isOK := w.does("mcp", "upgrade", "second"); !isOK || strings.Contains(out, "nothing was written") {
+		t.Errorf("an upgrade to what there is says %s", out)
+	}
 	w.prints([]string{"mcp", "show", "second", "echo"}, "until accepted", "| now it says something else")
 	w.says(mcptest.Script{List: "renamed=note"})
 	w.prints([]string{"mcp", "upgrade", "second", "--accept"}, "note_2  new, which is note under another name", "second.note  gone", "mcp-pif mcp accept second",
@@ -143,7 +146,7 @@ func TestMCPCommands(t *testing.T) {
 	w.prints(append(append([]string{"mcp", "add", "asks"}, flags...), line...), "added asks")
 	w.fails([]string{"mcp", "show", "asks", "ask"}, "has no tool ask")
 	w.prints([]string{"mcp", "upgrade", "asks", "--elicit", "--accept"}, "ask  new", "asking you by forms", "now grants ask")
-	w.prints([]string{"mcp", "test", "asks"}, "as they were accepted")
+	w.prints([]string{"mcp", "test", "asks"}, "as accepted")
 	p = w.serve("--cap", "asks.ask", "--cap", "ask")
 	p.makes("ask", `u => !asks.ask({method: "elicitation/create"}).text`, "asks.ask", "ask")
 	if got, failed := p.runs("ask", nil); failed || !strings.Contains(got, "decline") { // this client has nobody to ask
@@ -164,7 +167,7 @@ func TestMCPOtherServer(t *testing.T) {
 	t.Cleanup(web.Close)
 	t.Cleanup(web.CloseClientConnections)
 	w.prints([]string{"mcp", "add", "web", web.URL + "/mcp", "--yes"}, "added web")
-	w.prints([]string{"mcp", "diff", "web"}, "as they were accepted")
+	w.prints([]string{"mcp", "diff", "web"}, "as accepted")
 	l, err := mcplock.Read(w.lock.Path)
 	must.NoError(t, err)
 	l.Servers["web"].Info.Name = "theirs"
@@ -174,7 +177,7 @@ func TestMCPOtherServer(t *testing.T) {
 	w.fails([]string{"mcp", "test", "web", "--json"}, "another server answers at its URL")
 	w.fails([]string{"doctor"}, "web            differs", "theirs was added")
 	w.prints([]string{"mcp", "upgrade", "web", "--accept"}, "HELD", "wrote")
-	w.prints([]string{"mcp", "test", "web"}, "as they were accepted")
+	w.prints([]string{"mcp", "test", "web"}, "as accepted")
 }
 
 // A server is tried in the sandbox that it will have, and what it fails for is proposed as the
@@ -237,7 +240,7 @@ func TestMCPNetwork(t *testing.T) {
 	s := w.lock.Servers["up"]
 	s.Network = []string{listed.URL, "http://localhost:" + strings.Split(other.URL, ":")[2]}
 	w.write()
-	w.prints([]string{"mcp", "test", "up"}, "as they were accepted")
+	w.prints([]string{"mcp", "test", "up"}, "as accepted")
 	p := w.serve("--cap", "up.reach")
 	p.makes("reach", `r => !up.reach(r).text`, "up.reach")
 	for _, c := range []struct {

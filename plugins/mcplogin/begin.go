@@ -201,7 +201,7 @@ func (f *flow) code(ctx context.Context, args *auth.AuthorizationArgs) (*auth.Au
 		case came <- q:
 		default:
 		}
-		fmt.Fprintln(w, "mcp-pif has what it needs: go back to the terminal. This window can be closed.")
+		fmt.Fprintln(w, "mcp-pif has the answer: the terminal says what came of it. This window can be closed.")
 	})}
 	go func() { _ = server.Serve(f.listener) }()
 	defer func() {

@@ -2,11 +2,32 @@ package cli
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"strings"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/must"
 )
+
+// TestReadLine: what is typed after somebody no longer waits for it is read by whoever asks next.
+func TestReadLine(t *testing.T) {
+	in, keys := io.Pipe()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if text, err := ReadLine(ended, in); err == nil {
+		t.Errorf("%q was read", text)
+	}
+	go func() {
+		_, _ = io.WriteString(keys, "yes\nno\n")
+		keys.Close()
+	}()
+	for _, want := range []string{"yes\n", "no\n", ""} {
+		if text, err := ReadLine(t.Context(), in); text != want || (err == nil) != (want != "") {
+			t.Errorf("read %q, %v, expected %q", text, err, want)
+		}
+	}
+}
 
 // TestEscaped: every character that does something is escaped, and nothing else is.
 func TestEscaped(t *testing.T) {

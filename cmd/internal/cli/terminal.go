@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -113,6 +114,50 @@ func VersionLine() string {
 	return fmt.Sprintf("mcp-pif %s %s %s/%s\n", Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
+// A typedLine is what a reading of a line came to.
+type typedLine struct {
+	text string
+	err  error
+}
+
+// typed is where lines are read from, and a reading that has begun.
+var typed struct {
+	sync.Mutex
+	from  io.Reader
+	lines *bufio.Reader
+	next  chan typedLine // nil: none
+}
+
+// ReadLine reads a line that a person types, until the context ends. A line that comes after that
+// is the next one's: whoever waited before takes nothing of it.
+func ReadLine(ctx context.Context, in io.Reader) (string, error) {
+	typed.Lock()
+	if typed.from != in {
+		typed.from, typed.lines, typed.next = in, bufio.NewReader(in), nil
+	}
+	next, lines := typed.next, typed.lines
+	if next == nil {
+		next = make(chan typedLine, 1)
+		typed.next = next
+		go func() {
+			text, err := lines.ReadString('\n')
+			next <- typedLine{text, err}
+		}()
+	}
+	typed.Unlock()
+	select {
+	case line := <-next:
+		typed.Lock()
+		defer typed.Unlock()
+		if typed.next == next {
+			typed.next = nil
+		}
+		return line.text, line.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
 // Confirm asks a person at a terminal; where there is none nobody is asked, and
 // the command itself was the answer.
 func Confirm(cmd *cobra.Command, question string) bool {
@@ -120,7 +165,7 @@ func Confirm(cmd *cobra.Command, question string) bool {
 		return true
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s [y/N] ", question)
-	line, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+	line, _ := ReadLine(Context(cmd), cmd.InOrStdin())
 	answer := strings.ToLower(strings.TrimSpace(line))
 	return answer == "y" || answer == "yes"
 }

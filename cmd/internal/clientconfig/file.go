@@ -98,6 +98,15 @@ func (c *Client) Open(path string) (*File, error) {
 // Exists reports whether there is such a file.
 func (f *File) Exists() bool { return f.text != nil }
 
+// ServersOf returns the servers in another text of the file: those that an edit makes.
+func (f *File) ServersOf(text []byte) map[string]json.RawMessage {
+	tree, err := f.format.parse(text)
+	if err != nil {
+		return nil
+	}
+	return (&File{tree: tree, members: f.members}).Servers()
+}
+
 // Servers returns the entries of the file, by name.
 func (f *File) Servers() map[string]json.RawMessage {
 	servers := map[string]json.RawMessage{}

@@ -1,6 +1,7 @@
 package mcpcmd
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -524,7 +525,7 @@ func Changes(ctx context.Context, l *mcplock.Lock, name, sandbox string) ([]Chan
 // printDifference prints what differs, by tool.
 func printDifference(out io.Writer, name string, s *mcplock.Server, d *mcplock.Difference, called string) error {
 	if d.Same() && !s.IsOther(called) {
-		fmt.Fprintf(out, "%s: its %d tools are as they were accepted\n", name, len(s.Tools))
+		fmt.Fprintf(out, "%s: its %s as accepted\n", name, cli.Count(len(s.Tools), "tool is", "tools are"))
 		return nil
 	}
 	all, err := changes(name, s, d, called)
@@ -650,8 +651,13 @@ func upgradeServer(cmd *cobra.Command, at *ServerLock, o *serverOptions, name st
 		}
 		isTrusted = isTrusted && t.AcceptedOn != ""
 	}
+	before, beforeErr := json.Marshal(was)
+	after, afterErr := json.Marshal(&now)
+	isSame := beforeErr == nil && afterErr == nil && bytes.Equal(before, after)
 	if !accept {
-		fmt.Fprintln(cmd.OutOrStdout(), "nothing was written; --accept writes it")
+		if !isSame {
+			fmt.Fprintln(cmd.OutOrStdout(), "nothing was written; --accept writes it")
+		}
 		if len(line) == 0 && now.Folder != "" {
 			fmt.Fprintf(cmd.OutOrStdout(), "this is the copy that was added; for another version: mcp-pif mcp upgrade %s -- COMMAND\n", name)
 		}

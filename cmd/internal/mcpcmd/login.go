@@ -1,7 +1,6 @@
 package mcpcmd
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -105,9 +104,9 @@ func login(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server, 
 		}
 		options.ClientSecret = strings.TrimSpace(string(text))
 	}
-	if o.noBrowser || cli.IsTerminal(cmd.InOrStdin()) {
+	if o.isPasted(cmd) {
 		options.Pasted = func(ctx context.Context) (string, error) {
-			line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+			line, err := cli.ReadLine(ctx, cmd.InOrStdin())
 			if strings.TrimSpace(line) == "" {
 				<-ctx.Done() // nothing is pasted: the redirect may still come
 				return "", errors.Join(ctx.Err(), err)
@@ -152,10 +151,15 @@ func validUntil(l *mcplogin.Login) string {
 }
 
 // show tells the person where to log in, and opens the browser there.
+// isPasted reports whether somebody may paste a redirect's URL.
+func (o *loginOptions) isPasted(cmd *cobra.Command) bool {
+	return o.noBrowser || cli.IsTerminal(cmd.InOrStdin())
+}
+
 func (o *loginOptions) show(cmd *cobra.Command, s *mcplock.Server, at *url.URL) {
 	out := cmd.ErrOrStderr()
 	fmt.Fprintf(out, "Log in at %s, which %s names. If no browser opens, open\n\n%s\n\n", lock.Shown(at.Host, 200), lock.Shown(s.URL, 200), lock.Shown(at.String(), 4000))
-	if o.noBrowser || !openBrowser(at.String()) {
+	if (o.noBrowser || !openBrowser(at.String())) && o.isPasted(cmd) {
 		fmt.Fprintln(out, "and paste the URL to which the browser is sent then, if it is on another machine:")
 	}
 }

@@ -278,7 +278,7 @@ func printClaims(out io.Writer, s *mcplock.Server) {
 			writes = append(writes, word)
 		}
 	}
-	fmt.Fprintf(out, "  %-14s %s\n  %-14s %s\n", "reads, it says", truncateWords(reads, 8), "writes", truncateWords(writes, 8))
+	fmt.Fprintf(out, "  %-12s %s  (by its own word these only read)\n  %-12s %s\n", "reads", truncateWords(reads, 8), "writes", truncateWords(writes, 8))
 }
 
 func isSet(flag *bool) bool { return flag != nil && *flag }

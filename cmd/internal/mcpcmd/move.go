@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -110,19 +111,13 @@ func (m *Move) consider(name string, raw json.RawMessage) (_ *movedServer, err e
 			return nil, errors.New("its command or URL has what looks like a secret, which every program here can read: give it as a variable or a header, then move it")
 		}
 	}
-	for _, values := range []map[string]string{u.Env, u.Headers} {
-		for name, value := range values {
-			if app.LooksSecret(name, value) {
-				s.hide = append(s.hide, value)
-			}
-		}
-	}
+	s.hide = secretsOf(u)
 	if other := m.same(s.word, u); other != nil {
 		s.entry, s.isThere = other, true
 		return s, m.check(s)
 	}
 	if err := freeName(m.lock, s.word); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: give it another name in the client's configuration, then move it", err)
 	}
 	if slices.ContainsFunc(m.Moved, func(o *movedServer) bool { return o.word == s.word }) {
 		return nil, fmt.Errorf("another server of the file would be called %s, too", s.word)
@@ -451,11 +446,15 @@ func (m *Move) Print(out io.Writer) {
 	}
 }
 
-// Masked hides the values of secrets in a text for a terminal.
-func (m *Move) Masked(text string) string {
+// Masked hides the values of a client's servers that look like secrets in a text for a terminal.
+func Masked(text string, entries iter.Seq[json.RawMessage]) string {
 	var pairs []string
-	for _, s := range m.Moved {
-		for _, value := range s.hide {
+	for entry := range entries {
+		u, err := clientconfig.ReadUpstream(entry)
+		if err != nil {
+			continue // it can't be moved, and its lines are the client's
+		}
+		for _, value := range secretsOf(u) {
 			if quoted, err := json.Marshal(value); err == nil {
 				pairs = append(pairs, strings.Trim(string(quoted), `"`), "(a secret)")
 			}
@@ -463,6 +462,18 @@ func (m *Move) Masked(text string) string {
 		}
 	}
 	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+// secretsOf is the values of a server's variables and headers that look like secrets.
+func secretsOf(u *clientconfig.Upstream) (all []string) {
+	for _, values := range []map[string]string{u.Env, u.Headers} {
+		for name, value := range values {
+			if app.LooksSecret(name, value) {
+				all = append(all, value)
+			}
+		}
+	}
+	return all
 }
 
 // Places is where the servers are, for undo: those that no move put into the lock stay there.

@@ -11,6 +11,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -85,8 +86,11 @@ func Read(text string) (p Program, err error) {
 	switch {
 	case err != nil && p.Bare:
 		return p, fmt.Errorf("--proc %s: %w", text, err)
-	case err != nil:
-		return p, nil // it counts where the name is granted, and says so then
+	case err != nil: // it counts where the name is granted, and says so then
+		if at, err := filepath.Abs(c.Args[0]); err == nil && strings.ContainsAny(c.Args[0], `/\`) {
+			c.Args[0] = at
+		}
+		return p, nil
 	case p.Bare || strings.ContainsAny(c.Args[0], `/\`):
 		c.Args[0] = found
 	}
@@ -127,7 +131,13 @@ func find(name string) (string, error) {
 		path = found
 	}
 	path, err := filepath.Abs(path)
-	if err != nil {
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("there is no program %s", path)
+	case err != nil:
 		return "", err
 	}
 	if root, ok := strings.CutSuffix(filepath.Dir(path), string(filepath.Separator)+"shims"); ok && filepath.Base(root) == ".pyenv" {
