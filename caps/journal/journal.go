@@ -52,6 +52,7 @@ const (
 	EffectAsked     Kind = "effect.asked"
 	EffectAnswered  Kind = "effect.answered"
 	RunEnded        Kind = "run.ended"
+	RunLost         Kind = "run.lost"
 	TaskCreated     Kind = "task.created"
 	TaskResumed     Kind = "task.resumed"
 	TaskCancelled   Kind = "task.cancelled"
@@ -72,7 +73,7 @@ const (
 var Kinds = []Kind{
 	ServerStarted, ToolEvolved, ToolRefused, ToolRetired, ToolRolledBack, PolicyGranted, PolicyDenied, PolicyRevoked,
 	PolicyRestored, ConsentAsked, ConsentAnswered, RunStarted, EffectRequested, EffectDenied, EffectOutcome, EffectAsked,
-	EffectAnswered, RunEnded, TaskCreated, TaskResumed, TaskCancelled, PlanMade, PlanAnswered, PlanStarted, FlowAsked, FlowAnswered, FlowCleared,
+	EffectAnswered, RunEnded, RunLost, TaskCreated, TaskResumed, TaskCancelled, PlanMade, PlanAnswered, PlanStarted, FlowAsked, FlowAnswered, FlowCleared,
 	SessionLabelled, StoreTainted, ResultSealed, Released, Checkpoint,
 }
 

@@ -174,6 +174,9 @@ func (b *Broker) Begin(tools *registry.Snapshot, s Start) *Run {
 	if s.Even {
 		data = append(data, `,"even":true`...)
 	}
+	if b.act != nil && s.Owner != "" {
+		data = journal.AppendString(append(data, `,"owner":`...), s.Owner)
+	}
 	if b.flow != nil {
 		data = journal.AppendString(append(data, `,"flow":`...), b.flow.Hash)
 		if r.flows.under = r.under(s.Under); r.flows.under != 0 {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
@@ -25,7 +26,7 @@ const TaskKind journal.Kind = "task"
 // aboutRun reports whether a kind tells of a run what no replay depends on.
 func aboutRun(k journal.Kind) bool {
 	switch k {
-	case journal.TaskCreated, journal.TaskResumed, journal.TaskCancelled, journal.PlanMade, journal.PlanAnswered, journal.PlanStarted:
+	case journal.RunLost, journal.TaskCreated, journal.TaskResumed, journal.TaskCancelled, journal.PlanMade, journal.PlanAnswered, journal.PlanStarted:
 		return true
 	}
 	return false
@@ -200,6 +201,30 @@ func (r *Run) own(ctx context.Context) (at lease.Time, err error) {
 		return 0, errTaken
 	}
 	return at, nil
+}
+
+// maxLost is how many of the newest runs are looked at for those that are lost.
+const maxLost = 1000
+
+// LoseRuns records of the newest runs without an end whose server is gone that nobody knows what came of them. A server
+// that was only silent records the end all the same, which counts. Tasks and plans go on elsewhere.
+func (b *Broker) LoseRuns(gone func(server string) bool) error {
+	started, _, err := b.journal.Read(journal.Query{Kind: journal.RunStarted, Limit: maxLost, Last: true})
+	for i := range started {
+		e := &started[i]
+		var data struct{ Owner string }
+		if json.Unmarshal(e.Data, &data) != nil || data.Owner == "" || !gone(data.Owner) {
+			continue
+		}
+		events, _, failed := b.journal.Read(journal.Query{Run: e.Run})
+		if failed == nil && !slices.ContainsFunc(events, func(e journal.Event) bool { return e.Kind == journal.RunEnded || aboutRun(e.Kind) }) {
+			_, node, _ := strings.Cut(data.Owner, "@")
+			f := fault.New(fault.OutcomeUnknown, "the node "+node+" ended while it did this: whether what it had begun was done is not known")
+			_, failed = b.journal.Append(journal.Written, journal.RunLost, e.Run, "", append(b.appendFault([]byte(`{"error":`), f), '}'))
+		}
+		err = errors.Join(err, failed)
+	}
+	return err
 }
 
 // CancelTask records that a task is to end.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
@@ -292,6 +295,59 @@ func TestClusterPaused(t *testing.T) {
 		}
 		ended()
 	}
+}
+
+// TestClusterLostCall: a call that is no task and was under way at a node that was killed is on record as one of which
+// nobody knows what came, at each other node, and at that one when it is back; a run that ended isn't. It can be replayed
+// as far as it is on record.
+func TestClusterLostCall(t *testing.T) {
+	t.Parallel()
+	arrived, answer := make(chan bool, 100), make(chan bool, 100)
+	site := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		arrived <- true
+		select {
+		case <-answer:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(site.Close)
+	defer close(answer)
+	a := actors(t, []string{"--cap", "fetch:" + site.URL}, nil, nil, nil)
+	a.clients[0].makes("asks", fmt.Sprintf(`i => !fetch.request({method: "POST", url: "%s/"}).status`, site.URL), "fetch:"+site.URL)
+	answer <- true
+	a.gives(0, "200", map[string]any{"tool": "asks", "input": 1})
+	wait.For(t, arrived, "the first request")
+	for i := 1; i < 3; i++ {
+		a.clients[i].names()
+	}
+	go func() { // it is cut off
+		_, _ = a.clients[0].CallTool(t.Context(), &mcp.CallToolParams{Name: "run", Arguments: map[string]any{"tool": "asks", "input": 2}})
+	}()
+	wait.For(t, arrived, "the request of the call")
+	a.kill(0)
+	look := func(i int) {
+		t.Helper()
+		var runs []shownRun
+		wait.Until(t, "the run is lost", func() bool {
+			out := onMachine(t, a.machines[i], "journal runs --json --profile "+filepath.Base(a.profile(i)))
+			runs = nil
+			if err := json.Unmarshal([]byte(out), &runs); err != nil || len(runs) != 2 {
+				t.Fatal(err, out)
+			}
+			return runs[1].Result != "running"
+		})
+		if !strings.Contains(runs[0].Result, "✓") || !strings.HasPrefix(runs[1].Result, "✗ outcome_unknown: the node n1 ended") {
+			t.Errorf("node n%d: %+v", i+1, runs)
+		}
+		if out := onMachine(t, a.machines[i], "replay "+runs[1].Run+" --profile "+filepath.Base(a.profile(i))); !strings.Contains(out, "the record ends after") {
+			t.Error(out)
+		}
+	}
+	look(1)
+	look(2)
+	a.start(0)
+	a.clients[0].names()
+	look(0)
 }
 
 // TestClusterSchedule: what a person has run now and then on one machine is started by one node, any of them, once for

@@ -108,6 +108,8 @@ func (r *recorded) words(e *journal.Event) string {
 		parts = append(parts, r.asked())
 	case journal.EffectAnswered:
 		parts = append(parts, r.Action, r.Content, r.Reason)
+	case journal.RunLost:
+		parts = append(parts, r.failed())
 	case journal.RunEnded:
 		parts = append(parts, r.result(), cli.Count(int(r.Steps), "step", "steps"))
 	case journal.ToolEvolved, journal.ToolRefused, journal.ToolRetired, journal.ToolRolledBack:
@@ -164,6 +166,10 @@ func summary(events []journal.Event) (s shownRun) {
 					texts[i] = text
 				}
 				s.Input = strings.Join(texts, ", ")
+			}
+		case journal.RunLost:
+			if s.Result == "running" {
+				s.Result = r.result()
 			}
 		case journal.TaskCreated:
 			s.Result = "task, not done yet"

@@ -102,6 +102,8 @@ func (r *recorded) words(e *journal.Event) string {
 		parts = []string{r.Op, string(r.Args), failed}
 	case journal.EffectOutcome:
 		parts = []string{failed, string(r.Value)}
+	case journal.RunLost:
+		parts = []string{failed}
 	case journal.RunEnded:
 		parts = []string{failed, r.Type, count(r.Steps, "step", "steps")}
 	case journal.ToolEvolved, journal.ToolRefused, journal.ToolRetired, journal.ToolRolledBack:
@@ -270,6 +272,10 @@ func summary(events []journal.Event) (s ran) {
 				if r.ValueBlob != nil {
 					x.Blob += r.ValueBlob.Bytes
 				}
+			}
+		case journal.RunLost:
+			if !s.Ended {
+				s.Ended, s.Failure, s.Took = true, r.Error, e.Time.Sub(s.Time)
 			}
 		case journal.PlanMade, journal.PlanStarted, journal.PlanAnswered:
 			s.Plan, s.Stage = r.Plan, run.PlanStage(e.Kind, r.Yes, r.By)

@@ -115,7 +115,7 @@ func (s *Engine) redacted(e *journal.Event) *journal.Event {
 	}
 	drop := redactedMembers
 	switch e.Kind {
-	case journal.RunStarted, journal.RunEnded, journal.EffectRequested, journal.EffectDenied, journal.EffectOutcome, journal.EffectAsked, journal.EffectAnswered,
+	case journal.RunStarted, journal.RunEnded, journal.RunLost, journal.EffectRequested, journal.EffectDenied, journal.EffectOutcome, journal.EffectAsked, journal.EffectAnswered,
 		journal.FlowAsked, journal.FlowAnswered, journal.TaskCreated, journal.PlanMade:
 	case journal.ToolRefused:
 		drop = []string{"error"}

@@ -68,6 +68,9 @@ func (s *Engine) goOn(ctx context.Context) {
 	if err != nil {
 		s.log.Error("tasks of servers that ended can't be taken up", "error", err)
 	}
+	if s.opts.Node != nil && !s.idle() {
+		s.loseRuns()
+	}
 	for _, t := range found {
 		if s.opts.Node == nil {
 			t.start(ctx, true)
@@ -82,6 +85,22 @@ func (s *Engine) goOn(ctx context.Context) {
 			t.start(ctx, true)
 		})
 	}
+}
+
+// loseRuns records what runs, that are no tasks, ended with their node.
+func (s *Engine) loseRuns() {
+	gone := map[string]bool{}
+	err := s.broker.LoseRuns(func(server string) bool {
+		if _, known := gone[server]; !known {
+			gone[server] = !s.tasks.owner.lives(server)
+		}
+		return gone[server] && !s.tasks.lost[server]
+	})
+	if err != nil {
+		s.log.Error("which runs ended with their node can't be recorded", "error", err)
+		return
+	}
+	s.tasks.lost = gone
 }
 
 // abandon leaves the tasks under way to the next server.
@@ -273,7 +292,9 @@ func (s *Engine) watchTasks(ctx context.Context, seen uint64) {
 				s.goOn(ctx)
 				looked = time.Now()
 			}
-			gone = lost
+			if gone = lost; lost == 0 {
+				s.tasks.lost = nil
+			}
 		}
 		if s.tasks.owner != nil && !idle {
 			s.startScheduled(ctx, due, time.Now())

@@ -88,8 +88,9 @@ func (r *TaskRoom) answers(ts *taskSet, n int64) (most *taskSet) {
 // A taskSet is those of a server.
 type taskSet struct {
 	room  *TaskRoom
-	owner *taskOwner // nil: they end with the process
-	most  int64      // bytes of arguments
+	owner *taskOwner      // nil: they end with the process
+	lost  map[string]bool // servers whose runs are lost; of who goes on
+	most  int64           // bytes of arguments
 
 	mu        sync.Mutex
 	all       map[string]*taskRun // by name, those under way and those whose answer is in memory
@@ -364,6 +365,7 @@ func (t *taskRun) create() *fault.Fault {
 // begin is [run.Broker.Begin] for a run that may be a task, or that goes on.
 func (s *Engine) begin(ctx context.Context, tools *registry.Snapshot, start run.Start) (*run.Run, *fault.Fault) {
 	t := taskOf(ctx)
+	start.Owner = s.tasks.owner.word()
 	if t == nil {
 		return s.broker.Begin(tools, start), nil
 	}
@@ -378,7 +380,7 @@ func (s *Engine) begin(ctx context.Context, tools *registry.Snapshot, start run.
 		}
 	}
 	start.Under, start.Person = t.under, scheduled(ctx)
-	start.ID, start.Lasts, start.Owner, start.Resumed = t.id, t.public, s.tasks.owner.word(), t.resumed
+	start.ID, start.Lasts, start.Resumed = t.id, t.public, t.resumed
 	if t.record != nil {
 		r, err := s.broker.Resume(tools, start, t.record)
 		if err != nil {
