@@ -182,7 +182,7 @@ func (k *client) do(ctx context.Context, c call) (*answer, error) {
 		return nil, err
 	}
 	if err := k.running.Acquire(ctx, 1); err != nil {
-		return nil, explain(ctx, err, http.MethodGet, c.target.host)
+		return nil, unsent(ctx, err, c.target.host, sdk.Fail(codeFailed, "it wasn't begun: its time was over before its turn came"))
 	}
 	defer k.running.Release(1)
 	return k.follow(ctx, c)
@@ -233,6 +233,9 @@ func (k *client) send(ctx context.Context, c call) (*http.Response, error) {
 		case err == nil:
 			return resp, nil
 		case tries == atOnce, !readOnly(c.method), !errors.Is(err, context.Canceled), ctx.Err() != nil:
+			if readOnly(method) && !readOnly(c.method) {
+				return nil, unsent(ctx, err, c.target.host, sdk.Fail(codeUnreachable, "%s could not be connected to in time", c.target.host))
+			}
 			return nil, explain(ctx, err, method, c.target.host)
 		}
 		// net/http gives a connection back before an answer without a body is taken. The
@@ -246,7 +249,7 @@ func (k *client) read(ctx context.Context, resp *http.Response, c call) (*answer
 	text, err := readBody(ctx, resp, k.max)
 	noRoom, isNoRoom := errors.AsType[sdk.Failure](err)
 	switch {
-	case isNoRoom:
+	case isNoRoom && ctx.Err() == nil:
 		noRoom.Message = fmt.Sprintf("%s answered with status %d, and its answer wasn't read: %s", c.target.host, resp.StatusCode, noRoom.Message)
 		if !readOnly(c.method) {
 			noRoom.Code = codeUnknown

@@ -84,7 +84,7 @@ func (d *dialer) dial(ctx context.Context, _, address string) (net.Conn, error) 
 	case errors.Is(err, errForbidden):
 		return nil, private(host)
 	case errors.As(err, &timed) && timed.Timeout():
-		return nil, sdk.Fail(codeTimeout, "%s could not be connected to within %v", host, connectTime).WithRetry()
+		return nil, sdk.Fail(codeUnreachable, "%s could not be connected to within %v", host, connectTime).WithRetry()
 	}
 	return nil, sdk.Fail(codeUnreachable, "%s could not be connected to on port %d", host, n).WithRetry()
 }

@@ -252,6 +252,15 @@ func explain(ctx context.Context, err error, method, host string) error {
 	return failf(open, "%s gave no complete HTTP answer%s", host, unknown)
 }
 
+// unsent makes the failure of a request of which nothing was sent. A timeout is late: after one nobody knows what was done.
+func unsent(ctx context.Context, err error, host string, late sdk.Failure) error {
+	f := explain(ctx, err, http.MethodGet, host)
+	if own, ok := errors.AsType[sdk.Failure](f); ok && own.Code == codeTimeout {
+		return late.WithRetry()
+	}
+	return f
+}
+
 // openCode is the code of a request that was sent and has no answer that can be used.
 func openCode(method string) string {
 	if readOnly(method) {

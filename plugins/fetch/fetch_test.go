@@ -380,7 +380,7 @@ func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithDeadlineCause(t.Context(), time.Now().Add(-time.Second), errors.New("x"))
 	defer cancel()
 	v, err := h.Invoke(ctx, "fetch.request", valueOf(fields{"url": s.URL, "method": "POST"}))
-	failedWith(t, v, err, "timeout")
+	failedWith(t, v, err, "failed", "it wasn't begun")
 }
 
 // TestCancelledOther: net/http gives a connection back before an answer without a body

@@ -4,11 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
+	"os"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -216,6 +219,23 @@ func TestUnknownOutcome(t *testing.T) {
 	}
 }
 
+// TestNothingSent: where no connection was made in time nothing is unknown.
+func TestNothingSent(t *testing.T) {
+	for name, connect := range map[string]func(context.Context, netip.AddrPort) (net.Conn, error){
+		"silent": func(ctx context.Context, _ netip.AddrPort) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() },
+		"given up": func(context.Context, netip.AddrPort) (net.Conn, error) {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
+		},
+	} {
+		h := open(t, world{connect: connect}, "http://127.0.0.1:9/**")
+		_, err := h.Invoke(t.Context(), "fetch.request", valueOf(fields{"url": "http://127.0.0.1:9/", "method": "POST", "body": "x", "timeout": second()}))
+		failedWith(t, nil, err, "unreachable", "could not be connected to")
+		if f, _ := errors.AsType[sdk.Failure](err); !f.Retryable {
+			t.Errorf("%s: it may be tried again", name)
+		}
+	}
+}
+
 // TestTrickle: a server that sends a byte now and then is cut off by the time of
 // the whole.
 func TestTrickle(t *testing.T) {
@@ -256,7 +276,7 @@ func TestAtOnce(t *testing.T) {
 		return err
 	}
 	must.NoError(t, k.running.Acquire(t.Context(), atOnce))
-	failedWith(t, nil, run(second()), "timeout")
+	failedWith(t, nil, run(second()), "failed", "it wasn't begun")
 	if reached.Load() > 0 {
 		t.Error("a request was made out of turn")
 	}
