@@ -39,11 +39,12 @@ type Options struct {
 }
 
 // The bounds of a proxy: connections at once, the time to connect, and how long a connection
-// may be silent.
+// may be silent, and wait for a request.
 const (
 	maxConnections = 256
 	dialTimeout    = 15 * time.Second
 	idleTimeout    = 10 * time.Minute
+	restTimeout    = time.Minute
 	maxRefused     = 100 // that are told
 )
 
@@ -54,7 +55,6 @@ type Proxy struct {
 	plain     map[string]bool // of those that are http
 	server    *http.Server
 	transport *http.Transport
-	room      chan struct{}
 
 	mu      sync.Mutex
 	refused map[string]bool
@@ -64,7 +64,7 @@ type Proxy struct {
 
 // New makes a proxy. It refuses what is no origin.
 func New(o Options) (*Proxy, error) {
-	p := &Proxy{options: o, allowed: map[string]bool{}, plain: map[string]bool{}, room: make(chan struct{}, maxConnections), refused: map[string]bool{}, tunnels: map[net.Conn]struct{}{}}
+	p := &Proxy{options: o, allowed: map[string]bool{}, plain: map[string]bool{}, refused: map[string]bool{}, tunnels: map[net.Conn]struct{}{}}
 	for _, origin := range o.Origins {
 		u, err := url.Parse(origin)
 		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
@@ -81,12 +81,57 @@ func New(o Options) (*Proxy, error) {
 		}
 	}
 	p.transport = &http.Transport{DialContext: func(ctx context.Context, _, at string) (net.Conn, error) { return p.dial(ctx, at) }, MaxIdleConns: 16, IdleConnTimeout: time.Minute, ResponseHeaderTimeout: idleTimeout}
-	p.server = &http.Server{Handler: p, ReadHeaderTimeout: dialTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: 64 << 10, ErrorLog: log.New(io.Discard, "", 0)}
+	p.server = &http.Server{Handler: p, ReadHeaderTimeout: dialTimeout, IdleTimeout: restTimeout, MaxHeaderBytes: 64 << 10, ErrorLog: log.New(io.Discard, "", 0)}
 	return p, nil
 }
 
 // Serve serves what comes to a listener, until Close.
-func (p *Proxy) Serve(l net.Listener) { _ = p.server.Serve(l) }
+func (p *Proxy) Serve(l net.Listener) {
+	_ = p.server.Serve(&bounded{l, make(chan struct{}, maxConnections)})
+}
+
+// A bounded listener refuses connections beyond those that it has room for.
+type bounded struct {
+	net.Listener
+	room chan struct{}
+}
+
+// Accept gives the next connection that there is room for.
+func (b *bounded) Accept() (net.Conn, error) {
+	for {
+		c, err := b.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case b.room <- struct{}{}:
+			return &counted{c, sync.OnceFunc(func() { <-b.room })}, nil
+		default:
+			_ = c.SetWriteDeadline(time.Now().Add(time.Second))
+			_, _ = io.WriteString(c, "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n\r\nmcp-pif: too many connections\n")
+			c.Close()
+		}
+	}
+}
+
+// A counted connection gives its room back when it is closed.
+type counted struct {
+	net.Conn
+	leave func()
+}
+
+func (c *counted) Close() error {
+	defer c.leave()
+	return c.Conn.Close()
+}
+
+// CloseWrite ends one direction, where the connection has two.
+func (c *counted) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return c.Close()
+}
 
 // Close ends the proxy and all connections through it.
 func (p *Proxy) Close() {
@@ -151,6 +196,7 @@ func (p *Proxy) refuse(w http.ResponseWriter, what string) {
 	if isNew && p.options.Refused != nil {
 		p.options.Refused(what)
 	}
+	w.Header().Set("Connection", "close")
 	http.Error(w, "mcp-pif: this isn't among the origins that the operator lets this program reach", http.StatusForbidden)
 }
 
@@ -194,13 +240,6 @@ func (p *Proxy) dial(ctx context.Context, at string) (net.Conn, error) {
 
 // tunnel connects the program to an origin.
 func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request, at string) {
-	select {
-	case p.room <- struct{}{}:
-	default:
-		http.Error(w, "mcp-pif: too many connections", http.StatusServiceUnavailable)
-		return
-	}
-	defer func() { <-p.room }()
 	out, err := p.dial(r.Context(), at)
 	if err != nil {
 		http.Error(w, "mcp-pif: "+err.Error(), http.StatusBadGateway)

@@ -3,6 +3,7 @@ package originproxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mcp-pif/mcp-pif/core/must"
 )
@@ -119,4 +121,48 @@ func TestClose(t *testing.T) {
 	if _, err := io.ReadAll(c); err != nil {
 		t.Log(err) // reset, or ended
 	}
+}
+
+// A program has so many connections at once, whatever it does with them, and none that was refused.
+func TestConnectionsAreBounded(t *testing.T) {
+	t.Parallel()
+	p, err := New(Options{})
+	must.NoError(t, err)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must.NoError(t, err)
+	go p.Serve(l)
+	defer p.Close()
+	dial := func() net.Conn {
+		c, err := net.Dial("tcp", l.Addr().String())
+		must.NoError(t, err)
+		t.Cleanup(func() { c.Close() })
+		_ = c.SetDeadline(time.Now().Add(time.Minute))
+		return c
+	}
+	ask := func(c net.Conn) string {
+		_, _ = io.WriteString(c, "GET http://other.example/ HTTP/1.1\r\nHost: other.example\r\n\r\n")
+		answer, err := io.ReadAll(c) // to its end
+		if len(answer) == 0 {
+			return fmt.Sprint(err)
+		}
+		return string(answer)
+	}
+	var idle []net.Conn
+	for range maxConnections {
+		idle = append(idle, dial())
+	}
+	if got, err := io.ReadAll(dial()); !strings.Contains(string(got), " 503 ") {
+		t.Errorf("one more is answered %q, %v", got, err)
+	}
+	if got := ask(idle[0]); !strings.Contains(got, " 403 ") {
+		t.Errorf("one of those is answered %q", got)
+	}
+	got := ""
+	for range 1000 { // it is closed on the other side first, or soon
+		if got = ask(dial()); strings.Contains(got, " 403 ") {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("after one was closed the next is answered %q", got)
 }
