@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/core/wait"
@@ -36,6 +37,28 @@ func TestRestoredAtOnce(t *testing.T) {
 	wait.Until(t, "the process is gone", func() bool { return !alive(pid) })
 	if again := w.pid(t, h); again == pid {
 		t.Fatalf("process %d still serves", pid)
+	}
+}
+
+// What was asked for under a grant of before takes nothing from the one of the same identity that came after it.
+func TestGrantedAnew(t *testing.T) {
+	w := newWorld(t, "toy")
+	old := w.grant(t, "toy:a/**")
+	w.pid(t, old)
+	must.NoError(t, w.policy.Replace(nil, nil))
+	now := w.grant(t, "toy:a/**")
+	if now.Grant == old.Grant || now.Grant.ID != old.Grant.ID {
+		t.Fatal("it is the same grant, or another identity")
+	}
+	pid := w.pid(t, now)
+	w.fails(t, act(t, old, "pid"), fault.Denied, "revoked")
+	s, err := w.seat(old.Grant)
+	must.NoError(t, err)
+	if s.watched != now.Grant.Context() || s.grant != now.Grant {
+		t.Error("the grant of before has the process of the one after it")
+	}
+	if again := w.pid(t, now); again != pid {
+		t.Errorf("process %d was ended", pid)
 	}
 }
 

@@ -55,6 +55,9 @@ func (s *seat) watch(g *caps.Grant) {
 		s.share(g, ctx)
 		return
 	}
+	if s.grant != nil && s.grant != g && ctx != nil && ctx.Err() != nil {
+		return // it was taken back, and another one was given since
+	}
 	s.grant = g
 	if ctx == nil || ctx == s.watched {
 		return
