@@ -43,6 +43,11 @@ func (q *Query) numbers(limit int, indexed bool) (text string, args []driver.Nam
 		b.WriteString(text)
 		args = append(args, driver.NamedValue{Ordinal: len(args) + 1, Value: value})
 	}
+	// A run has few events, so its index is the better one, and is gone through once; a + says so.
+	var ofRun []Kind
+	if q.Run != "" && q.Tool == "" && !q.anyKind() {
+		ofRun = q.kinds()
+	}
 	where := func(k Kind) {
 		b.WriteString(`SELECT seq FROM events`)
 		if q.Tool != "" && indexed {
@@ -62,13 +67,15 @@ func (q *Query) numbers(limit int, indexed bool) (text string, args []driver.Nam
 			prefix := q.ranPrefix()
 			add(fmt.Sprintf(` AND substr(data, 1, %d) = ?`, len(prefix)), prefix)
 		}
-		if k != "" {
-			// A run has few events, so its index is the better one; a + says so.
-			column := ` AND kind = ?`
-			if q.Run != "" && q.Tool == "" {
-				column = ` AND +kind = ?`
+		if len(ofRun) > 0 {
+			b.WriteString(` AND +kind IN (`)
+			for i, k := range ofRun {
+				add([]string{`?`, `,?`}[min(i, 1)], string(k))
 			}
-			add(column, string(k))
+			b.WriteString(`)`)
+		}
+		if k != "" {
+			add(` AND kind = ?`, string(k))
 			if k != RunStarted && k != RunEnded {
 				b.WriteString(` AND ` + indexedKinds)
 			}
@@ -81,7 +88,7 @@ func (q *Query) numbers(limit int, indexed bool) (text string, args []driver.Nam
 			add(` LIMIT ?`, int64(limit))
 		}
 	}
-	if q.anyKind() {
+	if q.anyKind() || len(ofRun) > 0 {
 		where("")
 		return b.String(), args
 	}

@@ -2,6 +2,7 @@ package run_test
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"maps"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/flow"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/lease"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core"
@@ -464,5 +467,105 @@ func TestPlanScreenBounds(t *testing.T) {
 	}
 	if some := p.Full(1, 1, 20); !slices.Equal(some, lines[:20]) {
 		t.Errorf("20 lines of it are\n%s", strings.Join(some, "\n"))
+	}
+}
+
+// reader is a journal that counts what is read of it.
+type reader struct {
+	journal.Journal
+	mu    sync.Mutex
+	reads int
+	kinds map[journal.Kind]int
+}
+
+func (j *reader) Read(q journal.Query) ([]journal.Event, bool, error) {
+	events, more, err := j.Journal.Read(q)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.reads++
+	for i := range events {
+		j.kinds[events[i].Kind]++
+	}
+	return events, more, err
+}
+
+// counted gives how many reads there were since it was called last, and of what.
+func (j *reader) counted() (reads int, kinds map[journal.Kind]int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	reads, kinds = j.reads, j.kinds
+	j.reads, j.kinds = 0, map[journal.Kind]int{}
+	return reads, kinds
+}
+
+// Whose a run is that does a plan is known with each event read once, and what became of a plan without what the run did;
+// nor is a plan that nobody has to approve looked up when those are listed that wait.
+func TestPlanReadsLittle(t *testing.T) {
+	t.Parallel()
+	e := newEntries(9)
+	j := &reader{Journal: journal.NewMemory(1<<30, nil)}
+	j.counted()
+	w := newWorldOf(t, ledger, run.Options{Journal: j, Act: func(context.Context) (lease.Time, error) { return lease.Now().Add(time.Hour), nil }}, e.perform, "led:**")
+	made := w.evolve("act", `k => map(i => try(!led.put({key: "k", value: i})), range(0, 10))`, "led:**")
+	in, err := core.ParseInput([]byte(`"k"`), core.InputData)
+	must.NoError(t, err)
+	p, f := w.broker.Begin(w.tools.Snapshot(), bounds(made, "", `"k"`)).Plan(t.Context(), time.Now().Add(time.Hour), run.Evaluation{Tool: made, Program: made.Program(), Input: in}, 1, nil)
+	must.NoFault(t, f)
+	rec, err := run.ReadRecord(j, p.Run)
+	must.NoError(t, err)
+	start := bounds(made, "", `"k"`)
+	start.Owner = "a"
+	r, err := w.broker.Resume(w.tools.Snapshot(), start, rec)
+	must.NoError(t, err)
+	must.NoFault(t, r.Does(p, 0, "a"))
+	j.counted()
+	_, f = drive(t, r, made, `"k"`)
+	must.NoFault(t, f)
+	if reads, kinds := j.counted(); reads == 0 || len(e.puts) != 10 || kinds[journal.EffectRequested] > 10 || kinds[journal.EffectOutcome] > 10 || kinds[journal.PlanMade]+kinds[journal.PlanStarted] > 0 {
+		t.Errorf("while it did %d steps %d reads were of %v", len(e.puts), reads, kinds)
+	}
+	if now, err := run.FindPlan(j, p.ID); err != nil || !now.Ended || now.Started != 1 {
+		t.Errorf("the plan is %+v, %v", now, err)
+	}
+	if _, kinds := j.counted(); kinds[journal.EffectRequested]+kinds[journal.EffectOutcome] > 0 {
+		t.Errorf("what became of the plan was read from %v", kinds)
+	}
+	if list, err := run.WaitingPlans(j, time.Now()); err != nil || len(list) > 0 {
+		t.Errorf("%d plans wait, %v", len(list), err)
+	}
+	if reads, _ := j.counted(); reads != 1 {
+		t.Errorf("there were %d reads for the plans that wait", reads)
+	}
+}
+
+// The plan of a task, and those that wait, are found however many there were since.
+func TestPlanAmongMany(t *testing.T) {
+	t.Parallel()
+	j := journal.NewMemory(1<<30, nil)
+	put := func(i int, task string, confirm bool) {
+		text, err := json.Marshal(run.Plan{ID: fmt.Sprintf("p_r-%d", i), Run: fmt.Sprintf("r-%d", i), Task: task, Confirm: confirm})
+		must.NoError(t, err)
+		data := journal.AppendString(fmt.Appendf(nil, `{"plan":"p_r-%d","content":`, i), string(text))
+		_, err = j.Append(journal.Written, journal.PlanMade, fmt.Sprintf("r-%d", i), "", append(data, '}'))
+		must.NoError(t, err)
+	}
+	put(0, "t-1", true)
+	put(1, "t-1", true)
+	for i := range 1100 {
+		put(2+i, "", i == 500 || i == 1099)
+	}
+	p, err := run.PlanOfTask(j, "t-1", time.Now())
+	if err != nil || p == nil || p.ID != "p_r-1" {
+		t.Errorf("the plan of the task is %+v, %v", p, err)
+	}
+	if p, err := run.PlanOfTask(j, "t-1", time.Now().Add(time.Hour)); err != nil || p != nil {
+		t.Errorf("the plan of a task of later is %+v, %v", p, err)
+	}
+	list, err := run.WaitingPlans(j, time.Now())
+	if err != nil || len(list) != 4 || list[0].ID != "p_r-0" || list[3].ID != "p_r-1101" {
+		t.Errorf("%d plans wait, %v", len(list), err)
+	}
+	if list, err := run.WaitingPlans(j, time.Now().Add(2*time.Hour)); err != nil || len(list) > 0 {
+		t.Errorf("%d plans wait after their time, %v", len(list), err)
 	}
 }

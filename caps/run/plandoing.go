@@ -21,6 +21,8 @@ type doing struct {
 	mu      sync.Mutex  // guards what follows
 	answers map[int]value.Value
 	begun   uint64 // the event that it was
+
+	follower *planFollower
 }
 
 // errSection is that a run has come to the end of a plan that isn't complete.
@@ -46,7 +48,9 @@ func (r *Run) Does(p *Plan, started int, by string) *fault.Fault {
 	seq, err := r.b.journal.Append(journal.Written, journal.PlanStarted, r.id, "", append(data, '}'))
 	var now *Planned
 	if err == nil {
-		now, err = FindPlan(r.b.journal, p.ID)
+		if d.follower, err = followPlan(r.b.journal, p.ID); err == nil {
+			now = d.follower.found
+		}
 	}
 	switch {
 	case err != nil || now == nil:
@@ -62,7 +66,7 @@ func (r *Run) Does(p *Plan, started int, by string) *fault.Fault {
 		r.Abandon()
 		return &fault.Fault{Kind: fault.Conflict, Message: "another call is doing the plan " + p.ID, Hint: "Wait for that call: a plan is done once."}
 	}
-	d.begun = seq
+	d.begun, now.Plan = seq, p
 	if started == 0 {
 		return nil
 	}

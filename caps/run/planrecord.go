@@ -1,10 +1,13 @@
 package run
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
@@ -54,89 +57,148 @@ func PlanStage(k journal.Kind, yes bool, by string) string {
 	return "plan refused"
 }
 
+// PlanKind selects the events about plans.
+const PlanKind journal.Kind = "plan"
+
 // Withdrawn is who withdraws a plan that can't be done any more; see [AnswerPlan].
 const Withdrawn = "server"
 
+// runEvents is the events of a run of some kinds, in their order. A kind is read before those that tell that an event of it
+// came too late, so that none is missed.
+func runEvents(j journal.Journal, run string, kinds ...journal.Kind) (list []journal.Event, err error) {
+	for _, k := range kinds {
+		events, _, err := j.Read(journal.Query{Run: run, Kind: k})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, events...)
+	}
+	slices.SortFunc(list, func(a, b journal.Event) int { return cmp.Compare(a.Seq, b.Seq) })
+	return list, nil
+}
+
 // FindPlan is the plan of a name; nil: there is none on record.
 func FindPlan(j journal.Journal, id string) (*Planned, error) {
+	f, err := followPlan(j, id)
+	return f.found, err
+}
+
+// followPlan is FindPlan that can go on.
+func followPlan(j journal.Journal, id string) (*planFollower, error) {
+	f := &planFollower{j: j, id: id}
 	name, ok := strings.CutPrefix(id, "p_")
 	if !ok {
-		return nil, nil
+		return f, nil
 	}
-	runID, _, _ := strings.Cut(name, ".")
-	events, _, err := j.Read(journal.Query{Run: runID})
-	if err != nil || len(events) == 0 {
-		return nil, err
+	id, _, _ = strings.Cut(name, ".")
+	events, err := runEvents(j, id, journal.RunEnded, journal.TaskResumed, PlanKind)
+	if err == nil {
+		err = f.take(events)
 	}
-	texts := &Record{}
-	texts.blobs, _ = j.(Blobs)
-	var found *Planned
-	sections := 0
-	var o owners
+	if err != nil {
+		f.found = nil
+	}
+	return f, err
+}
+
+// A planFollower reads of what became of a plan, event by event.
+type planFollower struct {
+	j  journal.Journal
+	id string
+
+	mu       sync.Mutex // guards what follows
+	found    *Planned   // nil: it wasn't made yet
+	sections int        // of its run
+	owners   owners
+	seen     uint64 // the newest event
+}
+
+// next takes in what came since, and gives the event that began it last and didn't come too late.
+func (f *planFollower) next() (begun uint64, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	events, _, err := f.j.Read(journal.Query{Run: f.found.Run, After: f.seen})
+	if err == nil {
+		err = f.take(events)
+	}
+	return f.found.begun, err
+}
+
+// take takes in events.
+func (f *planFollower) take(events []journal.Event) error {
 	for i := range events {
-		var data struct {
-			Plan    string
-			Content json.RawMessage
-			Yes     bool
-			By      string
-			After   *int
-			Owner   string
-		}
 		e := &events[i]
-		if late, err := o.late(e); late || err != nil {
-			if err != nil {
-				return nil, err
-			}
+		if f.seen = e.Seq; e.Kind != journal.RunEnded && !aboutRun(e.Kind) {
 			continue
 		}
-		switch e.Kind {
-		case journal.PlanMade, journal.PlanAnswered, journal.PlanStarted:
-			if err := json.Unmarshal(e.Data, &data); err != nil {
-				return nil, err
-			}
-			if e.Kind == journal.PlanMade {
-				sections++
-			}
-			if data.Plan != id {
-				continue
-			}
+		late, err := f.owners.late(e)
+		if err == nil && !late {
+			err = f.event(e)
 		}
-		switch e.Kind {
-		case journal.PlanMade:
-			text, err := texts.readText(data.Content)
-			if err != nil {
-				return nil, err
-			}
-			found = &Planned{Plan: &Plan{}, Section: sections}
-			if err := json.Unmarshal(text, found.Plan); err != nil {
-				return nil, err
-			}
-		case journal.PlanAnswered:
-			if found != nil && (found.Started == 0 || data.By != Withdrawn) { // else it was begun while another compared it
-				if !data.Yes { // for good
-					found.Approved, found.Refused, found.By = false, true, data.By
-				} else if !found.Refused {
-					found.Approved, found.Once, found.By = true, true, data.By
-				}
-			}
-		case journal.PlanStarted:
-			if found != nil && !found.Refused { // else it was begun too late
-				if data.After == nil || *data.After == found.Started { // else it came too late, and did nothing
-					found.Owner, found.begun = data.Owner, e.Seq
-				}
-				found.Started++
-				found.starts = append(found.starts, e.Seq)
-			}
-		case journal.RunEnded:
-			if found != nil {
-				found.Ended = true
-			}
+		if err != nil {
+			return err
 		}
 	}
-	if found != nil && sections > found.Section { // the run has gone on to another one
-		found.Ended = true
+	if f.found != nil && f.sections > f.found.Section { // the run has gone on to another one
+		f.found.Ended = true
 	}
-	return found, nil
+	return nil
+}
+
+func (f *planFollower) event(e *journal.Event) error {
+	var data struct {
+		Plan    string
+		Content json.RawMessage
+		Yes     bool
+		By      string
+		After   *int
+		Owner   string
+	}
+	found := f.found
+	switch e.Kind {
+	case journal.PlanMade, journal.PlanAnswered, journal.PlanStarted:
+		if err := json.Unmarshal(e.Data, &data); err != nil {
+			return err
+		}
+		if e.Kind == journal.PlanMade {
+			f.sections++
+		}
+		if data.Plan != f.id {
+			return nil
+		}
+	}
+	switch e.Kind {
+	case journal.PlanMade:
+		texts := &Record{}
+		texts.blobs, _ = f.j.(Blobs)
+		text, err := texts.readText(data.Content)
+		if err != nil {
+			return err
+		}
+		f.found = &Planned{Plan: &Plan{}, Section: f.sections}
+		return json.Unmarshal(text, f.found.Plan)
+	case journal.PlanAnswered:
+		if found != nil && (found.Started == 0 || data.By != Withdrawn) { // else it was begun while another compared it
+			if !data.Yes { // for good
+				found.Approved, found.Refused, found.By = false, true, data.By
+			} else if !found.Refused {
+				found.Approved, found.Once, found.By = true, true, data.By
+			}
+		}
+	case journal.PlanStarted:
+		if found != nil && !found.Refused { // else it was begun too late
+			if data.After == nil || *data.After == found.Started { // else it came too late, and did nothing
+				found.Owner, found.begun = data.Owner, e.Seq
+			}
+			found.Started++
+			found.starts = append(found.starts, e.Seq)
+		}
+	case journal.RunEnded:
+		if found != nil {
+			found.Ended = true
+		}
+	}
+	return nil
 }
 
 // StartedPlan is the plan of a run that was begun last; nil: none was.
@@ -152,47 +214,72 @@ func StartedPlan(j journal.Journal, id string) (*Planned, error) {
 	return FindPlan(j, data.Plan)
 }
 
-// PlanOfTask is the newest plan that the call of a task was given; nil: there is none on record.
-func PlanOfTask(j journal.Journal, task string) (*Planned, error) {
-	events, _, err := j.Read(journal.Query{Kind: journal.PlanMade, Limit: 1000, Last: true})
-	if err != nil {
-		return nil, err
-	}
-	for i := range slices.Backward(events) {
-		var data struct{ Plan string }
-		if err := json.Unmarshal(events[i].Data, &data); err != nil {
-			return nil, err
+// plansSince calls fn with the plans made since a time, the newest first, until it reports true: text is the plan's.
+func plansSince(j journal.Journal, since time.Time, fn func(id string, text []byte) (bool, error)) error {
+	texts := &Record{}
+	texts.blobs, _ = j.(Blobs)
+	for q := (journal.Query{Kind: journal.PlanMade, Limit: 100, Last: true}); ; {
+		events, more, err := j.Read(q)
+		if err != nil {
+			return err
 		}
-		if p, err := FindPlan(j, data.Plan); err != nil || p != nil && p.Task == task && p.By != Withdrawn {
-			return p, err
+		for _, e := range slices.Backward(events) {
+			if e.Time.Before(since) {
+				continue
+			}
+			var data struct {
+				Plan    string
+				Content json.RawMessage
+			}
+			if err := json.Unmarshal(e.Data, &data); err != nil {
+				return err
+			}
+			text, err := texts.readText(data.Content)
+			if err != nil {
+				return err
+			}
+			if done, err := fn(data.Plan, text); done || err != nil {
+				return err
+			}
 		}
+		if !more || events[0].Time.Before(since) {
+			return nil
+		}
+		q.Before = events[0].Seq
 	}
-	return nil, nil
+}
+
+// PlanOfTask is the newest plan that the call of a task was given; nil: there is none on record. created is when the
+// call became a task: a plan that was made more than a minute before isn't looked at.
+func PlanOfTask(j journal.Journal, task string, created time.Time) (found *Planned, err error) {
+	err = plansSince(j, created.Add(-time.Minute), func(id string, text []byte) (bool, error) {
+		if !bytes.Contains(text, []byte(task)) {
+			return false, nil
+		}
+		p, err := FindPlan(j, id)
+		if err == nil && p != nil && p.Task == task && p.By != Withdrawn {
+			found = p
+		}
+		return found != nil, err
+	})
+	return found, err
 }
 
 // WaitingPlans is the plans on record that a person has to approve and didn't answer, the oldest first.
 func WaitingPlans(j journal.Journal, now time.Time) (list []*Planned, err error) {
-	events, _, err := j.Read(journal.Query{Kind: journal.PlanMade, Limit: 1000, Last: true})
-	if err != nil {
-		return nil, err
-	}
-	for i := range events {
-		if now.Sub(events[i].Time) > PlanLifetime {
-			continue
+	err = plansSince(j, now.Add(-PlanLifetime), func(id string, text []byte) (bool, error) {
+		var made struct{ Confirm bool }
+		if err := json.Unmarshal(text, &made); err != nil || !made.Confirm {
+			return false, err
 		}
-		var data struct{ Plan string }
-		if err := json.Unmarshal(events[i].Data, &data); err != nil {
-			return nil, err
-		}
-		p, err := FindPlan(j, data.Plan)
-		if err != nil {
-			return nil, err
-		}
-		if p != nil && p.Confirm && !p.Approved && !p.Refused && !p.Ended {
+		p, err := FindPlan(j, id)
+		if err == nil && p != nil && !p.Approved && !p.Refused && !p.Ended {
 			list = append(list, p)
 		}
-	}
-	return list, nil
+		return false, err
+	})
+	slices.Reverse(list)
+	return list, err
 }
 
 // AnswerPlan records what was said to a plan: by a person, or that it is withdrawn.

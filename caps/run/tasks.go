@@ -182,9 +182,10 @@ func (r *Run) own(ctx context.Context) (at lease.Time, err error) {
 	if err == nil {
 		t, err = FindTask(r.b.journal, cmp.Or(r.task, r.id))
 	}
-	var p *Planned
-	if err == nil && r.doing != nil {
-		p, err = FindPlan(r.b.journal, r.doing.plan.ID)
+	var begun uint64
+	does := r.doing != nil && r.doing.begun > 0
+	if err == nil && does {
+		begun, err = r.doing.follower.next()
 	}
 	switch {
 	case err != nil:
@@ -193,7 +194,7 @@ func (r *Run) own(ctx context.Context) (at lease.Time, err error) {
 	case t != nil && (t.Owner != r.owner || t.ID == r.id && t.Resumed != r.resumed):
 		r.taken.Store(true)
 		fallthrough
-	case p != nil && p.begun != r.doing.begun:
+	case does && begun != r.doing.begun:
 		r.b.log.Warn(errTaken.Error(), "run", r.id)
 		r.halted.CompareAndSwap(nil, fault.New(fault.Conflict, "the run ended here: "+errTaken.Error()).
 			Hinted("The other server does the rest; the journal shows what was done."))
@@ -321,11 +322,11 @@ func readTasks(j journal.Journal, events []journal.Event) (all []*Task, err erro
 		}
 	}
 	for _, t := range all {
-		query := journal.Query{Run: t.ID, Kind: journal.RunEnded, Limit: 1}
+		kinds := []journal.Kind{journal.RunEnded}
 		if t.Resumed > 0 {
-			query = journal.Query{Run: t.ID}
+			kinds = append(kinds, journal.TaskResumed, journal.PlanStarted)
 		}
-		ended, _, err := j.Read(query)
+		ended, err := runEvents(j, t.ID, kinds...)
 		if err != nil {
 			return nil, err
 		}

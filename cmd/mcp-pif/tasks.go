@@ -109,7 +109,7 @@ func showTask(s *journal.Store, dir string, t *run.Task) (shownTask, []journal.E
 	}
 	var plan *run.Planned
 	if err == nil && !t.Ended.IsZero() && !t.Answered && t.By == "" && r.Run == "" {
-		plan, err = run.PlanOfTask(s, t.ID)
+		plan, err = run.PlanOfTask(s, t.ID, t.Created)
 	}
 	switch {
 	case plan != nil:

@@ -682,7 +682,8 @@ func TestScheduleFlow(t *testing.T) {
 	}
 }
 
-// TestScheduleConfirm: where a person has to approve what a scheduled tool does, there is one plan of it at a time.
+// TestScheduleConfirm: where a person has to approve what a scheduled tool does, there is one plan of it at a time, however
+// many others there are.
 func TestScheduleConfirm(t *testing.T) {
 	t.Parallel()
 	w := &tasked{t: t, dir: t.TempDir(), confirm: "toy.put:**"}
@@ -705,6 +706,11 @@ func TestScheduleConfirm(t *testing.T) {
 		waiting, err := run.WaitingPlans(s.broker.Journal(), time.Now())
 		if err != nil || len(waiting) != 1 {
 			t.Fatalf("%d plans wait, %v", len(waiting), err)
+		}
+		for range []int{0, 1100}[i%2] { // others since
+			if _, err := s.broker.Journal().Append(journal.Noted, journal.PlanMade, "r-1", "", []byte(`{"plan":"p_r-1","content":"{}"}`)); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if i == 2 {
 			if err := run.AnswerPlan(s.broker.Journal(), waiting[0].Plan, false, "terminal"); err != nil {

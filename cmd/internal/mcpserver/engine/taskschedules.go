@@ -241,7 +241,11 @@ func (s *Engine) waits(schedule string) (why string) {
 		if t.Ended.IsZero() {
 			continue
 		}
-		p, failed := run.PlanOfTask(j, t.ID)
+		since := time.Now().Add(-run.PlanLifetime) // none before can be done any more
+		if t.Created.After(since) {
+			since = t.Created
+		}
+		p, failed := run.PlanOfTask(j, t.ID, since)
 		if err = failed; err == nil {
 			if p != nil && p.Confirm && !p.Refused && !p.Ended && time.Now().Before(p.Expires()) {
 				why = "its plan before waits for 'mcp-pif approve', or to be done"
