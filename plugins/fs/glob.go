@@ -50,8 +50,8 @@ func glob(ctx context.Context, s *scope, a globArgs) ([]entry, error) {
 }
 
 // A pattern is its segments. A state is how many of them are met; several
-// states at once stand for the choices of **, so that no pattern takes more
-// than one look at an entry.
+// states at once, in ascending order, stand for the choices of **, so that no pattern
+// takes more than one look at an entry, nor more than one at a segment for that.
 type pattern []string
 
 const anyDirectories = "**"
@@ -82,12 +82,15 @@ func parsePattern(text string) (pattern, error) {
 
 // closure adds the states that are reached by ** standing for nothing.
 func (p pattern) closure(states []int) []int {
-	for n := 0; n < len(states); n++ {
-		if s := states[n]; s < len(p) && p[s] == anyDirectories && !slices.Contains(states, s+1) {
-			states = append(states, s+1)
+	var all []int
+	for _, s := range states {
+		for len(all) == 0 || all[len(all)-1] < s {
+			if all = append(all, s); s < len(p) && p[s] == anyDirectories {
+				s++
+			}
 		}
 	}
-	return states
+	return all
 }
 
 // step gives the states after a name.
@@ -104,7 +107,7 @@ func (p pattern) step(states []int, name string) []int {
 			}
 			to = s + 1
 		}
-		if !slices.Contains(next, to) {
+		if len(next) == 0 || next[len(next)-1] < to {
 			next = append(next, to)
 		}
 	}

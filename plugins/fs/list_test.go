@@ -271,3 +271,17 @@ func TestStat(t *testing.T) {
 		h.refused("not_a_directory", "fs.stat", "path", "f/x")
 	})
 }
+
+// Each segment of a pattern is met once for a name: states are in order, and none is there twice.
+func TestGlobStates(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"**/**/**/a": "[0 1 2 3 4]", "**/a/**/b": "[0 1 2 3]", "a/**/**": "[1 2 3]", "*/a": "[1]", "b/**": "[]"} {
+		p, err := parsePattern(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(p.step(p.closure([]int{0}), "a")); got != want {
+			t.Errorf("%s after a: %s, want %s", text, got, want)
+		}
+	}
+}
