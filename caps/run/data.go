@@ -32,13 +32,34 @@ func appendTool(b []byte, t *registry.Tool) []byte {
 const whole = 256 << 10
 
 // appendText writes what was given as text: as a string, since it may be
-// anything, or as its digest. Where the journal has nothing but that, kept is not set.
-func (b *Broker) appendText(data, text []byte) (_ []byte, kept bool) {
+// anything, or as its digest.
+func (b *Broker) appendText(data, text []byte) []byte {
 	if len(text) <= whole && utf8.Valid(text) {
-		return journal.AppendString(data, string(text)), true
+		return journal.AppendString(data, string(text))
+	}
+	sum, _ := b.keep(text)
+	return appendHashed(data, int64(len(text)), sum)
+}
+
+// appendKept is appendText for what has to be read back: a journal that keeps no large texts beside its events has it whole.
+func (b *Broker) appendKept(data, text []byte) ([]byte, error) {
+	_, keeps := b.journal.(blobStore)
+	switch {
+	case utf8.Valid(text) && (!keeps || len(text) <= whole):
+		return journal.AppendString(data, string(text)), nil
+	case !keeps:
+		return nil, errNotKept
 	}
 	sum, kept := b.keep(text)
-	return appendHashed(data, int64(len(text)), sum), kept
+	if !kept {
+		return nil, errNotKept
+	}
+	return appendHashed(data, int64(len(text)), sum), nil
+}
+
+// A blobStore is a journal that keeps large texts.
+type blobStore interface {
+	PutBlob(context.Context, []byte) (journal.Hash, error)
 }
 
 // errNotKept is why what has to be read back isn't recorded.
@@ -81,9 +102,7 @@ func (b *Broker) appendBlob(data []byte, name string, text []byte) []byte {
 // keep has a journal that can keep what is too large for an event, and reports whether
 // it has it; one in memory isn't asked.
 func (b *Broker) keep(text []byte) (journal.Hash, bool) {
-	store, ok := b.journal.(interface {
-		PutBlob(context.Context, []byte) (journal.Hash, error)
-	})
+	store, ok := b.journal.(blobStore)
 	if !ok {
 		return sha256.Sum256(text), true
 	}

@@ -29,6 +29,16 @@ func TestTextsAreKept(t *testing.T) {
 	if one, err := b.Seal(run.Sealed{Text: large}, 0); err == nil {
 		t.Errorf("a result was sealed as %s", one.ID)
 	}
+	// A journal in memory, which keeps nothing beside its events, has them whole.
+	must.NoError(t, p.broker.CreateTask(&run.Task{ID: "b", Call: run.Call{Tool: "it", Arguments: []byte(large)}, Owner: "me"}))
+	if one, err := run.FindTask(p.memory, "b"); err != nil || one == nil || string(one.Call.Arguments) != large {
+		t.Errorf("the task is read as %v, %v", one != nil, err)
+	}
+	sealed, err := p.broker.Seal(run.Sealed{Text: large}, 0)
+	must.NoError(t, err)
+	if one, err := run.FindSealed(p.memory, sealed.ID); err != nil || one.Text != large {
+		t.Errorf("what was sealed is read as %.100v, %v", one, err)
+	}
 }
 
 // A label that the journal didn't take is recorded by who relies on it next.

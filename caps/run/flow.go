@@ -611,9 +611,8 @@ func (b *Broker) Seal(s Sealed, l flow.Label) (*Sealed, error) {
 	}
 	data := journal.AppendString([]byte(`{"sealed":`), s.ID)
 	data = appendTexts(append(data, `,"label":`...), b.flow.Names(l.Any()))
-	data, kept := b.appendText(append(data, `,"value":`...), text)
-	if !kept {
-		return nil, errNotKept
+	if data, err = b.appendKept(append(data, `,"value":`...), text); err != nil {
+		return nil, err
 	}
 	_, err = b.journal.Append(journal.Written, journal.ResultSealed, s.Run, "", append(data, '}'))
 	return &s, err

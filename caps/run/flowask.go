@@ -275,7 +275,7 @@ func (r *Run) putFlow(ctx context.Context, a *act, v *verdict, f *fault.Fault) (
 		id = "f_" + strings.ToLower(rand.Text()[:12])
 		lines, _ := q.Lines(maxFlowLines, maxFlowBytes)
 		data := journal.AppendString(append(journal.AppendString(append(head, `,"question":`...), id), `,"key":`...), key)
-		data, _ = r.b.appendText(append(data, `,"shown":`...), []byte(strings.Join(lines, "\n")))
+		data = r.b.appendText(append(data, `,"shown":`...), []byte(strings.Join(lines, "\n")))
 		if _, err := r.b.journal.Append(journal.Written, journal.FlowAsked, r.id, a.request.Branch, append(data, '}')); err != nil {
 			return false, false
 		}

@@ -218,8 +218,7 @@ func (r *Run) recordPlan(k journal.Kind, p *Plan) *fault.Fault {
 	text, err := json.Marshal(p)
 	if err == nil {
 		data := journal.AppendString([]byte(`{"plan":`), p.ID)
-		data, kept := r.b.appendText(append(data, `,"content":`...), text)
-		if err = errNotKept; kept {
+		if data, err = r.b.appendKept(append(data, `,"content":`...), text); err == nil {
 			_, err = r.b.journal.Append(journal.Written, k, r.id, "", append(data, '}'))
 		}
 	}

@@ -159,7 +159,7 @@ func (b *Broker) Begin(tools *registry.Snapshot, s Start) *Run {
 		data = journal.AppendString(append(data, `,"input_as":`...), s.As)
 	}
 	if s.Read != nil {
-		data, _ = b.appendText(append(data, `,"read":`...), s.Read)
+		data = b.appendText(append(data, `,"read":`...), s.Read)
 	}
 	data = strconv.AppendUint(append(data, `,"steps":`...), s.Steps, 10)
 	data = strconv.AppendInt(append(data, `,"memory":`...), s.Memory, 10)
@@ -168,7 +168,7 @@ func (b *Broker) Begin(tools *registry.Snapshot, s Start) *Run {
 		data = strconv.AppendInt(append(data, `,"rounds":`...), int64(s.Rounds), 10)
 	}
 	data = journal.AppendString(append(data, `,"call":{"tool":`...), s.Call.Tool)
-	data, _ = b.appendText(append(data, `,"arguments":`...), s.Call.Arguments)
+	data = b.appendText(append(data, `,"arguments":`...), s.Call.Arguments)
 	data = strconv.AppendUint(append(data, `},"as_of":`...), tools.Seq(), 10)
 	data = appendAnswers(data, s.Answers)
 	if s.Even {

@@ -60,9 +60,9 @@ func (t *Task) Over() bool { return !t.Ended.IsZero() || !t.Cancelled.IsZero() }
 // of the run, outlives the process.
 func (b *Broker) CreateTask(t *Task) error {
 	data := journal.AppendString([]byte(`{"call":{"tool":`), t.Call.Tool)
-	data, kept := b.appendText(append(data, `,"arguments":`...), t.Call.Arguments)
-	if !kept {
-		return errNotKept
+	data, err := b.appendKept(append(data, `,"arguments":`...), t.Call.Arguments)
+	if err != nil {
+		return err
 	}
 	data = strconv.AppendUint(append(data, `},"as_of":`...), t.AsOf, 10)
 	if t.Schedule != "" {
@@ -72,7 +72,7 @@ func (b *Broker) CreateTask(t *Task) error {
 		data = appendTexts(append(data, `,"under":`...), t.Under)
 	}
 	data = journal.AppendString(append(data, `,"owner":`...), t.Owner)
-	_, err := b.journal.Append(journal.Written, journal.TaskCreated, t.ID, "", append(data, '}'))
+	_, err = b.journal.Append(journal.Written, journal.TaskCreated, t.ID, "", append(data, '}'))
 	return err
 }
 
