@@ -569,3 +569,24 @@ func TestPlanAmongMany(t *testing.T) {
 		t.Errorf("%d plans wait after their time, %v", len(list), err)
 	}
 }
+
+// What becomes of an effect under way can be said of a plan only: any other run is told itself.
+func TestSettleIsOfPlans(t *testing.T) {
+	t.Parallel()
+	j := journal.NewMemory(1<<30, nil)
+	var id string
+	var err error
+	w := newWorldOf(t, ledger, run.Options{Journal: j}, func(context.Context, run.Act) (value.Value, int64, *fault.Fault) {
+		if begun, _, _ := j.Read(journal.Query{Kind: journal.RunStarted, Limit: 1}); len(begun) > 0 {
+			id = begun[0].Run
+		}
+		err = run.Settle(j, id, 1, false)
+		return value.Str("done"), 1, nil
+	}, "led:**")
+	made := w.evolve("act", `k => !led.put({key: k, value: 1})`, "led:**")
+	got, f := drive(t, w.broker.Begin(w.tools.Snapshot(), bounds(made, "", `"k"`)), made, `"k"`)
+	rec, failed := run.ReadRecord(j, id)
+	if err == nil || f != nil || got != `"done"` || failed != nil || rec.End == nil {
+		t.Errorf("it was settled while under way, %v, and gave %s, %v; its record %+v, %v", err, got, f, rec, failed)
+	}
+}

@@ -323,11 +323,14 @@ func (r *Record) argsOf(d *decision) (*value.Record, error) {
 }
 
 // Settle records what a person knows of an effect that was under way when its server ended. One that
-// was done is answered by outcome_unknown, which says so; one that was not is made again.
+// was done is answered by outcome_unknown, which says so; one that was not is made again. Only a plan waits for that.
 func Settle(j journal.Journal, id string, n int, did bool) error {
 	rec, err := ReadRecord(j, id)
 	if err != nil {
 		return err
+	}
+	if !rec.planned {
+		return fmt.Errorf("the run %s does no plan, so nothing of it waits for an answer", id)
 	}
 	d := rec.byNumber[n]
 	if d == nil || d.denied != nil || d.done || rec.End != nil {
