@@ -13,6 +13,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +23,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/core/wait"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
@@ -300,6 +303,40 @@ func TestLogged(t *testing.T) {
 			t.Error("the log has a control character")
 		}
 	})
+}
+
+// Values that a server was given are hidden in all that it says to the operator, wherever a line is cut.
+func TestGivenValuesAreHidden(t *testing.T) {
+	t.Parallel()
+	const key, token = "first-line-of-it\nsecond-line-of-it\n", "s3cret-t0ken"
+	u, _ := pluginOf(t, Settings{Name: "srv", Server: &mcplock.Server{URL: "http://127.0.0.1:9"}, Env: map[string]string{"KEY": key, "PART": "second-line"}, Headers: map[string]string{"Authorization": "Bearer " + token}})
+	var log wait.Log
+	u.log.to, u.log.file = &log, filepath.Join(t.TempDir(), "stderr")
+	s := newSession(u, "")
+	r, w, err := os.Pipe()
+	must.NoError(t, err)
+	over := make(chan struct{})
+	go func() { defer close(over); u.log.copy(r) }()
+	for _, before := range []int{0, maxLine - 5, 4<<10 - 5, maxWritten - 5} {
+		words := strings.Repeat("x", before) + token
+		s.notice("notifications/message", json.RawMessage(`{"data":"`+words+`"}`))
+		(&stdioConn{log: u.log}).message(frame{line: []byte(words), size: int64(len(words))})
+		fmt.Fprintf(w, "%s\n%s", words, key)
+	}
+	w.Close()
+	wait.For(t, over, "the end of what it wrote")
+	kept, err := os.ReadFile(u.log.file)
+	must.NoError(t, err)
+	for name, text := range map[string]string{"log": log.String(), "file": string(kept)} {
+		for _, part := range []string{"s3cr", "t0ken", "first", "second"} {
+			if strings.Contains(text, part) {
+				t.Errorf("the %s has %s", name, part)
+			}
+		}
+		if !strings.Contains(text, "[KEY]") || !strings.Contains(text, "[Authorization]") {
+			t.Errorf("the %s has no marks: %.500s", name, text)
+		}
+	}
 }
 
 // Concurrent calls are bounded, and a chain of these programs is too.

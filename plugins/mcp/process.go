@@ -155,30 +155,44 @@ type logger struct {
 	room  float64
 	since time.Time
 	file  string // keeps what the server wrote; empty: nothing does
-	// hide has what is never kept: the values that the server was given.
-	hide *strings.Replacer
+	// hide has what is never logged: the values that the server was given; longest is the bytes of the longest.
+	hide    *strings.Replacer
+	longest int
 	// scrub has the tokens of a login; nil: there can be none.
 	scrub func() *caps.Scrubber
 }
 
-// hiding makes a replacer of the values that a server was given, which may be secrets.
-func hiding(given ...map[string]string) *strings.Replacer {
-	var pairs []string
+// hiding makes a replacer of the values that a server was given, which may be secrets: of each line of them, and of
+// credentials without their scheme. longest is the bytes of the longest.
+func hiding(given ...map[string]string) (hide *strings.Replacer, longest int) {
+	names := map[string]string{}
 	for _, values := range given {
 		for name, value := range values {
-			if len(value) >= 6 {
-				pairs = append(pairs, value, "["+name+"]")
+			for line := range strings.Lines(value) {
+				line = strings.TrimSpace(line)
+				for _, scheme := range []string{"Bearer ", "Basic "} {
+					line = strings.TrimPrefix(line, scheme)
+				}
+				if len(line) >= 6 {
+					names[line], longest = name, max(longest, len(line))
+				}
 			}
 		}
 	}
-	return strings.NewReplacer(pairs...)
+	var pairs []string
+	// One that another begins with comes after that.
+	for _, line := range slices.SortedFunc(maps.Keys(names), func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }) {
+		pairs = append(pairs, line, "["+names[line]+"]")
+	}
+	return strings.NewReplacer(pairs...), longest
 }
 
-// The bounds of what is logged: lines at once and then in a second, bytes of a line, and
-// of the file.
+// The bounds of what is logged: lines at once and then in a second, bytes of a line, of one
+// that is kept, and of the file.
 const (
 	logBurst, logRate = 100, 10
 	maxLine           = 500
+	maxWritten        = 32 << 10
 	maxKept           = 256 << 10
 )
 
@@ -198,6 +212,7 @@ func (l *logger) say(text string) {
 
 // quote logs the server's words.
 func (l *logger) quote(what, words string) {
+	words = l.hide.Replace(words)
 	if l.scrub != nil {
 		words = l.scrub().Text(words)
 	}
@@ -211,19 +226,21 @@ func (l *logger) quote(what, words string) {
 // of it.
 func (l *logger) copy(from *os.File) {
 	defer from.Close()
-	r := bufio.NewReaderSize(from, 4<<10)
+	r := bufio.NewReaderSize(from, maxWritten)
 	for {
 		line, err := r.ReadSlice('\n')
-		if len(line) > 0 && !(len(line) == 1 && line[0] == '\n') {
-			words := string(line)
-			if words[len(words)-1] == '\n' {
-				words = words[:len(words)-1]
-			}
-			words = l.hide.Replace(words)
+		words := l.hide.Replace(strings.TrimSuffix(string(line), "\n"))
+		if errors.Is(err, bufio.ErrBufferFull) { // its end may be the beginning of what is hidden
+			words = words[:max(0, len(words)-l.longest)] + "…"
+		}
+		for errors.Is(err, bufio.ErrBufferFull) {
+			_, err = r.ReadSlice('\n')
+		}
+		if words != "" {
 			l.quote("it wrote", words)
 			l.keep(words)
 		}
-		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+		if err != nil {
 			return
 		}
 	}

@@ -67,9 +67,10 @@ func newUpstream(s Settings, m *caps.Manifest) (*upstream, error) {
 	s.Idle = cmp.Or(s.Idle, defaultIdle)
 	u := &upstream{
 		settings: s, operations: map[string]*operation{}, room: make(chan struct{}, s.Concurrent),
-		log: &logger{name: s.Name, to: os.Stderr, hide: hiding(s.Env, s.Headers)}, sessions: map[string]*session{}, told: map[string]bool{},
+		log: &logger{name: s.Name, to: os.Stderr}, sessions: map[string]*session{}, told: map[string]bool{},
 	}
 	u.log.scrub = u.hide.Load
+	u.log.hide, u.log.longest = hiding(s.Env, s.Headers)
 	if s.Login != "" && s.Server.URL != "" {
 		u.login = mcplogin.NewSource(s.Login, s.Server.URL, u.hideTokens)
 	}
