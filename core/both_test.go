@@ -21,6 +21,7 @@ type program struct {
 	tool    string
 	code    string
 	text    bool   // code is in the text form
+	inline  bool   // as a server reads it that runs it
 	input   string // JSON; empty for null
 	as      core.InputAs
 	budgets core.Budgets
@@ -64,7 +65,9 @@ func (p *program) prepare() (*core.Program, tools, *fault.Fault) {
 		return ts[p.tool], ts, nil
 	}
 	compile := func(src []byte) (*core.Program, error) { return core.CompileTool("", src) }
-	if p.text {
+	if p.inline {
+		compile = core.CompileInline
+	} else if p.text {
 		compile = func(src []byte) (*core.Program, error) { return core.CompileText("", src) }
 	}
 	prog, err := compile([]byte(p.code))

@@ -98,8 +98,10 @@ const (
 // are, and a tool of several parameters that may give anything takes a list of its inputs; with 10
 // at gives the parts of a pair, and from_entries takes lists of two; with 11 "ceil" is the rounding "ceiling",
 // a layout of minutes needs no hour, and repeat in the text form takes a text that it is given; with 12 to_dec and
-// parse_int read a plus, and to_dec zeros before a number and none before its point.
-const Semantics = 12
+// parse_int read a plus, and to_dec zeros before a number and none before its point; with 13 self in inline code in
+// the text form that is a function is that function, None, True and the like are literals in patterns, and
+// [x] * n repeats.
+const Semantics = 13
 
 // SetPool sets how many bytes all machines of the process may hold together,
 // 128 MiB where it isn't called.
@@ -172,6 +174,12 @@ func Older(name string, src []byte, isText bool) iter.Seq[*Program] {
 // CompileText reads code in the text form, of a tool where name isn't empty.
 func CompileText(name string, src []byte) (*Program, error) {
 	return compileText(name, src, text.Options{Tool: name})
+}
+
+// CompileInline is [CompileText] of code that is no tool's, in which self is the function that
+// it is.
+func CompileInline(src []byte) (*Program, error) {
+	return compileText("", src, text.Options{Inline: true})
 }
 
 func compileText(name string, src []byte, o text.Options) (*Program, error) {

@@ -78,6 +78,20 @@ var textForms = []textForm{
 	{"n", `(@x => { if #b1^ then raise("no"); #n1^ })(#n2)`, `{"app":[{"lam":"@x","body":{"if":{"cond":#b1^,"then":{"raise":"no"},"else":#n1^}}},#n2]}`},
 	{"s", `table([{z: #n1, a: #s1}])`, `{"table":[[{"record":{"a":#s1,"z":#n1}}],["z","a"]]}`},
 	{"s", `to_text((#n1) ** 0.5)`, `{"to_text":{"sqrt":[#n1]}}`},
+	{"n", `let @f = \@x -> if @x <= 0 then #n1^ else @f(@x - 1) in @f(#n2)`, `{"letrec":[["@f",{"lam":"@x","body":{"if":{"cond":{"lte":[{"var":"@x"},0]},"then":#n1^,"else":{"app":[{"var":"@f"},{"sub":[{"var":"@x"},1]}]}}}}]],"in":{"app":[{"var":"@f"},#n2]}}`},
+	{"n", `fold(\@y @x -> @y + #n1^, #n2, #l1)`, `{"fold":[{"lam":{"pair":[{"var":"@y"},{"var":"@x"}]},"body":{"add":[{"var":"@y"},#n1^]}},#n2,#l1]}`},
+	{"n", `#l1.iter().fold(#n2, |@y, @x| @y + #n1^)`, `{"fold":[{"lam":{"pair":[{"var":"@y"},{"var":"@x"}]},"body":{"add":[{"var":"@y"},#n1^]}},#n2,#l1]}`},
+	{"l", `#l1.iter().map(|@x| @x + #n1^).collect()`, `{"map":[{"lam":"@x","body":{"add":[{"var":"@x"},#n1^]}},#l1]}`},
+	{"l", `map(lambda @x: @x + #n1^, #l1)`, `{"map":[{"lam":"@x","body":{"add":[{"var":"@x"},#n1^]}},#l1]}`},
+	{"l", `sorted(#l1, key=lambda @x: -@x, reverse=True)`, `{"reverse":{"sort_by":[{"lam":"@x","body":{"sub":[0,{"var":"@x"}]}},{"reverse":#l1}]}}`},
+	{"l", `#l1.sort(reverse=True)`, `{"reverse":{"sort":#l1}}`},
+	{"n", `max(#n1, #n2, key=@x -> -@x)`, `{"max_by":[{"lam":"@x","body":{"sub":[0,{"var":"@x"}]}},[#n1,#n2]]}`},
+	{"n", `{ @x = #n1; mut = #n2^; @y = mut; #n3^ + @y }`, `{"let":[["@x",#n1],["mut",#n2^],["@y",{"var":"mut"}]],"in":{"add":[#n3^,{"var":"@y"}]}}`},
+	{"b", `#n1 is None`, `{"equal":[#n1,null]}`},
+	{"b", `#s1 is not None`, `{"not":{"equal":[#s1,null]}}`},
+	{"l", `[#n1] * #n2`, `{"repeat":[#n2,#n1]}`},
+	{"s", `'a"b' ++ f'{#n1} it\'s'`, `{"concat":["a\"b",{"concat":[{"to_text":#n1}," it's"]}]}`},
+	{"n", `match #n1 { None => 1; @x -> @x }`, `{"match":#n1,"with":[[null,1],[{"var":"@x"},{"var":"@x"}]]}`},
 	{"s", `"ab" * #n1`, `{"repeat_text":["ab",#n1]}`},
 	{"r", `from_entries(map(@x => [to_text(@x), #n1^], #l1))`, `{"from_entries":{"map":[{"lam":"@x","body":[{"to_text":{"var":"@x"}},#n1^]},#l1]}}`},
 	{"n", `max(...#l1, #n1)`, `{"max":{"push":[#l1,#n1]}}`},
@@ -189,5 +203,29 @@ func TestInsteadRuns(t *testing.T) {
 		if e, n := p.onEval(t), p.onNaive(t); e.result != want || n.result != want || e.steps != n.steps {
 			t.Errorf("%s gives %v on eval, %v on naive", input, e, n)
 		}
+	}
+}
+
+// TestInlineSelf: self in code that is a function and no tool's is that function, alike on both
+// evaluators, for several parameters too; in quoted code, and elsewhere, it is none.
+func TestInlineSelf(t *testing.T) {
+	for _, c := range []struct{ code, input, want string }{
+		{`n => if n <= 1 then 1 else n * self(n - 1)`, `5`, `120`},
+		{`({k}) => if k == 0 then 0 else 1 + self({k: k - 1})`, `{"k":3}`, `3`},
+		{`xs => match xs { [] => []; [p, ...r] => self(filter(x => x < p, r)) ++ [p] ++ self(filter(x => x >= p, r)) }`, `[3,1,2]`, `[1,2,3]`},
+		{`|n| if n < 2 { n } else { self(n - 1) + self(n - 2) }`, `9`, `34`},
+		{`n => eval('{self})`, `1`, ``},
+		{`self(1)`, `null`, ``},
+		{`(n => self)(1)`, `null`, ``},
+	} {
+		p := program{code: c.code, inline: true, input: c.input}
+		e, n := p.onEval(t), p.onNaive(t)
+		if e.steps != n.steps || e.fault == nil && e.result != c.want || n.result != e.result || (e.fault == nil) == (c.want == "") {
+			t.Errorf("%s gives %v on eval, %v on naive", c.code, e, n)
+		}
+	}
+	p := program{code: `n => if n <= 1 then 1 else self(n - 1)`, text: true, input: `5`}
+	if e := p.onEval(t); e.fault == nil {
+		t.Errorf("outside a run of the server self gives %v", e)
 	}
 }

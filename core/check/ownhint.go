@@ -81,6 +81,14 @@ func OwnHint(root term.Term, src *term.Source, f *fault.Fault) string {
 			_, gave, _ := strings.Cut(f.Message, "and it gave ")
 			return notTruth(t, l.Body, "not "+gave)
 		}
+	case name == "count" && strings.Contains(f.Message, "first operand") && !strings.Contains(f.Message, "record"):
+		return fill("Write count(x => x == %s, %s).", written(t.Args[0]), written(t.Args[1]))
+	case name == "count" && isText && literalKind(t.Args[0]) == prim.KindString:
+		return fill("Write length(split(%s, %s)) - 1 for how often the one is in the other.", written(t.Args[1]), written(t.Args[0]))
+	case name == "append" && repeats(t.Args) != nil:
+		return fill("A text was repeated here; a list of copies is %s.", written(repeats(t.Args)))
+	case t.ID == prim.Add && strings.Contains(f.Message, "not a record"):
+		return fill("Write {...%s, ...%s} for the fields of both.", written(t.Args[0]), written(t.Args[1]))
 	case name == "isEmpty":
 		for says, none := range map[string]string{"not a record": "{}", "not the string": `""`, "not null": "null"} {
 			if strings.Contains(f.Message, says) {
@@ -126,6 +134,17 @@ func OwnHint(root term.Term, src *term.Source, f *fault.Fault) string {
 	return ""
 }
 
+// repeats returns repeat(n, text) where an operand is the text repeated; nil: none is.
+func repeats(args []term.Term) term.Term {
+	for _, t := range args {
+		if p, ok := t.(*term.Prim); ok && prim.Get(p.ID).Name == "repeat_text" {
+			id, _, _ := prim.Lookup("repeat")
+			return &term.Prim{ID: id, Args: []term.Term{p.Args[1], p.Args[0]}}
+		}
+	}
+	return nil
+}
+
 // notTruth is the hint on a condition that gave what a message says.
 func notTruth(of, cond term.Term, message string) string {
 	for _, c := range conditions {
@@ -167,9 +186,15 @@ func inPlaces(args []term.Term) string {
 		return ""
 	}
 	i := 0
-	return "$" + place.ReplaceAllStringFunc(string(text.AppendString(nil, s.Value)), func(string) string {
+	return "$" + place.ReplaceAllStringFunc(string(text.AppendString(nil, s.Value)), func(how string) string {
 		i++
-		return "{" + string(PrintText(values[i-1])) + "}"
+		how = strings.NewReplacer("%-", ":<", "%", ":", "{", "", "}", "").Replace(how)
+		how = strings.TrimSuffix(strings.TrimSuffix(how[strings.IndexByte(how+":", ':'):], "s"), ":")
+		value := string(PrintText(values[i-1]))
+		if p, f := text.Parse([]byte(fmt.Sprintf("$\"{x%s}\"", how)), text.Options{}); f != nil || p == nil {
+			how = ""
+		}
+		return "{" + value + how + "}"
 	})
 }
 

@@ -52,6 +52,16 @@ var instead = map[string]string{
 	"not_equal": Unequal,
 	"noteq":     Unequal,
 
+	"divmod":      `write (a / b, a % b)`,
+	"hex":         `write to_base(n, 16)`,
+	"oct":         `write to_base(n, 8)`,
+	"bin":         `write to_base(n, 2)`,
+	"even":        `write n % 2 == 0`,
+	"odd":         `write n % 2 == 1`,
+	"foldr":       `write fold((acc, x) => …, init, reverse(list))`,
+	"foldr1":      `write fold((acc, x) => …, init, reverse(list))`,
+	"most_common": `write sort_by(((k, n)) => -n, entries(count_by(x => x, xs)))[:3]`,
+
 	"isnull":        `write x == null`,
 	"is_null":       `write x == null`,
 	"is_none":       `write x == null`,

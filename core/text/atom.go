@@ -30,6 +30,10 @@ func (r *reader) atom() (term.Term, bool) {
 		return r.name()
 	case tokPrim, tokTool, tokEffect:
 		return r.operative()
+	case tokLambda, tokBar:
+		if !r.older {
+			return r.closure()
+		}
 	case tokInt:
 		r.i++
 		s := r.src[t.off:t.end]
@@ -56,6 +60,9 @@ func (r *reader) atom() (term.Term, bool) {
 		return &term.Unit{At: at}, true
 	case tokSelf:
 		r.i++
+		if r.inline && r.inQuote == 0 {
+			return &term.Var{At: at, Name: selfName}, true
+		}
 		return &term.Self{At: at}, true
 	case tokOpen:
 		if r.toks[r.i+1].kind == tokClose && r.toks[min(r.i+2, len(r.toks)-1)].kind == tokArrow && !r.noArrow && !r.older { // () => e
@@ -188,6 +195,9 @@ func (r *reader) record() (term.Term, bool) {
 		r.i++
 		name := r.text(key)
 		hint := fmt.Sprintf("Write a field as %s: 1.", r.src[key.off:key.end])
+		if colon := (around{r}).end(r.i, ":"); key.kind == tokIf && r.toks[colon].kind == tokColon && colon > r.i { // if a: return b
+			hint = fmt.Sprintf("Write if %s { %s }; and then what follows, or if a then b else c.", (around{r}).said(r.i, colon), (around{r}).body(colon))
+		}
 		if k := r.tok().kind; k == tokComma || k == tokCloseBrace {
 			hint = fmt.Sprintf("Write %[1]s{%[2]s: %[2]s} for a record with one key, %[1]s%[2]s for the value alone.", (around{r}).before(first), r.src[key.off:key.end])
 		}

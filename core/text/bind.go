@@ -257,6 +257,8 @@ func (r *reader) isFunction(i int) bool {
 		switch k := r.toks[i].kind; {
 		case k == tokName || k == tokQuoted:
 			return r.toks[i+1].kind == tokArrow
+		case k == tokLambda || k == tokBar:
+			return !r.older
 		case k != tokOpen || r.closers[i] == 0:
 			return false
 		}
@@ -294,6 +296,9 @@ func (r *reader) let() (term.Term, bool) {
 	r.letAt = append(r.letAt, r.i)
 	defer func() { r.letAt = r.letAt[:len(r.letAt)-1] }()
 	r.i++
+	if r.assigns(r.i-1) && !r.assignsAnew() {
+		return nil, false
+	}
 	rec := r.rec(r.i)
 	if rec {
 		r.i++
@@ -454,7 +459,11 @@ func (r *reader) binding(seen bool) (b prim.Binding, names []string, ok bool) {
 	if eq.kind == tokOpen {
 		return b, nil, r.refuseToken(`"="`, "Bind a function: let f = (x, y) => x + y in f(1, 2).")
 	}
-	if !r.expect(tokBind, "Write let x = 1 in x + 1.") {
+	hint := "Write let x = 1 in x + 1."
+	if end := slices.IndexFunc(r.toks[r.i:], func(t token) bool { return t.kind != tokName }); end > 0 && r.toks[r.i+end].kind == tokBind { // let f x y = e
+		hint = fmt.Sprintf("Bind a function: let %s = (%s) => …, and apply it as %[1]s(%[2]s).", names[0], strings.Join(strings.Fields(r.src[eq.off:r.toks[r.i+end].off]), ", "))
+	}
+	if !r.expect(tokBind, hint) {
 		return b, nil, false
 	}
 	b.At, b.From = term.At(eq.off), r.names.Mark()
@@ -568,6 +577,13 @@ func (r *reader) operands(t token) bool {
 // constants is what other languages call null, true and false.
 var constants = map[string]string{"None": "null", "undefined": "null", "True": "true", "False": "false"}
 
+func constant(at term.At, name string) term.Term {
+	if constants[name] == "null" {
+		return &term.Unit{At: at}
+	}
+	return &term.Bool{At: at, Value: name == "True"}
+}
+
 // variable reads a name that is a variable.
 func (r *reader) variable() (term.Term, bool) {
 	t := r.tok()
@@ -575,11 +591,7 @@ func (r *reader) variable() (term.Term, bool) {
 	name := r.text(t)
 	if r.scope[name] == 0 && r.inQuote == 0 {
 		if at := term.At(t.off); t.kind == tokName && constants[name] != "" && !r.older && r.tok().kind != tokOpen {
-			switch constants[name] {
-			case "null":
-				return &term.Unit{At: at}, true
-			}
-			return &term.Bool{At: at, Value: name == "True"}, true
+			return constant(at, name), true
 		}
 		r.freeName(name, t)
 	}

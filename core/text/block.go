@@ -257,6 +257,9 @@ func (r *reader) takesTwo(i int) bool {
 	for r.toks[i].kind == tokOpen && r.toks[r.closers[i]+1].kind != tokArrow {
 		i++
 	}
+	if k := r.toks[i].kind; k == tokLambda || k == tokBar {
+		return r.closureTakes(i) == 2
+	}
 	if r.toks[i].kind != tokOpen {
 		return false
 	}

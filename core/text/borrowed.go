@@ -22,7 +22,13 @@ var methods = map[string]string{
 	"items": "entries", "hasOwnProperty": "has", "size": "length", "set": "put", "localeCompare": "compare",
 	"toFixed": "round", "takeWhile": "find_index", "dropWhile": "find_index", "zfill": "pad_left", "capitalize": "title", "with": "put",
 	"toSorted": "sort", "toReversed": "reverse", "charAt": "at", "substring": "slice",
+	"rev": "reverse", "windows": "window", "chunks": "chunk", "len": "length", "is_empty": "isEmpty", "to_string": "to_text", "to_uppercase": "upper", "to_lowercase": "lower",
+	"split_whitespace": "words", "splitlines": "lines", "max_by_key": "max_by", "min_by_key": "min_by", "sort_by_key": "sort_by", "contains_key": "has",
+	"sortBy": "sort_by", "groupBy": "group_by", "countBy": "count_by", "minBy": "min_by", "maxBy": "max_by", "mapValues": "map_values", "keyBy": "index_by",
 }
+
+// whole is what other languages call of a list that gives the same list.
+var whole = map[string]bool{"iter": true, "into_iter": true, "collect": true, "to_vec": true, "cloned": true, "copied": true, "clone": true, "toList": true, "to_list": true, "toArray": true, "stream": true}
 
 // functions is what other languages call operations before their operands.
 var functions = map[string]string{
@@ -37,6 +43,8 @@ var functions = map[string]string{
 	"ord": "codepoints", "chr": "from_codepoints", "String.fromCharCode": "from_codepoints", "String.fromCodePoint": "from_codepoints",
 	"re_test": "re_match", "parse_dec": "to_dec", "parse_float": "to_dec", "parseFloat": "to_dec", "float": "to_dec", "parseInt": "parse_int",
 	"format_number": "format", "reduce": "fold", "localeCompare": "compare", "is_empty": "isEmpty", "has_key": "has", "flat": "flatten", "average": "mean", "avg": "mean",
+	"sortBy": "sort_by", "groupBy": "group_by", "countBy": "count_by", "minBy": "min_by", "maxBy": "max_by", "mapValues": "map_values", "keyBy": "index_by", "flatMap": "flat_map",
+	"concatMap": "flat_map", "zipWith": "zip_with", "foldl": "fold", "dict": "from_entries", "set": "unique", "parseCsv": "parse_csv", "toCsv": "to_csv", "indexOf": "index_of",
 	"to_lower": "lower", "to_upper": "upper", "distinct": "unique", "uniq": "unique", "toString": "to_text", "to_string": "to_text",
 	"JSON.parse": "parse_json", "JSON.stringify": "to_json", "json.loads": "parse_json", "json.dumps": "to_json",
 	"Object.keys": "keys", "Object.values": "values", "Object.entries": "entries", "Object.fromEntries": "from_entries",

@@ -180,7 +180,7 @@ func (r *reader) call(c callee, piped term.Term) (t term.Term, done, ok bool) {
 	}
 	var args []term.Term
 	if r.tok().kind == tokOpen {
-		quote := !c.effect && c.id == prim.Quote
+		quote, open := !c.effect && c.id == prim.Quote, r.tok().off
 		back := func() {}
 		if quote {
 			back = r.quoting()
@@ -189,6 +189,13 @@ func (r *reader) call(c callee, piped term.Term) (t term.Term, done, ok bool) {
 		back()
 		if !ok {
 			return nil, false, false
+		}
+		if all := r.given[open]; all != nil {
+			if piped != nil {
+				args = append(args, piped)
+			}
+			t, ok = r.byGiven(c.tok, args, all)
+			return t, piped != nil, ok
 		}
 		if at := term.At(c.tok.end); len(args) == 0 && piped == nil && !r.older { // of nothing
 			if c.effect {
@@ -597,6 +604,9 @@ func (r *reader) wrongCount(c callee, args []term.Term) bool {
 			f.Hint = fmt.Sprintf("Write it as %s.", Shape(wider))
 		case slices.ContainsFunc(c.row.Params, func(p prim.Param) bool { return p.Name == "mode" }):
 			f.Hint = fmt.Sprintf(`Write it as %s; a mode is "half_even", "half_up", "down", "up", "floor" or "ceiling".`, Shape(c.row))
+		case c.id == prim.Concat && n == 1:
+			list := r.own(args[0], "list")
+			f.Hint = fmt.Sprintf("Write join(%[1]s, \"\") for a list of texts, flatten(%[1]s) for one of lists; a ++ b joins two.", list)
 		case c.row.Beside:
 			f.Hint = fmt.Sprintf("Write %[1]s(a, b), or %[1]s(list).", c.name)
 		case n == most+1 && (c.row.Name == "sort_by" || c.row.Name == "sort"):

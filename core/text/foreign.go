@@ -71,7 +71,7 @@ func (r around) end(k int, spellings ...string) int {
 // said returns the source from token a up to, not including, b, without parentheses
 // around all of it; … where there is none or it is long.
 func (r around) said(a, b int) string {
-	if a < b && r.toks[a].kind == tokOpen && r.end(a+1) == b-1 {
+	if a < b && r.toks[a].kind == tokOpen && r.end(a+1) == b-1 && r.end(a+1, ",") == b-1 {
 		a, b = a+1, b-1
 	}
 	if a >= b {
@@ -174,7 +174,7 @@ var foreignPrefix = map[string]func(r around, k int) string{
 		case "Map":
 			return "Write a record, {}, and put(r, k, v) or {...r, [k]: v}."
 		case "Date":
-			return "Write dates as text: parse_time(t).year, add_time(t, {days: 1}), diff_time(a, b, \"days\")."
+			return "Write dates as text: parse_time(t).year, add_time(t, {days: 1}), diff_time(a, b, \"days\"), weekday(t)."
 		}
 		return "Write a record, {name: \"a\"}, or a value of its own: there are no classes and no new."
 	},
@@ -327,6 +327,8 @@ func (r around) params(a, b int) string {
 	switch {
 	case s == "…":
 		return "_"
+	case strings.HasPrefix(s, "(") && r.end(a+1) == b-1:
+		return s
 	case strings.Contains(s, ","):
 		return "(" + s + ")"
 	}

@@ -35,6 +35,8 @@ type Options struct {
 	Older bool
 	// Turned is the places of patterns [a, b] and (a, b) that are read as the other.
 	Turned map[int]bool
+	// Inline reads self, in code that is a function and no tool's, as that function.
+	Inline bool
 	// Late is the places of + and ++ that join lists or strings by what they are given.
 	Late map[int]bool
 }
@@ -91,11 +93,22 @@ func Parse(src []byte, o Options) (*Parsed, *fault.Fault) {
 	}
 	r.toks, r.bad = lex(r.src)
 	r.bindWords()
+	r.statements()
 	r.track()
+	if r.noteComments(); len(r.faults) > 0 {
+		return nil, r.fault()
+	}
 	r.lines = true
+	if r.inline = o.Inline && r.isInline(); r.inline {
+		r.bind(selfName)
+		r.kinds.is(selfName, prim.KindFunction)
+	}
 	t, ok := r.sequence()
 	if ok && r.tok().kind != tokEnd {
 		r.afterEnd()
+	}
+	if ok && r.inline {
+		t = ofItself(t)
 	}
 	if ok && len(r.faults) == 0 {
 		r.gives(0, t)
@@ -119,7 +132,6 @@ func Parse(src []byte, o Options) (*Parsed, *fault.Fault) {
 	if len(r.faults) > 0 {
 		return nil, r.fault()
 	}
-	r.noteComments()
 	return &Parsed{Term: t, Source: &term.Source{Text: src, In: "code", Form: term.PIF}, Notes: r.finishNotes(), Free: r.free, Open: slices.Collect(maps.Keys(r.open)), Twos: r.twos}, nil
 }
 

@@ -164,6 +164,9 @@ func (r *reader) member(x term.Term, key token, args []term.Term) (t term.Term, 
 	if at := term.At(key.off); (c.name == "charCodeAt" || c.name == "codePointAt") && len(args) == 1 && !r.older {
 		return &term.Prim{At: at, ID: prim.At, Args: []term.Term{operationOf(at+1, "codepoints", x), args[0]}}, true, true
 	}
+	if whole[c.name] && len(args) == 0 && !r.older {
+		return x, true, true
+	}
 	if c, ok = method(c.name); !ok || r.older {
 		return nil, false, true
 	}
@@ -186,6 +189,9 @@ func (r *reader) member(x term.Term, key token, args []term.Term) (t term.Term, 
 			return u
 		})
 		return t, true, ok
+	}
+	if len(args) == 2 && c.row.Name == "fold" && isLam(args[1]) && !isLam(args[0]) && !r.kinds.always(args[0], prim.KindFunction) {
+		args[0], args[1] = args[1], args[0] // as Rust has them
 	}
 	least, most := arity(c.row)
 	if c.row.Name == "find" && len(args) == 1 {

@@ -286,12 +286,21 @@ func (k kinder) byOperands(id term.ID, a, b term.Term) bool {
 			if s, ok := t.(*term.Str); ok && strings.ContainsAny(s.Value, "0123456789") {
 				return false
 			}
+			if ofOne(t) { // [0] * 3
+				return true
+			}
 		}
 	case prim.Concat:
 	default:
 		return false
 	}
 	return k.always(a, kinds) || k.always(b, kinds)
+}
+
+// ofOne reports whether a list of one item is written out.
+func ofOne(t term.Term) bool {
+	l, ok := t.(*term.List)
+	return ok && len(l.Items) == 1
 }
 
 // joins is of which kinds what an operator that is read by the types of its operands

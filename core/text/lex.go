@@ -68,7 +68,7 @@ func (l *lexer) next() bool {
 		l.number()
 	case c == '"':
 		l.readQuoted(tokString, l.i)
-	case c == '`' && hasHoles(rest), strings.HasPrefix(rest, `$"`), strings.HasPrefix(rest, `f"`):
+	case c == '`' && hasHoles(rest), (c == '$' || c == 'f') && len(rest) > 1 && (rest[1] == '"' || rest[1] == '\''):
 		l.template()
 	case c == '`':
 		l.readQuoted(tokQuoted, l.i)
@@ -81,12 +81,12 @@ func (l *lexer) next() bool {
 			l.add(tokQuote, l.i+2)
 			l.brace(tokQuote)
 		} else {
-			hint := `Write "text" for a string and '{x + 1} for quoted code.`
-			if text, _, ok := strings.Cut(rest[1:], "'"); ok && len(text) < 60 && !strings.ContainsAny(text, "\\\n") {
-				hint = fmt.Sprintf("Write %s.", AppendString(nil, text))
-			}
-			l.wrong(l.i+1, problem{message: `a string stands in double quotes, and quoted code in '{ }`, expected: "an expression", hint: hint})
+			l.readQuoted(tokString, l.i)
 		}
+	case strings.HasPrefix(rest, "->"):
+		l.add(tokArrow, l.i+2)
+	case c == '\\':
+		l.add(tokLambda, l.i+1)
 	default:
 		if n := identifier(rest); n > 0 {
 			k, ok := keywords[rest[:n]]
@@ -147,10 +147,10 @@ func identifier(s string) int {
 // foreign are operators of other languages, with how PIF says it. None is the
 // beginning of anything legal.
 var foreign = []struct{ wrote, hint string }{
-	{"->", "Write a function as x => x + 1, and a case of match as 0 => 1."}, {"^", "Write a ** b."},
-	{"<>", "Write a != b."}, {":=", "Write let x = 1 in x + 1."}, {"..", "Write a list's items out: [1, 2, 3]."},
+	{"^", "Write a ** b."},
+	{"<>", "Write a != b."}, {":=", "Write let x = 1 in x + 1."}, {"..", "Write range(a, b), which ends before b."},
 	{"/*", "Write a comment from // to the end of its line."}, {"#", "Write a comment from // to the end of its line."},
-	{"\\", `Write a function as x => x + 1.`}, {"&", "Write a and b."},
+	{"&", "Write a and b."},
 }
 
 // startsForeign tells the first bytes of foreign; starting is the kinds of tokens by
@@ -176,6 +176,9 @@ func (l *lexer) operator(rest string) {
 			break
 		}
 		if strings.HasPrefix(rest, f.wrote) && !strings.HasPrefix(rest, "&&") && !strings.HasPrefix(rest, "...") {
+			if f.wrote == ".." {
+				f.hint = l.rangeHint(rest[2:])
+			}
 			l.wrong(l.i+len(f.wrote), problem{message: fmt.Sprintf("%q is no operator", f.wrote), expected: "an operator of PIF", hint: f.hint})
 			return
 		}
@@ -189,6 +192,31 @@ func (l *lexer) operator(rest string) {
 	}
 	r, size := utf8.DecodeRuneInString(rest)
 	l.wrong(l.i+size, problem{message: fmt.Sprintf("the character %q (U+%04X) means nothing here", r, r), expected: "an expression", hint: "Take it away, or put it into a string in double quotes."})
+}
+
+// rangeHint returns how a..b is written, with what stands on both sides of it where that is
+// one word or number: of Haskell's [a..b] and Rust's a..=b with the last.
+func (l *lexer) rangeHint(rest string) string {
+	n := len(l.toks)
+	from, to, last := "a", "b", n > 1 && l.toks[n-2].kind == tokOpenList
+	if n > 0 && (l.toks[n-1].kind == tokInt || l.toks[n-1].kind == tokName) {
+		from = l.src[l.toks[n-1].off:l.toks[n-1].end]
+	}
+	if strings.HasPrefix(rest, "=") {
+		rest, last = rest[1:], true
+	}
+	rest = strings.TrimLeft(rest, " ")
+	if k := max(identifier(rest), digitRun(rest)); k > 0 {
+		to, rest = rest[:k], strings.TrimLeft(rest[k:], " ")
+	}
+	if strings.HasPrefix(rest, "=>") || strings.HasPrefix(rest, "->") {
+		sign := map[bool]string{true: "<=", false: "<"}[last]
+		return fmt.Sprintf("Write a branch of match with a condition: n if n >= %s and n %s %s => ….", from, sign, to)
+	}
+	if last {
+		return fmt.Sprintf("Write range(%s, %s + 1), which has %[2]s as its last.", from, to)
+	}
+	return fmt.Sprintf("Write range(%s, %s), which ends before %[2]s.", from, to)
 }
 
 // number reads digits, with a fraction and an exponent where they follow.
@@ -252,7 +280,7 @@ func (l *lexer) readQuoted(kind tokKind, from int) {
 // wrong with it.
 func (l *lexer) readDelimited(from int) (end int, content string, bad *problem) {
 	quote := l.src[from]
-	what := map[byte]string{'"': "string", '`': "name in backquotes"}[quote]
+	what := map[byte]string{'"': "string", '\'': "string", '`': "name in backquotes"}[quote]
 	for j := from + 1; j < len(l.src); j++ {
 		switch c := l.src[j]; {
 		case c == '\\':
@@ -268,7 +296,11 @@ func (l *lexer) readDelimited(from int) (end int, content string, bad *problem) 
 			return j, "", &problem{off: j, message: "a " + what + " has no control characters", expected: fmt.Sprintf("the closing %c", quote), got: fmt.Sprintf("%q", c), hint: hint}
 		}
 	}
-	return len(l.src), "", &problem{message: "this " + what + " is not closed", expected: fmt.Sprintf("a closing %c", quote), got: "the end of the text", hint: fmt.Sprintf("Close it with %c; write that character inside it as \\%c.", quote, quote)}
+	hint := fmt.Sprintf("Close it with %c; write that character inside it as \\%[1]c.", quote)
+	if quote == '\'' && from > 0 && l.src[from-1] == '}' {
+		hint = `Write a text that begins with a brace in double quotes, "{\"k\": 1}": '{x + 1} is quoted code.`
+	}
+	return len(l.src), "", &problem{message: "this " + what + " is not closed", expected: fmt.Sprintf("a closing %c", quote), got: "the end of the text", hint: hint}
 }
 
 // lineOrTab reports whether a control character stands for itself in a string: where a

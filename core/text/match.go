@@ -126,6 +126,18 @@ func (r *reader) beginsBranch() bool {
 	return false
 }
 
+// wrapped returns the hint for a branch whose pattern goes on with what is none: those of
+// other languages that take a value out of what holds it.
+func (r *reader) wrapped() string {
+	switch word := (around{r}).word(max(0, r.i-1)); word {
+	case "Some", "Just":
+		return "Write match v { null => a; x => b }: find gives null where there is none, and the item itself otherwise."
+	case "Ok", "Err", "Left", "Right":
+		return "Write match try(e) { {ok: v} => v; {error: e} => e.message }."
+	}
+	return patternHint
+}
+
 // branch reads p => e, or p if e => e.
 func (r *reader) branch() (b prim.Branch, ok bool) {
 	b.At = term.At(r.tok().off)
@@ -144,7 +156,7 @@ func (r *reader) branch() (b prim.Branch, ok bool) {
 			return b, false
 		}
 	}
-	if !r.expect(tokArrow, patternHint) {
+	if !r.expect(tokArrow, r.wrapped()) {
 		return b, false
 	}
 	b.Then, ok = r.expr()
@@ -244,6 +256,9 @@ func (r *reader) onePattern(bound *[]string, far int) (p prim.Pattern, ok bool) 
 			return p, true
 		case t.kind == tokName && name == "nil":
 			p.IsList = true
+			return p, true
+		case t.kind == tokName && constants[name] != "" && !r.older && !r.alone:
+			p.Literal = constant(at, name)
 			return p, true
 		}
 		return r.bindPattern(t, bound)

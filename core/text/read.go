@@ -23,7 +23,9 @@ import (
 // = of a let, and otherwise its first. So two terms of which one could fail
 // have different places, and [Locate] finds each again.
 type reader struct {
-	older bool // see [Options]
+	older  bool              // see [Options]
+	inline bool              // self is a variable
+	given  map[int32][]given // by the parenthesis around them
 
 	src   string
 	toks  []token
@@ -385,6 +387,12 @@ func (r *reader) byKinds(at term.At, id term.ID, a, b term.Term) term.Term {
 		return nil
 	}
 	if id == prim.Mul {
+		if ofOne(b) {
+			a, b = b, a
+		}
+		if ofOne(a) {
+			return operationOf(at, "repeat", b, a.(*term.List).Items[0])
+		}
 		if !r.kinds.always(a, prim.KindString) {
 			a, b = b, a
 		}
@@ -591,6 +599,12 @@ func (r *reader) suffixes(t term.Term) (term.Term, bool) {
 				return nil, false
 			}
 			r.noteHidden(t.Pos(), t, len(args))
+			if all := r.given[tok.off]; all != nil { // xs.sort(key=f)
+				if t, ok = r.byGiven(before, append(args, t.(*term.Prim).Args[0]), all); !ok {
+					return nil, false
+				}
+				continue
+			}
 			if field, is := t.(*term.Prim); is && key != "" {
 				if m, done, ok := r.member(field.Args[0], before, args); done || !ok {
 					if !ok {
@@ -731,6 +745,14 @@ func (r *reader) args() (args []term.Term, places []term.At, ok bool) {
 	var rest []item // from the first that is spread, where an operation takes a list as well
 	ok = r.list(open, tokClose, func() bool {
 		at := term.At(r.toks[r.i-1].off)
+		if name, ok := r.isGiven(open); ok {
+			v, ok := r.expr()
+			if r.given == nil {
+				r.given = map[int32][]given{}
+			}
+			r.given[open.off] = append(r.given[open.off], given{name, v})
+			return ok
+		}
 		spread := r.tok().kind == tokRest && r.spreads(open) && r.take(tokRest)
 		a, ok := r.expr()
 		if spread || rest != nil {

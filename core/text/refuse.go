@@ -128,6 +128,10 @@ func (r *reader) surprise(t token) string {
 		return "Put what is bound and the expression for it into braces: { let x = 1; x + 1 }."
 	case tokIn:
 		return "In the value of a let put it into parentheses, (x in list); to bind a name write let x = 1 in x + 1."
+	case tokName, tokInt, tokString:
+		if r.i > 0 && r.toks[r.i-1].kind == tokNull {
+			return "Write isEmpty(xs) for whether a list is empty, x == null for whether a value is null."
+		}
 	case tokThen, tokElse:
 		return "Write if a then b else c."
 	case tokDiv:
@@ -291,8 +295,8 @@ func (r *reader) note(off int, format string, args ...any) {
 // divisor is a comment that reads as what one divides by in Python.
 var divisor = regexp.MustCompile(`^//[ \t]*(?:\d[\d.]*|([A-Za-z_]\w*)(?:\(.*\))?|\(.*\))[ \t]*(?:\r?\n|$)`)
 
-// noteComments notes comments behind an operand that may be meant as a division: a number,
-// brackets, or a name that the program has, too.
+// noteComments notes comments behind an operand that may be meant as a division: brackets, or
+// a name that the program has, too; and refuses a number.
 func (r *reader) noteComments() {
 	var names map[string]bool // the tokens' texts
 	for _, t := range r.toks {
@@ -317,6 +321,14 @@ func (r *reader) noteComments() {
 		}
 		if !names[m[1]] {
 			continue
+		}
+		if by := strings.TrimSpace(rest[2:len(m[0])]); m[1] == "" && by[0] != '(' && !r.older {
+			r.refuse(len(r.src)-len(rest), &fault.Fault{
+				Message:  "// begins a comment, and this one may be meant as a division",
+				Expected: "an operator, or a comment of words", Got: strconv.Quote(strings.TrimSpace(m[0])),
+				Hint: fmt.Sprintf("Write a / %s, which rounds integers down; words make a comment, // is %[1]s.", by),
+			})
+			return
 		}
 		r.note(len(r.src)-len(rest), "// begins a comment; a division that rounds down is written a / b")
 	}

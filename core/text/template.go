@@ -31,7 +31,7 @@ func hasHoles(s string) bool {
 
 // template begins $"…": its text and what stands in its braces are tokens.
 func (l *lexer) template() {
-	n := strings.IndexAny(l.src[l.i:], "\"`")
+	n := strings.IndexAny(l.src[l.i:], "\"'`")
 	l.open = append(l.open, hole{quote: l.src[l.i+n]})
 	l.add(tokTemplate, l.i+n+1)
 	l.chunk()
@@ -161,6 +161,10 @@ func (r *reader) shownAs(x term.Term) term.Term {
 	at := term.At(r.tok().off)
 	m := spec.FindStringSubmatch(r.src[r.tok().end:r.toks[end].off])
 	if m == nil {
+		if parts := laid(&term.Str{Value: r.src[r.tok().end:r.toks[end].off]}); parts != nil { // .1%
+			r.i = end
+			return r.formatted(callee{tok: token{off: int32(at), end: int32(at)}}, x, parts)
+		}
 		return x
 	}
 	r.i = end

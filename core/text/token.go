@@ -25,6 +25,7 @@ const (
 	tokTemplate    // $"
 	tokTemplateEnd // its "
 	tokChunk       // text of a template
+	tokLambda      // \ before a function's parameters, and lambda, as other languages write it
 	tokComma
 	tokSemi
 	tokColon

@@ -105,5 +105,8 @@ func Compile(name, code string) (*core.Program, error) {
 	if json.Valid([]byte(code)) {
 		return core.CompileTool(name, []byte(code))
 	}
+	if name == "" {
+		return core.CompileInline([]byte(code))
+	}
 	return core.CompileText(name, []byte(code))
 }

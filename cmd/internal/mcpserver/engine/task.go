@@ -118,7 +118,10 @@ func (t *task) compile(rec *run.Record) (*core.Program, *fault.Fault) {
 	}
 	compile := core.Compile
 	if t.isText {
-		compile = func(src []byte) (*core.Program, error) { return core.CompileText("", src) }
+		compile = core.CompileInline
+		if rec != nil && rec.Semantics < 13 {
+			compile = func(src []byte) (*core.Program, error) { return core.CompileText("", src) }
+		}
 	}
 	program, err := compile(t.code)
 	if err != nil {
