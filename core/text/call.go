@@ -606,6 +606,9 @@ func (r *reader) wrongCount(c callee, args []term.Term) bool {
 			f.Hint = fmt.Sprintf(`Write it as %s; a mode is "half_even", "half_up", "down", "up", "floor" or "ceiling".`, Shape(c.row))
 		case c.id == prim.Concat && n == 1:
 			list := r.own(args[0], "list")
+			if own := r.writtenArgs(); len(own) == 1 && len(own[0]) <= 60 {
+				list = own[0]
+			}
 			f.Hint = fmt.Sprintf("Write join(%[1]s, \"\") for a list of texts, flatten(%[1]s) for one of lists; a ++ b joins two.", list)
 		case c.row.Beside:
 			f.Hint = fmt.Sprintf("Write %[1]s(a, b), or %[1]s(list).", c.name)

@@ -108,7 +108,7 @@ func TestFaults(t *testing.T) {
 		{`!a.b`, "1:1", "!a.b is an effect", "!a.b(a)"},
 		{`!a.b(1, 2)`, "1:1", "takes 1 operand(s), got 2", ""},
 		{`# c`, "1:1", "", "from //"},
-		{`'{a: 1}'`, "1:8", "this string is not closed", `in double quotes, "{`},
+		{`'{a + 1}'`, "1:9", "this string is not closed", `in double quotes, "{`},
 		{`'abc`, "1:1", "this string is not closed", `Close it with '`},
 		{`"""abc"""`, "1:3", "expected an operator", `"a" ++ "b"`},
 		{`if a == 1: 2 else: 3`, "1:10", `expected "then"`, "Write if a == 1 then 2 else 3."},

@@ -111,6 +111,9 @@ func (r *reader) surprise(t token) string {
 	}
 	switch t.kind {
 	case tokRest:
+		if strings.Contains(r.src[max(0, int(t.off)-40):t.off], "Object.assign(") {
+			return "Write fold((acc, r) => {...acc, ...r}, {}, list) for one record of all in a list, {...a, ...b} for one of two."
+		}
 		return "Write ...xs in a list or a record, [x, ...xs] or {...r, k: 1}, or last in the pattern of a list."
 	case tokBind:
 		if hint := cmp.Or(r.assigned(), around{r}.keyword()); hint != "" {
