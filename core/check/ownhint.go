@@ -189,7 +189,9 @@ func inPlaces(args []term.Term) string {
 	return "$" + place.ReplaceAllStringFunc(string(text.AppendString(nil, s.Value)), func(how string) string {
 		i++
 		how = strings.NewReplacer("%-", ":<", "%", ":", "{", "", "}", "").Replace(how)
-		how = strings.TrimSuffix(strings.TrimSuffix(how[strings.IndexByte(how+":", ':'):], "s"), ":")
+		if how = strings.TrimSuffix(strings.TrimSuffix(how[strings.IndexByte(how+":", ':'):], "s"), ":"); how == ":d" {
+			how = ""
+		}
 		value := string(PrintText(values[i-1]))
 		if p, f := text.Parse([]byte(fmt.Sprintf("$\"{x%s}\"", how)), text.Options{}); f != nil || p == nil {
 			how = ""

@@ -61,6 +61,9 @@ func (r *reader) atom() (term.Term, bool) {
 	case tokSelf:
 		r.i++
 		if r.inline && r.inQuote == 0 {
+			if r.inner != "" {
+				r.note(int(at), "self is the whole function; inside %[1]s, call %[1]s(…)", r.inner)
+			}
 			return &term.Var{At: at, Name: selfName}, true
 		}
 		return &term.Self{At: at}, true

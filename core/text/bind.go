@@ -470,10 +470,13 @@ func (r *reader) binding(seen bool) (b prim.Binding, names []string, ok bool) {
 	if !seen && b.Pattern == nil {
 		r.bindings = append(r.bindings, b.Name)
 	}
-	lines, noIn := r.lines, r.noIn
+	lines, noIn, inner := r.lines, r.noIn, r.inner
 	r.lines, r.noIn = false, true
+	if seen && b.Pattern == nil {
+		r.inner = b.Name
+	}
 	b.Value, ok = r.expr()
-	r.lines, r.noIn = lines, noIn
+	r.lines, r.noIn, r.inner = lines, noIn, inner
 	b.To = r.names.Mark()
 	if !seen && b.Pattern == nil {
 		r.bindings = r.bindings[:len(r.bindings)-1]

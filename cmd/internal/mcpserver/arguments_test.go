@@ -406,6 +406,12 @@ func TestHintsOfRuns(t *testing.T) {
 		`(a, b) => div_dec(a, b - b, 2)`:          {`{"a":1,"b":2}`, `Test the divisor first: if b - b == 0 then 0 else div_dec(a, b - b, 2, "half_up").`},
 		`x => "%d of it" % x`:                     {`3`, `Write $"{x} of it".`},
 		`x => "{} of".format(x)`:                  {`3`, `Write $"{x} of".`},
+		`x => "%.2f of it" % x`:                   {`3`, `Write $"{x:.2f} of it".`},
+		`x => "{:>8}|".format(x)`:                 {`3`, `Write $"{x:>8}|".`},
+		`xs => xs.count(1)`:                       {`[1]`, `Write count(x => x == 1, xs).`},
+		`s => s.count("a")`:                       {`"banana"`, `Write length(split(s, "a")) - 1`},
+		`(a, b) => a + b`:                         {`{"a":{},"b":{}}`, `Write {...a, ...b}`},
+		`n => append(repeat("  ", n), [1])`:       {`2`, `a list of copies is repeat(n, "  ").`},
 		`x => "3" * x`:                            {`3`, `to_dec("3") * to_dec(x).`},
 		`xs => max(xs)`:                           {`[]`, `Test the list first: if isEmpty(xs) then null else max(xs).`},
 		`s => if s then 1 else 2`:                 {`"a"`, `Nothing but true and false is a condition: write s != "".`},
@@ -550,5 +556,23 @@ func TestAtOnce(t *testing.T) {
 	}
 	if a := do(t, s, "run", `{"tool":"save","input":"a"}`); a.Fault == nil || !strings.Contains(a.Text, `text is missing`) || !strings.Contains(a.Text, `{"path":"a","text":"b"}`) {
 		t.Error(a.Text)
+	}
+}
+
+// TestInlineSelf: self in the function that run is given is that function, its parameters taken by
+// their names, as in a tool.
+func TestInlineSelf(t *testing.T) {
+	s := New(Options{})
+	for call, want := range map[string]string{
+		`{"code":"n => if n <= 1 then 1 else n * self(n - 1)","input":5}`:                             "120",
+		`{"code":"(n, acc) => if n == 0 then acc else self(n - 1, acc + n)","input":{"acc":1,"n":4}}`: "11",
+	} {
+		if a := do(t, s, "run", call); a.Text != want {
+			t.Errorf("%s gives %s", call, a.Text)
+		}
+	}
+	said := "self is the whole function; inside f, call f(…)"
+	if a := do(t, s, "run", `{"code":"n => { let f = k => if k < 1 then 0 else self(k - 1); f(n) }","input":2}`); !strings.Contains(a.Text, said) {
+		t.Errorf("self in a function that let binds: %s", a.Text)
 	}
 }
