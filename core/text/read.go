@@ -25,6 +25,7 @@ import (
 type reader struct {
 	older  bool              // see [Options]
 	inline bool              // self is a variable
+	inner  string            // the function bound by let in which that is read
 	given  map[int32][]given // by the parenthesis around them
 
 	src   string

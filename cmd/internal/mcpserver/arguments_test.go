@@ -572,7 +572,7 @@ func TestInlineSelf(t *testing.T) {
 		}
 	}
 	said := "self is the whole function; inside f, call f(…)"
-	if a := do(t, s, "run", `{"code":"n => { let f = k => if k < 1 then 0 else self(k - 1); f(n) }","input":2}`); !strings.Contains(a.Text, said) {
-		t.Errorf("self in a function that let binds: %s", a.Text)
+	if a := do(t, s, "run", `{"code":"n => { let f = k => if k < 1 then 0 else self(k - 1); f(n) }","input":2}`); !strings.Contains(strings.Join(a.More, "\n"), said) {
+		t.Errorf("self in a function that let binds: %s", a.More)
 	}
 }
