@@ -44,7 +44,7 @@ var functions = map[string]string{
 	"re_test": "re_match", "parse_dec": "to_dec", "parse_float": "to_dec", "parseFloat": "to_dec", "float": "to_dec", "parseInt": "parse_int",
 	"format_number": "format", "reduce": "fold", "localeCompare": "compare", "is_empty": "isEmpty", "has_key": "has", "flat": "flatten", "average": "mean", "avg": "mean",
 	"sortBy": "sort_by", "groupBy": "group_by", "countBy": "count_by", "minBy": "min_by", "maxBy": "max_by", "mapValues": "map_values", "keyBy": "index_by", "flatMap": "flat_map",
-	"concatMap": "flat_map", "zipWith": "zip_with", "foldl": "fold", "dict": "from_entries", "set": "unique", "parseCsv": "parse_csv", "toCsv": "to_csv", "indexOf": "index_of",
+	"concatMap": "flat_map", "zipWith": "zip_with", "dict": "from_entries", "set": "unique", "parseCsv": "parse_csv", "toCsv": "to_csv", "indexOf": "index_of",
 	"to_lower": "lower", "to_upper": "upper", "distinct": "unique", "uniq": "unique", "toString": "to_text", "to_string": "to_text",
 	"JSON.parse": "parse_json", "JSON.stringify": "to_json", "json.loads": "parse_json", "json.dumps": "to_json",
 	"Object.keys": "keys", "Object.values": "values", "Object.entries": "entries", "Object.fromEntries": "from_entries",
