@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -424,4 +425,72 @@ func TestClusterSchedule(t *testing.T) {
 	says(t, a.machines[other], [2]string{"tasks remove " + schedules(other)[0].ID + profile, "removed"})
 	third := 3 - owner - other
 	wait.Until(t, "it is taken out", func() bool { return len(schedules(third)) == 0 })
+}
+
+// TestClusterScheduleWakes: a node that is stopped in the middle of a scheduled task, which others went on with, and with
+// the next ones, begins nothing more of it when it goes on: no effect is done twice, and no two runs do it at once.
+func TestClusterScheduleWakes(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	asked, posts := 0, map[string]int{}
+	arrived, answer := make(chan bool, 1), make(chan bool)
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		if r.Method == http.MethodPost {
+			posts[r.URL.Path]++
+			mu.Unlock()
+			return
+		}
+		asked++
+		n := asked
+		mu.Unlock()
+		if n == 1 {
+			arrived <- true
+			select {
+			case <-answer:
+			case <-r.Context().Done():
+			}
+		}
+		fmt.Fprint(w, n)
+	}))
+	t.Cleanup(site.Close)
+	release := sync.OnceFunc(func() { close(answer) })
+	defer release()
+	a := actors(t, []string{"--cap", "fetch:" + site.URL}, nil, nil, nil)
+	a.clients[0].makes("beats", fmt.Sprintf(`i => let a = !fetch.request({method: "GET", url: "%s/first"}) in !fetch.request({method: "POST", url: "%s/" ++ a.body}).status`, site.URL, site.URL), "fetch:"+site.URL)
+	for i := range a.clients {
+		a.clients[i].names()
+	}
+	says(t, a.machines[0], [2]string{"tasks every 1s beats 1 --profile " + filepath.Base(a.profile(0)), "beats every 1s"})
+	wait.For(t, arrived, "the first request")
+	s, err := journal.Open(filepath.Join(a.profile(0), app.JournalFile), journal.Options{ReadOnly: true})
+	must.NoError(t, err)
+	all, err := run.Tasks(s, time.Time{})
+	must.NoError(t, errors.Join(err, s.Close()))
+	var owner int
+	if _, err := fmt.Sscanf(all[0].Owner[strings.Index(all[0].Owner, "@"):], "@n%d", &owner); err != nil {
+		t.Fatal(err)
+	}
+	woken := a.nodes[owner-1]
+	must.NoError(t, woken.cmd.Process.Signal(syscall.SIGSTOP))
+	done := func(more int) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(posts) >= more
+	}
+	wait.Until(t, "others go on with it, and with the next ones", func() bool { return done(3) })
+	release()
+	must.NoError(t, woken.cmd.Process.Signal(syscall.SIGCONT))
+	wait.Until(t, "it hears that another has it", func() bool { return strings.Contains(woken.logged(), "another server has taken over this task") })
+	mu.Lock()
+	before := len(posts)
+	mu.Unlock()
+	wait.Until(t, "more are done", func() bool { return done(before + 2) })
+	mu.Lock()
+	defer mu.Unlock()
+	for path, n := range posts {
+		if path == "/1" || n > 1 {
+			t.Errorf("%s was done %d times", path, n)
+		}
+	}
 }
