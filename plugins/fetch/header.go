@@ -62,15 +62,37 @@ const (
 	whyTarget     = "it would make another host or path of the one that was checked"
 )
 
-// refusedHeader returns why a program may not set a header, "" where it may.
-func refusedHeader(name string) string {
-	name = strings.Map(func(c rune) rune {
+// seenName is a name as a CGI-like server sees it.
+func seenName(name string) string {
+	return strings.Trim(strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
 			return c
 		}
 		return '-'
-	}, strings.ToLower(name))
-	name = strings.Trim(name, "-")
+	}, strings.ToLower(name)), "-")
+}
+
+// disguises reports whether a header has an answer come in parts, or in a form, in which the secret of its request isn't found; isNamed is
+// whether it has one itself.
+func disguises(name string, values []string, isNamed bool) bool {
+	switch seenName(name) {
+	case "range", "request-range":
+		return true
+	case "accept-encoding":
+		for coding := range strings.SplitSeq(strings.Join(values, ","), ",") {
+			coding, _, _ = strings.Cut(coding, ";")
+			if coding = strings.ToLower(strings.Trim(coding, " \t")); !slices.Contains([]string{"", "gzip", "x-gzip", "identity"}, coding) {
+				return true
+			}
+		}
+		return isNamed
+	}
+	return false
+}
+
+// refusedHeader returns why a program may not set a header, "" where it may.
+func refusedHeader(name string) string {
+	name = seenName(name)
 	if why := refusedHeaders[name]; why != "" {
 		return why
 	}
@@ -117,6 +139,12 @@ func requestHeaders(given map[string]value.Value) (http.Header, []secretHeader, 
 			return nil, nil, invalid("headers: there are more than %d of them, or more than %d bytes", maxHeaderFields, maxHeaderBytes)
 		}
 		headers[key], secrets = values, append(secrets, named...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		isNamed := slices.ContainsFunc(secrets, func(s secretHeader) bool { return s.header == name })
+		if len(secrets) > 0 && disguises(name, headers[name], isNamed) {
+			return nil, nil, invalid("headers: %.80s can't be set like this beside a secret, for which the answer is searched", name)
+		}
 	}
 	return headers, secrets, nil
 }

@@ -209,3 +209,31 @@ func TestSecretBackAndForth(t *testing.T) {
 		t.Errorf("the origin heard %q", heard)
 	}
 }
+
+// TestAttackDisguisedAnswer: a request that carries a secret has no answer in a form in which the secret isn't found.
+func TestAttackDisguisedAnswer(t *testing.T) {
+	l := listen(t)
+	h := open(t, world{}, l.URL+"/**")
+	ctx := sdk.WithSecret(t.Context(), "api", apiKey, l.URL)
+	for _, c := range []struct {
+		name  string
+		value any
+		fails bool
+	}{
+		{"accept-encoding", "br", true}, {"Accept_Encoding", "gzip, zstd;q=0.1", true}, {"accept-encoding", []any{"gzip", "*"}, true},
+		{"accept-encoding", fields{"secret": "api", "prefix": "br, "}, true}, {"range", "bytes=0-3", true}, {"Range", []any{}, true},
+		{"accept-encoding", "GZIP;q=1, identity", false}, {"accept", "text/plain", false},
+	} {
+		headers := fields{"authorization": fields{"secret": "api"}, c.name: c.value}
+		v, err := h.Invoke(ctx, "fetch.request", valueOf(fields{"url": l.URL + "/a", "headers": headers}))
+		if c.fails {
+			failedWith(t, v, err, "invalid", "beside a secret")
+		} else if err != nil {
+			t.Errorf("%s %v: %v", c.name, c.value, err)
+		}
+		delete(headers, "authorization")
+		if _, isText := c.value.(string); isText {
+			do(t, h, fields{"url": l.URL + "/a", "headers": headers})
+		}
+	}
+}
