@@ -103,6 +103,7 @@ type Broker struct {
 	rate      func(context.Context, string, caps.Rate) error
 	mu        sync.Mutex
 	underWay  map[*act]bool   // what is being performed
+	planned   chan struct{}   // runs that are planned now
 	owed      map[string]bool // changes of the state that the journal didn't take, by their data
 	following chan struct{}   // one run is followed at once
 	parked    chan struct{}   // a place of each follower that waits for more of its run
@@ -118,7 +119,7 @@ func New(o Options) *Broker {
 	b.room = semaphore.NewWeighted(ownBytes)
 	b.flow, b.session, b.askFlow, b.following, b.act = o.Flow, o.Session, o.AskFlow, make(chan struct{}, 1), o.Act
 	b.rate = o.Rate
-	b.parked, b.underWay = make(chan struct{}, 4), map[*act]bool{}
+	b.parked, b.underWay, b.planned = make(chan struct{}, 4), map[*act]bool{}, make(chan struct{}, mostPlanned)
 	b.owed = map[string]bool{}
 	if b.flow != nil && b.session == nil {
 		b.session, _ = flow.NewSession("", b.flow) // in memory

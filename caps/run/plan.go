@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +36,8 @@ const (
 	PlanLifetime = time.Hour
 	// maxPlanBytes bounds the arguments of a plan's steps together.
 	maxPlanBytes = 4 << 20
+	// mostPlanned is how many runs of a broker are planned at once; others wait.
+	mostPlanned = 4
 )
 
 // A Plan is what a run is about to do.
@@ -106,6 +109,26 @@ type planning struct {
 	bytes   int
 	origins []string // the names of the labels
 	was     *Record  // of the plan that this one is compared with; nil: of none
+	lend    func(int64) bool
+	lent    int64 // bytes of the pool
+}
+
+// planCopies is how often a step's arguments are there until the plan is on record: in it, and in what is written.
+const planCopies = 6
+
+// hold waits for memory in the pool for bytes more of a plan; false: there is none.
+func (g *planning) hold(ctx context.Context, bytes int64) bool {
+	if g.lend == nil {
+		return true
+	}
+	for left := rand.N(holdTime); !g.lend(bytes); left -= holdPause {
+		if left <= 0 || ctx.Err() != nil {
+			return false
+		}
+		time.Sleep(holdPause)
+	}
+	g.lent += bytes
+	return true
 }
 
 // touched is what a step may change.
@@ -154,7 +177,15 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 	defer end()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	select {
+	case r.b.planned <- struct{}{}:
+		defer func() { <-r.b.planned }()
+	case <-ctx.Done():
+	}
 	config := labelled.Config{Tools: r.Tools(e.Tool), Lend: e.lender(cancel)}
+	if g.lend = config.Lend; g.lend != nil {
+		defer func() { g.lend(-g.lent) }()
+	}
 	config.Handler = func(ctx context.Context, round []labelled.Request) ([]labelled.Answer, error) {
 		return r.planRound(ctx, until, round)
 	}
@@ -490,6 +521,10 @@ func (r *Run) planStep(ctx context.Context, q *core.Request, l *labelled.Request
 			f := &fault.Fault{Kind: fault.Refused, Message: fmt.Sprintf("the arguments of %s are too large to be planned", q.Op), Hint: "Do it without a plan, or in smaller parts."}
 			r.halted.CompareAndSwap(nil, f)
 		}
+		return nil, nil, errPlanFull
+	}
+	if !g.hold(ctx, planCopies*int64(len(text))) {
+		r.halted.CompareAndSwap(nil, &fault.Fault{Kind: fault.Overloaded, Message: "there is no memory for so large a plan: other runs hold it", Hint: "Try again later, or do it in smaller parts."})
 		return nil, nil, errPlanFull
 	}
 	s.Args = text

@@ -62,6 +62,7 @@ var attacks = []attack{
 		do: act(`p => sum(map(s => length(s), par(!fs.read("1"), !fs.read("2"), !fs.read("3"), !fs.read("4"))))`)},
 	{name: "fetchers", doc: "six principals that fetch four answers of 7 MB at once", flags: []string{"--cap=fetch:REMOTE/**"}, lasts: 12 * time.Second,
 		do: act(`p => sum(map(a => length(a.body), par(!fetch.request("REMOTE/1"), !fetch.request("REMOTE/2"), !fetch.request("REMOTE/3"), !fetch.request("REMOTE/4"))))`)},
+	{name: "plans", doc: "two principals that plan 200 writes of 16 KiB, thirty times at once each", flags: []string{"--cap=fs:./data"}, lasts: 12 * time.Second, do: plans},
 	{name: "streams", doc: "no tokens: eight streams whose requests came in chunks", open: true, lasts: 5 * time.Second, do: streams},
 	{name: "bodies", doc: "sixteen principals that send 7 MiB each and stop", lasts: 5 * time.Second, do: bodies},
 	{name: "idle", doc: "4,000 idle connections of nobody, made again as they end", do: idle},
@@ -374,6 +375,30 @@ func act(code string) func(ctx context.Context, s *server) error {
 		s.say("%d runs came to their ends", ends.Load())
 		return nil
 	}
+}
+
+// plans has runs planned that would write much, and notes how many plans there were.
+func plans(ctx context.Context, s *server) error {
+	code := `k => let s = fold(p => fst(p) ++ fst(p), "0123456789abcdef", range(0, 10)) in map(i => !fs.write({path: k ++ to_text(i), content: s}), range(0, 200))`
+	for i := range 2 {
+		if err := s.make(ctx, fmt.Sprint("p", i), object{"name": "many", "code": code, "capabilities": []string{"fs:./data"}}); err != nil {
+			return err
+		}
+	}
+	var made, refused atomic.Int64
+	each(60, func(i int) {
+		for ctx.Err() == nil {
+			answer, err := s.call(ctx, fmt.Sprint("p", i%2), "run", object{"tool": "many", "input": "k", "plan": true})
+			switch {
+			case err == nil && !strings.Contains(answer, `"isError":true`):
+				made.Add(1)
+			case ctx.Err() == nil:
+				refused.Add(1)
+			}
+		}
+	})
+	s.say("%d plans, %d refused", made.Load(), refused.Load())
+	return nil
 }
 
 // reads has a tool read, again and again, and notes how large the store gets.

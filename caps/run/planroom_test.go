@@ -1,0 +1,84 @@
+package run_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// TestPlansCountInThePool: what a plan holds counts for its run, which has none where there is no room, and is given back.
+func TestPlansCountInThePool(t *testing.T) {
+	defer core.SetPool(128 << 20)
+	w := newWorldOf(t, ledger, run.Options{}, newEntries(1).perform, "led:**")
+	made := w.evolve("act", `k => map(i => !led.put({key: "a", value: repeat("x", 10000)}), range(0, 100))`, "led:**")
+	for _, c := range []struct {
+		pool int64
+		want fault.Kind
+	}{{32 << 20, ""}, {5 << 20, fault.Overloaded}} {
+		core.SetPool(c.pool)
+		r := w.broker.Begin(w.tools.Snapshot(), bounds(made, "", `"k"`))
+		in, err := core.ParseInput([]byte(`"k"`), core.InputData)
+		must.NoError(t, err)
+		_, f := r.Plan(t.Context(), time.Now().Add(time.Hour), run.Evaluation{Tool: made, Program: made.Program(), Input: in, Share: &core.Share{}}, 1, nil)
+		if got := kindOf(f); got != c.want {
+			t.Errorf("a pool of %d bytes: %q, want %q", c.pool, got, c.want)
+		}
+		if !core.Lend(nil, c.pool) {
+			t.Error("what the plan held isn't given back")
+		} else {
+			core.Lend(nil, -c.pool)
+		}
+	}
+}
+
+func kindOf(f *fault.Fault) fault.Kind {
+	if f == nil {
+		return ""
+	}
+	return f.Kind
+}
+
+// TestPlansTakeTurns: of many runs that are to be planned some are at once, and the others when those are done.
+func TestPlansTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const plans = 9
+		now, most := make(chan int, 1), 0
+		now <- 0
+		count := func(n int) {
+			under := <-now + n
+			most = max(most, under)
+			now <- under
+		}
+		w := newWorldOf(t, ledger, run.Options{}, func(context.Context, run.Act) (value.Value, int64, *fault.Fault) {
+			count(1)
+			time.Sleep(time.Second)
+			count(-1)
+			return value.Str("x"), 3, nil
+		}, "led:**")
+		made := w.evolve("act", `k => let v = !led.get({key: "a"}) in !led.put({key: "b", value: v})`, "led:**")
+		done := make(chan *fault.Fault)
+		for range plans {
+			go func() {
+				in, _ := core.ParseInput([]byte(`"k"`), core.InputData)
+				r := w.broker.Begin(w.tools.Snapshot(), bounds(made, "", `"k"`))
+				_, f := r.Plan(t.Context(), time.Now().Add(time.Minute), run.Evaluation{Tool: made, Program: made.Program(), Input: in}, 1, nil)
+				done <- f
+			}()
+		}
+		for range plans {
+			if f := <-done; f != nil {
+				t.Error(f)
+			}
+		}
+		if most != 4 {
+			t.Errorf("%d were planned at once", most)
+		}
+	})
+}
