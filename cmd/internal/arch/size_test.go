@@ -30,7 +30,7 @@ var maxLines = map[string]int{
 	"cmd/internal/app":             3257,
 	"cmd/internal/cli":             724,
 	"cmd/internal/clientconfig":    963,
-	"cmd/internal/loadbench":       1127,
+	"cmd/internal/loadbench":       1134,
 	"cmd/internal/mcpcmd":          2536,
 	"cmd/internal/mcpserver":       12902,
 	"cmd/internal/node":            1701,
