@@ -679,7 +679,7 @@ func (r *reader) freeName(name string, t token) {
 			r.note(f.Off, "%q is neither bound here nor a primitive; %s", name, instead)
 		} else if instead := prim.Instead(method); instead != "" && len(name) > 1 {
 			r.note(f.Off, "there is no %s.%s; %s", name, method, instead)
-		} else if name[0] >= 'A' && name[0] <= 'Z' {
+		} else if name != "" && name[0] >= 'A' && name[0] <= 'Z' {
 			r.method(verb, method, fmt.Sprintf("there is no %s", name))
 		} else {
 			r.note(f.Off, "%q is not bound; an effect has a mark before it: !%s.%s(a)", name, name, method)

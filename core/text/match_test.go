@@ -237,6 +237,7 @@ func TestHabits(t *testing.T) {
 		`{ x = 1; x = 2; x }`:                           `let x = …`,
 		`xs => xs.map(x => { t = 0; xs = 1; t })`:       `let xs = …`,
 		`d => new Date(d)`:                              `weekday(t)`,
+		"x => ``.fold(x)":                               `is not bound`,
 		`n => n // two`:                                 ``,
 		`(f, xs) => map(f, xs)`:                         ``,
 		`xs => map(x => x + 1, xs)`:                     ``,
