@@ -173,7 +173,7 @@ func examine(cmd *cobra.Command, o *app.CapOptions, web *httpOptions) *findings 
 	}
 	for _, g := range auth.Principals.Grants() {
 		if g.Kind != elicit.Kind && auth.Sandboxes.Mode(g.Kind) == host.Require && !layers.Holds() {
-			f.Problem = fmt.Sprintf("the sandbox is required and this system lacks layers of it, so that %s would not start: --sandbox=best-effort starts it all the same", g.Kind)
+			f.Problem = fmt.Sprintf("the sandbox is required and %s lacks layers of it, so that %s would not start: --sandbox=best-effort starts it all the same", host.SystemName(), g.Kind)
 		}
 	}
 	return f

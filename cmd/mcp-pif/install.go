@@ -327,7 +327,7 @@ func (o *installOptions) serverFlags(cmd *cobra.Command, args []string) ([]strin
 	}
 	if lacking := server.lackingSandbox(host.System()); len(lacking) > 0 {
 		const added = "--sandbox=best-effort"
-		what := fmt.Sprintf("this system lacks required layers of the sandbox, so %s would not start", strings.Join(lacking, ", "))
+		what := fmt.Sprintf("%s lacks required layers of the sandbox, so %s would not start", host.SystemName(), strings.Join(lacking, ", "))
 		if !cli.IsTerminal(cmd.InOrStdin()) || o.yes {
 			return nil, cli.Failed(fmt.Errorf("%s: add %s after -- to start it with the layers there are", what, added))
 		}

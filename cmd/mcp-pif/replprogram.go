@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
@@ -358,9 +359,34 @@ func (r *repl) evaluate(p *typedProgram, arguments map[string]any, show bool) en
 		if a.Fault != nil && len(p.names) > 0 {
 			failed = strings.Replace(failed, a.Fault.Error(), p.placed(a.Fault).Error(), 1)
 		}
+		for i := range a.More {
+			a.More[i] = p.placedNote(a.More[i])
+		}
 		r.print(a, failed)
 	}
 	return a
+}
+
+// noted matches the place in a note.
+var noted = lazyregexp.New(`^note: line (\d+), column (\d+): `)
+
+// placedNote is a note with its place in the entry, or the name of the let that it is about.
+func (p *typedProgram) placedNote(note string) string {
+	m := noted.FindStringSubmatch(note)
+	if m == nil || len(p.names) == 0 {
+		return note
+	}
+	line, lineErr := strconv.Atoi(m[1])
+	col, colErr := strconv.Atoi(m[2])
+	if lineErr != nil || colErr != nil {
+		return note
+	}
+	at := p.placed(&fault.Fault{In: "code", Line: line, Col: col})
+	place := fmt.Sprintf("line %d, column %d", at.Line, at.Col)
+	if at.Line == 0 {
+		place = "in " + at.In
+	}
+	return "note: " + place + ": " + note[len(m[0]):]
 }
 
 // placed is a fault with its place in the entry, or the name of the let that it is in.

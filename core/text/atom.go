@@ -207,12 +207,13 @@ func (r *reader) record() (term.Term, bool) {
 		if !r.expect(tokColon, hint) {
 			return false
 		}
-		if key.kind == tokString {
-			if _, row, ok := prim.Lookup(name); ok && r.inQuote == 0 {
+		alone := len(parts) == 0
+		v, ok := r.expr()
+		if key.kind == tokString && alone && r.tok().kind == tokCloseBrace && r.inQuote == 0 { // a term in JSON has one key
+			if _, row, ok := prim.Lookup(name); ok {
 				r.note(int(key.off), "%q is a key of a record here; the operation is written %s", name, Shape(row))
 			}
 		}
-		v, ok := r.expr()
 		return put(v) && ok
 	})
 	if !good {

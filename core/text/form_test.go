@@ -185,6 +185,7 @@ func TestNotes(t *testing.T) {
 		{`n => $"{repeat(n, 1)}|"`, ``},
 		{`xs => repeat(0, length(xs) + 1)`, `line 1, column 7: repeat(0, x) is always []; n copies of 0 is repeat(n, 0), here repeat(length(xs) + 1, 0)`},
 		{`n => [repeat(0, 0), repeat(0, "a"), repeat(n, 0)]`, ``},
+		{`n => {"add": n, "count": 1}`, ``},
 		{`n => {"add": [n, 1]}`, `line 1, column 7: "add" is a key of a record here; the operation is written a + b`},
 		{`let go = [n => go(n - 1)] in go`, `line 1, column 16: go isn't there yet in its own value; only a function sees itself, let go = x => … go(x) …`},
 		{`let f = 1 in let f = n => f(n - 1) in f(2)`, `line 1, column 20: the name "f" means the function bound by this let in it and in the functions beside it, not what is called so around them`},

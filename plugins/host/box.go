@@ -98,7 +98,20 @@ func emptyBox(mode Mode, s *Source) *box {
 }
 
 // errNoSandbox is why nothing starts where the system has no sandbox.
-var errNoSandbox = errors.New("the sandbox is required and this system has none: the operator can start with --sandbox=best-effort")
+var errNoSandbox = errors.New("the sandbox is required and " + SystemName() + " has none: the operator can start with --sandbox=best-effort")
+
+// SystemName is what people call the system that has the layers of the sandbox, or lacks them.
+func SystemName() string {
+	switch runtime.GOOS {
+	case "linux":
+		return "this kernel"
+	case "darwin":
+		return "macOS"
+	case "windows":
+		return "Windows"
+	}
+	return runtime.GOOS
+}
 
 // command is a launch in its sandbox, and how it is started.
 func (b *box) command(l *launch) (cmd *exec.Cmd, start func(context.Context) error, err error) {

@@ -4,6 +4,7 @@ package proc
 
 import (
 	"errors"
+	"runtime"
 	"syscall"
 
 	"github.com/mcp-pif/mcp-pif/plugins/internal/keeper"
@@ -11,7 +12,7 @@ import (
 
 // begin refuses: there are neither groups of processes here nor a sandbox.
 func (s *session) begin() (<-chan keeper.News, error) {
-	return nil, errors.New("this system has no sessions of processes")
+	return nil, errors.New("there are no sessions of processes on " + runtime.GOOS)
 }
 
 // signals is none.

@@ -240,7 +240,7 @@ func (a *Authority) TellSandbox() {
 		case mode == host.Off:
 			a.log.Warn("the operator turned the sandbox off: this plugin runs with all the rights of this user", "plugin", g.Kind)
 		case !layers.Holds() && mode == host.Require:
-			a.log.Error("the sandbox is required and this system lacks layers of it: this plugin will not start; --sandbox=best-effort starts it with those there are", "plugin", g.Kind, "sandbox", layers.String())
+			a.log.Error("the sandbox is required and "+host.SystemName()+" lacks layers of it: this plugin will not start; --sandbox=best-effort starts it with those there are", "plugin", g.Kind, "sandbox", layers.String())
 		case !layers.Holds():
 			a.log.Warn("this plugin runs with the layers there are", "plugin", g.Kind, "sandbox", layers.String())
 		default:

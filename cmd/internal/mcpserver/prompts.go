@@ -258,6 +258,11 @@ func (p *serverPrompt) check(args map[string]string) *fault.Fault {
 		return f
 	}
 	_, f := check.ReadPrompt(wire.Encode(given), r)
+	for _, a := range p.arguments {
+		if _, ok := args[a.name]; f != nil && !ok && !a.required { // nobody has to give it
+			f.Hint = strings.Replace(f.Hint, fmt.Sprintf(`, %q: ""`, a.name), "", 1)
+		}
+	}
 	return f
 }
 

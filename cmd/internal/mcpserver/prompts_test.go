@@ -70,6 +70,9 @@ func TestPrompts(t *testing.T) {
 				t.Errorf("%s has %d bytes", name, len(text))
 			}
 		}
+		if _, err := cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "port_function"}); err == nil || !strings.Contains(err.Error(), `Call with {"source": string}.`) {
+			t.Errorf("a missing argument: %v", err)
+		}
 		for _, p := range []*mcp.GetPromptParams{
 			{Name: "absent"}, {Name: "halve"}, {Name: ""}, {Name: "make_tool"}, {Name: "make_tool", Arguments: map[string]string{"name": "x"}},
 			{Name: "make_tool", Arguments: map[string]string{"task": "x", "nmae": "y"}},
