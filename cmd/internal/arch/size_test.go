@@ -32,7 +32,7 @@ var maxLines = map[string]int{
 	"cmd/internal/clientconfig":    963,
 	"cmd/internal/loadbench":       1134,
 	"cmd/internal/mcpcmd":          2536,
-	"cmd/internal/mcpserver":       12907,
+	"cmd/internal/mcpserver":       12940,
 	"cmd/internal/node":            1701,
 	"cmd/internal/orders/postgres": 398,
 	"cmd/internal/orders/remote":   490,

@@ -353,6 +353,24 @@ func TestSealedSizes(t *testing.T) {
 	}
 }
 
+// TestSealedPadding: an input that can't be read with what is sealed in it is passed on with something else in its place,
+// which tells no size.
+func TestSealedPadding(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, toModel)
+	m.evolve("size", `r => length(to_json(r.m))`)
+	var said []string
+	for _, times := range []string{"1", "300"} {
+		m.evolve("gives", `k => repeat_text(!toy.get(k).text, `+times+`)`)
+		id := strings.Trim(field(t, succeed(t, m.Server, "run", `{"tool":"gives","input":"mail/1"}`), "sealed"), `"`)
+		a := do(t, m.Server, "run", `{"tool":"size","input":{"pad":"`+strings.Repeat("x", 16<<20-1000)+`"},"sealed":{"/m":"`+id+`"}}`)
+		said = append(said, strings.ReplaceAll(a.Text, strings.Trim(field(t, a, "sealed"), `"`), ""))
+	}
+	if said[0] != said[1] || !strings.Contains(said[0], "it is sealed") {
+		t.Errorf("it is told %q", said)
+	}
+}
+
 // TestPagesForgotten: a page of tools with what others wrote isn't kept for a model that wasn't shown what those were.
 func TestPagesForgotten(t *testing.T) {
 	t.Parallel()

@@ -144,6 +144,14 @@ const (
 // readLarge parses a task's inputs. What large ones take until they are values counts for the principal
 // as what its runs hold; back, which may be called again, gives it back.
 func (s *Engine) readLarge(ctx context.Context, t *task) (in core.Input, back func(), f *fault.Fault) {
+	if in, back, f = s.readInputs(ctx, t); f != nil && t.instead != nil { // why would tell of what is sealed
+		t.input, t.more, t.instead = t.instead[0], t.instead[1:], nil
+		in, back, f = s.readInputs(ctx, t)
+	}
+	return in, back, f
+}
+
+func (s *Engine) readInputs(ctx context.Context, t *task) (in core.Input, back func(), f *fault.Fault) {
 	values := int64(0)
 	for _, text := range append([]json.RawMessage{t.input}, t.more...) {
 		values += core.LargeValues(text)

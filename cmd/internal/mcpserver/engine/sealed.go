@@ -218,25 +218,52 @@ func (s *Engine) unseal(a *wire.Arguments, t *task) *fault.Fault {
 	if t.as != core.InputData {
 		return wire.Invalid("sealed results are data: leave input_as out", "run", runArguments)
 	}
-	var input any
-	if len(t.input) > 0 && pifjson.Decode(t.input, &input) != nil {
-		return a.Wrong("input", "JSON", t.input)
-	}
 	if len(places) > maxSealedPlaces {
 		return a.Wrong("sealed", fmt.Sprintf("at most %d places", maxSealedPlaces), raw)
 	}
 	t.sealed = map[string]flow.Label{}
+	results, all := map[string]json.RawMessage{}, flow.Label(0)
 	for _, at := range slices.Sorted(maps.Keys(places)) {
 		one, f := s.sealedOf(places[at])
 		if f != nil {
 			return f
 		}
-		if !place(&input, at, passed(one.Result, len(places))) {
+		results[at] = passed(one.Result, len(places))
+		t.sealed[at] = one.Label(s.broker.Flow())
+		all |= t.sealed[at]
+	}
+	if len(places) > 1 { // together they decide whether they can be read
+		for at := range t.sealed {
+			t.sealed[at] |= flow.Label(all.Any()) << 32
+		}
+	}
+	sent := t.input
+	for _, sealed := range []bool{false, true} { // a failure is the caller's own
+		t.instead = append([]json.RawMessage{t.input}, t.more...)
+		if f := t.fill(a, sent, results, sealed); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// fill makes the inputs of a task of what was sent, with results at their places, or what stands for them.
+func (t *task) fill(a *wire.Arguments, sent json.RawMessage, results map[string]json.RawMessage, sealed bool) *fault.Fault {
+	var input any
+	if len(sent) > 0 && pifjson.Decode(sent, &input) != nil {
+		return a.Wrong("input", "JSON", sent)
+	}
+	for _, at := range slices.Sorted(maps.Keys(results)) {
+		v := results[at]
+		if !sealed {
+			v = json.RawMessage(unpassed)
+		}
+		if !place(&input, at, v) {
+			raw, _ := a.Raw("sealed")
 			return a.Wrong("sealed", fmt.Sprintf("places in the input, and %q is none: name a key of a record in it, or \"\" for all of it", at), raw)
 		}
-		t.sealed[at] = one.Label(s.broker.Flow())
 	}
-	t.input, t.reread = wire.Encode(input), true
+	t.input, t.more, t.names, t.reread = wire.Encode(input), nil, nil, true
 	var params []string
 	if t.tool != nil && t.tool.Unusable() == nil {
 		all, _ := t.tool.Report().Arguments()

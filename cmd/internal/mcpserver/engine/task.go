@@ -61,6 +61,7 @@ type task struct {
 	direct  bool
 	even    bool                  // its budgets are the server's, whatever the call says
 	sealed  map[string]flow.Label // sealed results in the input, by their places; nil: none
+	instead []json.RawMessage     // its inputs where they can't be read with what is sealed; nil: it has none
 	plan    bool                  // it is to be planned, and not done yet
 	notes   []string
 }
