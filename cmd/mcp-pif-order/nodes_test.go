@@ -89,7 +89,7 @@ func (n *node) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	within(n.space, cmd)
 	cmd.Dir = n.dir
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "XDG_STATE_HOME=") }), "XDG_STATE_HOME="+filepath.Join(n.dir, "state"))
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "XDG_STATE_HOME=") }), "XDG_STATE_HOME="+filepath.Join(n.dir, "state"), "TMPDIR="+serverFolder) // what stays of a server that is killed goes with it
 	return cmd
 }
 

@@ -208,12 +208,11 @@ func TestClusterFlow(t *testing.T) {
 	a.gives(2, "4300,4301", on)
 }
 
-// TestClusterPaused: a node, or its plugin, that is stopped while a revocation is acknowledged at the other node begins
-// nothing under it when it goes on: neither what its program asks for next, nor what the plugin was asked for before.
-func TestClusterPaused(t *testing.T) {
-	t.Parallel()
-	arrived, answer := make(chan string, 100), make(chan bool, 100)
-	site := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+// heldSite is a site that tells what was asked for, and answers when it may.
+func heldSite(t *testing.T) (site *httptest.Server, arrived chan string, answer chan bool) {
+	t.Helper()
+	arrived, answer = make(chan string, 100), make(chan bool, 100)
+	site = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		arrived <- r.URL.Path
 		select {
 		case <-answer:
@@ -221,6 +220,14 @@ func TestClusterPaused(t *testing.T) {
 		}
 	}))
 	t.Cleanup(site.Close)
+	return site, arrived, answer
+}
+
+// TestClusterPaused: a node, or its plugin, that is stopped while a revocation is acknowledged at the other node begins
+// nothing under it when it goes on: neither what its program asks for next, nor what the plugin was asked for before.
+func TestClusterPaused(t *testing.T) {
+	t.Parallel()
+	site, arrived, answer := heldSite(t)
 	defer close(answer)
 	a := actors(t, []string{"--cap", "fetch:" + site.URL}, nil, nil)
 	a.clients[0].makes("asks", fmt.Sprintf(`n => map(i => !fetch.request({method: "GET", url: "%s/" ++ to_text(i)}).status, range(0, n))`, site.URL), "fetch:"+site.URL)
@@ -303,15 +310,7 @@ func TestClusterPaused(t *testing.T) {
 // as far as it is on record.
 func TestClusterLostCall(t *testing.T) {
 	t.Parallel()
-	arrived, answer := make(chan bool, 100), make(chan bool, 100)
-	site := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		arrived <- true
-		select {
-		case <-answer:
-		case <-r.Context().Done():
-		}
-	}))
-	t.Cleanup(site.Close)
+	site, arrived, answer := heldSite(t)
 	defer close(answer)
 	a := actors(t, []string{"--cap", "fetch:" + site.URL}, nil, nil, nil)
 	a.clients[0].makes("asks", fmt.Sprintf(`i => !fetch.request({method: "POST", url: "%s/"}).status`, site.URL), "fetch:"+site.URL)
@@ -356,15 +355,7 @@ func TestClusterLostCall(t *testing.T) {
 // it is taken out on another machine.
 func TestClusterSchedule(t *testing.T) {
 	t.Parallel()
-	arrived, answer := make(chan bool, 100), make(chan bool, 100)
-	site := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		arrived <- true
-		select {
-		case <-answer:
-		case <-r.Context().Done():
-		}
-	}))
-	t.Cleanup(site.Close)
+	site, arrived, answer := heldSite(t)
 	defer close(answer)
 	a := actors(t, []string{"--cap", "fetch:" + site.URL}, nil, nil, nil)
 	a.clients[0].makes("beats", fmt.Sprintf(`i => !fetch.request({method: "POST", url: "%s/"}).status`, site.URL), "fetch:"+site.URL)
