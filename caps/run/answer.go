@@ -548,7 +548,7 @@ func (r *Run) Delivered() {
 // some the first that has waited long enough gets none.
 func (r *Run) lend(ctx context.Context, bytes int64) bool {
 	for left := rand.N(holdTime); !core.Lend(r.stake, bytes); left -= holdPause {
-		if left <= 0 || ctx.Err() != nil || r.Halted() != nil {
+		if left <= 0 || ctx.Err() != nil || r.stopped() {
 			return false
 		}
 		time.Sleep(holdPause)

@@ -3,6 +3,7 @@ package run_test
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -135,6 +136,40 @@ func TestTurnsBeginWithRoomInThePool(t *testing.T) {
 		}
 		if most != 2 {
 			t.Errorf("%d of %d bytes were under way at once, not two", most, size)
+		}
+	})
+}
+
+// At the end of a section what was planned of the round waits for room, as ever.
+func TestRoomAtTheEndOfASection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size, part = 150_000, 100_000
+		puts, full := 0, int64(0)
+		free := sync.OnceFunc(func() { core.Lend(nil, -full) })
+		defer free()
+		w := newWorldOf(t, ledger, run.Options{Limits: run.Limits{Width: 1}}, func(context.Context, run.Act) (value.Value, int64, *fault.Fault) {
+			for puts++; puts == 1 && core.Lend(nil, part); {
+				full += part
+			}
+			if puts == 1 { // before the large one
+				time.AfterFunc(25*time.Millisecond, free)
+			}
+			return value.Str("x"), 1, nil
+		}, "led:**")
+		made := w.evolve("act", `k => par(!led.put({key: "a", value: 1}), !led.put({key: "a", value: k}), `+strings.Repeat(`try(!led.put({key: "a", value: 1})), `, run.MaxPlanSteps)+`null)`, "led:**")
+		input := `"` + strings.Repeat("x", size) + `"`
+		in, err := core.ParseInput([]byte(input), core.InputData)
+		must.NoError(t, err)
+		p, f := w.broker.Begin(w.tools.Snapshot(), bounds(made, "", input)).Plan(t.Context(), time.Now().Add(time.Hour), run.Evaluation{Tool: made, Program: made.Program(), Input: in}, 1, nil)
+		must.NoFault(t, f)
+		rec, err := run.ReadRecord(w.memory, p.Run)
+		must.NoError(t, err)
+		r, err := w.broker.Resume(w.tools.Snapshot(), bounds(made, "", input), rec)
+		must.NoError(t, err)
+		must.NoFault(t, r.Does(p, 0, ""))
+		drive(t, r, made, input)
+		if !r.Section() || p.Complete || puts != len(p.Steps) {
+			t.Errorf("of %d steps %d were done", len(p.Steps), puts)
 		}
 	})
 }
