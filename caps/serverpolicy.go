@@ -149,17 +149,3 @@ func (p *ServerPolicy) check() error {
 	}
 	return nil
 }
-
-// Secrets is the names of the secrets that its variables and headers have, sorted.
-func (p *ServerPolicy) Secrets() []string {
-	var names []string
-	for _, values := range []map[string]ServerValue{p.Env, p.Headers} {
-		for _, v := range values {
-			if v.Secret != "" {
-				names = append(names, v.Secret)
-			}
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}

@@ -314,7 +314,7 @@ func (p *Program) Params() []string {
 
 // Effects returns the operations ("fs.read") that the code names outside
 // quotes, sorted.
-func (p *Program) Effects() []string { return parse.Effects(p.parsed.Term) }
+func (p *Program) Effects() []string { return term.Effects(p.parsed.Term) }
 
 // Term returns the syntax tree.
 func (p *Program) Term() term.Term { return p.parsed.Term }

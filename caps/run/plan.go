@@ -281,7 +281,7 @@ func (r *Run) planRound(ctx context.Context, until time.Time, round []labelled.R
 			given = append(given, a)
 			continue
 		}
-		read, permit := r.classify(q, &round[i])
+		read, permit := r.classify(q)
 		if !read && !r.past.has(r.effects+1) {
 			v, f, err := r.planStep(ctx, q, &round[i], permit, i, len(requests))
 			if err != nil {
@@ -410,7 +410,7 @@ func hasHoles(v value.Value) (has bool) {
 
 // classify reports whether a request can be performed while planning: it only reads, and no step
 // changes what it reads. Where it is to be a step, permit is what permits it; nil: that can't be known.
-func (r *Run) classify(q *core.Request, l *labelled.Request) (read bool, permit *caps.Permit) {
+func (r *Run) classify(q *core.Request) (read bool, permit *caps.Permit) {
 	if q.TooLarge() { // with what isn't known written as it is shown: whether it is, depends on that
 		labelled.Holes(q.Arg, func(h *labelled.Hole) { h.Force(0) })
 	}

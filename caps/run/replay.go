@@ -175,7 +175,7 @@ func (p *Replay) one(r *Run, q *core.Request) core.Answer {
 	}
 	if d.denied == nil && !d.done {
 		if p.ended(d.n) {
-			p.count(d)
+			p.count()
 			return core.Answer{Fault: outcomeUnrecorded(q.Op, nil)}
 		}
 		p.over = true
@@ -186,7 +186,7 @@ func (p *Replay) one(r *Run, q *core.Request) core.Answer {
 		p.broken = fmt.Errorf("%w: what request %d gave can't be read: %v", ErrNoRecord, d.n, err)
 		return core.Answer{Fault: stop("the outcome can't be read")}
 	}
-	p.count(d)
+	p.count()
 	return a
 }
 
@@ -208,7 +208,7 @@ func (p *Replay) denies(n int) bool {
 	return d != nil && d.denied != nil
 }
 
-func (p *Replay) count(d *decision) {
+func (p *Replay) count() {
 	p.same++
 	p.next++
 }
@@ -263,7 +263,7 @@ func (p *Replay) call(n int, name string, at fault.Pointer) *fault.Fault {
 	case d == nil:
 		return nil
 	case d.callee == name && d.op == "call" && (p.other || d.at == string(at)):
-		p.count(d)
+		p.count()
 		return d.denied
 	case p.other:
 		return nil // what it asks for is compared

@@ -181,7 +181,7 @@ func (s *languageServer) changed(uri, src string) {
 		}
 		found = append(found, lspDiagnostic{wordAt(src, line, col), severity, "pif", string(kind), message})
 	}
-	_, r, err := s.examine(src)
+	r, err := s.examine(src)
 	var f *fault.Fault
 	switch {
 	case errors.As(err, &f):
@@ -200,14 +200,14 @@ func (s *languageServer) changed(uri, src string) {
 }
 
 // examine finds out about a program what check does.
-func (s *languageServer) examine(src string) (*registry.Tool, *checkReport, error) {
+func (s *languageServer) examine(src string) (*checkReport, error) {
 	d := registry.Definition{Name: "it", Code: []byte(src), Text: !json.Valid([]byte(src))}
 	_, t, err := s.tools.Snapshot().Trying(d)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	about := subject{tool: t, tools: s.tools, others: s.tools.Snapshot(), kinds: s.auth.Kinds, cannot: t.Cannot(s.auth.Kinds)}
-	return t, about.report(false), nil
+	return about.report(false), nil
 }
 
 // lspWord is what hover and completion take for a word.
@@ -227,7 +227,7 @@ func (s *languageServer) hover(ctx context.Context, src string, at lspPosition) 
 			}
 		}
 	}
-	_, r, err := s.examine(src)
+	r, err := s.examine(src)
 	if err != nil {
 		return nil
 	}

@@ -145,7 +145,7 @@ func (c *checker) narrow(cond term.Term, is bool, e env, ctx context) env {
 			key, ok := t.Args[1].(*term.Str)
 			path := e.path(t.Args[0])
 			if ok && path != "" {
-				in, out := c.split(c.infer(t.Args[0], e, ctx), key.Value, t.Pos())
+				in, out := c.split(c.infer(t.Args[0], e, ctx), key.Value)
 				if is {
 					return e.knows(path, in)
 				}
@@ -383,7 +383,7 @@ func (c *checker) someOf(k prim.Kinds, s *shape) *shape {
 }
 
 // split is what of v is a record with the key, and what is one without.
-func (c *checker) split(v *variable, key string, pos int) (in, out *variable) {
+func (c *checker) split(v *variable, key string) (in, out *variable) {
 	k := filterKey{v: v, key: key, kinds: prim.KindRecord}
 	if both, ok := c.filters[k]; ok {
 		return both[0], both[1]

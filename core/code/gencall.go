@@ -77,7 +77,7 @@ func (c *compiler) call(n *node, top uint8, m mode) {
 	}
 	if info != nil && len(args) < info.Arity && !twins && len(args) < maxParams && head.kind == kVar && top < wide {
 		f.pend++
-		if c.partial(info, args, top, n.pos) {
+		if c.partial(info, args, top) {
 			if m == tail {
 				f.end(Instr{Op: Ret, A: top, C: f.ret}, f.retDepth(), n.pos)
 				f.dead = true

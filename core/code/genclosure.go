@@ -271,7 +271,7 @@ func (c *compiler) members(n *node, top uint8) uint8 {
 // partial compiles the application of a known function to fewer arguments
 // than it takes: a closure of its code for the others, into top. It returns
 // false, with nothing done, where that code isn't to be made.
-func (c *compiler) partial(info *fnInfo, args []*node, top uint8, pos int32) bool {
+func (c *compiler) partial(info *fnInfo, args []*node, top uint8) bool {
 	k := len(args)
 	if info.lam == nil || info.busy || c.plain > 0 && info.parts[k] == nil {
 		return false

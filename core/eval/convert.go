@@ -24,7 +24,7 @@ func (m *Machine) constant(i, height int) (word, bool) {
 		if q, is := k.Term.(*term.Quote); is {
 			w, ok = m.quote(quoted{q.Body, m.unitAt(m.index()).source}, height)
 		} else {
-			w, ok = m.importTerm(k.Term, nil, height)
+			w, ok = m.importTerm(k.Term, height)
 		}
 		if !ok {
 			return 0, false
@@ -68,7 +68,7 @@ func termWords(t term.Term) int {
 }
 
 // importTerm makes the value of a term of nothing but literals.
-func (m *Machine) importTerm(t term.Term, source *term.Source, height int) (word, bool) {
+func (m *Machine) importTerm(t term.Term, height int) (word, bool) {
 	if !m.reserve(termWords(t), height) {
 		return 0, false
 	}

@@ -163,7 +163,7 @@ func (m *Machine) callTool(in *code.Instr) bool {
 	a := int(in.A)
 	name := *m.reg(in.A)
 	if !m.isString(name) {
-		return m.mismatch(in, prim.Call, 0, name)
+		return m.mismatch(prim.Call, 0, name)
 	}
 	u, called := m.unitAt(m.index()), m.goString(name)
 	tools := u.tools()

@@ -31,9 +31,9 @@ type fill struct {
 }
 
 // export returns w as Go data.
-func (m *Machine) export(w word) (value.Value, bool) {
+func (m *Machine) export(w word) value.Value {
 	e := exporter{m: m}
-	return e.export(w), true
+	return e.export(w)
 }
 
 // export returns w as Go data.
@@ -151,7 +151,7 @@ func (m *Machine) Value() value.Value {
 		}
 	}
 	m.plain = false
-	v, _ := m.export(m.result)
+	v := m.export(m.result)
 	return v
 }
 
@@ -222,7 +222,7 @@ func (m *Machine) Force(w uint64) value.Value {
 		case kStr, kRope:
 			return value.Str(m.goString(w))
 		}
-		v, _ := m.export(w)
+		v := m.export(w)
 		return v
 	}
 	return m.sketch(w)
@@ -299,7 +299,7 @@ func (m *Machine) concat(in *code.Instr) bool {
 	a, b := *m.reg(in.B), *m.reg(in.C)
 	for i, w := range [...]word{a, b} {
 		if !m.isString(w) {
-			return m.mismatch(in, prim.Concat, i, w)
+			return m.mismatch(prim.Concat, i, w)
 		}
 	}
 	la, lb := m.strLen(a), m.strLen(b)

@@ -102,7 +102,7 @@ func said(raised any) any {
 	return nil
 }
 
-func (m *Machine) mismatch(in *code.Instr, id term.ID, i int, got word) bool {
+func (m *Machine) mismatch(id term.ID, i int, got word) bool {
 	return m.fail(prim.Mismatch(id, i, prim.Describe(m.sketch(got))))
 }
 
@@ -112,7 +112,7 @@ func (m *Machine) wrongOperand(in *code.Instr, got word) bool {
 	if got == wNil && (in.Op == code.Head || in.Op == code.Tail) {
 		return m.fail(prim.EmptyList(prim.Get(id).Name))
 	}
-	return m.mismatch(in, id, 0, got)
+	return m.mismatch(id, 0, got)
 }
 
 // rowOf gives the row of an operation.

@@ -75,7 +75,7 @@ func (m *Machine) eval(in *code.Instr) bool {
 	}
 	w := *m.reg(in.A)
 	if !m.isKind(w, kCode) {
-		return m.mismatch(in, prim.Eval, 0, w)
+		return m.mismatch(prim.Eval, 0, w)
 	}
 	sc := &m.scopes[in.D]
 	if sc.Depth >= prim.MaxEvals {

@@ -294,7 +294,7 @@ func (m *Machine) length(in *code.Instr) bool {
 		return false
 	}
 	if !m.isList(w) {
-		return m.mismatch(in, prim.Length, 0, w)
+		return m.mismatch(prim.Length, 0, w)
 	}
 	n, cells := m.listLen(w)
 	if c := prim.LengthCost(n); c > 0 {

@@ -130,7 +130,7 @@ func (m *Machine) enterInput() {
 		if !m.charge(uint64(steps)) {
 			return
 		}
-		w, ok := m.importTerm(m.input.Term, m.input.Source, 0)
+		w, ok := m.importTerm(m.input.Term, 0)
 		if done := m.input.Imported; done != nil {
 			m.input = &Program{Next: m.input.Next}
 			done()

@@ -38,7 +38,7 @@ func (m *Machine) slow() bool {
 		*m.reg(in.A) = w
 	case code.Cons:
 		if t := *m.reg(in.C); !m.isList(t) {
-			return m.mismatch(in, prim.Cons, 1, t)
+			return m.mismatch(prim.Cons, 1, t)
 		}
 		if !m.reserve(2, int(in.D)) {
 			return true
@@ -55,7 +55,7 @@ func (m *Machine) slow() bool {
 			if m.isVec(l) {
 				return m.expandAt(in.A+1, int(in.A)+2)
 			}
-			return m.mismatch(in, prim.Fold, 2, l)
+			return m.mismatch(prim.Fold, 2, l)
 		}
 		if m.fuel-code.Depth1 < 0 {
 			return m.exhausted(m.fuel - m.pending() - code.Depth1)
@@ -75,10 +75,10 @@ func (m *Machine) slow() bool {
 	case code.FoldFn:
 		l := *m.reg(in.A + 2)
 		if !m.isList(l) {
-			return m.mismatch(in, prim.Fold, 2, l)
+			return m.mismatch(prim.Fold, 2, l)
 		}
 		if f := *m.reg(in.A); f&tagMask != tagClosure {
-			return m.mismatch(in, prim.Fold, 0, f)
+			return m.mismatch(prim.Fold, 0, f)
 		}
 		return m.expandAt(in.A+2, int(in.A)+3)
 	case code.FoldCall:
@@ -108,9 +108,9 @@ func (m *Machine) slow() bool {
 		*m.reg(in.A) = p | tagClosure
 	case code.JF, code.JT:
 		ask := asked[in.B]
-		return m.mismatch(in, ask.row, ask.operand, *m.reg(in.A))
+		return m.mismatch(ask.row, ask.operand, *m.reg(in.A))
 	case code.Not:
-		return m.mismatch(in, prim.Not, 0, *m.reg(in.B))
+		return m.mismatch(prim.Not, 0, *m.reg(in.B))
 	case code.Head, code.Tail, code.Fst, code.Snd, code.IsEmpty:
 		if w := *m.reg(in.B); m.isVec(w) && in.Op != code.Fst && in.Op != code.Snd {
 			return m.vecOperand(in, w)
@@ -124,7 +124,7 @@ func (m *Machine) slow() bool {
 			}
 			return false
 		}
-		return m.mismatch(in, prim.IsEmpty, 0, *m.reg(in.A))
+		return m.mismatch(prim.IsEmpty, 0, *m.reg(in.A))
 	case code.Length:
 		return m.length(in)
 	case code.Concat:
@@ -144,7 +144,7 @@ func (m *Machine) slow() bool {
 	case code.CodeOfV:
 		w := *m.reg(in.B)
 		if !m.isString(w) {
-			return m.mismatch(in, prim.CodeOf, 0, w)
+			return m.mismatch(prim.CodeOf, 0, w)
 		}
 		return m.codeOf(in, m.goString(w), false, int(in.D))
 	case code.NoSelf:

@@ -161,7 +161,7 @@ func (b *builder) buildKeyed(i uint32, id term.ID, v uint32, d dialect) term.Ter
 		}
 		if value.count() > n {
 			if r.Rank >= prim.NewRank {
-				return b.failMember(i, b.strange(v, r), r)
+				return b.failMember(b.strange(v, r), r)
 			}
 			b.noteMembers(v, r)
 		}
@@ -224,7 +224,7 @@ func (b *builder) buildListed(i uint32, id term.ID, v uint32, d dialect) term.Te
 		args[k] = b.term(operand, d)
 	}
 	if b.nodes[v].count() > len(r.Params) {
-		return b.failMember(i, b.strange(v, r), r)
+		return b.failMember(b.strange(v, r), r)
 	}
 	b.items(list, args[last:], d)
 	return b.prim(term.At(b.nodes[i].off), id, args)

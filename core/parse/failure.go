@@ -395,7 +395,7 @@ func (b *builder) failWith(i uint32) term.Term {
 }
 
 // failMember refuses a member that an operation which stands alone doesn't have.
-func (b *builder) failMember(i, key uint32, r *prim.Row) term.Term {
+func (b *builder) failMember(key uint32, r *prim.Row) term.Term {
 	if b.enough(key) {
 		return &term.Unit{}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
 // TestFailures: each failure has its place, says what is wrong, and hints at a
@@ -233,7 +234,7 @@ func TestFree(t *testing.T) {
 func TestEffects(t *testing.T) {
 	p, f := parse.Code([]byte(`[{"readFile":1},{"kv.put":{"k":{"fs.read":2}}},{"quote":{"net.send":1}},{"fetch":{}}]`), parse.Options{})
 	must.NoFault(t, f)
-	if got := parse.Effects(p.Term); !reflect.DeepEqual(got, []string{"fetch.request", "fs.read", "kv.put"}) {
+	if got := term.Effects(p.Term); !reflect.DeepEqual(got, []string{"fetch.request", "fs.read", "kv.put"}) {
 		t.Errorf("%q", got)
 	}
 }

@@ -243,6 +243,3 @@ func (b *builder) build(src []byte, d dialect) (*Parsed, *fault.Fault) {
 
 // Free returns what [term.Free] does.
 func Free(t term.Term) []string { return term.Free(t) }
-
-// Effects returns what [term.Effects] does.
-func Effects(t term.Term) []string { return term.Effects(t) }

@@ -57,7 +57,7 @@ var urls = []Row{
 		},
 		Also: []string{"url_build", "build_url", "urlunparse", "url_format", "format_url", "make_url"},
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
-			s, f := toURL(args[0].(*value.Record), m)
+			s, f := toURL(args[0].(*value.Record))
 			if f == nil {
 				f = m.take(1+BytesCost(len(s)), int64(len(s)))
 			}
@@ -117,7 +117,7 @@ func badURL(row, s, problem string) *fault.Fault {
 	}
 }
 
-func toURL(r *value.Record, m *Meter) (string, *fault.Fault) {
+func toURL(r *value.Record) (string, *fault.Fault) {
 	total := 0
 	text := func(key string, v value.Value) (string, *fault.Fault) {
 		s, ok := "", true

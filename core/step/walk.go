@@ -454,12 +454,12 @@ func Or(all ...Wanted) Wanted {
 
 // Over is where the run is beyond the term of p, in the same function or after it has returned.
 func Over(p *Point) Wanted {
-	path, _ := p.path()
+	path := p.path()
 	return Wanted{func(q *Point) bool {
 		if q.last(p) {
 			return true
 		}
-		if at, _ := q.path(); at != path {
+		if at := q.path(); at != path {
 			return strings.HasPrefix(path, at) && p.frame.in(q.frame)
 		}
 		return q.scene.Level <= p.scene.Level && p.frame.in(q.frame)
@@ -475,11 +475,12 @@ func Out(p *Point) Wanted {
 // last reports whether the round of a point before is over.
 func (p *Point) last(before *Point) bool { return !p.some || p.Round != before.Round }
 
-func (p *Point) path() (path string, outer int) {
+func (p *Point) path() string {
 	if !p.some {
-		return "", 0
+		return ""
 	}
-	return p.scene.Path()
+	path, _ := p.scene.Path()
+	return path
 }
 
 // Line is where the run comes to a line of a document, "" of any.

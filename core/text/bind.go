@@ -320,7 +320,7 @@ func (r *reader) let() (term.Term, bool) {
 		if r.take(tokComma) || r.andBinds(r.i) && r.take(tokAnd) {
 			return true
 		}
-		if rec || broken > 0 || !r.joins(binds, tokens) {
+		if rec || broken > 0 || !r.joins(binds) {
 			return false
 		}
 		if !r.take(tokSemi) {

@@ -218,7 +218,7 @@ func (r *reader) isGrouped() bool {
 // joins reports whether the next line or statement of a block, or the let after in, binds
 // one more function beside those before it, under a name that nothing has yet: so they see
 // one another.
-func (r *reader) joins(binds []prim.Binding, tokens []token) bool {
+func (r *reader) joins(binds []prim.Binding) bool {
 	last, i := binds[len(binds)-1], r.i
 	if r.older || r.letNames == nil || last.Pattern != nil || !isLam(last.Value) {
 		return false

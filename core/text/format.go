@@ -91,17 +91,17 @@ func respace(toks []token, src string, broken bool) []byte {
 				case n == 0:
 					b.WriteString(strings.Repeat(" ", min(1, b.Len())) + comment)
 				default:
-					newline(&b, blank, indentation(open, t.kind, last, toks[i:]))
+					newline(&b, blank, indentation(open, t.kind, last))
 					b.WriteString(comment)
 					blank = false
 				}
 			}
 			if line++; t.kind != tokEnd {
-				newline(&b, blank, indentation(open, t.kind, last, toks[i:]))
+				newline(&b, blank, indentation(open, t.kind, last))
 			}
 		} else if broken && t.kind == tokPipe && tooWide(toks, i, src) {
 			line++
-			newline(&b, false, indentation(open, t.kind, last, toks[i:]))
+			newline(&b, false, indentation(open, t.kind, last))
 		} else if spaced(toks, i, gap) {
 			b.WriteString(" ")
 		}
@@ -129,7 +129,7 @@ func newline(b *strings.Builder, blank bool, indent int) {
 
 // indentation is that of a line which begins with a token: a step for each line on
 // which a bracket around is open, and one for a line that goes on with an expression.
-func indentation(open []int, kind, last tokKind, rest []token) int {
+func indentation(open []int, kind, last tokKind) int {
 	around := open
 	if kind.closes() && len(around) > 0 {
 		around = around[:len(around)-1]

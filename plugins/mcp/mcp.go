@@ -102,10 +102,7 @@ func Plugin(s Settings) (sdk.Plugin, error) {
 	if err != nil {
 		return sdk.Plugin{}, err
 	}
-	u, err := newUpstream(s, m)
-	if err != nil {
-		return sdk.Plugin{}, err
-	}
+	u := newUpstream(s, m)
 	return sdk.Plugin{
 		Given: m,
 		Open: func(_ context.Context, c sdk.Capability) (any, error) {

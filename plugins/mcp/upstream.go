@@ -57,7 +57,7 @@ type operation struct {
 // repeatable reports whether a second time changes nothing more.
 func (o *operation) repeatable() bool { return o.flags.ReadOnly || o.flags.Idempotent }
 
-func newUpstream(s Settings, m *caps.Manifest) (*upstream, error) {
+func newUpstream(s Settings, m *caps.Manifest) *upstream {
 	if s.Concurrent == 0 {
 		s.Concurrent = defaultConcurrent
 		if s.Elicit && s.Server.Protocol < stateless {
@@ -75,7 +75,7 @@ func newUpstream(s Settings, m *caps.Manifest) (*upstream, error) {
 		u.login = mcplogin.NewSource(s.Login, s.Server.URL, u.hideTokens)
 	}
 	if s.Probe {
-		return u, nil
+		return u
 	}
 	for i := range m.Operations {
 		o := &operation{Operation: &m.Operations[i]}
@@ -89,7 +89,7 @@ func newUpstream(s Settings, m *caps.Manifest) (*upstream, error) {
 		})
 		u.operations[o.Name] = o
 	}
-	return u, nil
+	return u
 }
 
 // hideTokens keeps tokens out of what comes back from now on.

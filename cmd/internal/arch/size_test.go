@@ -18,7 +18,7 @@ import (
 // comments and blank lines: what it has, rounded up to tens. Who raises a number says why
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
-	"(tests)":                      5914,
+	"(tests)":                      5590,
 	"caps":                         7754,
 	"caps/flow":                    1542,
 	"caps/journal":                 5684,
@@ -131,7 +131,7 @@ func TestSize(t *testing.T) {
 // and the parts of a plugin with it.
 func subject(dir string) string {
 	switch {
-	case rules[dir].tests, dir == "cmd/internal/arch", strings.HasPrefix(dir, "cmd/internal/peerbench"), strings.HasPrefix(dir, "cmd/internal/clients"):
+	case rules[dir].tests, strings.HasPrefix(dir, "cmd/internal/peerbench"), strings.HasPrefix(dir, "cmd/internal/clients"):
 		return "(tests)"
 	case strings.Contains(dir, "/testdata/"), strings.HasPrefix(dir, "plugins/examples"):
 		return "(tests)"

@@ -408,7 +408,7 @@ func fill(s *mcplock.Server, listed *mcp.Listing, rename map[string]string) erro
 func printAdded(out io.Writer, name string, s *mcplock.Server, isAccepted bool) {
 	fmt.Fprintf(out, "%s %s, protocol %s, %s, pinned to %s\n", lock.Shown(s.Info.Name, 60), lock.Shown(s.Info.Version, 40), lock.Shown(s.Protocol, 20), cli.Count(len(s.Tools), "tool", "tools"), lock.Shown(pinnedBy(s), 200))
 	printClaims(out, s)
-	printGiven(out, name, s)
+	printGiven(out, s)
 	if !isAccepted {
 		fmt.Fprintf(out, "Nothing is granted yet. "+takeItsWord, name)
 	}
@@ -417,7 +417,7 @@ func printAdded(out io.Writer, name string, s *mcplock.Server, isAccepted bool) 
 const takeItsWord = "Take its word for what only reads:   mcp-pif mcp accept %s\n"
 
 // printGiven prints what a server has of this machine, and what its command names besides.
-func printGiven(out io.Writer, name string, s *mcplock.Server) {
+func printGiven(out io.Writer, s *mcplock.Server) {
 	none := "no file, no network"
 	if s.URL != "" {
 		none = "nothing of this machine"
@@ -671,7 +671,7 @@ func upgradeServer(cmd *cobra.Command, at *ServerLock, o *serverOptions, name st
 	if was.Folder != now.Folder {
 		l.Discard(was)
 	}
-	printGiven(cmd.OutOrStdout(), name, &now)
+	printGiven(cmd.OutOrStdout(), &now)
 	fmt.Fprintf(cmd.OutOrStdout(), "wrote %s: %s %s, %s\n", l.Path, name, lock.Shown(now.Info.Version, 40), cli.Count(len(now.Tools), "tool", "tools"))
 	if len(grown) > 0 {
 		fmt.Fprintf(cmd.OutOrStdout(), "--cap %s, and one with a star that fits, now grants %s, too, from the next start of a server on\n", name, truncateWords(grown, 20))

@@ -262,7 +262,7 @@ func printServer(out io.Writer, name string, s *mcplock.Server) {
 	if s.Unconfined {
 		row("unconfined", "the sandbox doesn't hold what its command starts")
 	}
-	printGiven(out, name, s)
+	printGiven(out, s)
 	printClaims(out, s)
 	printHints(out, name, s, slices.Sorted(maps.Keys(s.Tools)))
 }

@@ -23,7 +23,6 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/pinned"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/programs"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
-	"github.com/mcp-pif/mcp-pif/plugins/mcp"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcpprobe"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 )
@@ -361,7 +360,7 @@ func (m *Move) probe(s *movedServer) error {
 		} else if err := fill(s.entry, listed, nil); err != nil {
 			return err
 		}
-		return s.call(ctx, p, listed)
+		return s.call(ctx, p)
 	})
 	if err != nil {
 		return fmt.Errorf("it fails in the sandbox: %w%s", err, why())
@@ -370,7 +369,7 @@ func (m *Move) probe(s *movedServer) error {
 }
 
 // call calls tools that need nothing and say that they only read, until one answers.
-func (s *movedServer) call(ctx context.Context, p *mcpprobe.Probe, listed *mcp.Listing) (failed error) {
+func (s *movedServer) call(ctx context.Context, p *mcpprobe.Probe) (failed error) {
 	tried := 0
 	for _, word := range slices.Sorted(maps.Keys(s.entry.Tools)) {
 		t := s.entry.Tools[word]

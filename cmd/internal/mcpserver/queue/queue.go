@@ -106,13 +106,6 @@ func (s *Slots) admit() {
 	}
 }
 
-// Idle returns how many slots are free.
-func (s *Slots) Idle() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.free
-}
-
 // Cancelled is the fault of a call that is given up.
 func Cancelled() *fault.Fault {
 	return &fault.Fault{Kind: fault.Cancelled, Message: "the call was cancelled"}

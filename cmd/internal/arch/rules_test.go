@@ -1,7 +1,7 @@
 // Package arch holds the rules of the house: who may import whom, and what a
 // package must have to live in it.
 //
-// It contains tests only, and this table that they enforce. Imports are parsed
+// It contains tests only, with the table that they enforce. Imports are parsed
 // from the sources (go list's answers are cached by go test and would miss a
 // change). A package that isn't in the table fails, so that a new one comes in
 // by a decision; so does a library that isn't.
