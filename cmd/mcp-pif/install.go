@@ -261,6 +261,8 @@ func (o *installOptions) write(cmd *cobra.Command, c *clientconfig.Client, past 
 	switch {
 	case e.Remove:
 		fmt.Fprintf(out, "%s is removed: install had made it.\n", path)
+	case e.Left:
+		fmt.Fprintf(out, "%s has the moved servers again; %q isn't what install wrote: remove it by hand.\n", path, o.name)
 	case o.undo:
 		fmt.Fprintf(out, "%s is as it was.\n", path)
 	default:

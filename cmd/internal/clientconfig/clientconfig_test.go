@@ -151,6 +151,64 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 }
 
+// TestMadeFile keeps a file that install made and its owner put another server into, and one
+// that another program made before the edit on record was made.
+func TestMadeFile(t *testing.T) {
+	t.Parallel()
+	for _, test := range each {
+		if test.text != "" {
+			continue
+		}
+		path := filepath.Join(t.TempDir(), test.file)
+		c := Named(test.client)
+		install(t, c, path, "pif", c.Entry("pif", "/bin/pif", nil))
+		theirs, err := open(t, c, path).set("theirs", c.Entry("theirs", "/bin/theirs", nil))
+		must.NoError(t, err)
+		write(t, path, string(theirs))
+		undo(t, c, path, "pif")
+		if got := open(t, c, path).Servers(); len(got) != 1 || got["theirs"] == nil {
+			t.Errorf("%s: after undo it has %s", test.client, got)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "c.json")
+	c := Named("cursor")
+	h := history(t, path)
+	e, err := h.Install(open(t, c, path), "pif", c.Entry("pif", "/bin/pif", nil), nil)
+	must.NoError(t, err)
+	write(t, path, "{} // theirs\n")
+	if h.Commit(e, false) == nil {
+		t.Error("it is written over")
+	}
+	install(t, c, path, "pif", c.Entry("pif", "/bin/pif", nil))
+	write(t, path, read(t, path)+"// more\n")
+	undo(t, c, path, "pif")
+	if got := read(t, path); !strings.Contains(got, "// theirs") {
+		t.Errorf("after undo it is %q", got)
+	}
+}
+
+// TestLinks has a file that doesn't exist yet under a folder that is a link, and a link that
+// leads nowhere.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	must.NoError(t, os.Mkdir(filepath.Join(dir, "there"), 0o700))
+	if err := os.Symlink(filepath.Join(dir, "there"), filepath.Join(dir, "link")); err != nil {
+		t.Skip(err)
+	}
+	must.NoError(t, os.Symlink(filepath.Join(dir, "nothing"), filepath.Join(dir, "dangling.json")))
+	path := filepath.Join(dir, "link", "made", "c.json")
+	c := Named("cursor")
+	install(t, c, path, "pif", c.Entry("pif", "/bin/pif", nil))
+	undo(t, c, path, "pif")
+	if left, _ := os.ReadDir(filepath.Join(dir, "there")); len(left) != 1 { // the history
+		t.Errorf("undo leaves %v", left)
+	}
+	if _, err := c.Open(filepath.Join(dir, "dangling.json")); err == nil || !strings.Contains(err.Error(), "a link to a file that doesn't exist") {
+		t.Errorf("a link that leads nowhere: %v", err)
+	}
+}
+
 // TestPaths has each client's file in the home directory, and each with a name of
 // its own.
 func TestPaths(t *testing.T) {
@@ -273,6 +331,50 @@ func TestMoved(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Servers that were moved come back although somebody changed the entry that they were moved for,
+// or took it out: before another install, or before undo.
+func TestMovedChanged(t *testing.T) {
+	t.Parallel()
+	c := Named("cursor")
+	for _, test := range []struct {
+		edited string // the entry; "": it is gone
+		again  bool   // it is installed again
+	}{{`{"command": "/bin/pif", "args": ["--mine"]}`, false}, {"", false}, {`{"command": "/bin/pif", "args": ["--mine"]}`, true}, {"", true}} {
+		path := filepath.Join(t.TempDir(), "c.json")
+		write(t, path, `{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}`)
+		h := history(t, path)
+		e, err := h.Install(open(t, c, path), "pif", c.Entry("pif", "/bin/pif", nil), map[string]Place{"a": {"/lock", "a"}})
+		if err == nil {
+			err = h.Commit(e, false)
+		}
+		must.NoError(t, err)
+		edited, err := open(t, c, path).set("pif", []byte(test.edited))
+		if test.edited == "" {
+			edited, err = open(t, c, path).set("pif", nil)
+		}
+		must.NoError(t, err)
+		write(t, path, string(edited))
+		if test.again {
+			install(t, c, path, "pif", c.Entry("pif", "/bin/pif", []string{"--again"}))
+		}
+		h = history(t, path)
+		if place := h.Moved(open(t, c, path), "pif")["a"]; place != (Place{"/lock", "a"}) {
+			t.Errorf("%+v: it doesn't know where a is: %v", test, place)
+		}
+		if e, err = h.Undo(open(t, c, path), "pif"); err == nil {
+			err = h.Commit(e, true)
+		}
+		must.NoError(t, err)
+		got := open(t, c, path).Servers()
+		if got["a"] == nil || got["b"] == nil || (test.edited == "") != (got["pif"] == nil) || e.Left != (test.edited != "" && !test.again) {
+			t.Errorf("%+v: after undo (%v) it is\n%s", test, e.Left, read(t, path))
+		}
+		if h.Refers(Place{"/lock", "a"}) {
+			t.Errorf("%+v: a is still on record", test)
+		}
 	}
 }
 

@@ -60,9 +60,9 @@ type File struct {
 // exist is empty. One that isn't understood is an error.
 func (c *Client) Open(path string) (*File, error) {
 	f := &File{Path: path, mode: 0o600, format: formatOf(path), members: c.Members}
-	// A link to a file elsewhere is to stay one.
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		f.Path = real
+	var err error
+	if f.Path, err = resolve(path); err != nil {
+		return nil, err
 	}
 	info, err := os.Stat(f.Path)
 	switch {
@@ -93,6 +93,20 @@ func (c *Client) Open(path string) (*File, error) {
 		}
 	}
 	return f, nil
+}
+
+// resolve returns a path without links, whose end needn't exist: a link to a file elsewhere
+// stays one, and a file is on record under one path before and after it is made.
+func resolve(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if parent := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) && parent != path {
+		if _, err := os.Lstat(path); err == nil {
+			return "", fmt.Errorf("%s is a link to a file that doesn't exist, so it is left alone", path)
+		}
+		real, err = resolve(parent)
+		return filepath.Join(real, filepath.Base(path)), err
+	}
+	return real, err
 }
 
 // Exists reports whether there is such a file.
@@ -195,7 +209,9 @@ type Edit struct {
 	Path          string
 	Before, After []byte
 	// Remove has the file removed in place of being left empty.
-	Remove  bool
+	Remove bool
+	// Left is set if an undo leaves the entry, which somebody changed.
+	Left    bool
 	existed bool
 	mode    fs.FileMode
 	folders []string // that are made for it, or removed with it

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,21 +91,25 @@ func (h *History) Install(f *File, name string, entry json.RawMessage, moved map
 	r := h.Files[f.Path]
 	original, known := f.text, true
 	if r == nil {
-		r = &record{Made: f.text == nil, Folders: missingFolders(f.Path), Entries: map[string]written{}}
+		r = &record{Entries: map[string]written{}}
 		h.Files[f.Path] = r
 	} else {
 		original, known = r.Back.apply(f.text)
 	}
-	before := f.Servers()[name]
-	if was, ok := r.Entries[name]; ok && sameJSON(before, was.Wrote) {
+	servers := f.Servers()
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(r.Entries)), func(name string) bool { return servers[name] != nil }) {
+		r.Made, r.Folders = f.text == nil, missingFolders(f.Path) // an edit on record needn't have been made
+	}
+	before, was := servers[name], r.Entries[name]
+	if sameJSON(before, was.Wrote) {
 		before = was.Before // of before the first time
-		for other, place := range was.Moved {
-			if _, again := out[other]; !again {
-				if moved == nil {
-					moved = map[string]Place{}
-				}
-				moved[other], out[other] = place, was.Out[other]
+	}
+	for other, place := range was.Moved {
+		if _, again := out[other]; !again {
+			if moved == nil {
+				moved = map[string]Place{}
 			}
+			moved[other], out[other] = place, was.Out[other]
 		}
 	}
 	r.Entries[name] = written{Before: before, Wrote: entry, Moved: moved, Out: out}
@@ -115,25 +120,31 @@ func (h *History) Install(f *File, name string, entry json.RawMessage, moved map
 }
 
 // Undo returns the edit that gives an entry back what was there before the first
-// install, and the whole file its text if nobody else changed it.
+// install, and the whole file its text if nobody else changed it. An entry that somebody
+// changed stays, but the servers that were taken out for it come back.
 func (h *History) Undo(f *File, name string) (*Edit, error) {
 	r := h.Files[f.Path]
 	if r == nil || r.Entries[name].Wrote == nil {
 		return nil, fmt.Errorf("nothing to undo: install didn't add %q to %s", name, f.Path)
 	}
 	was := r.Entries[name]
-	if !h.Wrote(f, name, f.Servers()[name]) {
-		return nil, fmt.Errorf("%q in %s isn't what install wrote: remove it by hand", name, f.Path)
-	}
-	if string(was.Before) == "null" {
-		was.Before = nil
-	}
-	changes := map[string]json.RawMessage{name: was.Before}
+	servers, changes := f.Servers(), map[string]json.RawMessage{}
 	for other, entry := range was.Out {
-		if _, isThere := f.Servers()[other]; !isThere {
+		if _, isThere := servers[other]; !isThere {
 			changes[other] = entry
 		}
 	}
+	isOurs := h.Wrote(f, name, servers[name])
+	switch {
+	case !isOurs && len(changes) == 0:
+		return nil, fmt.Errorf("%q in %s isn't what install wrote: remove it by hand", name, f.Path)
+	case !isOurs:
+	case string(was.Before) == "null":
+		changes[name] = nil
+	default:
+		changes[name] = was.Before
+	}
+	isLeft := !isOurs && servers[name] != nil
 	after, err := f.setAll(changes)
 	original, known := r.Back.apply(f.text)
 	delete(r.Entries, name)
@@ -144,7 +155,9 @@ func (h *History) Undo(f *File, name string) (*Edit, error) {
 		if r.Back = nil; known {
 			r.Back = spanBetween(after, original)
 		}
-		return f.edit(after), nil
+		e := f.edit(after)
+		e.Left = isLeft
+		return e, nil
 	}
 	delete(h.Files, f.Path)
 	if known {
@@ -154,8 +167,8 @@ func (h *History) Undo(f *File, name string) (*Edit, error) {
 		return nil, err
 	}
 	e := f.edit(after)
-	if r.Made {
-		tree, err := f.format.parse(after)
+	e.Left = isLeft
+	if tree, err := f.format.parse(after); r.Made && len(below(tree, f.members)) == 0 {
 		remove(tree, f.members)
 		e.Remove, e.folders = err == nil && len(tree) == 0, r.Folders
 	}
