@@ -59,3 +59,17 @@ func TestChangeInCluster(t *testing.T) {
 		}
 	}
 }
+
+// TestDecodeEnd: a document ends where it ends; what comes after it, as after one closing bracket too many, would be a
+// restriction that isn't read.
+func TestDecodeEnd(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{`{"grant":["fs:./work"]}}, "deny":["fs.write:./work"]}`, `{}]`, `{} {}`, `{} x`} {
+		var keys map[string]json.RawMessage
+		if err := statefile.Decode([]byte(text), &keys); err == nil {
+			t.Errorf("%s is read as %s", text, keys)
+		}
+	}
+	var keys map[string]json.RawMessage
+	must.NoError(t, statefile.Decode([]byte(" {\"deny\": []}\n\n"), &keys))
+}

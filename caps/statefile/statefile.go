@@ -124,7 +124,7 @@ func Decode(data []byte, into any) error {
 		}
 		return err
 	}
-	if d.More() {
+	if _, err := d.Token(); err != io.EOF { // More is false at a closing bracket
 		return errors.New("there is something after the document")
 	}
 	return nil

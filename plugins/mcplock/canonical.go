@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -37,7 +38,7 @@ func Canonical(raw []byte) ([]byte, error) {
 	if err := d.Decode(&v); err != nil {
 		return nil, err
 	}
-	if d.More() {
+	if _, err := d.Token(); err != io.EOF { // More is false at a closing bracket
 		return nil, errors.New("there is something after the document")
 	}
 	return appendCanonical(nil, v)

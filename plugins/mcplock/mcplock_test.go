@@ -337,7 +337,7 @@ func TestCanonical(t *testing.T) {
 			t.Errorf("%s:\n%s %v, want\n%s", in, got, err, want)
 		}
 	}
-	for _, in := range []string{`{"a":1,"\u0061":2}`, `"\ud800"`, `"\udc00\ud800"`, `"\ud800x"`, "\"\xff\"", `1 2`, ``, `[1e99999999999]`, strings.Repeat("[", 100) + strings.Repeat("]", 100)} {
+	for _, in := range []string{`{"a":1,"\u0061":2}`, `"\ud800"`, `"\udc00\ud800"`, `"\ud800x"`, "\"\xff\"", `1 2`, `1]`, `{}}, "a": 1}`, ``, `[1e99999999999]`, strings.Repeat("[", 100) + strings.Repeat("]", 100)} {
 		if got, err := Canonical([]byte(in)); err == nil {
 			t.Errorf("%s is %s", in, got)
 		}

@@ -283,7 +283,7 @@ func TestFixturesAreRead(t *testing.T) {
 	if !f.Calls[0].Slow || len(args.Fields) != 3 || args.Fields[2].Value.(value.Int).Big().String() != "12345678901234567890" || args.Fields[0].Value.Type() != "dec" {
 		t.Errorf("%+v", args)
 	}
-	for _, bad := range []string{``, `{}{}`, `{"scopes":"a"}`, `{"calls":[{"arguments":{"n":1e9}}]}`, `[]`} {
+	for _, bad := range []string{``, `{}{}`, `{}}`, `{"scopes":"a"}`, `{"calls":[{"arguments":{"n":1e9}}]}`, `[]`} {
 		if _, err := ParseFixtures([]byte(bad)); err == nil {
 			t.Errorf("%s was read", bad)
 		}

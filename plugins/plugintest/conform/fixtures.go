@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/big"
 	"strings"
 
@@ -112,7 +113,7 @@ func ParseFixtures(text []byte) (Fixtures, error) {
 	if err := d.Decode(&in); err != nil {
 		return Fixtures{}, fmt.Errorf("fixtures: %w", err)
 	}
-	if d.More() {
+	if _, err := d.Token(); err != io.EOF {
 		return Fixtures{}, errors.New("fixtures: something comes after them")
 	}
 	f := Fixtures{Scope: in.Scope, Inside: in.Inside, Outside: in.Outside, Options: in.Options, Files: in.Files}
