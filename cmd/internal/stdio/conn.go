@@ -161,7 +161,7 @@ func (c *conn) take(f part) (jsonrpc.Message, *refusal) {
 	if refused != nil || m == nil {
 		return nil, refused
 	}
-	if !f.owned {
+	if !f.owned || f.batch != nil { // one message of a batch would keep the memory of all
 		m.params = bytes.Clone(m.params)
 		m.result = bytes.Clone(m.result)
 	}
@@ -188,9 +188,7 @@ func (c *conn) take(f part) (jsonrpc.Message, *refusal) {
 			return nil, nil // too late, or nonsense; either way nobody waits
 		}
 		c.leave(its)
-		if target.echo != "" {
-			m.params = cancelParams(target.key)
-		}
+		m.params = cancelParams(target.key)
 	case !c.notes.room(len(f.line), backpressureTimeout, c.stopped):
 		c.log.Debug("notification dropped: too many are unhandled", "method", m.method)
 		return nil, nil
@@ -199,7 +197,8 @@ func (c *conn) take(f part) (jsonrpc.Message, *refusal) {
 }
 
 // cancelParams names a call to cancel as the SDK knows it, which isn't always as
-// the client wrote it.
+// the client wrote it, and nothing else: what the SDK can't decode of the params would
+// have it drop the cancellation of a call that has no answer any more.
 func cancelParams(k jsonrpc.ID) []byte {
 	return append(appendKey([]byte(`{"requestId":`), k), '}')
 }

@@ -53,12 +53,7 @@ func (e *envelope) set(key, value []byte) {
 	if e.members > maxMembers {
 		return
 	}
-	if bytes.IndexByte(key, '\\') >= 0 {
-		// The escaped spelling of a key is the same key.
-		if s, ok := unquote(key); ok {
-			key = appendString(nil, s)
-		}
-	}
+	key = plainKey(key)
 	var slot *[]byte
 	switch string(key) {
 	case `"jsonrpc"`:
@@ -125,7 +120,7 @@ func argumentsOf(params []byte) (arguments []byte, values int) {
 	before := 0
 	if params[0] == '{' {
 		s.members(0, func(key, value []byte) {
-			if string(key) == `"arguments"` && arguments == nil {
+			if string(plainKey(key)) == `"arguments"` && arguments == nil {
 				arguments, values = value, s.values-before
 			}
 			before = s.values
@@ -327,7 +322,7 @@ func cancelledID(params []byte) (target id, ok bool) {
 	}
 	s := scanner{b: params}
 	s.members(0, func(key, value []byte) {
-		if string(key) == `"requestId"` {
+		if string(plainKey(key)) == `"requestId"` {
 			target, ok = parseID(value)
 		}
 	})
@@ -477,6 +472,17 @@ func appendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
+// plainKey returns a key, which is in its quotes, without escapes that it doesn't need: the
+// escaped spelling of a key is the same key.
+func plainKey(key []byte) []byte {
+	if bytes.IndexByte(key, '\\') >= 0 {
+		if s, ok := unquote(key); ok {
+			return appendString(nil, s)
+		}
+	}
+	return key
+}
+
 // unquote decodes a JSON string.
 func unquote(raw []byte) (string, bool) {
 	var s string
@@ -536,6 +542,7 @@ func unfit(method string, params []byte) string {
 	}
 	s := scanner{b: params}
 	s.members(0, func(key, value []byte) {
+		key = plainKey(key)
 		for i, m := range members {
 			if string(key[1:len(key)-1]) == m.name {
 				there |= 1 << i

@@ -130,6 +130,23 @@ func TestCancelNonsense(t *testing.T) {
 	s.answered("1", "released")
 }
 
+// A cancellation reaches the call that it names, whatever else is in it: that call's answer is
+// dropped, so it mustn't go on.
+func TestCancelledOddly(t *testing.T) {
+	s := start(t, nil).initialized()
+	for i, params := range []string{
+		`"requestId":%s,"reason":7`, `"requestId":%s,"_meta":5`, `"requestId":0,"requestId":%s`,
+		`"request\u0049d":%s`, `"requestId":0,"request\u0049d":%s`,
+	} {
+		id := fmt.Sprint(i + 1)
+		s.send(callLine(id, "hold", id))
+		s.reached(id)
+		s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{` + fmt.Sprintf(params, id) + `}}`)
+		s.reached("cancelled " + id)
+	}
+	s.alive()
+}
+
 // A second request with the id of one in flight is refused; the first is
 // answered. Then the id is free.
 func TestDuplicateID(t *testing.T) {

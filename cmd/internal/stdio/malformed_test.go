@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
 	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
@@ -144,6 +146,7 @@ func TestTolerated(t *testing.T) {
 		{"blank lines", "\n\r\n \t \n" + callLine("1", "echo", "x")},
 		{"space within", strings.ReplaceAll(callLine("1", "echo", "x"), ":", " :\t")},
 		{"escaped keys", strings.Replace(callLine("1", "echo", "x"), "method", `\u006d\u0065thod`, 1)},
+		{"escaped keys of the params", strings.NewReplacer(`"name"`, `"n\u0061me"`, `"arguments"`, `"argument\u0073"`).Replace(callLine("1", "echo", "x"))},
 		{"escaped method", strings.Replace(callLine("1", "echo", "x"), "tools/call", `tools\/c\u0061ll`, 1)},
 		{"members unknown", strings.Replace(callLine("1", "echo", "x"), `"id"`, `"é":1,"extra":[{}],"id"`, 1)},
 		{"id last", `{"method":"tools/call","params":{"name":"echo","arguments":{"x":"x"}},"jsonrpc":"2.0","id":1}`},
@@ -465,6 +468,21 @@ func TestBatchRefused(t *testing.T) {
 	s.over()
 }
 
+// A call of a batch doesn't keep the memory of the whole line, of which its own bytes alone are counted.
+func TestBatchIsCopied(t *testing.T) {
+	conn := &conn{calls: calls{maxCalls: 1, maxBytes: 1 << 20}}
+	conn.batches.Store(true)
+	line := []byte("[" + callLine("1", "echo", "one") + "]")
+	if _, ok := conn.unpack(frame{line: line, owned: true}); !ok {
+		t.Fatal("no batch")
+	}
+	m, refused := conn.take(conn.parts[0])
+	clear(line)
+	if r, ok := m.(*jsonrpc.Request); !ok || !bytes.Contains(r.Params, []byte("one")) {
+		t.Errorf("%+v %v", m, refused)
+	}
+}
+
 // The end of input loses no answer of a batch, also where what the others waited for
 // is cancelled.
 func TestBatchAtTheEnd(t *testing.T) {
@@ -543,6 +561,7 @@ func TestCrowded(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"notifications/x","params":{"x":` + many + `}}`:                                                 true,
 		`{"jsonrpc":"2.0","id":1,"result":{"content":` + many + `}}`:                                                               true,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"f","arguments":{"x":` + many + `}}}`:                      false,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"f","argument\u0073":{"x":` + many + `}}}`:                 false,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"f","arguments":{},"arguments":{"x":` + many + `}}}`:       true,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"f","arguments":{"x":` + many + `},"_meta":` + many + `}}`: true,
 	} {
@@ -550,7 +569,7 @@ func TestCrowded(t *testing.T) {
 			t.Errorf("%.80s…: %s", text, got)
 		}
 	}
-	call := `{"id":1,"params":{"name":"f","arguments":{"x":[1]},"_meta":{}}}`
+	call := `{"id":1,"params":{"name":"f","argument\u0073":{"x":[1]},"_meta":{}}}`
 	if rest, arguments := MoveArguments([]byte(call)); string(rest) != strings.Replace(call, `{"x":[1]}`, `{}`, 1) || string(arguments) != `{"x":[1]}` {
 		t.Errorf("%s, %s", rest, arguments)
 	}
