@@ -43,7 +43,7 @@ var maxLines = map[string]int{
 	"cmd/internal/plugincmd":       790,
 	"cmd/internal/programs":        220,
 	"cmd/internal/recording":       210,
-	"cmd/internal/stdio":           1821,
+	"cmd/internal/stdio":           1824,
 	"cmd/internal/streamable":      1795,
 	"cmd/internal/telemetry":       225,
 	"cmd/internal/tour":            565,
