@@ -274,6 +274,9 @@ func (r *run) apply(n *term.Prim, args []value.Value, shadows []*Shadow, e *env,
 	}
 	r.touched |= tested | w.all
 	r.parts = deep != 0
+	if indexing[n.ID] {
+		r.walk(args[0])
+	}
 	v, f := r.compute(prim.Get(n.ID), args, n, ctx)
 	switch {
 	case f != nil:

@@ -60,5 +60,8 @@ func Inside(v value.Value, l Label) *Shadow {
 	return nil
 }
 
+// ListOf returns the shadow of a list of parts.
+func ListOf(items []*Shadow) *Shadow { return listOf(items, 0) }
+
 // First returns the shadow of the first part of a value.
 func First(s *Shadow) *Shadow { return s.kid(0) }

@@ -192,6 +192,7 @@ type run struct {
 	Config
 	context   context.Context
 	steps     uint64 // used
+	walked    uint64 // cells of lists that no step was taken for
 	allocated int64
 	lent      int64 // of what was allocated
 	nested    int   // evaluations on Go stacks, of all branches
@@ -399,13 +400,27 @@ func (r *run) charge(n uint64, t term.Term, ctx *scope) *fault.Fault {
 		return ctx.fail(t, prim.OutOfFuel(r.Budgets.Steps))
 	}
 	before := r.steps
-	if r.steps += n; r.steps > r.Bounds.Steps {
+	if r.steps += n; r.steps+r.walked/cellsPerStep > r.Bounds.Steps {
 		panic(stop{&Exceeded{"steps", int64(r.Bounds.Steps)}})
 	}
 	if before/lookEvery != r.steps/lookEvery {
 		r.look()
 	}
 	return nil
+}
+
+// walk counts the cells of a list that a row goes through, besides its steps.
+func (r *run) walk(list value.Value) {
+	before := r.walked
+	for c, ok := list.(*value.Cons); ok; c, ok = c.Tail.(*value.Cons) {
+		r.walked++
+	}
+	if r.walked/cellsPerStep > r.Bounds.Steps-r.steps {
+		panic(stop{&Exceeded{"steps", int64(r.Bounds.Steps)}})
+	}
+	if before/(lookEvery*cellsPerStep) != r.walked/(lookEvery*cellsPerStep) {
+		r.look()
+	}
 }
 
 // look ends the run where its context has ended.
@@ -420,6 +435,9 @@ func (r *run) left() uint64 { return min(r.Budgets.Steps, r.Bounds.Steps) - r.st
 
 // lookEvery is after how many steps it is asked whether the context has ended.
 const lookEvery = 1 << 12
+
+// cellsPerStep is how many cells are walked in the time of a step, about.
+const cellsPerStep = 16
 
 // The bytes charged for what has no row of its own.
 const (

@@ -56,7 +56,7 @@ var mutants = []mutate.Mistake{
 	{"rows.go", "return leaf(cells(a[0], s[0]).Counted())", "if M {\nreturn leaf(cells(a[0], s[0]))\n}\nreturn leaf(cells(a[0], s[0]).Counted())"},
 	{"rows.go", "l |= cells(a[0], s[0]).Counted()", ""},
 	{"rows.go", "return items[n].Raise(l | s[1].own)", "return items[n].Raise(If(M, 0, l) | s[1].own)"},
-	{"rows.go", "return item(a[0], s[0], int(n)).Raise(s[1].own)", "return item(a[0], s[0], int(n)).Raise(If(M, 0, s[1].own))"},
+	{"rows.go", "return item(s[0], int(n)).Raise(s[1].own)", "return item(s[0], int(n)).Raise(If(M, 0, s[1].own))"},
 	{"rows.go", "return s[0].deep | s[1].deep\n}\n\nfunc isAtom", "return If(M, owns(s), s[0].deep|s[1].deep)\n}\n\nfunc isAtom"},
 	{"rows.go", "return listOf(items[min(from, len(items)):], l|s[1].own|s[2].own)", "return listOf(items[min(from, len(items)):], l|s[1].own|If(M, 0, s[2].own))"},
 	{"rows.go", "return listOf(append(items, s[1]), l)", "return listOf(append(items, If(M, leaf(0), s[1])), l)"},

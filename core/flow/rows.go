@@ -18,6 +18,9 @@ type rule struct {
 // counts is the rows of the library that give how many items, or where one is.
 var counts = map[term.ID]bool{id("count"): true, id("find_index"): true}
 
+// indexing is the rows that walk a list here and take one step, since the machine's lists are arrays.
+var indexing = map[term.ID]bool{id("nth"): true, id("at"): true}
+
 // rules has the rules by their rows.
 var rules = func() []*rule {
 	all := make([]*rule, len(prim.Table))
@@ -199,13 +202,15 @@ func entryCells(a []value.Value, s []*Shadow) Label {
 
 func nth(a []value.Value, s []*Shadow, _ value.Value) *Shadow {
 	n, _ := a[1].(value.Int).Int64()
-	return item(a[0], s[0], int(n)).Raise(s[1].own)
+	return item(s[0], int(n)).Raise(s[1].own)
 }
 
 // item returns the shadow of an item, which cells up to its own decide.
-func item(v value.Value, s *Shadow, n int) *Shadow {
-	items, _ := spine(v, s, n+1)
-	return items[n]
+func item(s *Shadow, n int) *Shadow {
+	for range n {
+		s = s.kid(1)
+	}
+	return s.kid(0)
 }
 
 // at is get, nth or slice; an index from the end is decided by all cells.
