@@ -148,6 +148,14 @@ func (r *Run) counted() flow.Atoms {
 	return all
 }
 
+// others is what came into other runs and may have decided about this one, by rates.
+func (r *Run) others() flow.Atoms {
+	if f := r.flows; f == nil || len(f.rated) == 0 && !f.apast {
+		return 0
+	}
+	return r.flows.policy.About(r.counted())
+}
+
 // label is that of a denial.
 func (t told) label(p *flow.Policy) flow.Label {
 	return flow.Label(p.Known(t.Of)) | flow.Label(p.Known(t.By))<<32
@@ -550,12 +558,12 @@ func (b *Broker) pay(k journal.Kind, run, branch string, data []byte) error {
 	return err
 }
 
-// Entered is the sources that came into the run.
+// Entered is the sources that came into the run, or into those that it may tell of.
 func (r *Run) Entered() flow.Atoms {
 	if r.flows == nil {
 		return 0
 	}
-	return r.flows.entered
+	return r.flows.entered | r.others()
 }
 
 // Sealed notes that the model was given a name for what the run gave.

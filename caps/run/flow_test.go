@@ -383,6 +383,23 @@ func TestFlowRated(t *testing.T) {
 	}
 }
 
+// TestPlanRated: a plan is made under what had come into the runs that a rate which decided about it counts.
+func TestPlanRated(t *testing.T) {
+	t.Parallel()
+	p := newPosted(t, toSend, run.Options{})
+	p.world = newWorldOf(t, post, run.Options{Flow: p.broker.Flow()}, func(context.Context, run.Act) (value.Value, int64, *fault.Fault) {
+		return value.Str("S"), 1, nil
+	}, "toy.get:secret/**", "toy.get:open/**,rate=3/h")
+	look := p.evolve("look", `x => has(try(!toy.get("open/a")), "ok")`, "toy.get:open/**")
+	p.evolve("uses", `k => if !toy.get({key: k, in: "secret/**"}) == "S" then !toy.get({key: "open/a", in: "open/**"}) else 0`, "toy.get:secret/**", "toy.get:open/**")
+	for i, want := range []string{"[]", "[secret]", "[secret]"} { // permitted twice, and denied
+		if plan := p.plan(look, "null"); fmt.Sprint(plan.Under) != want {
+			t.Errorf("plan %d is made under %v, and not %s", i, plan.Under, want)
+		}
+		p.run(t.Context(), "uses", `"secret/a"`)
+	}
+}
+
 // shown runs a tool, and gives what it gives and whether that has a label.
 func (w *world) shown(t *testing.T, tool *registry.Tool, input string) (string, bool) {
 	t.Helper()

@@ -415,11 +415,8 @@ func (b *Broker) endTurn() { <-b.following }
 // why it failed; and what decided that it came to this end at all, which nothing that is shown tells, but that it is.
 func (r *Run) Shown(ctx context.Context) (l, ended flow.Label) {
 	f := r.flows
-	if f != nil && (len(f.rated) > 0 || f.apast) { // also that it wasn't used up
-		defer func() {
-			others := flow.Both(f.policy.About(r.counted()))
-			l, ended = l|others, ended|others
-		}()
+	if others := flow.Both(r.others()); others != 0 { // also that it wasn't used up
+		defer func() { l, ended = l|others, ended|others }()
 	}
 	if f == nil || f.policy.About(f.entered) == 0 {
 		return 0, 0

@@ -234,8 +234,8 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 		g.sum.Write(text)
 	}
 	if r.flows != nil {
-		p.Under = r.flows.policy.Names(r.flows.entered)
-		if e.Tool != nil && r.flows.policy.Keeps(r.flows.entered) { // whether it does what has to be approved is a sign
+		p.Under = r.flows.policy.Names(r.Entered())
+		if e.Tool != nil && r.flows.policy.Keeps(r.Entered()) { // whether it does what has to be approved is a sign
 			p.Confirm = p.Confirm || r.b.Confirms(e.Tool.Reach())
 		}
 	}
