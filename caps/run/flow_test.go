@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/lease"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core"
@@ -460,6 +461,45 @@ func TestFlowRatedByOthers(t *testing.T) {
 		all.Forget(b.policy)
 		b = open("b")
 		look = b.evolve("look", code, "toy.get:open/**")
+	}
+}
+
+// TestFlowRatedElsewhere: the rates of a cluster count runs of other nodes, of which nobody here knows what came into
+// them, so that what they decide tells of every source.
+func TestFlowRatedElsewhere(t *testing.T) {
+	t.Parallel()
+	p := newPosted(t, toSend, run.Options{})
+	left := 3
+	p.world = newWorldOf(t, post, run.Options{Flow: p.broker.Flow(), Act: func(context.Context) (lease.Time, error) { return 0, nil }, Rate: func(context.Context, string, caps.Rate) error {
+		if left--; left < 0 {
+			return fault.New(fault.Denied, "all nodes together have done it as often as they may")
+		}
+		return nil
+	}}, func(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+		if _, err := a.Lease(ctx); err != nil {
+			return nil, 0, fault.New(fault.Denied, err.Error())
+		}
+		if a.Verb == "send" {
+			p.sent = append(p.sent, "sent")
+		}
+		return value.Str("O"), 1, nil
+	}, "toy.get:open/**,rate=20/h", "toy.get:other/**", "toy.send:**")
+	look := p.evolve("look", `x => has(try(!toy.get({key: "open/a", in: "open/**"})), "ok")`, "toy.get:open/**")
+	other := p.evolve("other", `x => has(try(!toy.get({key: "other/a", in: "other/**"})), "ok")`, "toy.get:other/**")
+	p.evolve("tells", `x => if has(try(!toy.get({key: "open/a", in: "open/**"})), "ok") then !toy.send({to: "a"}) else !toy.send({to: "b"})`, "toy.get:open/**", "toy.send:**")
+	for i, want := range []string{"true", "true", "true", "false"} {
+		if got, labelled := p.shown(t, look, "null"); got != want || !labelled {
+			t.Errorf("%d: it gives %s, with a label: %v", i, got, labelled)
+		}
+		if got, labelled := p.shown(t, other, "null"); got != "true" || labelled {
+			t.Errorf("%d: what has no rate gives %s, with a label: %v", i, got, labelled)
+		}
+	}
+	if plan := p.plan(look, "null"); fmt.Sprint(plan.Under) != "[secret]" {
+		t.Errorf("its plan is made under %v", plan.Under)
+	}
+	if p.fails("tells", "null", fault.Denied, "may not be given what depends on secret"); len(p.sent) > 0 {
+		t.Error("that the rate is used up is sent on")
 	}
 }
 
