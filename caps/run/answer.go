@@ -70,8 +70,13 @@ func (r *Run) Answer(ctx context.Context, until time.Time, requests []core.Reque
 
 // carryOut performs what was decided, together, when it is on record, and gives what was.
 func (r *Run) carryOut(ctx context.Context, until time.Time, acts []*act) []*act {
+	for _, a := range acts {
+		a.counts(1)
+	}
 	acts = slices.DeleteFunc(acts, func(a *act) bool {
-		a.answer.Fault = a.onRecord()
+		if a.answer.Fault = a.onRecord(); a.answer.Fault != nil {
+			a.counts(-1)
+		}
 		return a.answer.Fault != nil
 	})
 	if len(acts) == 1 {
@@ -90,6 +95,16 @@ func (r *Run) carryOut(ctx context.Context, until time.Time, acts []*act) []*act
 	wg.Wait()
 	return acts
 }
+
+// counts counts an act, from when it is to be performed until its outcome is on record, if it can't be done again.
+func (a *act) counts(n int32) {
+	if flags := a.permit.Flags; !flags.ReadOnly && !flags.Idempotent {
+		a.run.once.Add(n)
+	}
+}
+
+// Acting reports whether an effect is under way that can't be done again: what comes of it is lost if the run is abandoned.
+func (r *Run) Acting() bool { return r.once.Load() > 0 }
 
 // An act is a request that was permitted and recorded.
 type act struct {
@@ -363,6 +378,7 @@ func (a *act) do(ctx context.Context, until time.Time) (v value.Value, size int6
 // perform has an act done, and records what came of it.
 func (a *act) perform(ctx context.Context, until time.Time) {
 	r := a.run
+	defer a.counts(-1)
 	defer a.leave()
 	v, size, f := a.do(ctx, until)
 	a.settle(size)

@@ -85,6 +85,7 @@ type Run struct {
 	lasts, abandoned atomic.Bool
 	taken            atomic.Bool                 // another server has taken over the task that it is, or is of
 	halted           atomic.Pointer[fault.Fault] // why it may not go on
+	once             atomic.Int32                // effects under way; see [Run.Acting]
 	hear             func(message string)
 
 	mu      sync.Mutex // for what par's effects share

@@ -543,7 +543,7 @@ func (t *taskRun) stop() {
 }
 
 // Busy reports whether a task is under way which needs the server. One that waits for a person, and is on record,
-// doesn't: the next server goes on with it.
+// doesn't, unless it does something meanwhile that can't be done again: the next server goes on with it.
 func (s *Engine) Busy() bool {
 	s.tasks.mu.Lock()
 	all, lasts := slices.Collect(maps.Values(s.tasks.all)), s.tasks.owner != nil
@@ -553,7 +553,8 @@ func (s *Engine) Busy() bool {
 			return true
 		}
 		defer t.mu.Unlock()
-		return t.answer == nil && !(lasts && len(t.questions) > 0)
+		acting := t.run != nil && t.run.Acting() || t.plan != nil && t.plan.Acting()
+		return t.answer == nil && (!lasts || len(t.questions) == 0 || acting)
 	})
 }
 

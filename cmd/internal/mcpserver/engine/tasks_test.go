@@ -485,6 +485,44 @@ func TestTaskWaits(t *testing.T) {
 	}
 }
 
+// An asksAndPuts is a world whose reads ask the person, and whose puts wait until they are let through.
+type asksAndPuts struct {
+	asksWorld
+	slow slowPut
+}
+
+func (w *asksAndPuts) Perform(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+	if a.Verb == "put" {
+		return w.slow.Perform(ctx, a)
+	}
+	return w.asksWorld.Perform(ctx, a)
+}
+
+// TestTaskWaitsActing: a task that waits for a person while it does what can't be done again keeps its server until
+// that is done.
+func TestTaskWaitsActing(t *testing.T) {
+	t.Parallel()
+	w, world := &tasked{t: t, dir: t.TempDir()}, &asksAndPuts{slow: slowPut{gate: newGate()}}
+	s, _ := w.serves(world, "toy:notes/**")
+	w.call(s, "evolve", `{"name":"both","code":"k => par(!toy.get(k), !toy.put({key: k, value: 1}))","capabilities":["toy:notes/**"]}`)
+	able := elicit.With(t.Context(), &elicit.Elicitor{})
+	a := s.Call(able, Call{Tool: "run", Arguments: json.RawMessage(`{"tool":"both","input":"notes/a","background":true}`)})
+	var started struct{ Task string }
+	if err := json.Unmarshal(a.Structured, &started); err != nil || started.Task == "" {
+		t.Fatal(a.Text)
+	}
+	wait.For(t, world.slow.begun, "the put")
+	wait.Until(t, "the question", func() bool { return s.tasks.find(started.Task).state().Status == taskAsking })
+	if !s.Busy() {
+		t.Error("a put is under way, and the server isn't busy")
+	}
+	close(world.slow.open)
+	wait.Until(t, "the put's outcome", func() bool { return !s.Busy() })
+	if st := s.tasks.find(started.Task).state(); st.Status != taskAsking {
+		t.Errorf("it is %s afterwards", st.Status)
+	}
+}
+
 // TestTaskAnswers: where answers take too much it is who has most that loses the oldest, and whoever asks gets it all the same.
 func TestTaskAnswers(t *testing.T) {
 	t.Parallel()
