@@ -14,6 +14,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/spf13/cobra"
@@ -167,8 +168,8 @@ func eventLine(e *journal.Event, width int) string {
 	if e.Branch != "" {
 		where += "/" + e.Branch
 	}
-	r := readEvent(e)
-	line := fmt.Sprintf("%6d  %s  %-16s  %-11s  %s", e.Seq, e.Time.Local().Format("2006-01-02 15:04:05"), e.Kind, where, r.words(e))
+	r := run.ShowEvent(e)
+	line := fmt.Sprintf("%6d  %s  %-16s  %-11s  %s", e.Seq, e.Time.Local().Format("2006-01-02 15:04:05"), e.Kind, where, oneLine(r.Words(e)))
 	return ansi.Truncate(cli.Printable(line), width, "…")
 }
 

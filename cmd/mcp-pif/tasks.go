@@ -86,7 +86,7 @@ func (t *shownTask) called() string { return cmp.Or(t.Tool, oneLine(t.Code), "-"
 
 func showTask(s *journal.Store, dir string, t *run.Task) (shownTask, []journal.Event, error) {
 	events, _, err := s.Read(journal.Query{Run: cmp.Or(t.By, t.ID)})
-	r := summary(events)
+	sum, r := showSummary(events)
 	shown := shownTask{
 		Task: t.ID, Created: t.Created, Tool: r.Tool, Code: r.Code, Input: r.Input, Schedule: t.Schedule, Resumed: t.Resumed,
 		State: r.Result, Steps: r.Steps, Done: r.Effects,
@@ -94,7 +94,7 @@ func showTask(s *journal.Store, dir string, t *run.Task) (shownTask, []journal.E
 	if r.Version > 0 {
 		shown.Tool = fmt.Sprintf("%s@%d", r.Tool, r.Version)
 	}
-	if r.Run == "" { // it waits for its turn, or has no run of its own
+	if sum.Seq == 0 { // it waits for its turn, or has no run of its own
 		var call struct {
 			Tool  string
 			Code  json.RawMessage
@@ -108,7 +108,7 @@ func showTask(s *journal.Store, dir string, t *run.Task) (shownTask, []journal.E
 		shown.Tool, shown.Code, shown.Input = call.Tool, string(call.Code), string(call.Input)
 	}
 	var plan *run.Planned
-	if err == nil && !t.Ended.IsZero() && !t.Answered && t.By == "" && r.Run == "" {
+	if err == nil && !t.Ended.IsZero() && !t.Answered && t.By == "" && sum.Seq == 0 {
 		plan, err = run.PlanOfTask(s, t.ID, t.Created)
 	}
 	switch {
@@ -210,7 +210,7 @@ func newTasksShow() *cobra.Command {
 			state += ", scheduled by " + t.Schedule
 		}
 		fmt.Fprintln(out, cli.Printable(state))
-		if summary(events).Run == "" {
+		if run.Summarize(events).Seq == 0 {
 			fmt.Fprintln(out, cli.Printable(shown.called()+"  "+oneLine(shown.Input)))
 			return nil
 		}

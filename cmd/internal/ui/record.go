@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"math/big"
 	"slices"
 	"strings"
@@ -20,163 +19,14 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-// A recorded is what the data of events has that is shown.
-type recorded struct {
-	Tool       string            `json:"tool"`
-	Version    int               `json:"version"`
-	From       int               `json:"from"`
-	Code       json.RawMessage   `json:"code"`
-	Input      json.RawMessage   `json:"input"`
-	Inputs     []json.RawMessage `json:"inputs"`
-	As         string            `json:"input_as"`
-	Rounds     int               `json:"rounds"`
-	Op         string            `json:"op"`
-	In         string            `json:"in"`
-	At         string            `json:"at"`
-	Args       json.RawMessage   `json:"args"`
-	Value      json.RawMessage   `json:"value"`
-	Type       string            `json:"type"`
-	Steps      uint64            `json:"steps"`
-	Memory     int64             `json:"memory"`
-	Stopped    string            `json:"stopped"`
-	Result     *struct{ Bytes int64 }
-	Error      *failure           `json:"error"`
-	LookedUp   []recorded         `json:"looked_up"`
-	Request    uint64             `json:"request"`
-	Declared   []string           `json:"declared"`
-	Grants     []string           `json:"grants"`
-	Capability string             `json:"capability"`
-	Grant      string             `json:"grant"`
-	Answer     string             `json:"answer"`
-	Plan       string             `json:"plan"`
-	Under      []string           `json:"under"`
-	Entered    []string           `json:"entered"`
-	Sealed     string             `json:"sealed"`
-	Yes        bool               `json:"yes"`
-	By         string             `json:"by"`
-	ArgsBlob   *journal.Reference `json:"args_blob"`
-	ValueBlob  *journal.Reference `json:"value_blob"`
-}
-
-// A failure is a fault on record.
-type failure struct {
-	Kind, Message, In, At, Hint, Fragment string
-	Line, Col                             int
-}
-
-func read(e *journal.Event) (r recorded) {
-	_ = json.Unmarshal(e.Data, &r) // what isn't as expected isn't shown
-	return r
-}
-
-// text is what a member says: a string's text, or the JSON that it is.
-func said(raw json.RawMessage) string {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s
-	}
-	return string(raw)
-}
-
-// called is what was run.
-func (r *recorded) called() string {
-	if r.Tool == "" {
-		return cmp.Or(cut(80, said(r.Code)), "code")
-	}
-	return r.Tool
-}
-
-// words says what an event tells of.
-func (r *recorded) words(e *journal.Event) string {
-	var parts []string
-	failed := ""
-	if r.Error != nil {
-		failed = r.Error.Kind + ": " + r.Error.Message
-	}
-	switch e.Kind {
-	case journal.ServerStarted, journal.PolicyGranted:
-		parts = []string{"grants " + cmp.Or(strings.Join(r.Grants, " "), "nothing")}
-	case journal.RunStarted:
-		parts = []string{r.called(), said(r.Input)}
-	case journal.EffectRequested, journal.EffectDenied:
-		parts = []string{r.Op, string(r.Args), failed}
-	case journal.EffectOutcome:
-		parts = []string{failed, string(r.Value)}
-	case journal.RunLost:
-		parts = []string{failed}
-	case journal.RunEnded:
-		parts = []string{failed, r.Type, count(r.Steps, "step", "steps")}
-	case journal.ToolEvolved, journal.ToolRefused, journal.ToolRetired, journal.ToolRolledBack:
-		version := ""
-		if r.Version > 0 {
-			version = fmt.Sprintf("version %d", r.Version)
-		}
-		parts = []string{r.Tool, version, strings.Join(r.Declared, " "), failed}
-	case journal.PolicyRevoked, journal.PolicyRestored:
-		parts = []string{r.Capability}
-	default:
-		parts = []string{string(e.Data)}
-	}
-	return cut(240, strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "  "))
-}
-
-// An effect is a request of a run, with what came of it.
-type effect struct {
-	Seq        uint64
-	Op, Place  string
-	Branch     string
-	Capability string
-	Args       json.RawMessage
-	Value      json.RawMessage
-	Blob       int64 // bytes of arguments or outcome that are kept apart
-	Failure    *failure
-	Denied     bool
-	Done       bool // its outcome is on record
-	Began      time.Time
-	Took       time.Duration
-}
-
-// State is how the effect stands, in a word.
-func (e *effect) State() string {
-	switch {
-	case e.Denied:
-		return "denied"
-	case e.Failure != nil:
-		return "failed"
-	case !e.Done:
-		return "running"
-	}
-	return "ok"
-}
-
 // A ran is a run by its events.
-type ran struct {
-	ID      string
-	Seq     uint64 // of its start
-	Time    time.Time
-	Tool    string
-	Version int
-	Called  string
-	Code    string // of inline code
-	Input   string
-	inputs  []json.RawMessage
-	Budget  recorded // steps and memory
-	Ended   bool
-	Failure *failure
-	Stopped string
-	Type    string
-	Bytes   int64 // of the result
-	Steps   uint64
-	Took    time.Duration
-	Effects []effect
-	Used    []recorded // tools that it looked up
-	Plan    string     // the last one; "": it wasn't planned
-	Stage   string     // what became of that
-	Under   []string   // the labels of what the model had been shown when it asked for it
-	Entered []string   // those of all that came in
-	Sealed  string     // the name that the model was given for what it gave; "": it was shown that
-	Events  int
-}
+type ran struct{ run.Summary }
+
+// Called is what was run.
+func (r *ran) Called() string { return cmp.Or(r.Tool, cut(80, r.Code), "code") }
+
+// Input is what it was given.
+func (r *ran) Input() string { return r.Summary.Input("\n") }
 
 // State is how the run stands, in a word.
 func (r *ran) State() string {
@@ -201,10 +51,10 @@ func (r *ran) Gave() string {
 			return "its plan isn't done yet"
 		}
 		return cmp.Or(r.Stage, "no end on record")
-	case r.Failure != nil && r.Failure.Kind == r.State():
+	case r.Failure != nil && string(r.Failure.Kind) == r.State():
 		return r.Failure.Message + r.kept()
 	case r.Failure != nil:
-		return r.Failure.Kind + ": " + r.Failure.Message + r.kept()
+		return string(r.Failure.Kind) + ": " + r.Failure.Message + r.kept()
 	}
 	return cmp.Or(r.Type, "a result") + ", " + count(r.Bytes, "byte", "bytes") + r.kept()
 }
@@ -236,59 +86,6 @@ func (r *ran) Marks() (marks []mark) {
 	return marks
 }
 
-// summary is a run by its events.
-func summary(events []journal.Event) (s ran) {
-	at := map[uint64]int{}
-	s.Events = len(events)
-	for i := range events {
-		e := &events[i]
-		r := read(e)
-		s.ID = e.Run
-		switch e.Kind {
-		case journal.RunStarted:
-			s.Seq, s.Time, s.Tool, s.Version, s.Called, s.Budget, s.Under = e.Seq, e.Time, r.Tool, r.Version, r.called(), r, r.Under
-			if r.Input != nil {
-				r.Inputs = []json.RawMessage{r.Input}
-			}
-			s.Code, s.inputs = said(r.Code), r.Inputs
-			for i, in := range r.Inputs {
-				if i > 0 {
-					s.Input += "\n"
-				}
-				s.Input += said(in)
-			}
-		case journal.EffectRequested, journal.EffectDenied:
-			x := effect{Seq: e.Seq, Op: r.Op, Branch: e.Branch, Capability: r.Capability, Args: r.Args, Began: e.Time, Failure: r.Error, Denied: e.Kind == journal.EffectDenied}
-			x.Place = strings.TrimSuffix(r.In+" "+r.At, " ")
-			if r.ArgsBlob != nil {
-				x.Blob += r.ArgsBlob.Bytes
-			}
-			at[e.Seq] = len(s.Effects)
-			s.Effects = append(s.Effects, x)
-		case journal.EffectOutcome:
-			if n, ok := at[r.Request]; ok {
-				x := &s.Effects[n]
-				x.Done, x.Value, x.Failure, x.Took = true, r.Value, r.Error, e.Time.Sub(x.Began)
-				if r.ValueBlob != nil {
-					x.Blob += r.ValueBlob.Bytes
-				}
-			}
-		case journal.RunLost:
-			if !s.Ended {
-				s.Ended, s.Failure, s.Took = true, r.Error, e.Time.Sub(s.Time)
-			}
-		case journal.PlanMade, journal.PlanStarted, journal.PlanAnswered:
-			s.Plan, s.Stage = r.Plan, run.PlanStage(e.Kind, r.Yes, r.By)
-		case journal.RunEnded:
-			s.Ended, s.Failure, s.Type, s.Steps, s.Took, s.Used, s.Stopped = true, r.Error, r.Type, r.Steps, e.Time.Sub(s.Time), r.LookedUp, r.Stopped
-			if s.Entered, s.Sealed = r.Entered, r.Sealed; r.Result != nil {
-				s.Bytes = r.Result.Bytes
-			}
-		}
-	}
-	return s
-}
-
 // maxRunEvents is how many events of a run are read for a page.
 const maxRunEvents = 2000
 
@@ -298,14 +95,14 @@ func (s *Store) run(id string) (r ran, more bool, err error) {
 	if err != nil || len(events) == 0 {
 		return r, false, err
 	}
-	r = summary(events)
+	r = ran{run.Summarize(events)}
 	if more { // the end is what one wants to know besides
 		last, _, err := s.Journal.Read(journal.Query{Run: id, Kind: journal.RunEnded, Limit: 1, Last: true})
 		if err != nil {
 			return r, more, err
 		}
 		if len(last) == 1 {
-			r = summary(append(events, last...))
+			r = ran{run.Summarize(append(events, last...))}
 		}
 	}
 	return r, more, nil
@@ -450,7 +247,7 @@ func (r *ran) worked(t *registry.Tool) (steps, memory string) {
 func (r *ran) sizes(roots []string) (cost.Sizes, bool) {
 	sizes := cost.Sizes{}
 	bytes := 0
-	for i, in := range r.inputs {
+	for i, in := range r.Inputs {
 		var text string
 		if json.Unmarshal(in, &text) != nil { // a digest
 			return nil, false
@@ -472,7 +269,7 @@ func (r *ran) sizes(roots []string) (cost.Sizes, bool) {
 		}
 		sizes[name] = append(sizes[name], v)
 	}
-	if len(r.inputs) < len(roots) {
+	if len(r.Inputs) < len(roots) {
 		return nil, false
 	}
 	for i := range r.Effects {

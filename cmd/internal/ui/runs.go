@@ -27,7 +27,7 @@ func (f *runFilter) fits(r *ran) bool {
 	if f.Outcome != "" && r.State() != f.Outcome || !f.Until.IsZero() && r.Time.After(f.Until) {
 		return false
 	}
-	return f.Op == "" || slices.ContainsFunc(r.Effects, func(e effect) bool { return e.Op == f.Op || strings.HasPrefix(e.Op, f.Op+".") })
+	return f.Op == "" || slices.ContainsFunc(r.Effects, func(e run.ShownEffect) bool { return e.Op == f.Op || strings.HasPrefix(e.Op, f.Op+".") })
 }
 
 // A runList is the newest runs that a filter wants.
@@ -114,7 +114,7 @@ func (s *Store) summary(id string) (ran, error) {
 		end, _, err = s.Journal.Read(journal.Query{Run: id, Kind: journal.RunEnded, Limit: 1})
 		events = append(events, end...)
 	}
-	return summary(events), err
+	return ran{run.Summarize(events)}, err
 }
 
 // moment reads a time of a form: that of an input of type datetime-local, or a day.
@@ -231,7 +231,7 @@ func showRun(q *request) (view, error) {
 		Height    int
 		Waited    time.Duration // for effects
 		Computed  time.Duration
-		Shown     []effect
+		Shown     []run.ShownEffect
 		Hidden    int
 		Known     known
 		Most      string // steps, as predicted for its input; "": not known
@@ -263,7 +263,7 @@ func showRun(q *request) (view, error) {
 }
 
 // waited is how long at least one effect was under way.
-func waited(effects []effect) (sum time.Duration) {
+func waited(effects []run.ShownEffect) (sum time.Duration) {
 	var until time.Time
 	for i := range effects {
 		e := &effects[i]
@@ -326,8 +326,8 @@ type eventRow struct {
 }
 
 func (q *request) row(e *journal.Event) eventRow {
-	r := read(e)
-	row := eventRow{Seq: e.Seq, Time: e.Time.Local().Format("2006-01-02 15:04:05"), Kind: string(e.Kind), Run: e.Run, Words: r.words(e)}
+	r := run.ShowEvent(e)
+	row := eventRow{Seq: e.Seq, Time: e.Time.Local().Format("2006-01-02 15:04:05"), Kind: string(e.Kind), Run: e.Run, Words: cut(240, r.Words(e))}
 	if e.Run != "" {
 		row.Href = at(q.profile, "run", "id", e.Run)
 	} else if r.Tool != "" && e.Kind != journal.ToolRefused {
@@ -463,7 +463,7 @@ func (q *request) liveRow(e *journal.Event, runs bool) ([]byte, error) {
 		return nil, err
 	}
 	row := runRow{
-		Run: x.ID, Href: at(q.profile, "run", "id", x.ID), Time: x.Time.Local().Format("2006-01-02 15:04:05"), Called: visible(x.Called), Input: visible(cut(80, x.Input)),
+		Run: x.ID, Href: at(q.profile, "run", "id", x.ID), Time: x.Time.Local().Format("2006-01-02 15:04:05"), Called: visible(x.Called()), Input: visible(cut(80, x.Input())),
 		State: x.State(), Gave: visible(cut(120, x.Gave())), Steps: grouped(fmt.Sprint(x.Steps)), Took: took(x.Took),
 	}
 	for _, m := range x.Marks() {
