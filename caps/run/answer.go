@@ -345,13 +345,10 @@ func (a *act) do(ctx context.Context, until time.Time) (v value.Value, size int6
 	}
 	by.Ask = a.asking(by)
 	if r.b.act != nil {
-		by.Lease = r.lease
-	}
-	if g := p.Held.Grant; r.b.rate != nil && g.Limit().Rate.Per > 0 {
 		taken := false // it is asked again where it is begun
 		by.Lease = func(ctx context.Context) (lease.Time, error) {
 			if !taken {
-				if err := r.b.rate(ctx, g.Principal+"\x00"+g.Shown().String(), g.Limit().Rate); err != nil {
+				if err := r.b.takeRate(ctx, p.Held.Grant); err != nil {
 					return 0, err
 				}
 			}
@@ -373,6 +370,14 @@ func (a *act) do(ctx context.Context, until time.Time) (v value.Value, size int6
 		}
 	}
 	return v, size, f
+}
+
+// takeRate takes one of a grant's rate where other processes take from it, too.
+func (b *Broker) takeRate(ctx context.Context, g *caps.Grant) error {
+	if b.rate == nil || g.Limit().Rate.Per == 0 {
+		return nil
+	}
+	return b.rate(ctx, g.Principal+"\x00"+g.Shown().String(), g.Limit().Rate)
 }
 
 // perform has an act done, and records what came of it.

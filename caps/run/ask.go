@@ -83,10 +83,16 @@ func (a *act) ask(ctx context.Context, by Act, q Question) Reply {
 		request.From = uint32(r.flows.entered)
 	}
 	permit, f := r.b.policy.Permit(r.ledger, a.tool.Held, request)
-	if r.flows != nil {
-		a.asks(permit, f)
+	if f == nil {
+		defer permit.Settle(0)
+		if err := r.b.takeRate(ctx, permit.Held.Grant); err != nil {
+			f = &fault.Fault{Kind: fault.Denied, Message: request.Operation + ": " + err.Error(), Cause: caps.TooOften{Grant: permit.Held.Grant}}
+		}
 	}
 	data := strconv.AppendUint([]byte(`{"request":`), a.seq, 10)
+	if a.asks(permit, f) {
+		data = append(data, `,"limited":true`...)
+	}
 	data = journal.AppendString(append(data, `,"message":`...), q.Message)
 	if q.Schema != nil {
 		data = journal.AppendString(append(data, `,"schema":`...), string(q.Schema))
@@ -95,7 +101,6 @@ func (a *act) ask(ctx context.Context, by Act, q Question) Reply {
 		r.note(journal.EffectAsked, a.request.Branch, append(r.b.appendFault(append(data, `,"error":`...), f), '}'))
 		return Reply{Action: "decline", Reason: f.Message}
 	}
-	defer permit.Settle(0)
 	if _, err := r.b.journal.Append(journal.Written, journal.EffectAsked, r.id, a.request.Branch, append(data, '}')); err != nil {
 		return Reply{Action: "decline", Reason: "the question could not be recorded"}
 	}
@@ -114,20 +119,23 @@ func (a *act) ask(ctx context.Context, by Act, q Question) Reply {
 	return reply
 }
 
-// asks notes what else an outcome tells of that a question came before: whether limits and rates let it be put.
-func (a *act) asks(p *caps.Permit, f *fault.Fault) {
+// asks notes what else an outcome tells of that a question came before: whether limits and rates let it be put. It
+// reports whether they decided that.
+func (a *act) asks(p *caps.Permit, f *fault.Fault) bool {
 	r := a.run
 	var often caps.TooOften
 	switch {
 	case f == nil && p.Rated():
-		r.rates(p.Held.Grant)
-	case f != nil && errors.As(f.Cause, &often):
-		r.rates(often.Grant)
-	case f != nil && errors.Is(f.Cause, caps.ErrUsedUp):
+		often.Grant = p.Held.Grant
+	case f != nil && (errors.As(f.Cause, &often) || errors.Is(f.Cause, caps.ErrUsedUp)):
 	default:
-		return
+		return false
+	}
+	if r.flows != nil && often.Grant != nil {
+		r.rates(often.Grant)
 	}
 	a.limited.Store(true)
+	return true
 }
 
 // appendAsked writes the argument as the program gave it, where it can't be told

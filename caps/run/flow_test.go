@@ -532,6 +532,7 @@ func TestFlowRatedQuestion(t *testing.T) {
 	}, "toy:**", "ask:**,rate=2/h")
 	look := w.evolve("look", `x => has(try(!ask.get("a")), "ok")`, "ask:**")
 	send := w.evolve("send", `x => let _ = try(!ask.get("b")) in !toy.send({to: "a"})`, "ask:**", "toy:**")
+	only := w.evolve("only", `x => if x == 1 then !ask.get("b") else !toy.send({to: "a"})`, "ask:**", "toy:**")
 	w.evolve("uses", `k => if !toy.get("secret/a") == "S" then !toy.send({to: "a"}) else let _ = !ask.get("b") in "no"`, "ask:**", "toy:**")
 	for i, want := range []string{"true false", "", "false true", `"decline" true`} {
 		switch i {
@@ -544,6 +545,21 @@ func TestFlowRatedQuestion(t *testing.T) {
 		if got, labelled := w.shown(t, look, "null"); fmt.Sprint(got, " ", labelled) != want {
 			t.Errorf("%d: it gives %s, with a label: %v", i, got, labelled)
 		}
+	}
+	if got, labelled := w.shown(t, only, "null"); got != `"decline"` || !labelled {
+		t.Errorf("it gives %s, with a label: %v", got, labelled)
+	}
+	asked, _, err := w.memory.Read(journal.Query{Kind: journal.EffectAsked, Limit: 1, Last: true})
+	must.NoError(t, err)
+	rec, err := run.ReadRecord(w.memory, asked[0].Run)
+	must.NoError(t, err)
+	rec.End = nil
+	r, err := w.broker.Resume(w.tools.Snapshot(), bounds(only, rec.ID, "null"), rec)
+	must.NoError(t, err)
+	got, f := drive(t, r, only, "null")
+	must.NoFault(t, f)
+	if l, _ := r.Shown(t.Context()); got != `"decline"` || l == 0 {
+		t.Errorf("from the record it gives %s, with the label %x", got, l)
 	}
 }
 

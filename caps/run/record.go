@@ -159,6 +159,16 @@ func (r *Record) read(e *journal.Event, first bool, bySeq map[uint64]*decision) 
 		return r.readDecision(e, bySeq)
 	case journal.EffectOutcome:
 		return r.readOutcome(e.Data, bySeq)
+	case journal.EffectAsked:
+		var data struct {
+			Request uint64
+			Limited bool
+		}
+		err := json.Unmarshal(e.Data, &data)
+		if d := bySeq[data.Request]; d != nil && data.Limited {
+			d.limited = true
+		}
+		return err
 	case journal.RunEnded:
 		return r.readEnd(e.Data)
 	}
@@ -484,6 +494,7 @@ type decision struct {
 	callee     string       // of a denied call
 	denied     *fault.Fault
 	tells      *told // of a denial; nil: that isn't on record
+	limited    bool  // a limit or a rate decided about a question that was to be put meanwhile
 	done       bool  // there is an outcome
 	outcome    recordedText
 	outcomeErr *fault.Fault

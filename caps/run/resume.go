@@ -119,9 +119,10 @@ func (a *act) goOn(ctx context.Context, f *fault.Fault) *fault.Fault {
 	if f != nil {
 		return r.halt(f.Kind, "what it did before isn't permitted any more: %s", f.Message)
 	}
-	if r.flows != nil && a.permit.Rated() {
+	if r.flows != nil && (a.permit.Rated() || d.limited) {
 		r.flows.apast = true
 	}
+	a.limited.Store(d.limited)
 	a.seq = d.seq
 	if !d.done {
 		if flags := a.permit.Flags; !flags.ReadOnly && !flags.Idempotent {

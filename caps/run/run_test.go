@@ -93,6 +93,35 @@ func TestRateOfSeveral(t *testing.T) {
 	}
 }
 
+// A stranger's question takes one of such a rate, too.
+func TestRateOfSeveralAsked(t *testing.T) {
+	t.Parallel()
+	left := 1
+	o := run.Options{
+		Asker: inquirer{},
+		Act:   func(context.Context) (lease.Time, error) { return lease.Now().Add(lease.Length), nil },
+		Rate: func(context.Context, string, caps.Rate) error {
+			if left--; left < 0 {
+				return errors.New("none is left")
+			}
+			return nil
+		},
+	}
+	m := *toy
+	m.Kind, m.Operations = "ask", []caps.Operation{m.Operations[0]}
+	m.Operations[0].Name = "ask.get"
+	kinds, err := caps.NewKinds(&m, toy)
+	must.NoError(t, err)
+	w := newWorldOfKinds(t, kinds, o, func(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+		r := a.Ask(ctx, run.Question{Message: "sure"})
+		return value.Str(r.Action + r.Reason), 1, nil
+	}, "toy:**", "ask:**,rate=9/h")
+	w.evolve("get", `k => if k == "" then !ask.get(k) else !toy.get(k)`, "toy.get:**", "ask.get:**")
+	w.gives("get", `"a"`, `"accept"`)
+	w.gives("get", `"a"`, `"declineask.get: none is left"`)
+	w.recorded(journal.EffectAsked, "asked", "asked denied")
+}
+
 func TestEffectsAreDecidedRecordedPerformed(t *testing.T) {
 	w := newWorld(t, run.Options{}, echo, "toy:notes/**")
 	w.evolve("get", "k => !toy.get(k)", "toy.get:notes/**")
