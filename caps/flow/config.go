@@ -153,16 +153,23 @@ func (c *Config) NoFlow(flag string) error {
 	return nil
 }
 
-// Preset takes the value of the flag --flow, a list of designate and report.
+// Preset takes the value of the flag --flow, a list of words.
 func (c *Config) Preset(flag string) error {
 	for word := range strings.SplitSeq(flag, ",") {
-		switch word {
-		case "designate":
+		label, isStart := strings.CutPrefix(word, "start=")
+		switch {
+		case word == "designate":
 			c.Designate = true
-		case "report":
+		case word == "report":
 			c.Report = true
+		case word != "count" && !isStart:
+			return fmt.Errorf("--flow is designate, report, start=LABEL, count, or several with commas, not %q", word)
+		case c.Session != nil:
+			return fmt.Errorf("--flow %s: it is said already what the model has seen from the start: %s", flag, c.Session)
+		case isStart:
+			c.Session, _ = json.Marshal(map[string][]string{"start": {label}}) // texts
 		default:
-			return fmt.Errorf("--flow is designate, report, or both with a comma, not %q", word)
+			c.Session = json.RawMessage(`"count"`)
 		}
 	}
 	return nil

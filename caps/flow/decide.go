@@ -41,7 +41,7 @@ func (p *Policy) check(granted Granted, partial bool) error {
 		if !possible && !partial {
 			return fmt.Errorf("%s: it can never match: nothing that is granted gives %s", place, conjoin(p.names.list(r.Forbidden()&^sourced), "or"))
 		}
-		if r.To == Model || r.To == User {
+		if r.To == Model {
 			continue
 		}
 		if !partial && !slices.ContainsFunc(granted, r.to.Reaches) {
@@ -71,7 +71,7 @@ func (p *Policy) index() {
 		for i := range m.Operations {
 			o := &m.Operations[i]
 			for _, r := range p.Rules {
-				if r.To != Model && r.To != User && (r.op == "" || r.op == o.Name) && r.to.May(m, o) {
+				if r.To != Model && (r.op == "" || r.op == o.Name) && r.to.May(m, o) {
 					p.byOp[o.Name] = append(p.byOp[o.Name], r)
 				}
 			}

@@ -73,7 +73,7 @@ func (p *Policy) Expect(t term.Term, held []*caps.Held, code func(name string) (
 	}
 	var rules []*Rule
 	for _, r := range p.Rules {
-		if r.To == Model || r.To == User {
+		if r.To == Model {
 			continue
 		}
 		rules = append(rules, r)

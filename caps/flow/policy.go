@@ -16,6 +16,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,9 +38,13 @@ type Policy struct {
 	// is taken to have seen from the beginning.
 	IgnoreSession bool
 	Start         Atoms
-	Steps         uint64
-	Hash          string // of all that it says
-	Notes         []string
+	// Designates is set where the rules of the preset are among them, and SaysSession where what the model was shown
+	// isn't left to the default.
+	Designates, SaysSession bool
+
+	Steps uint64
+	Hash  string // of all that it says
+	Notes []string
 
 	names    names
 	releases []release
@@ -87,7 +92,7 @@ func Compile(c Config, kinds caps.Kinds, granted Granted) (*Policy, error) {
 		}
 		return nil, nil
 	}
-	p := &Policy{Steps: c.Steps, Report: c.Report, byOp: map[string][]*Rule{}, ofOp: map[string][]*Source{}, kinds: kinds, granted: granted}
+	p := &Policy{Steps: c.Steps, Report: c.Report, Designates: c.Designate, SaysSession: c.Session != nil, byOp: map[string][]*Rule{}, ofOp: map[string][]*Source{}, kinds: kinds, granted: granted}
 	p.Steps = cmp.Or(p.Steps, DefaultSteps)
 	for _, s := range c.Sources {
 		if err := p.addSource(s); err != nil {
@@ -226,6 +231,9 @@ func (p *Policy) addMark(name string) Atoms {
 
 func (p *Policy) addRule(c RuleConfig) (err error) {
 	r := &Rule{N: len(p.Rules) + 1, To: c.To, Bits: c.Bits, place: c.place}
+	if c.To == "user" {
+		return fmt.Errorf(`"to": a person may see everything that is kept; write "model" for what the model is shown, and "ask" for what tools ask a person`)
+	}
 	if (len(c.NotFrom) == 0) == (len(c.AllOf) == 0) {
 		return fmt.Errorf(`it has "not_from" or "all_of": the sources`)
 	}
@@ -238,7 +246,7 @@ func (p *Policy) addRule(c RuleConfig) (err error) {
 	if err := r.readArgument(c, p.kinds); err != nil {
 		return err
 	}
-	if r.To != Model && r.To != User {
+	if r.To != Model {
 		if r.to, err = caps.ParseRequests(r.To, "", p.kinds); err != nil {
 			return fmt.Errorf(`"to": %w`, err)
 		}
@@ -286,8 +294,8 @@ func (r *Rule) readArgument(c RuleConfig, kinds caps.Kinds) error {
 			return fmt.Errorf(`"argument" is a name, a path such as "attachments[].url", or null`)
 		}
 		r.Argument = parseArgument(path)
-		if r.To == Model || r.To == User {
-			return fmt.Errorf("what is shown to the %s has no arguments", r.To)
+		if r.To == Model {
+			return errors.New("what is shown to the model has no arguments")
 		}
 		if names := argumentsOf(r.To, kinds); !slices.Contains(names, r.Argument[0]) {
 			return noArgument(r.To, r.Argument[0], names)
@@ -327,7 +335,7 @@ func (r *Rule) readElse(c RuleConfig) error {
 	case r.Else == "":
 		r.Else = Deny
 	case r.Else == Deny, r.Else == Ask && r.To != Model:
-	case r.Else == Taint && r.To != Model && r.To != User, r.Else == Seal && r.To == Model:
+	case r.Else == Taint && r.To != Model, r.Else == Seal && r.To == Model:
 	default:
 		return fmt.Errorf(`"else" is "deny", "ask", or "taint" for a store, and "seal" or "deny" for the model, not %q`, c.Else)
 	}

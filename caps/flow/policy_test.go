@@ -87,6 +87,7 @@ func TestPolicyRefuses(t *testing.T) {
 		"a rule that always breaks": {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"fetch","not_from":"web"}],"session":{"start":["web"]}}`, want: "flow.rules[0]: it always matches"},
 		"a start without a rule":    {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"mail.send","argument":"to","not_from":"a"}],"session":{"start":["web"]}}`, want: "flow.session: no rule is about web"},
 		"33 names":                  {flags: append(many, "s>fetch"), want: "at most 32"},
+		"a rule about the person":   {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"user","not_from":"a"}]}`, want: `flow.rules[0]: "to": a person may see everything that is kept; write "model"`},
 		"an endless exception":      {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"model","not_from":"a","except":[{"type":"string"}]}]}`, want: "has no end of values"},
 		"a seal for an operation":   {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"fetch","not_from":"a","else":"seal"}]}`, want: `"else" is`},
 		"items that act":            {config: `{"sources":[{"of":"mail.read","label":"a","items":"x => !fs.read(x)"}],"rules":[{"to":"fetch","not_from":"a"}]}`, want: "it can't act"},

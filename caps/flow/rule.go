@@ -14,11 +14,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 )
 
-// Where a result goes that isn't an operation, as "to" of a rule.
-const (
-	Model = "model" // what is shown to the model
-	User  = "user"  // what is shown to the person
-)
+// Model is "to" of a rule about what is shown to the model, which is no operation.
+const Model = "model"
 
 // An Else is what becomes of a request that breaks a rule.
 type Else string
@@ -47,7 +44,7 @@ type Rule struct {
 	Bits  int
 	place string
 
-	to     caps.Requests // unless To is Model or User
+	to     caps.Requests // unless To is Model
 	op     string        // of the preset: this operation's requests alone
 	except []exception
 }
@@ -287,8 +284,8 @@ func (p *Policy) Sentence(r *Rule) string {
 	var s string
 	to := cmp.Or(map[string]string{caps.OpenWorld: "anything beyond this machine"}[r.To], r.To)
 	switch {
-	case r.To == Model || r.To == User:
-		s = fmt.Sprintf("What is shown to the %s may not depend on what is read of %s.", to, from)
+	case r.To == Model:
+		s = fmt.Sprintf("What is shown to the model may not depend on what is read of %s.", from)
 	case r.MadeOnly:
 		s = fmt.Sprintf("Whether %s is asked for may not depend on what is read of %s.", to, from)
 	case r.Any && r.Argument == nil:

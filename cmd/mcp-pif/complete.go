@@ -78,7 +78,7 @@ var flagWords = map[string]listing{
 	"ask-via":   fixed("terminal", "elicitation"),
 	"sandbox":   fixed("require", "best-effort", "off"),
 	"input-as":  fixed("data", "auto", "term"),
-	"flow":      fixed("designate", "report"),
+	"flow":      fixed("designate", "report", "start=", "count"),
 	"confirm":   kindNames,
 }
 

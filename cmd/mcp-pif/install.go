@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/clientconfig"
@@ -29,6 +30,7 @@ type installOptions struct {
 	project, undo, yes   bool
 	show, print          bool
 	move                 bool
+	rules                *flow.Policy // that the server's flags say; nil: none
 }
 
 func newInstall() *cobra.Command {
@@ -174,10 +176,14 @@ func install(cmd *cobra.Command, o *installOptions, args []string) error {
 				flags = append(flags, flag)
 			}
 		}
+		flags = o.startFlags(cmd, c, file, moving.Moves, flags)
 		if moving.Print(cmd.OutOrStdout()); len(moving.Moved) == 0 {
 			return nil
 		}
 		return o.write(cmd, c, past, file, path, c.Entry(o.name, command, flags), moving, keep)
+	}
+	if file != nil && !o.undo {
+		flags = o.startFlags(cmd, c, file, func(string) bool { return false }, flags)
 	}
 	entry := c.Entry(o.name, command, flags)
 	if o.print {
@@ -186,6 +192,23 @@ func install(cmd *cobra.Command, o *installOptions, args []string) error {
 		return cli.Failed(err)
 	}
 	return o.write(cmd, c, past, file, path, entry, nil, nil)
+}
+
+// startFlags adds to a server's flags that what the client's other servers give was seen by the model from the start,
+// where the rules are about whatever comes from beyond this machine and say nothing of that.
+func (o *installOptions) startFlags(cmd *cobra.Command, c *clientconfig.Client, file *clientconfig.File, goes func(name string) bool, flags []string) []string {
+	others := slices.Sorted(maps.Keys(file.Servers()))
+	others = slices.DeleteFunc(others, func(name string) bool { return name == o.name || goes(name) })
+	if o.rules == nil || o.rules.SaysSession || len(others) == 0 {
+		return flags
+	}
+	servers := fmt.Sprintf("%s has other servers (%s)", c.Title, cli.Printable(strings.Join(others, ", ")))
+	if !o.rules.Designates {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s, and no rule is about what they give. A rule about a label that --flow=start=LABEL names is.\n", servers)
+		return flags
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s: what they give counts as seen by the model from the start, by --flow=start=other. With --flow=designate,count it doesn't.\n", servers)
+	return append(flags, "--flow=start=other")
 }
 
 // planMove looks at the other servers of the file.
@@ -339,7 +362,12 @@ func (o *installOptions) serverFlags(cmd *cobra.Command, args []string) ([]strin
 		flags = append(flags, added)
 		server.Sandbox = append(server.Sandbox, "best-effort")
 	}
-	if problem := server.problem(cmd); problem != "" {
+	auth, problem := checkServer(cmd, &server.CapOptions, &server.httpOptions)
+	if auth != nil {
+		o.rules = auth.Flow
+		auth.Close()
+	}
+	if problem != "" {
 		return nil, cli.Failed(fmt.Errorf("a server with these flags would not start: %s", problem))
 	}
 	return flags, nil

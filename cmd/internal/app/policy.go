@@ -345,7 +345,7 @@ type flowOptions struct{ labels, noFlows, presets []string }
 func (o *flowOptions) register(f *pflag.FlagSet) {
 	cli.Strings(f, &o.labels, "label", "label what a capability gives, `NAME=CAPABILITY`, for --no-flow: private=fs.read:./private; may be repeated")
 	cli.Strings(f, &o.noFlows, "no-flow", "deny data with a label to a capability or one of its arguments, `NAME>CAPABILITY[:ARGUMENT]`, such as 'private>fetch' or 'mail,web>mail.send:to'; may be repeated")
-	cli.Strings(f, &o.presets, "flow", "`MODE` of the rules about where data may flow: designate adds that nothing from beyond this machine decides what is acted on; report only records what would be denied")
+	cli.Strings(f, &o.presets, "flow", "`MODE` of the rules about where data may flow: designate adds that nothing from beyond this machine decides what is acted on; start=LABEL that the model has other tools, whose answers have that label (count: it has none); report only records what would be denied")
 }
 
 // config is what the flags say besides the member of a policy file; nil: there is none.

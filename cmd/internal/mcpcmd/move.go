@@ -416,6 +416,11 @@ func (m *Move) Flags() (flags []string) {
 	return flags
 }
 
+// Moves reports whether a server of the client's file goes.
+func (m *Move) Moves(name string) bool {
+	return slices.ContainsFunc(m.Moved, func(s *movedServer) bool { return s.name == name })
+}
+
 // Print shows what would be, on one screen.
 func (m *Move) Print(out io.Writer) {
 	for _, s := range m.Moved {
