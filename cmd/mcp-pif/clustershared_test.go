@@ -350,6 +350,39 @@ func TestClusterLostCall(t *testing.T) {
 	look(0)
 }
 
+// TestClusterOwner: commands on another machine than that of the node which does a task or a plan: the task ends, what is under way of the plan can't be resolved while the node runs, and is when it has ended.
+func TestClusterOwner(t *testing.T) {
+	t.Parallel()
+	site, arrived, answer := heldSite(t)
+	defer close(answer)
+	a := actors(t, []string{"--cap", "fetch:" + site.URL}, nil, nil)
+	a.clients[0].makes("asks", fmt.Sprintf(`i => !fetch.request({method: "POST", url: "%s/"}).status`, site.URL), "fetch:"+site.URL)
+	profile := " --profile " + filepath.Base(a.profile(0))
+	task := regexp.MustCompile(`"task":"([^"]+)"`).FindStringSubmatch(a.gives(0, "task", map[string]any{"tool": "asks", "input": 1, "background": true}))
+	wait.For(t, arrived, "the request of the task")
+	a.clients[1].names()
+	says(t, a.machines[1], [2]string{"tasks cancel " + task[1] + profile, "cancelled: its run has ended"})
+
+	plan := regexp.MustCompile(`p_[\w-]+`).FindString(a.gives(0, "plan", map[string]any{"tool": "asks", "input": 1, "plan": true}))
+	go func() { // it is cut off
+		_, _ = a.clients[0].CallTool(t.Context(), &mcp.CallToolParams{Name: "run", Arguments: map[string]any{"plan": plan}})
+	}()
+	wait.For(t, arrived, "the request of the plan")
+	a.clients[1].names()
+	resolve := "resolve " + strings.TrimPrefix(plan, "p_") + " 1 did" + profile
+	says(t, a.machines[1], [2]string{resolve, "the server that began the plan " + plan + " is running"})
+	a.kill(0)
+	goesOn := map[string]any{"plan": plan, "resume": true}
+	text := ""
+	wait.Until(t, "the plan can go on", func() bool {
+		text, _ = a.clients[1].asks("run", goesOn)
+		return resolves.MatchString(text)
+	})
+	m := resolves.FindStringSubmatch(text)
+	says(t, a.machines[1], [2]string{"resolve " + m[2] + " " + m[1] + " did" + profile, "recorded: the plan can go on"})
+	a.gives(1, "was done, as a person said", goesOn)
+}
+
 // TestClusterSchedule: what a person has run now and then on one machine is started by one node, any of them, once for
 // each time, and not while another node does the task before; it goes on without the node that did it, and ends where
 // it is taken out on another machine.

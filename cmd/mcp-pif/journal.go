@@ -73,7 +73,7 @@ func withStore(o *app.StoreOptions, options journal.Options, do func(s *journal.
 	if err != nil {
 		return err
 	}
-	s, err := journal.Open(path, options)
+	s, err := app.OpenStore(path, options)
 	if err != nil {
 		return err
 	}

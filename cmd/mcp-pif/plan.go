@@ -16,7 +16,6 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 )
 
 // planStores is the stores in which plans and requests may wait: the one that the flags name, or those of all profiles.
@@ -177,7 +176,11 @@ func notUnderWay(s *journal.Store, id string) error {
 		return err
 	}
 	dir, err := app.TaskDirOf(s.Path())
-	if err == nil && engine.OwnerLives(dir, p.Owner) {
+	if err != nil {
+		return err
+	}
+	lives, err := ownerLives(dir, p.Owner)
+	if err == nil && lives {
 		err = fmt.Errorf("the server that began the plan %s is running: wait for what it gives, or end that server first", p.ID)
 	}
 	return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -263,7 +264,15 @@ stays done; one that no server does at present doesn't go on.`,
 		if err != nil {
 			return err
 		}
-		for end := time.Now().Add(app.MostAwaited); engine.OwnerLives(dir, t.Owner); time.Sleep(app.AwaitEvery) {
+		lives, err := ownerLives(dir, t.Owner)
+		if err != nil {
+			return err
+		}
+		server := "server that does it"
+		if _, name, _ := strings.Cut(t.Owner, "@"); name != "" {
+			server = "node " + name
+		}
+		for end := time.Now().Add(app.MostAwaited); lives; time.Sleep(app.AwaitEvery) {
 			if t, err = findTask(s, t.ID); err != nil {
 				return err
 			}
@@ -272,12 +281,27 @@ stays done; one that no server does at present doesn't go on.`,
 				return nil
 			}
 			if time.Now().After(end) {
-				return errors.New("the task is cancelled on record, but the server that does it hasn't ended it yet")
+				return fmt.Errorf("the task is cancelled on record, but the %s hasn't ended it yet", server)
+			}
+			if lives, err = ownerLives(dir, t.Owner); err != nil {
+				return err
 			}
 		}
 		fmt.Fprintln(out, "cancelled: no server did it, and none goes on with it")
 		return nil
 	})
+}
+
+// ownerLives reports whether a server that a record names runs, on this machine or, in a
+// cluster, at another node, which the node of this machine knows.
+func ownerLives(dir, owner string) (lives bool, err error) {
+	_, config, err := clusterOf()
+	_, name, _ := strings.Cut(owner, "@")
+	if err != nil || name == "" || config.Node == "" || name == config.Node {
+		return err == nil && engine.OwnerLives(dir, owner), err
+	}
+	err = config.Ask(context.Background(), "alive", name, &lives)
+	return lives, err
 }
 
 func newTasksEvery() *cobra.Command {

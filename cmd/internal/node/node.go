@@ -599,6 +599,7 @@ func (n *Node) listen() (err error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /replace", answer(func(ctx context.Context, r statefile.Replacement) (any, error) { return nil, n.replace(ctx, r) }))
 	mux.HandleFunc("POST /append", answer(func(_ context.Context, a Append) (any, error) { return n.append(a) }))
+	mux.HandleFunc("POST /alive", answer(func(_ context.Context, name string) (any, error) { return n.Alive(name), nil }))
 	mux.HandleFunc("POST /status", answer(func(context.Context, any) (any, error) { return n.Status(), nil }))
 	n.server = http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	n.tasks.Go(func() { _ = n.server.Serve(l) })

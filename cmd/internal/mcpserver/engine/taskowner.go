@@ -75,7 +75,7 @@ func (o *taskOwner) elsewhere(name string) bool {
 // OwnerLives reports whether the server that a task's record names runs. dir is the
 // [Options.TaskDir] of its journal.
 func OwnerLives(dir, name string) bool {
-	if name == "" || strings.ContainsAny(name, `/\.`) {
+	if name == "" || strings.ContainsAny(name, `/\`) {
 		return false
 	}
 	f, err := os.OpenFile(filepath.Join(dir, name+ownerEnding), os.O_RDWR, 0)
