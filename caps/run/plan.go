@@ -158,6 +158,12 @@ func (b *Broker) confirms(p *caps.Permit) bool {
 	return !p.Flags.ReadOnly && slices.ContainsFunc(b.policy.Confirms(), func(c caps.Requests) bool { return c.Meets(p) })
 }
 
+// endsLate is [Plan.Ends] of a run that couldn't be planned in the time it had.
+const endsLate = "It takes too long to be planned: none of it is done."
+
+// Late reports whether the run couldn't be planned in the time it had, so that what it would do isn't known.
+func (p *Plan) Late() bool { return p.Ends == endsLate }
+
 // Plan evaluates what the run would evaluate, performs what only reads, and notes the rest. The
 // plan is on record when it returns, and the run has no end: [Broker.Resume] with the plan does it.
 // was is the record of a plan of the same that this one is to be compared with, or nil: what is
@@ -181,6 +187,7 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 	case r.b.planned <- struct{}{}:
 		defer func() { <-r.b.planned }()
 	case <-ctx.Done():
+		return nil, &fault.Fault{Kind: fault.Overloaded, Message: "others were planned all the time that it had", Hint: "Try again later."}
 	}
 	config := labelled.Config{Tools: r.Tools(e.Tool), Lend: e.lender(cancel)}
 	if g.lend = config.Lend; g.lend != nil {
@@ -202,7 +209,7 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 		p.Ends = fmt.Sprintf("More than fits one plan follows; after these %d steps the rest is planned.", len(p.Steps))
 	case (errors.As(err, &exceeded) || ctx.Err() != nil) && r.flows != nil && len(p.Steps) == 0:
 		// That it is too long may depend on what the model may not be shown.
-		p.Ends, p.Complete = "It takes too long to be planned: none of it is done.", true
+		p.Ends, p.Complete = endsLate, true
 	case errors.As(err, &exceeded) && len(p.Steps) == 0, ctx.Err() != nil:
 		if err == nil {
 			err = ctx.Err() // the last thing it did took too long

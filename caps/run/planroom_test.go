@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
 // TestPlansCountInThePool: what a plan holds counts for its run, which has none where there is no room, and is given back.
@@ -81,4 +82,41 @@ func TestPlansTakeTurns(t *testing.T) {
 			t.Errorf("%d were planned at once", most)
 		}
 	})
+}
+
+// TestPlanWithoutTurn: what never has its turn isn't planned, by any rules.
+func TestPlanWithoutTurn(t *testing.T) {
+	t.Parallel()
+	p := newPosted(t, toSend, run.Options{})
+	made := p.evolve("act", `k => let v = !toy.get("open/a") in !toy.send({to: v})`, "toy:**")
+	begun, held := make(chan struct{}, 4), make(chan struct{})
+	w := run.New(run.Options{Policy: p.policy, Journal: p.memory, Flow: p.broker.Flow(), Handler: &performer{perform: func(context.Context, run.Act) (value.Value, int64, *fault.Fault) {
+		begun <- struct{}{}
+		<-held
+		return value.Str("x"), 1, nil
+	}}})
+	plan := func(ctx context.Context) *fault.Fault {
+		in, _ := core.ParseInput([]byte(`"k"`), core.InputData)
+		r := w.Begin(p.tools.Snapshot(), bounds(made, "", `"k"`))
+		_, f := r.Plan(ctx, time.Now().Add(time.Hour), run.Evaluation{Tool: made, Program: made.Program(), Input: in}, 1, nil)
+		return f
+	}
+	done := make(chan *fault.Fault, 4)
+	for range 4 {
+		go func() { done <- plan(t.Context()) }()
+	}
+	for range 4 {
+		wait.For(t, begun, "a plan")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if f := plan(ctx); kindOf(f) != fault.Overloaded {
+		t.Errorf("without a turn: %v", f)
+	}
+	close(held)
+	for range 4 {
+		if f := wait.For(t, done, "the plan"); f != nil {
+			t.Error(f)
+		}
+	}
 }

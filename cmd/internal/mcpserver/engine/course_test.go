@@ -175,3 +175,33 @@ func TestFlowPlanWithdrawn(t *testing.T) {
 		t.Errorf("it gives %s, and did %q", a.Text, world.done())
 	}
 }
+
+// TestFlowPlanLate: a plan isn't withdrawn where the time was too short to compare it with what it would be now.
+func TestFlowPlanLate(t *testing.T) {
+	t.Parallel()
+	for rules, sealed := range map[string]bool{ofMail: false, keepsMail: true} {
+		w := &tasked{t: t, dir: t.TempDir(), flow: rules}
+		world := &noteWorld{notes: map[string]string{"mail/1": "hi"}, begun: make(chan struct{}, 10), held: make(chan struct{})}
+		s, _ := w.serves(world, "toy:**")
+		w.call(s, "evolve", `{"name":"notes","code":"k => let _ = !toy.get(k) in !toy.put({key: \"mail/2\", value: 1})","capabilities":["toy:**"]}`)
+		id := regexp.MustCompile(`p_[a-z0-9-]+`).FindString(w.call(s, "run", `{"tool":"notes","input":"mail/1","plan":true}`).Text)
+		world.holds = "get"
+		answered := make(chan wire.Answer, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			answered <- s.Call(ctx, Call{Tool: "run", Arguments: json.RawMessage(`{"plan":"` + id + `"}`)})
+		}()
+		wait.For(t, world.begun, "the read")
+		cancel()
+		a := wait.For(t, answered, "the answer")
+		now, err := run.FindPlan(s.broker.Journal(), id)
+		must.NoError(t, err)
+		if a.IsSealed != sealed || !sealed && (a.Fault == nil || a.Fault.Kind != fault.Timeout) || now.Refused {
+			t.Errorf("it gives %s, and the plan is refused: %v", a.Text, now.Refused)
+		}
+		close(world.held)
+		if a := w.call(s, "run", `{"plan":"`+id+`"}`); world.done() != "mail/2=1" {
+			t.Errorf("later it gives %s, and did %q", a.Text, world.done())
+		}
+	}
+}

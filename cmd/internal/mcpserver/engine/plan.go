@@ -384,6 +384,12 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 		if anew.made != nil { // it was made to be compared
 			s.withdrawPlan(anew.made)
 		}
+		if anew.made != nil && anew.made.Late() {
+			if f := s.showsPlan(anew.made); f != nil {
+				return wire.Failed(f)
+			}
+			return refuse(fault.Timeout, "whether the plan "+p.ID+" would be another now wasn't found out in time, so nothing of it is done", "Do it again later.")
+		}
 		if anew.made == nil || anew.made.Hash != p.Hash {
 			s.withdrawPlan(p.Plan)
 			if now, err := run.FindPlan(s.broker.Journal(), p.ID); err == nil && now != nil && now.Started > 0 { // meanwhile
