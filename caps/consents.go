@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -89,12 +88,11 @@ const (
 	mostCode     = 16 << 10 // bytes of code
 	mostFacts    = 120      // lines
 	mostQuestion = 64 << 10 // bytes of a question
-	consentsForm = "mcp-pif consent 1"
 )
 
 // consents is the file's content.
 type consents struct {
-	Format    string          `json:"format"`
+	statefile.Format
 	Questions []Question      `json:"questions"`
 	Answers   []ConsentAnswer `json:"answers"`
 	// Spent is when each asker asked in the last hour.
@@ -189,7 +187,7 @@ func (c *Consents) Poll() error {
 	if errors.Is(err, fs.ErrNotExist) && c.read && c.seen == nil {
 		return nil
 	}
-	content, err := c.load()
+	content, err := c.document().Read()
 	c.own, c.judged, c.read, c.seen = nil, nil, err == nil, info
 	if err != nil {
 		return err
@@ -208,66 +206,31 @@ func (c *Consents) take(content *consents) {
 	}
 }
 
-func (c *Consents) load() (*consents, error) {
-	data, err := statefile.Read(c.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return c.decode(nil)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("consent: %s: %w", c.Path, err)
-	}
-	return c.decode(data)
+func (c *Consents) document() statefile.Document[consents] {
+	return statefile.Document[consents]{Path: c.Path, Name: "consent", Format: "mcp-pif consent 1"}
 }
-
-func (c *Consents) decode(data []byte) (*consents, error) {
-	content := &consents{Format: consentsForm}
-	if data == nil {
-		return content, nil
-	}
-	if err := statefile.Decode(data, content); err != nil {
-		return nil, fmt.Errorf("consent: %s: %w", c.Path, err)
-	}
-	if content.Format != consentsForm {
-		return nil, fmt.Errorf("consent: %s has the format %s, not %s", c.Path, quoted(content.Format), consentsForm)
-	}
-	return content, nil
-}
-
-// errSame is the error of an edit that changes nothing.
-var errSame = errors.New("nothing changes")
 
 // change replaces the file with what edit makes of it, alone among the processes
-// that do. On an error, errSame among them, nothing has changed.
+// that do. On an error, [statefile.ErrSame] among them, nothing has changed.
 func (c *Consents) change(edit func(*consents) error) error {
 	if c == nil || c.Path == "" {
 		return errors.New("consent: there is no state directory to ask in")
 	}
-	if err := os.MkdirAll(filepath.Dir(c.Path), 0o700); err != nil {
-		return fmt.Errorf("consent: %w", err)
-	}
-	var content *consents
-	var refused error // of edit, or what was found
-	err := statefile.Change(c.Path, func(before []byte) ([]byte, error) {
-		if content, refused = c.decode(before); refused == nil {
-			refused = edit(content)
-		}
-		if refused != nil {
-			return nil, refused
+	var same bool
+	err := c.document().Change(func(content *consents) error {
+		err := edit(content)
+		if same = errors.Is(err, statefile.ErrSame); err != nil {
+			return err
 		}
 		hourAgo := c.now().Add(-time.Hour)
 		content.Spent = slices.DeleteFunc(content.Spent, func(s spent) bool { return !s.Time.After(hourAgo) })
 		if len(content.Answers) > mostAllKept {
 			content.Answers = slices.Delete(content.Answers, 0, len(content.Answers)-mostAllKept)
 		}
-		return statefile.EncodeJSON(content)
-	})
-	switch {
-	case errors.Is(refused, errSame):
 		return nil
-	case refused != nil:
-		return refused
-	case err != nil:
-		return fmt.Errorf("consent: %s: %w", c.Path, err)
+	})
+	if same || err != nil {
+		return err
 	}
 	c.mu.Lock()
 	c.seen, c.read = nil, false
@@ -302,7 +265,7 @@ func (c *Consents) Ask(q Question) (id string, asked bool, err error) {
 				return nil
 			}
 			if id = old.ID; old.Version == q.Version {
-				return errSame
+				return statefile.ErrSame
 			}
 			old.Version = q.Version
 			return nil
@@ -317,7 +280,7 @@ func (c *Consents) Ask(q Question) (id string, asked bool, err error) {
 			why = content.spend(q.Who, q.Time)
 		}
 		if why != nil && waiting == len(content.Questions) {
-			return errSame
+			return statefile.ErrSame
 		} else if why != nil {
 			return nil
 		}
@@ -382,7 +345,7 @@ func (c *Consents) Withdraw(tool string) error {
 	if c == nil || c.Path == "" {
 		return nil
 	}
-	content, err := c.load()
+	content, err := c.document().Read()
 	meant := func(q Question) bool { return q.Who == c.Who && q.Tool == tool }
 	if err != nil || !slices.ContainsFunc(content.Questions, meant) {
 		return err
@@ -461,7 +424,7 @@ func (c *Consents) Before(s *Subject) (approved *Subject, refused []string) {
 
 // All is every asker's questions and answers, in the order in which they came.
 func (c *Consents) All() ([]Question, []ConsentAnswer, error) {
-	content, err := c.load()
+	content, err := c.document().Read()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -491,7 +454,7 @@ func (c *Consents) Tell(tell func(ConsentAnswer) error) error {
 			}
 		}
 		if len(all) == 0 {
-			return errSame
+			return statefile.ErrSame
 		}
 		return nil
 	})

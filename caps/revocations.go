@@ -2,9 +2,7 @@ package caps
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -126,35 +124,20 @@ type Change struct {
 
 // revocations is the file's content.
 type revocations struct {
-	Format  string       `json:"format"`
+	statefile.Format
 	Revoked []Revocation `json:"revoked"`
 }
 
-const revocationsFormat = "mcp-pif revocations 1"
+func (r Revocations) document() statefile.Document[revocations] {
+	return statefile.Document[revocations]{Path: r.Path, Name: "revocations", Format: "mcp-pif revocations 1"}
+}
 
 // Load gives the entries; none where there is no file. A file that can't be
 // read is an error: nothing may be assumed to hold then.
 func (r Revocations) Load() ([]Revocation, error) {
-	data, err := statefile.Read(r.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	content, err := r.document().Read()
 	if err != nil {
-		return nil, fmt.Errorf("revocations: %s: %w", r.Path, err)
-	}
-	return r.decode(data)
-}
-
-func (r Revocations) decode(data []byte) ([]Revocation, error) {
-	if data == nil {
-		return nil, nil
-	}
-	var content revocations
-	if err := statefile.Decode(data, &content); err != nil {
-		return nil, fmt.Errorf("revocations: %s: %w", r.Path, err)
-	}
-	if content.Format != revocationsFormat {
-		return nil, fmt.Errorf("revocations: %s has the format %s, not %s", r.Path, quoted(content.Format), revocationsFormat)
+		return nil, err
 	}
 	return content.Revoked, nil
 }
@@ -268,20 +251,12 @@ func (g *Grant) paths() []string {
 // change replaces the file with what edit makes of its entries, alone among the
 // processes that do.
 func (r Revocations) change(edit func([]Revocation) []Revocation) error {
-	err := statefile.Change(r.Path, func(before []byte) ([]byte, error) {
-		entries, err := r.decode(before)
-		if err != nil {
-			return nil, err
+	return r.document().Change(func(content *revocations) error {
+		if content.Revoked = edit(content.Revoked); content.Revoked == nil {
+			content.Revoked = []Revocation{}
 		}
-		if entries = edit(entries); entries == nil {
-			entries = []Revocation{}
-		}
-		return statefile.EncodeJSON(revocations{revocationsFormat, entries})
+		return nil
 	})
-	if err != nil && !strings.HasPrefix(err.Error(), "revocations: ") {
-		return fmt.Errorf("revocations: %s: %w", r.Path, err)
-	}
-	return err
 }
 
 // A taken part of a grant is what a revocation names that overlaps the grant

@@ -129,9 +129,6 @@ func (s *Session) Label() Atoms {
 	return p.Start | p.Known(s.now.Label)
 }
 
-// errSame says that there is nothing to change.
-var errSame = errors.New("nothing changes")
-
 // change changes the state, of what is on file now, and writes it, on all nodes of a cluster. It may do so
 // more than once, and nobody waits for it who only looks.
 func (s *Session) change(do func(*SessionState) bool) (changed bool, err error) {
@@ -161,11 +158,11 @@ func (s *Session) change(do func(*SessionState) bool) (changed bool, err error) 
 			}
 		}
 		if !do(&next) {
-			return nil, errSame
+			return nil, statefile.ErrSame
 		}
 		return statefile.EncodeJSON(next)
 	})
-	if errors.Is(err, errSame) {
+	if errors.Is(err, statefile.ErrSame) {
 		return false, nil
 	}
 	if err != nil {

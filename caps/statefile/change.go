@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/mcp-pif/mcp-pif/core/display"
 )
 
 // ClusterFile is the file that a state directory has whose machine is a node of a cluster:
@@ -113,6 +115,87 @@ func Change(path string, edit func(before []byte) (after []byte, err error)) err
 		return err
 	}
 	return Replace(path, after, 0o600)
+}
+
+// A Document is a file that is one JSON document: state that [Document.Change] changes. A T that
+// embeds [Format] has a format on file, which it is held to.
+type Document[T any] struct {
+	Path   string
+	Name   string // of what it is, before errors
+	Format string
+}
+
+// Format is the member of a document that names its format.
+type Format struct {
+	Format string `json:"format"`
+}
+
+func (f *Format) format() *string { return &f.Format }
+
+// ErrSame is the error of an edit that changes nothing.
+var ErrSame = errors.New("nothing changes")
+
+// Read reads the document; the zero value where there is no file. A file that can't be read is an
+// error: nothing may be assumed to hold then.
+func (d Document[T]) Read() (*T, error) {
+	data, err := Read(d.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return new(T), nil
+	}
+	v := new(T)
+	if err == nil {
+		v, err = d.decode(data)
+	}
+	return v, d.failed(err)
+}
+
+func (d Document[T]) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %s: %w", d.Name, d.Path, err)
+}
+
+func (d Document[T]) decode(data []byte) (*T, error) {
+	v := new(T)
+	if data == nil {
+		return v, nil
+	}
+	if err := Decode(data, v); err != nil {
+		return nil, err
+	}
+	if f, ok := any(v).(interface{ format() *string }); ok && *f.format() != d.Format {
+		return nil, fmt.Errorf("it has the format %q, not %q", display.Truncate(*f.format(), 80), d.Format)
+	}
+	return v, nil
+}
+
+// Change is [Change] of the document. An error of edit is returned as it is, but that [ErrSame] is none.
+func (d Document[T]) Change(edit func(*T) error) error {
+	var refused error // by edit
+	err := os.MkdirAll(filepath.Dir(d.Path), 0o700)
+	if err == nil {
+		err = Change(d.Path, func(before []byte) (after []byte, err error) {
+			v, err := d.decode(before)
+			if err != nil {
+				return nil, err
+			}
+			if refused = edit(v); refused != nil {
+				return nil, refused
+			}
+			if f, ok := any(v).(interface{ format() *string }); ok {
+				*f.format() = d.Format
+			}
+			return EncodeJSON(v)
+		})
+	}
+	switch {
+	case errors.Is(refused, ErrSame):
+		return nil
+	case refused != nil:
+		return refused
+	}
+	return d.failed(err)
 }
 
 // Runs reports whether the node runs on this machine, also where it is stopped, or too busy to answer.

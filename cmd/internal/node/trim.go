@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -264,18 +263,14 @@ func (n *Node) writeOrigin(m *journal.Membership) error {
 }
 
 func (n *Node) readOrigin() error {
-	data, err := statefile.Read(n.originFile())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	var o origin
-	if err == nil {
-		err = statefile.Decode(data, &o)
+	o, err := statefile.Document[origin]{Path: n.originFile(), Name: "where files begin"}.Read()
+	if err != nil {
+		return err
 	}
 	if c, _ := n.store.Cluster(); o.Identity == c.Identity {
 		n.origin = o.Point
 	}
-	return err
+	return nil
 }
 
 // trims has the order rid of what all have, again and again.

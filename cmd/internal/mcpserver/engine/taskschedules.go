@@ -7,9 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -76,33 +74,20 @@ const (
 	maxSchedules = 100
 )
 
-const schedulesFormat = "mcp-pif schedules 1"
-
 type schedulesFile struct {
-	Format    string     `json:"format"`
+	statefile.Format
 	Schedules []Schedule `json:"schedules"`
+}
+
+func (s Schedules) document() statefile.Document[schedulesFile] {
+	return statefile.Document[schedulesFile]{Path: s.path, Name: "schedules", Format: "mcp-pif schedules 1"}
 }
 
 // Load gives them, the oldest first.
 func (s Schedules) Load() ([]Schedule, error) {
-	text, err := statefile.Read(s.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	content, err := s.document().Read()
 	if err != nil {
-		return nil, fmt.Errorf("schedules: %s: %w", s.path, err)
-	}
-	return s.decode(text)
-}
-
-func (s Schedules) decode(text []byte) ([]Schedule, error) {
-	var content schedulesFile
-	err := statefile.Decode(text, &content)
-	if err == nil && content.Format != schedulesFormat {
-		err = fmt.Errorf("it has the format %q, not %q", content.Format, schedulesFormat)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("schedules: %s: %w", s.path, err)
+		return nil, err
 	}
 	for i := range content.Schedules { // the file is indented
 		var b bytes.Buffer
@@ -152,21 +137,9 @@ func (s Schedules) begin(id string, at time.Time) error {
 
 // change changes them, on all nodes of a cluster.
 func (s Schedules) change(do func([]Schedule) ([]Schedule, error)) error {
-	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
+	return s.document().Change(func(content *schedulesFile) (err error) {
+		content.Schedules, err = do(content.Schedules)
 		return err
-	}
-	return statefile.Change(s.path, func(before []byte) (after []byte, err error) {
-		var all []Schedule
-		if before != nil {
-			all, err = s.decode(before)
-		}
-		if err == nil {
-			all, err = do(all)
-		}
-		if err != nil {
-			return nil, err
-		}
-		return statefile.EncodeJSON(schedulesFile{schedulesFormat, all})
 	})
 }
 
