@@ -26,7 +26,7 @@ var maxLines = map[string]int{
 	"caps/lease":                   20,
 	"caps/registry":                4658,
 	"caps/run":                     6339,
-	"caps/statefile":               520,
+	"caps/statefile":               587,
 	"cmd/internal/app":             3257,
 	"cmd/internal/cli":             724,
 	"cmd/internal/clientconfig":    988,
