@@ -83,7 +83,10 @@ func (s *Server) addTaskMethods() {
 		}
 		for key, response := range p.InputResponses {
 			var res mcp.ElicitResult
-			q := s.Question(p.TaskID, key)
+			q, err := s.Question(p.TaskID, key, len(response))
+			if err != nil {
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+			}
 			if q == nil {
 				continue // it was answered, or never put
 			}

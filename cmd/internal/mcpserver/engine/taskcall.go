@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -262,10 +263,17 @@ func (s *Engine) AsTask(ctx context.Context, c Call, able bool) (st TaskState) {
 	}
 }
 
-// Question is a question that a task waits with, by its key; nil: it doesn't.
-func (s *Engine) Question(id, key string) *TaskQuestion {
+// Question is a question that a task waits with, by its key, for an answer of so many bytes; nil: it doesn't. The error is
+// that the answer can't be taken yet.
+func (s *Engine) Question(id, key string, bytes int) (*TaskQuestion, error) {
 	if t := s.tasks.find(id); t != nil {
-		return t.asked(key)
+		return t.question(key, bytes)
 	}
-	return nil
+	if rec, err := run.FindTask(s.broker.Journal(), id); err != nil || rec == nil || rec.Over() {
+		return nil, err
+	}
+	return nil, errNotHere
 }
+
+// errNotHere is why a server takes no answer for a task.
+var errNotHere = errors.New("another server does the task, or goes on with it soon; send the answer to it, or again")

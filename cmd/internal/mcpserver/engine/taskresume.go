@@ -153,6 +153,7 @@ func (s *Engine) orphans() (found []*taskRun, err error) {
 		}
 		t := s.newTask(rec.ID, Call{Tool: rec.Call.Tool, Arguments: json.RawMessage(rec.Call.Arguments)})
 		t.created, t.public, t.again, t.schedule = rec.Created, true, true, rec.Schedule
+		t.early, t.asked = map[string]*TaskQuestion{}, map[string]bool{}
 		t.extra.Store(int64(s.limits.Task - s.limits.Timeout))
 		if f := s.takeUp(t, rec); f != nil {
 			s.log.Warn("a task can't go on", "task", rec.ID, "tool", rec.Call.Tool, "why", f.Message)

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -49,6 +50,10 @@ const (
 	maxAnswerBytes = 64 << 20
 	// maxPollWait is how long run {"task": ID} waits for the end.
 	maxPollWait = 20 * time.Second
+	// maxEarly is how many questions of a task may be answered before they are put again, and maxEarlyBytes what the
+	// answers have together.
+	maxEarly      = 20
+	maxEarlyBytes = 64 << 10
 	// endWait is how long the end of a run is waited for that was cancelled.
 	endWait = 2 * time.Second
 )
@@ -133,6 +138,9 @@ type taskRun struct {
 	answer    *wire.Answer // nil: not yet, or not in memory any more
 	size      int64
 	questions []*TaskQuestion
+	early     map[string]*TaskQuestion // of a server that ended, answered before they are put again
+	room      int                      // bytes of those answers
+	asked     map[string]bool          // the keys of all that were put
 	// The slot that it computes in.
 	held   bool
 	ticket uint64
@@ -449,8 +457,20 @@ func (t *taskRun) ask(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResu
 	if key == "" {
 		key = elicit.QuestionName + "-" + strings.ToLower(rand.Text()[:8])
 	}
-	q := &TaskQuestion{Key: key, Params: p, answer: make(chan *mcp.ElicitResult, 1)}
 	t.mu.Lock()
+	q := t.early[key]
+	if q == nil {
+		q = newQuestion(key)
+	}
+	q.Params = p
+	if t.again {
+		delete(t.early, key)
+		t.asked[key] = true
+	}
+	if len(q.answer) > 0 {
+		t.mu.Unlock()
+		return <-q.answer, nil
+	}
 	t.questions, t.updated = append(t.questions, q), time.Now()
 	t.mu.Unlock()
 	select {
@@ -477,16 +497,35 @@ func (t *taskRun) ask(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResu
 	return res, nil
 }
 
-// asked is the question of a key that waits for its answer; nil: it has one, or was never put.
-func (t *taskRun) asked(key string) *TaskQuestion {
+func newQuestion(key string) *TaskQuestion {
+	return &TaskQuestion{Key: key, answer: make(chan *mcp.ElicitResult, 1)}
+}
+
+// question is the question of a key that waits for an answer of so many bytes, or may be put again; nil: it has one, or
+// was never put. The error is that the answer can't be taken yet.
+func (t *taskRun) question(key string, bytes int) (*TaskQuestion, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	i := slices.IndexFunc(t.questions, func(q *TaskQuestion) bool { return q.Key == key })
-	if i < 0 {
-		return nil
+	if i := slices.IndexFunc(t.questions, func(q *TaskQuestion) bool { return q.Key == key }); i >= 0 {
+		return t.questions[i], nil
 	}
-	return t.questions[i]
+	if !t.again || t.answer != nil || t.asked[key] {
+		return nil, nil
+	}
+	if q := t.early[key]; q != nil {
+		return q, nil
+	}
+	if len(t.early) >= maxEarly || t.room+bytes > maxEarlyBytes {
+		return nil, errNotYet
+	}
+	t.room += bytes
+	q := newQuestion(key)
+	t.early[key] = q
+	return q, nil
 }
+
+// errNotYet is why an answer isn't taken that may count later.
+var errNotYet = errors.New("the task goes on after the end of its server, and hasn't put the question again yet; send the answer again")
 
 // Reply gives a question its answer. Of several the first counts.
 func (q *TaskQuestion) Reply(res *mcp.ElicitResult) {

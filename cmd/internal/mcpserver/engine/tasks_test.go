@@ -523,6 +523,74 @@ func TestTaskWaitsActing(t *testing.T) {
 	}
 }
 
+// An asksLate is a world whose reads ask the person, by a name, when they are let through.
+type asksLate struct{ *gate }
+
+func (w asksLate) Perform(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+	w.gate.Perform(ctx, a)
+	return new(asksWorld).Perform(elicit.Named(ctx, a.Key), a)
+}
+
+// TestTaskAnsweredEarly: an answer to a question that a server put which ended counts before the next one puts it again,
+// once. One for a task that this server doesn't do is refused.
+func TestTaskAnsweredEarly(t *testing.T) {
+	t.Parallel()
+	w, before, after := &tasked{t: t, dir: t.TempDir()}, newGate(), newGate()
+	close(before.open)
+	s, stop := w.serves(asksLate{before}, "toy:notes/**")
+	w.call(s, "evolve", asksTwice)
+	able := elicit.With(t.Context(), &elicit.Elicitor{})
+	a := s.Call(able, Call{Tool: "run", Arguments: json.RawMessage(`{"tool":"asks","input":"notes/a","background":true}`)})
+	var started struct{ Task string }
+	if err := json.Unmarshal(a.Structured, &started); err != nil || started.Task == "" {
+		t.Fatal(a.Text)
+	}
+	asked := func(s *Engine) (key string) {
+		t.Helper()
+		wait.Until(t, "the question", func() bool {
+			st := s.tasks.find(started.Task).state()
+			if len(st.Questions) > 0 {
+				key = st.Questions[0].Key
+			}
+			return st.Status == taskAsking
+		})
+		return key
+	}
+	reply := func(s *Engine, key string, bytes int) error {
+		q, err := s.Question(started.Task, key, bytes)
+		if q != nil {
+			q.Reply(&mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ann"}})
+		}
+		return err
+	}
+	key := asked(s)
+	other, stopOther := w.serves(asksLate{before}, "toy:notes/**")
+	if err := reply(other, key, 10); !errors.Is(err, errNotHere) {
+		t.Errorf("a server that doesn't do the task takes the answer: %v", err)
+	}
+	stopOther()
+	stop()
+	s, _ = w.serves(asksLate{after}, "toy:notes/**")
+	wait.For(t, after.begun, "the read")
+	if err := reply(s, key, 10); err != nil {
+		t.Error(err)
+	}
+	if err := reply(s, "other", maxEarlyBytes); !errors.Is(err, errNotYet) {
+		t.Errorf("a large answer to what isn't put is taken: %v", err)
+	}
+	close(after.open)
+	second := asked(s)
+	if err := reply(s, key, maxEarlyBytes); err != nil || second == key { // it was answered
+		t.Errorf("the second question is %s, the first %s: %v", second, key, err)
+	}
+	if err := reply(s, second, maxEarlyBytes); err != nil {
+		t.Error(err)
+	}
+	if a := w.call(s, "run", `{"task":"`+started.Task+`"}`); a.Text != `"AnnAnn"` {
+		t.Errorf("it gives %s", a.Text)
+	}
+}
+
 // TestTaskAnswers: where answers take too much it is who has most that loses the oldest, and whoever asks gets it all the same.
 func TestTaskAnswers(t *testing.T) {
 	t.Parallel()
