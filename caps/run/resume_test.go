@@ -288,10 +288,10 @@ func TestTasks(t *testing.T) {
 	for _, id := range []string{"a", "b", "c"} {
 		must.NoError(t, w.broker.CreateTask(&run.Task{ID: id, Call: run.Call{Tool: "busy", Arguments: []byte(`{"input":"notes/"}`)}, AsOf: 7, Owner: "me"}))
 	}
-	if mine, err := w.broker.ResumeTask("b", "you", 0); err != nil || !mine {
+	if mine, err := w.broker.ResumeTask("b", "you", 0, false); err != nil || !mine {
 		t.Fatal(mine, err)
 	}
-	if mine, err := w.broker.ResumeTask("b", "they", 0); err != nil || mine { // they come late
+	if mine, err := w.broker.ResumeTask("b", "they", 0, false); err != nil || mine { // they come late
 		t.Fatal(mine, err)
 	}
 	must.NoError(t, run.CancelTask(w.memory, "c", "operator"))
@@ -355,7 +355,7 @@ func TestTakenOver(t *testing.T) {
 			made := w.evolve("busy", busy, "toy:notes/**")
 			o := run.Options{Policy: w.policy, Journal: w.memory, Handler: &performer{perform: func(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
 				if a.Verb == "put" {
-					if mine, err := w.broker.ResumeTask("r", "b", 0); err != nil || !mine && knows {
+					if mine, err := w.broker.ResumeTask("r", "b", 0, false); err != nil || !mine && knows {
 						t.Error(mine, err)
 					}
 					return value.Unit{}, 1, nil

@@ -43,6 +43,7 @@ type Task struct {
 	// Under is the sources that the model had been shown when it asked for it.
 	Under   []string
 	Resumed int // times
+	Crashed int // how many of those since the server before ended without leaving its tasks
 	// Cancelled is when that was asked for, and Ended when the run ended; zero: not yet.
 	Cancelled, Ended time.Time
 	// Fault is what it failed of; nil: it has a result, or no end.
@@ -76,10 +77,13 @@ func (b *Broker) CreateTask(t *Task) error {
 	return err
 }
 
-// ResumeTask records that a server goes on with a task that was resumed so many times before.
-// mine is not set where another did so first.
-func (b *Broker) ResumeTask(id, owner string, resumed int) (mine bool, err error) {
+// ResumeTask records that a server goes on with a task that was resumed so many times before, and with left that the one
+// before left it in order. mine is not set where another did so first.
+func (b *Broker) ResumeTask(id, owner string, resumed int, left bool) (mine bool, err error) {
 	data := fmt.Appendf(nil, `{"after":%d,"resumed":%d`, resumed, resumed+1)
+	if left {
+		data = append(data, `,"left":true`...)
+	}
 	data = append(journal.AppendString(append(data, `,"owner":`...), owner), '}')
 	if _, err := b.journal.Append(journal.Written, journal.TaskResumed, id, "", data); err != nil {
 		return false, err
@@ -299,6 +303,7 @@ func readTasks(j journal.Journal, events []journal.Event) (all []*Task, err erro
 			Owner, Schedule string
 			Under           []string
 			After           *int
+			Left            bool
 		}
 		if err := json.Unmarshal(e.Data, &data); err != nil {
 			return nil, err
@@ -316,7 +321,9 @@ func readTasks(j journal.Journal, events []journal.Event) (all []*Task, err erro
 		case t == nil: // its beginning is older than what was read
 		case e.Kind == journal.TaskResumed && data.After != nil && *data.After != t.Resumed: // another was first
 		case e.Kind == journal.TaskResumed:
-			t.Owner, t.Resumed = data.Owner, t.Resumed+1
+			if t.Owner, t.Resumed = data.Owner, t.Resumed+1; !data.Left {
+				t.Crashed++
+			}
 		case e.Kind == journal.TaskCancelled && t.Cancelled.IsZero():
 			t.Cancelled = e.Time
 		}

@@ -72,6 +72,15 @@ func (o *taskOwner) elsewhere(name string) bool {
 	return of && o.node != nil && node != o.node.Name()
 }
 
+// left reports whether the server of a name, which doesn't run any more, left its tasks in order: then its file is gone.
+func (o *taskOwner) left(name string) bool {
+	if name == "" || o.elsewhere(name) {
+		return false
+	}
+	_, err := os.Stat(o.path(name))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // OwnerLives reports whether the server that a task's record names runs. dir is the
 // [Options.TaskDir] of its journal.
 func OwnerLives(dir, name string) bool {

@@ -17,8 +17,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
-// maxResumed is how often servers go on with one task: it may be what ends them.
-const maxResumed = 20
+// maxCrashed is how often servers go on with one task of a server that ended without leaving it: it may be what ends them.
+const maxCrashed = 20
 
 // lookAgain is how long a node of a cluster waits until it looks again for tasks of nodes that are gone.
 const lookAgain = 30 * time.Second
@@ -169,7 +169,7 @@ func (s *Engine) orphans() (found []*taskRun, err error) {
 			s.log.Warn("a task waits for the next start: too many are under way", "task", rec.ID)
 			continue
 		}
-		if mine, err := s.broker.ResumeTask(rec.ID, s.tasks.owner.name, rec.Resumed); !mine {
+		if mine, err := s.broker.ResumeTask(rec.ID, s.tasks.owner.name, rec.Resumed, s.tasks.owner.left(rec.Owner)); !mine {
 			s.tasks.leave(t)
 			if err != nil {
 				return found, err
@@ -199,8 +199,8 @@ func (s *Engine) orphans() (found []*taskRun, err error) {
 // takeUp prepares a task to go on; the fault says why it can't.
 func (s *Engine) takeUp(t *taskRun, rec *run.Task) *fault.Fault {
 	t.under = rec.Under
-	if rec.Resumed >= maxResumed {
-		return cantGoOn(fmt.Sprintf("%d servers ended while they did it", rec.Resumed+1))
+	if rec.Crashed >= maxCrashed && !s.tasks.owner.left(rec.Owner) {
+		return cantGoOn(fmt.Sprintf("%d servers ended while they did it", rec.Crashed+1))
 	}
 	var err error
 	if t.call.Tools, err = s.tools.Again(rec.AsOf); err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -588,6 +589,37 @@ func TestTaskAnsweredEarly(t *testing.T) {
 	}
 	if a := w.call(s, "run", `{"task":"`+started.Task+`"}`); a.Text != `"AnnAnn"` {
 		t.Errorf("it gives %s", a.Text)
+	}
+}
+
+// TestTaskGoesOnOften: a task goes on however often servers leave it in order, and not where as many end while they do it
+// as may.
+func TestTaskGoesOnOften(t *testing.T) {
+	t.Parallel()
+	for _, crashes := range []bool{false, true} {
+		w, world := &tasked{t: t, dir: t.TempDir()}, &asksWorld{}
+		s, stop := w.serves(world, "toy:notes/**")
+		w.call(s, "evolve", asksTwice)
+		able := elicit.With(t.Context(), &elicit.Elicitor{})
+		a := s.Call(able, Call{Tool: "run", Arguments: json.RawMessage(`{"tool":"asks","input":"notes/a","background":true}`)})
+		var started struct{ Task string }
+		if err := json.Unmarshal(a.Structured, &started); err != nil || started.Task == "" {
+			t.Fatal(a.Text)
+		}
+		for i := range maxCrashed + 1 {
+			file := s.tasks.owner.path(s.tasks.owner.name)
+			if stop(); crashes {
+				if err := os.WriteFile(file, nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s, stop = w.serves(world, "toy:notes/**")
+			goes := s.tasks.find(started.Task) != nil
+			if want := !crashes || i < maxCrashed; goes != want {
+				t.Errorf("after %d servers it goes on: %v; they crashed: %v", i+1, goes, crashes)
+			}
+		}
+		stop()
 	}
 }
 
