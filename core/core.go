@@ -100,8 +100,9 @@ const (
 // a layout of minutes needs no hour, and repeat in the text form takes a text that it is given; with 12 to_dec and
 // parse_int read a plus, and to_dec zeros before a number and none before its point; with 13 self in inline code in
 // the text form that is a function is that function, None, True and the like are literals in patterns, and
-// [x] * n repeats.
-const Semantics = 13
+// [x] * n repeats; with 14 what Python and JavaScript write in the text form is read as they do: {{ and formats in
+// f"{x:05d}", s.find(a, from), the index in reduce without a first value.
+const Semantics = 14
 
 // SetPool sets how many bytes all machines of the process may hold together,
 // 128 MiB where it isn't called.
@@ -178,8 +179,12 @@ func CompileText(name string, src []byte) (*Program, error) {
 
 // CompileInline is [CompileText] of code that is no tool's, in which self is the function that
 // it is.
-func CompileInline(src []byte) (*Program, error) {
-	return compileText("", src, text.Options{Inline: true})
+func CompileInline(src []byte) (*Program, error) { return CompileUnder(Semantics, src) }
+
+// CompileUnder is [CompileInline] of code that was recorded under an earlier version of
+// [Semantics], from 6 on, as far as that differed in what is read.
+func CompileUnder(semantics int, src []byte) (*Program, error) {
+	return compileText("", src, text.Options{Inline: semantics >= 13, Semantics: semantics})
 }
 
 func compileText(name string, src []byte, o text.Options) (*Program, error) {

@@ -96,19 +96,23 @@ func (r *reader) sequence() (term.Term, bool) {
 		if k := r.tok().kind; k == tokCloseBrace || k == tokEnd {
 			return t, true
 		}
-		if _, ok := t.(*term.Lam); ok && !r.older { // which nobody could use
-			arrow := start
-			for arrow < r.i-1 && r.toks[arrow].kind != tokArrow {
-				arrow++
-			}
-			head := r.src[r.toks[start].off:r.toks[arrow].end]
-			return nil, r.fail(semi, &fault.Fault{
-				Message: "what follows this semicolon is no part of the function before it, which nothing uses", Expected: "braces around the body of the function",
-				Hint: fmt.Sprintf("Write %s { …; … }: all that stands in the braces is the function's.", display.Truncate(head, 80)),
-			})
-		}
 	case semi.kind != tokLet || !r.begins(r.i):
 		return t, true
+	}
+	if _, ok := t.(*term.Lam); ok && !r.older && (semi.kind == tokSemi || !r.before(14)) { // which nobody could use
+		arrow := start
+		for arrow < r.i-1 && r.toks[arrow].kind != tokArrow {
+			arrow++
+		}
+		head := r.src[r.toks[start].off:r.toks[arrow].end]
+		sign := "semicolon"
+		if semi.kind == tokLet {
+			sign = "line's beginning"
+		}
+		return nil, r.fail(semi, &fault.Fault{
+			Message: "what follows this " + sign + " is no part of the function before it, which nothing uses", Expected: "braces around the body of the function",
+			Hint: fmt.Sprintf("Write %s { …; … }: all that stands in the braces is the function's.", display.Truncate(head, 80)),
+		})
 	}
 	if !acts(t) {
 		r.note(t.Pos(), "what this gives is not used; bind it with let to use it")

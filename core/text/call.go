@@ -194,7 +194,7 @@ func (r *reader) call(c callee, piped term.Term) (t term.Term, done, ok bool) {
 			if piped != nil {
 				args = append(args, piped)
 			}
-			t, ok = r.byGiven(c.tok, args, all)
+			t, ok = r.byGiven(c.tok, c.name, args, all)
 			return t, piped != nil, ok
 		}
 		if at := term.At(c.tok.end); len(args) == 0 && piped == nil && !r.older { // of nothing

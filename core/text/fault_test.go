@@ -20,6 +20,8 @@ func TestFaults(t *testing.T) {
 		{`n => n +* 2`, "1:9", `expected an expression, got "*"`, "Write one here"},
 		{"n =>\n  é + )", "2:7", `expected an expression, got ")"`, ""},
 		{`f(1, 2`, "1:7", `expected ")" for the "(" of line 1, column 2, got the end of the text`, "Close it"},
+		{"n => self(n)\nlet y = 1\ny", "2:1", "what follows this line's beginning is no part of the function before it", "Write n => { …; … }"},
+		{"n => self(n)\ny = 1\ny", "2:1", "no part of the function before it", ""},
 		{`[1 2]`, "1:4", `expected "," or "]" for the "[" of line 1, column 1, got "2"`, "with commas"},
 		{`[1)`, "1:3", `expected "," or "]"`, "Close it"},
 		{`1 2`, "1:3", "expected an operator or the end", ""},

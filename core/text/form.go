@@ -2,8 +2,10 @@ package text
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"unicode/utf8"
 
@@ -29,6 +31,9 @@ type Options struct {
 	Tool string
 	// MaxBytes bounds the source; 0 means MaxSource.
 	MaxBytes int
+	// Semantics is the version of what programs mean by which the source is read, from 6 on; 0 is
+	// the newest.
+	Semantics int
 	// Older reads the source as before Semantics 6: == is eq, no function sees its own
 	// name or is passed the parts of a pair, and names of operations that are new since
 	// then may be variables.
@@ -75,7 +80,7 @@ type Free struct {
 //
 // A name is the variable of that name in scope, else the primitive, else a
 // free variable; what to do about free ones is the caller's business.
-func Parse(src []byte, o Options) (*Parsed, *fault.Fault) {
+func Parse(src []byte, o Options) (read *Parsed, f *fault.Fault) {
 	limit := cmp.Or(o.MaxBytes, MaxSource)
 	if len(src) > limit {
 		return nil, &fault.Fault{
@@ -85,7 +90,14 @@ func Parse(src []byte, o Options) (*Parsed, *fault.Fault) {
 			Hint:     "Split it into smaller parts.",
 		}
 	}
-	r := reader{src: string(src), older: o.Older, turned: o.Turned, late: o.Late}
+	defer func() {
+		if p := recover(); p != nil {
+			read, f = nil, fault.Newf(fault.Internal, "the reader of code has a defect: %.200v", p).
+				Hinted("Report it at https://github.com/mcp-pif/mcp-pif/issues with this code, and write the code in another way.")
+			f.Cause = errors.New(string(debug.Stack()))
+		}
+	}()
+	r := reader{src: string(src), semantics: o.Semantics, older: o.Older, turned: o.Turned, late: o.Late}
 	r.kinds.open = func(t *term.Prim) bool { return r.open[t] }
 	if !utf8.ValidString(r.src) {
 		r.refuse(display.InvalidAt(r.src), &fault.Fault{Message: "this is not valid UTF-8", Expected: "valid UTF-8", Hint: "Send the text as UTF-8."})

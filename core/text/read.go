@@ -28,6 +28,8 @@ type reader struct {
 	inner  string            // the function bound by let in which that is read
 	given  map[int32][]given // by the parenthesis around them
 
+	semantics int // see [Options]
+
 	src   string
 	toks  []token
 	bad   map[int32]problem
@@ -93,6 +95,9 @@ type reader struct {
 }
 
 func (r *reader) tok() token { return r.toks[r.i] }
+
+// before reports whether the source is read as before a version of what programs mean.
+func (r *reader) before(semantics int) bool { return 0 < r.semantics && r.semantics < semantics }
 
 // take reads the next token if it is of the kind.
 func (r *reader) take(k tokKind) bool {
@@ -601,7 +606,7 @@ func (r *reader) suffixes(t term.Term) (term.Term, bool) {
 			}
 			r.noteHidden(t.Pos(), t, len(args))
 			if all := r.given[tok.off]; all != nil { // xs.sort(key=f)
-				if t, ok = r.byGiven(before, append(args, t.(*term.Prim).Args[0]), all); !ok {
+				if t, ok = r.byGiven(before, key, append(args, t.(*term.Prim).Args[0]), all); !ok {
 					return nil, false
 				}
 				continue

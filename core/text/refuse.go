@@ -325,7 +325,7 @@ func (r *reader) noteComments() {
 		if !names[m[1]] {
 			continue
 		}
-		if by := strings.TrimSpace(rest[2:len(m[0])]); m[1] == "" && by[0] != '(' && !r.older {
+		if by := strings.TrimSpace(rest[2:len(m[0])]); m[1] == "" && by[0] != '(' && !r.older && !r.before(13) {
 			r.refuse(len(r.src)-len(rest), &fault.Fault{
 				Message:  "// begins a comment, and this one may be meant as a division",
 				Expected: "an operator, or a comment of words", Got: strconv.Quote(strings.TrimSpace(m[0])),

@@ -281,6 +281,11 @@ func FuzzText(f *testing.F) {
 		f.Add(src)
 	}
 	f.Fuzz(func(t *testing.T, src string) {
+		if p, fail := text.Parse([]byte(src), text.Options{Inline: true}); fail != nil {
+			checkFault(t, src, fail)
+		} else {
+			roundTrip(t, p.Term)
+		}
 		p, fail := text.Parse([]byte(src), text.Options{})
 		if fail != nil {
 			checkFault(t, src, fail)
@@ -325,5 +330,6 @@ var textSeeds = []string{
 	"[x + 1 for x in xs if x]", "{k: v for k, v in r for x of v}", "sum(a for (a, b) in c)", "{x for x in y}", "[a for", "[a.for for a in for]", "(r.map)(x).filter(f)[1:].k", "\"a\".join(b)", "1 if a else 2 if b else c", "if (a) { return 1 } else { b }",
 	"{ const x = 1; if (x) return 2; return 3 }", "a ** -b ** c", "-a ** 2", "a === b !== c", "r?.a?.[0] ?? 1", "(a, b, c) => (a, b, c)", "\"a\" + 1 + [2]", "[1] + a ++ \"b\"", "round(a / b * 2 + c, 1)", "round(div(a, b) / c - d / e)", "ceil(-(a / b))", "map((a, b) => a, c)",
 	"let f = (a, b) => a in map(f, c)", "match a { [b, ...c] => c ++ d; (e, f, g) if h if i else j => a + k }", "find(a, b)", "a.find(b).to_text()", "return 1", "var [a] = b; a", "let a = \"b\", c = d < a in c", "{ return }", "any(a for a in b)", "to_int(a / b)", "format(a / b + c / d, 1)",
+	"n => self(n)\nlet y = 1\ny", "n => self(n)\ny = 1\ny", "xs => ::sort(xs, key=x => x)", "::max(xs, key=f)", "r => { const {a} = r; t = 1; map((x, i) => x + i, [t, a]) }", "r => { const {a} = r; p = 1; q = 2; s = 3; t = 4; u = 5; str(a) }",
 	"fn x => x", "if a then b", "{a}", "{\"add\": [1, 2,]}", "[1; 2]", "[)]", "((((((", "a.b.c", "a.1", "x =", "&&", "a ?", "a ? b : c ? d : e", "\\x", "\"\\ud800\"", "\"\\q\"", "code_of(1)", "code_of(x)", "continue(1)", "length", "::", "::x", "\xff", "1 2", "x => ", "- 5", "-(5)", "--5", "-5(1)", "((1))", "x\u00a0",
 }

@@ -30,7 +30,8 @@ func ofItself(t term.Term) term.Term {
 	for l, ok := t.(*term.Lam); ok && !slices.Contains(params, l.Param); l, ok = l.Body.(*term.Lam) {
 		params = append(params, l.Param)
 	}
-	if !slices.Contains(term.Free(t), selfName) {
+	lam, ok := t.(*term.Lam)
+	if !ok || !slices.Contains(term.Free(t), selfName) {
 		return t
 	}
 	at := term.At(t.Pos())
@@ -38,7 +39,7 @@ func ofItself(t term.Term) term.Term {
 	for _, p := range params {
 		self = &term.App{At: at, Func: self, Arg: &term.Var{At: at, Name: p}}
 	}
-	var whole term.Term = &term.LetRec{At: at, Funcs: []term.Func{{Name: selfName, Lam: t.(*term.Lam)}}, Body: self}
+	var whole term.Term = &term.LetRec{At: at, Funcs: []term.Func{{Name: selfName, Lam: lam}}, Body: self}
 	for _, p := range slices.Backward(params) {
 		whole = &term.Lam{At: at, Param: p, Body: whole}
 	}
@@ -77,7 +78,7 @@ func (r *reader) statements() {
 		}
 		out = append(out, t)
 	}
-	r.toks = out
+	r.toks, r.closers = out, nil
 }
 
 // more reports whether another line or statement follows the one that token i begins.
@@ -236,7 +237,7 @@ func (r *reader) isGiven(open token) (name string, ok bool) {
 
 // byGiven reads sorted(list, key=f, reverse=True), max(list, key=f) and the like: what is equal
 // stays in its order, as it does there.
-func (r *reader) byGiven(tok token, args []term.Term, all []given) (term.Term, bool) {
+func (r *reader) byGiven(tok token, name string, args []term.Term, all []given) (term.Term, bool) {
 	at, list := term.At(tok.off), term.Term(&term.List{At: term.At(tok.off), Items: args})
 	if len(args) == 1 {
 		list = args[0]
@@ -254,9 +255,9 @@ func (r *reader) byGiven(tok token, args []term.Term, all []given) (term.Term, b
 		}
 		reverse = b.Value
 	}
-	c := callee{tok: tok, name: map[string]string{"sorted": "sort"}[r.src[tok.off:tok.end]]}
-	if c.name == "" {
-		c.name = r.src[tok.off:tok.end]
+	c := callee{tok: tok, name: strings.TrimPrefix(name, "::")}
+	if c.name == "sorted" {
+		c.name = "sort"
 	}
 	args = []term.Term{list}
 	if key != nil {

@@ -419,6 +419,25 @@ func TestReplayUnderOtherRules(t *testing.T) {
 	}
 }
 
+// Code in the text form is read by the rules under which it was recorded.
+func TestReplayReadsAsRecorded(t *testing.T) {
+	w := newRecordedWorld(t, 1)
+	for _, c := range []struct {
+		semantics          int
+		recorded, the, was string
+	}{
+		{12, `let a = 9 // 3\na`, `let a = 9\na`, `9`},
+		{13, `x => x\nlet y = 1\ny`, `let y = 1\ny`, `1`},
+	} {
+		do(t, w.server, "run", `{"code":"`+c.the+`"}`)
+		rec := w.record(w.newest())
+		rec.Semantics, rec.Call.Arguments = c.semantics, json.RawMessage(`{"code":"`+c.recorded+`"}`)
+		if now, v := w.replay(rec); now.Text != c.was {
+			t.Errorf("%s under %d is replayed as %s: %s, %s", c.recorded, c.semantics, now.Text, v.Verdict, v.Text)
+		}
+	}
+}
+
 // toy is a kind of notes, with a name each.
 var toy = &caps.Manifest{
 	Kind: "toy", Version: "1.0.0", Doc: "notes", Algebra: caps.Segments,

@@ -120,8 +120,8 @@ func (t *task) compile(rec *run.Record) (*core.Program, *fault.Fault) {
 	compile := core.Compile
 	if t.isText {
 		compile = core.CompileInline
-		if rec != nil && rec.Semantics < 13 {
-			compile = func(src []byte) (*core.Program, error) { return core.CompileText("", src) }
+		if rec != nil {
+			compile = func(src []byte) (*core.Program, error) { return core.CompileUnder(rec.Semantics, src) }
 		}
 	}
 	program, err := compile(t.code)
