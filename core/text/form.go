@@ -2,10 +2,8 @@ package text
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"unicode/utf8"
 
@@ -45,6 +43,9 @@ type Options struct {
 	// Late is the places of + and ++ that join lists or strings by what they are given.
 	Late map[int]bool
 }
+
+// before reports whether the source is read as before a version of what programs mean.
+func (r *reader) before(semantics int) bool { return 0 < r.semantics && r.semantics < semantics }
 
 // Parsed is what a source in the text form says.
 type Parsed struct {
@@ -90,14 +91,17 @@ func Parse(src []byte, o Options) (read *Parsed, f *fault.Fault) {
 			Hint:     "Split it into smaller parts.",
 		}
 	}
+	r := reader{src: string(src), semantics: o.Semantics, older: o.Older, turned: o.Turned, late: o.Late}
 	defer func() {
 		if p := recover(); p != nil {
 			read, f = nil, fault.Newf(fault.Internal, "the reader of code has a defect: %.200v", p).
 				Hinted("Report it at https://github.com/mcp-pif/mcp-pif/issues with this code, and write the code in another way.")
-			f.Cause = errors.New(string(debug.Stack()))
+			if r.i < len(r.toks) {
+				f.In = "code"
+				f.Line, f.Col = Position(src, int(r.toks[r.i].off))
+			}
 		}
 	}()
-	r := reader{src: string(src), semantics: o.Semantics, older: o.Older, turned: o.Turned, late: o.Late}
 	r.kinds.open = func(t *term.Prim) bool { return r.open[t] }
 	if !utf8.ValidString(r.src) {
 		r.refuse(display.InvalidAt(r.src), &fault.Fault{Message: "this is not valid UTF-8", Expected: "valid UTF-8", Hint: "Send the text as UTF-8."})

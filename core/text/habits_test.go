@@ -55,7 +55,7 @@ func TestHabitsCombined(t *testing.T) {
 		p, f := text.Parse([]byte(src), text.Options{Inline: seed%2 == 0, Semantics: []int{0, 13, 12}[seed%5%3]})
 		if f != nil {
 			if f.Kind == fault.Internal {
-				t.Fatalf("%s\n%v\n%v", src, f, f.Cause)
+				t.Fatalf("%s\n%v", src, f)
 			}
 			checkFault(t, src, f)
 			continue
@@ -69,7 +69,7 @@ func TestHabitsCombined(t *testing.T) {
 // TestPanicIsInternal: a defect of the reader is a fault, not the end of the program.
 func TestPanicIsInternal(t *testing.T) {
 	_, f := text.Parse([]byte("match x { [a] => 1; _ => 2 }"), text.Options{Turned: map[int]bool{10: true}}) // which can't be
-	if f == nil || f.Kind != fault.Internal || f.Hint == "" || f.Cause == nil {
+	if f == nil || f.Kind != fault.Internal || f.Hint == "" || f.Line != 1 {
 		t.Errorf("it is %v", f)
 	}
 }

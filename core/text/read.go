@@ -23,12 +23,10 @@ import (
 // = of a let, and otherwise its first. So two terms of which one could fail
 // have different places, and [Locate] finds each again.
 type reader struct {
-	older  bool              // see [Options]
+	older  bool              // see [Options], as semantics
 	inline bool              // self is a variable
 	inner  string            // the function bound by let in which that is read
 	given  map[int32][]given // by the parenthesis around them
-
-	semantics int // see [Options]
 
 	src   string
 	toks  []token
@@ -91,13 +89,10 @@ type reader struct {
 
 	// patterns is how large what patterns mean is, about, and matches how many
 	// are around.
-	patterns, matches int
+	patterns, matches, semantics int
 }
 
 func (r *reader) tok() token { return r.toks[r.i] }
-
-// before reports whether the source is read as before a version of what programs mean.
-func (r *reader) before(semantics int) bool { return 0 < r.semantics && r.semantics < semantics }
 
 // take reads the next token if it is of the kind.
 func (r *reader) take(k tokKind) bool {
