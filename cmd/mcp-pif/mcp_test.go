@@ -180,6 +180,42 @@ func TestMCPOtherServer(t *testing.T) {
 	w.prints([]string{"mcp", "test", "web"}, "as accepted")
 }
 
+// Headers that a server is given are not sent to another origin in an upgrade, unless they are given for it.
+func TestMCPUpgradeHeaders(t *testing.T) {
+	t.Parallel()
+	w := newServedWorld(t)
+	var mu sync.Mutex
+	sent := map[string]bool{}
+	web := func(value string) string {
+		server := &mcptest.HTTP{Script: mcptest.FromFile(w.script)}
+		s := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			sent[value+" "+r.URL.Path+" "+r.Header.Get("Authorization")] = true
+			mu.Unlock()
+			server.ServeHTTP(to, r)
+		}))
+		t.Cleanup(s.Close)
+		t.Cleanup(s.CloseClientConnections)
+		return s.URL
+	}
+	first, second := web("first"), web("second")
+	w.prints([]string{"mcp", "add", "web", first + "/mcp", "--yes", "--header", "Authorization=Bearer secret-0123456789"}, "added web", "kept as a secret")
+	w.prints([]string{"mcp", "upgrade", "web", "--accept", "--", first + "/other"}, "wrote")
+	w.prints([]string{"mcp", "upgrade", "web", "--", second + "/mcp"}, "Authorization isn't sent to another origin: give it with --header")
+	w.prints([]string{"mcp", "upgrade", "web", "--accept", "--header", "Authorization=Bearer second-0123456789", "--", second + "/other"}, "wrote")
+	mu.Lock()
+	defer mu.Unlock()
+	for _, want := range []string{"first /mcp Bearer secret-0123456789", "first /other Bearer secret-0123456789", "second /mcp ", "second /other Bearer second-0123456789"} {
+		if !sent[want] {
+			t.Errorf("%q isn't sent: %v", want, sent)
+		}
+		delete(sent, want)
+	}
+	if len(sent) > 0 {
+		t.Errorf("there is more: %v", sent)
+	}
+}
+
 // A server is tried in the sandbox that it will have, and what it fails for is proposed as the
 // flags that would give it that (8 A 13): a file, the network, a variable, its own folder.
 func TestAttackSandboxProposals(t *testing.T) {

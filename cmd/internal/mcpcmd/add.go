@@ -293,6 +293,15 @@ func checkServerURL(text string) error {
 	return nil
 }
 
+// originOf is the scheme and host of a URL.
+func originOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Scheme + "://" + u.Host)
+}
+
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
@@ -567,8 +576,9 @@ func newMCPUpgrade() *cobra.Command {
 		Short: "Accept what a server has become, or another version of its program",
 		Long: `Start a server, show what differs from the lock file, and with --accept write that.
 With COMMAND its program is replaced, as 'mcp-pif mcp add' has it; what it may read,
-write and reach stays, unless flags say otherwise. Tools that are as they were keep
-what you accepted of them; the others count as destructive again.`,
+write and reach stays, unless flags say otherwise; headers stay at the same origin.
+Tools that are as they were keep what you accepted of them; the others count as
+destructive again.`,
 		Example: `  mcp-pif mcp upgrade memory
   mcp-pif mcp upgrade memory --accept -- npx -y @modelcontextprotocol/server-memory@2026.8.31`,
 		Args: cobra.MinimumNArgs(1),
@@ -599,6 +609,14 @@ func upgradeServer(cmd *cobra.Command, at *ServerLock, o *serverOptions, name st
 		now.Command, now.Program, now.Folder, now.Tree = located.Command, located.Program, located.Folder, located.Tree
 		now.Pinned, now.Unpinned, now.URL = located.Pinned, located.Unpinned, located.URL
 		needs = located
+		if len(was.Headers) > 0 && originOf(now.URL) != originOf(was.URL) && !cmd.Flags().Changed("header") {
+			names := make([]string, len(was.Headers))
+			for i, text := range was.Headers {
+				names[i], _, _ = strings.Cut(text, "=")
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s isn't sent to another origin: give it with --header\n", lock.Shown(strings.Join(names, ", "), 300))
+			now.Headers = nil
+		}
 	}
 	isKept := false
 	defer func() {
