@@ -381,7 +381,7 @@ func (c *check) with(r Request) ([]account, *fault.Fault) {
 // that permits it and has all of what the tool holds, or else the first that
 // permits it.
 func (c *check) entryOf(list []string) (found Capability, ok bool) {
-	for _, text := range list[:min(len(list), mostDeclared)] {
+	for _, text := range list[:min(len(list), MaxDeclared)] {
 		entry, known := c.p.entry(text)
 		if !known || !c.covers(entry) {
 			continue

@@ -217,7 +217,7 @@ func (s *suggestion) ask() string {
 func (p *Policy) unheld(m *Manifest, o *Operation, r Request) *fault.Fault {
 	s := p.declaration(m, o)
 	var declared []Capability
-	for _, text := range r.Declared[:min(len(r.Declared), mostDeclared)] {
+	for _, text := range r.Declared[:min(len(r.Declared), MaxDeclared)] {
 		if c, ok := p.entry(text); ok && c.Kind == m.Kind {
 			declared = append(declared, c)
 		}
@@ -258,7 +258,7 @@ func NotHere(home string, g *Grant) string {
 func (p *Policy) lackingList(with [][]string, m *Manifest, verb string) bool {
 	v, _ := m.Verb(verb)
 	return slices.ContainsFunc(with, func(list []string) bool {
-		return !slices.ContainsFunc(list[:min(len(list), mostDeclared)], func(text string) bool {
+		return !slices.ContainsFunc(list[:min(len(list), MaxDeclared)], func(text string) bool {
 			c, ok := p.entry(text)
 			return ok && c.Kind == m.Kind && c.permits(v)
 		})

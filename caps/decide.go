@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
-// mostDeclared bounds a tool's declarations.
-const mostDeclared = 100
+// MaxDeclared bounds a tool's declarations.
+const MaxDeclared = 100
 
 // DecideOptions is what [Policy.Decide] is told of the tool.
 type DecideOptions struct {
@@ -39,8 +39,8 @@ func (p *Policy) Decide(declared []string, n Needs, o DecideOptions) (Decision, 
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	d := &decider{p: p, o: o}
-	if len(declared) > mostDeclared {
-		return Decision{}, refused(fmt.Sprintf("a tool declares at most %d capabilities", mostDeclared), "Declare wider ones.")
+	if len(declared) > MaxDeclared {
+		return Decision{}, refused(fmt.Sprintf("a tool declares at most %d capabilities", MaxDeclared), "Declare wider ones.")
 	}
 	for i, text := range declared {
 		if f := d.declare(i, text); f != nil {
@@ -659,8 +659,8 @@ func (d *decider) call(n Need) {
 // with holds the list of an eval against the declarations.
 func (d *decider) with(w With) {
 	n := Need{At: w.At, Line: w.Line, Col: w.Col}
-	if len(w.Texts) > mostDeclared {
-		d.problem(n, fmt.Sprintf("an eval is given at most %d capabilities", mostDeclared), "Give it wider ones.")
+	if len(w.Texts) > MaxDeclared {
+		d.problem(n, fmt.Sprintf("an eval is given at most %d capabilities", MaxDeclared), "Give it wider ones.")
 		return
 	}
 	for _, text := range w.Texts {

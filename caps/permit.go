@@ -317,7 +317,7 @@ func (p *Policy) PermitCall(holder []*Held, callee, caller string, with [][]stri
 		return denied(fmt.Sprintf("call: the tool %s didn't declare calls of %s", quoted(caller), quoted(callee)), fmt.Sprintf("Evolve it anew with %s among its capabilities.", text))
 	}
 	for _, list := range with {
-		if !slices.ContainsFunc(list[:min(len(list), mostDeclared)], func(text string) bool {
+		if !slices.ContainsFunc(list[:min(len(list), MaxDeclared)], func(text string) bool {
 			c, ok := p.entry(text)
 			return ok && covers(&c)
 		}) {

@@ -178,7 +178,7 @@ func (p *Policy) Suggest(n Needs) []string {
 	}
 	// What evals are given has to be declared as it is, or wider.
 	for _, with := range n.Withs {
-		for _, text := range with.Texts[:min(len(with.Texts), mostDeclared)] {
+		for _, text := range with.Texts[:min(len(with.Texts), MaxDeclared)] {
 			c, err := Parse(text, p.kinds)
 			if err != nil || c.Name != "" || c.Kind == CallKind {
 				continue
@@ -209,7 +209,7 @@ func (p *Policy) Suggest(n Needs) []string {
 		texts = append(texts, c.String())
 	}
 	for _, with := range n.Withs {
-		for _, text := range with.Texts[:min(len(with.Texts), mostDeclared)] {
+		for _, text := range with.Texts[:min(len(with.Texts), MaxDeclared)] {
 			if c, err := Parse(text, p.kinds); err == nil && c.Kind == CallKind {
 				texts = append(texts, Capability{Kind: CallKind, Scope: c.Scope}.String())
 			}

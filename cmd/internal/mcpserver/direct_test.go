@@ -361,10 +361,19 @@ func TestHalfACharacter(t *testing.T) {
 		{"run", `{"tool":"\ud800"}`, fault.InvalidRequest},
 		{"evolve", `{"name":"half","code":"x => \"\ud800\""}`, fault.ParseError},
 		{"evolve", `{"name":"half\ud800","code":"x => x"}`, fault.InvalidRequest},
+		// So it is in arguments that come as a string of JSON, all of them or one.
+		{"run", `"{\"code\":\"x => x\",\"input\":\"\ud800\"}"`, fault.InvalidRequest},
+		{"id", `"{\"x\":\"\ud800\"}"`, fault.ParseError},
+		{"evolve", `{"name":"half","code":"x => x","examples":"[{\"input\":\"\ud800\",\"expect\":\"\ufffd\"}]"}`, fault.InvalidRequest},
+		{"evolve", `{"name":"half","code":"x => x","input_schema":"{\"title\":\"\ud800\"}"}`, fault.InvalidRequest},
+		{"evolve", `{"name":"half","code":"x => x","draft":true,"capabilities":"fs:./\ud800"}`, fault.InvalidRequest},
 	} {
 		if a := do(t, s, c.tool, c.arguments); a.Fault == nil || a.Fault.Kind != c.kind {
 			t.Errorf("%s %s: %v, want %s", c.tool, c.arguments, a.Fault, c.kind)
 		}
+	}
+	if a := succeed(t, s, "run", `"{\"code\":\"x => x\",\"input\":\"\ufffd\ud83d\ude00\"}"`); field(t, a, "result") != "\"\ufffd😀\"" {
+		t.Error(a.Text)
 	}
 	for code, want := range map[string]string{
 		`"[\"\ufffd\",]"`:       `["�"]`,

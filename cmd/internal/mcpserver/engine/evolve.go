@@ -26,12 +26,17 @@ var runWith = []string{"input", "input_as", "steps", "memory", "drive", "rounds"
 
 // evolve makes a tool, or a new version of one; or several at once.
 func (s *Engine) evolve(ctx context.Context, c Call) wire.Answer {
+	leave, f := s.making(ctx, c)
+	if f != nil {
+		return wire.Failed(f)
+	}
+	defer leave()
 	a, f := wire.Read("evolve", c.Arguments, wire.NamesOf(wire.EvolveArguments{})...)
 	if f != nil {
 		return wire.Failed(f)
 	}
 	if raw, ok := a.Any("tools"); ok {
-		return s.evolveAll(ctx, c, a, raw)
+		return s.evolveAll(ctx, c, a, raw, leave)
 	}
 	p, f := s.propose(ctx, a)
 	if f != nil {
@@ -40,11 +45,6 @@ func (s *Engine) evolve(ctx context.Context, c Call) wire.Answer {
 	if p.run, f = readRunAtOnce(a, runWith...); f != nil {
 		return wire.Failed(f)
 	}
-	leave, f := s.making(ctx, c)
-	if f != nil {
-		return wire.Failed(f)
-	}
-	defer leave()
 	var t *registry.Tool
 	var err error
 	if p.from > 0 {
@@ -205,8 +205,8 @@ func (s *Engine) refused(all []*proposal, err error) wire.Answer {
 	return wire.FailedAfter(s.withRetired(f, s.tools.Snapshot(), names), steps, notes, "")
 }
 
-// evolveAll makes several tools at once, or none.
-func (s *Engine) evolveAll(ctx context.Context, c Call, a *wire.Arguments, raw json.RawMessage) wire.Answer {
+// evolveAll makes several tools at once, or none; with leave it gives back the turn.
+func (s *Engine) evolveAll(ctx context.Context, c Call, a *wire.Arguments, raw json.RawMessage, leave func()) wire.Answer {
 	if slices.ContainsFunc(a.Members, func(m wire.Member) bool { return m.Name != "tools" && m.Name != "run" }) {
 		return wire.Failed(wire.Invalid(`evolve takes "tools" alone, or with "run": what is said of a tool stands in its entry`, "evolve", []string{"tools", "run"}))
 	}
@@ -214,8 +214,8 @@ func (s *Engine) evolveAll(ctx context.Context, c Call, a *wire.Arguments, raw j
 	if f != nil {
 		return wire.Failed(f)
 	}
-	var entries []json.RawMessage
-	if json.Unmarshal(raw, &entries) != nil || len(entries) == 0 {
+	entries, ok := wire.Items(raw, registry.MaxGroup+1)
+	if !ok || len(entries) == 0 {
 		return wire.Failed(a.Wrong("tools", "a list of tools, each with name and code", raw))
 	}
 	var all []*proposal
@@ -245,11 +245,6 @@ func (s *Engine) evolveAll(ctx context.Context, c Call, a *wire.Arguments, raw j
 			return wire.Failed(f)
 		}
 	}
-	leave, f := s.making(ctx, c)
-	if f != nil {
-		return wire.Failed(f)
-	}
-	defer leave()
 	made, err := s.tools.EvolveAll(ds, edits)
 	leave()
 	if err != nil {
@@ -536,7 +531,7 @@ func readInputSchema(a *wire.Arguments) (json.RawMessage, *fault.Fault) {
 		return nil, nil
 	}
 	inner := wire.Unwrap(raw)
-	members, ok := wire.Split(inner)
+	members, ok := wire.SplitMost(inner, 1)
 	switch {
 	case len(inner) == 0, string(inner) == "null", ok && len(members) == 0:
 		return nil, nil

@@ -358,6 +358,9 @@ var (
 	effectMembers  = []string{"op", "args", "value", "error", "message"}
 )
 
+// maxExampleEffects is how many effects an example may have: more take more bytes than examples may.
+const maxExampleEffects = registry.MaxExampleBytes / 16
+
 // exampleShape is how examples are written.
 const exampleShape = `"examples":[{"input":3,"expect":9}], or {"input":"x","error":"type_error"} where it is to fail; for a tool that acts also "effects":[{"op":"fs.read","args":{"path":"a.txt"},"value":"text"}]`
 
@@ -377,9 +380,9 @@ func readExamples(a *wire.Arguments) (examples []registry.Example, f *fault.Faul
 	if raw[0] == '{' {
 		raw = append(append([]byte{'['}, raw...), ']') // one alone
 	}
-	var items []json.RawMessage
-	if raw[0] != '[' || json.Unmarshal(raw, &items) != nil {
-		return nil, a.Wrong("examples", "a list of examples", raw)
+	items, ok := wire.Items(raw, registry.MaxExamples+1)
+	if !ok || len(items) > registry.MaxExamples {
+		return nil, a.Wrong("examples", fmt.Sprintf("a list of at most %d examples", registry.MaxExamples), raw)
 	}
 	examples = make([]registry.Example, len(items))
 	for i, item := range items {
@@ -402,7 +405,7 @@ func misshapen(at fault.Pointer, format string, args ...any) *fault.Fault {
 // members takes an object apart and refuses members that aren't known.
 func membersOf(raw json.RawMessage, what string, at fault.Pointer, known []string) (*wire.Arguments, *fault.Fault) {
 	raw = wire.Unwrap(raw)
-	members, ok := wire.Split(raw)
+	members, ok := wire.SplitMost(raw, len(known)+1) // among which one is wrong if that isn't all
 	if !ok {
 		return nil, misshapen(at, "%s is an object with %s, not %s", what, strings.Join(known, ", "), wire.Short(raw))
 	}
@@ -453,9 +456,13 @@ func readExample(raw json.RawMessage, at fault.Pointer) (e registry.Example, f *
 	if !ok {
 		return e, nil
 	}
-	var items []json.RawMessage
-	if raw = wire.Unwrap(raw); json.Unmarshal(raw, &items) != nil {
+	raw = wire.Unwrap(raw)
+	items, ok := wire.Items(raw, maxExampleEffects+1)
+	switch {
+	case !ok:
 		return e, misshapen(at.Key("effects"), "the effects of an example are a list, not %s", wire.Short(raw))
+	case len(items) > maxExampleEffects:
+		return e, misshapen(at.Key("effects"), "the effects of an example are at most %d", maxExampleEffects)
 	}
 	for i, item := range items {
 		o, f := readOutcome(item, at.Key("effects").Index(i))

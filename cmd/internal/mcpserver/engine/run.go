@@ -348,14 +348,14 @@ func argumentsIn(raw json.RawMessage, tool *registry.Tool) json.RawMessage {
 		return nil
 	}
 	var text string
-	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &text) != nil {
-		return raw
-	}
-	members, ok := wire.Split(bytes.TrimSpace([]byte(text)))
-	if !ok || len(members) == 0 {
+	if len(raw) == 0 || raw[0] != '"' || !wire.ReadString(raw, &text) {
 		return raw
 	}
 	params, _ := tool.Report().Arguments()
+	members, ok := wire.SplitMost(bytes.TrimSpace([]byte(text)), len(params)+2)
+	if !ok || len(members) == 0 {
+		return raw
+	}
 	for _, m := range members {
 		if !slices.ContainsFunc(params, func(p check.Parameter) bool { return p.Name == m.Name }) && !(len(members) == 1 && m.Name == check.Input) {
 			return raw

@@ -208,18 +208,18 @@ func (s *Engine) unseal(a *wire.Arguments, t *task) *fault.Fault {
 	if !given || string(raw) == "null" || s.record != nil { // the record has the input
 		return nil
 	}
+	if s.broker.Flow() == nil {
+		return wire.Invalid("nothing is sealed here: the operator has no rules about what is shown", "run", runArguments)
+	}
+	if members, _ := wire.SplitMost(raw, maxSealedPlaces+1); len(members) > maxSealedPlaces {
+		return a.Wrong("sealed", fmt.Sprintf("at most %d places", maxSealedPlaces), raw)
+	}
 	var places map[string]string
 	if json.Unmarshal(raw, &places) != nil || len(places) == 0 {
 		return a.Wrong("sealed", `an object of places in the input, such as {"/m":"s_…"}`, raw)
 	}
-	if s.broker.Flow() == nil {
-		return wire.Invalid("nothing is sealed here: the operator has no rules about what is shown", "run", runArguments)
-	}
 	if t.as != core.InputData {
 		return wire.Invalid("sealed results are data: leave input_as out", "run", runArguments)
-	}
-	if len(places) > maxSealedPlaces {
-		return a.Wrong("sealed", fmt.Sprintf("at most %d places", maxSealedPlaces), raw)
 	}
 	t.sealed = map[string]flow.Label{}
 	results, all := map[string]json.RawMessage{}, flow.Label(0)

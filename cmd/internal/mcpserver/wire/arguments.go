@@ -36,22 +36,20 @@ type Member struct {
 func Read(tool string, raw json.RawMessage, known ...string) (*Arguments, *fault.Fault) {
 	a := &Arguments{Tool: tool}
 	raw = bytes.TrimSpace(raw)
-	if len(raw) > 0 && raw[0] == '"' {
-		var text string
-		if json.Unmarshal(raw, &text) == nil {
-			raw = bytes.TrimSpace([]byte(text))
-		}
-	}
+	raw = Unwrap(raw)
 	if len(raw) == 0 || string(raw) == "null" {
 		return a, nil
 	}
-	members, ok := Split(raw)
+	members, ok := SplitMost(raw, len(known)+maxUnknown) // among which one is wrong if that isn't all
 	if !ok {
 		return nil, Invalid(fmt.Sprintf("the arguments of %s are an object, not %s", tool, Short(raw)), tool, known)
 	}
 	a.Members = members
 	return a, a.check(known)
 }
+
+// maxUnknown is how many arguments that a tool doesn't know are named.
+const maxUnknown = 5
 
 // check refuses arguments that aren't known, or come twice.
 func (a *Arguments) check(known []string) *fault.Fault {
@@ -71,7 +69,7 @@ func (a *Arguments) check(known []string) *fault.Fault {
 	if len(unknown) == 0 {
 		return nil
 	}
-	shown := make([]string, min(len(unknown), 5))
+	shown := make([]string, min(len(unknown), maxUnknown))
 	for i := range shown {
 		shown[i] = strconv.Quote(Short([]byte(unknown[i])))
 	}
@@ -167,7 +165,7 @@ func (a *Arguments) Texts(name string) (list []string, f *fault.Fault) {
 		return nil, nil
 	}
 	var text string
-	if json.Unmarshal(raw, &text) == nil {
+	if ReadString(raw, &text) {
 		switch trimmed := strings.TrimSpace(text); {
 		case trimmed == "":
 			return nil, nil
@@ -243,7 +241,11 @@ func Short(b []byte) string { return display.Truncate(bytes.TrimSpace(b), 60) }
 
 // Split takes a JSON object apart into its members. The JSON has been checked
 // by the transport; where it hasn't, split never reads beyond it.
-func Split(raw []byte) (members []Member, ok bool) {
+func Split(raw []byte) (members []Member, ok bool) { return SplitMost(raw, math.MaxInt) }
+
+// SplitMost is [Split] for whoever refuses an object of so many members or more: what is behind
+// them isn't read.
+func SplitMost(raw []byte, most int) (members []Member, ok bool) {
 	if len(raw) == 0 || raw[0] != '{' {
 		return nil, false
 	}
@@ -265,7 +267,9 @@ func Split(raw []byte) (members []Member, ok bool) {
 		if end = Skip(raw, i); end <= i {
 			return nil, false
 		}
-		members = append(members, Member{name, raw[i:end]})
+		if members = append(members, Member{name, raw[i:end]}); len(members) >= most {
+			return members, true
+		}
 		i = space(raw, end)
 		if i >= len(raw) {
 			return nil, false
@@ -279,6 +283,25 @@ func Split(raw []byte) (members []Member, ok bool) {
 			return nil, false
 		}
 	}
+}
+
+// Items takes a JSON array apart into its items, of which it gives at most so many, and checks the
+// JSON of all. null has none.
+func Items(raw []byte, most int) (items []json.RawMessage, ok bool) {
+	if string(raw) == "null" {
+		return nil, true
+	}
+	if len(raw) == 0 || raw[0] != '[' || !json.Valid(raw) {
+		return nil, false
+	}
+	for i := space(raw, 1); raw[i] != ']' && len(items) < most; {
+		end := Skip(raw, i)
+		items = append(items, raw[i:end:end])
+		if i = space(raw, end); raw[i] == ',' {
+			i = space(raw, i+1)
+		}
+	}
+	return items, true
 }
 
 // MemberOf is the value of a member of a JSON object; nil: it has none.
@@ -344,8 +367,8 @@ func Skip(raw []byte, i int) int {
 // declaredIn reads what a tool declares, one capability or a list of them, each in
 // its text form or as the object that says the same.
 func declaredIn(raw []byte) (list []string, ok bool) {
-	var items []json.RawMessage
-	if json.Unmarshal(raw, &items) != nil {
+	items, ok := Items(raw, caps.MaxDeclared+1) // so many are refused
+	if !ok {
 		items = []json.RawMessage{raw}
 	}
 	for _, item := range items {
@@ -386,7 +409,7 @@ func (a *Arguments) ToolNamed() (string, *fault.Fault) {
 // Unwrap is what a string of JSON says, and anything else as it is.
 func Unwrap(raw json.RawMessage) json.RawMessage {
 	var s string
-	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil {
+	if len(raw) > 0 && raw[0] == '"' && ReadString(raw, &s) {
 		return bytes.TrimSpace([]byte(s))
 	}
 	return raw
@@ -407,7 +430,7 @@ func (a *Arguments) Number(name string) (n uint64, ok bool, f *fault.Fault) {
 // version reads the version that a change is to replace; 0: none.
 func (a *Arguments) version(name string) (*Version, *fault.Fault) {
 	text, raw, ok := a.Bare(name)
-	if !ok || text == "" {
+	if !ok {
 		return nil, nil
 	}
 	n, _, f := a.Count(name, math.MaxInt32)
