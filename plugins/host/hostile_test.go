@@ -217,7 +217,7 @@ func TestAttackAnswersForAnother(t *testing.T) {
 		}
 		s.process.handles.mu.Unlock()
 	}
-	theirs := w.seats[two.Grant.ID].process.addr.String()
+	theirs := w.seats[two.Grant.ID].process.launch.addr.String()
 	folder := w.seats[two.Grant.ID].process.launch.work
 	w.mu.Unlock()
 	if len(numbers) != 1 {

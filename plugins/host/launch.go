@@ -18,6 +18,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -25,12 +26,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/go-plugin/runner"
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/originproxy"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/sandbox"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
+	"google.golang.org/grpc"
 )
 
 // maxHandshake is the bytes of the line with which a plugin introduces itself; a
@@ -58,6 +61,7 @@ type launch struct {
 	args    []string
 	work    string   // its folder
 	sockets string   // where it may listen
+	addr    net.Addr // where it does
 	root    *os.File // the grant's directory, or nil
 	state   *os.File // the folder in which the plugin keeps what lasts, or nil
 	// settings is what the process reads from a pipe, whose end it has as told; nil:
@@ -438,17 +442,44 @@ func (l *launch) HostToPlugin(string, string) (string, string, error) {
 	return "", "", errors.New("the host has no address for plugins")
 }
 
-// clientConfig is how go-plugin starts a launch.
-func (l *launch) clientConfig(folder string) (*plugin.ClientConfig, error) {
+// newLaunch makes the launch of a program in a folder of its own, with the folder that it runs in.
+func newLaunch(s *Source, folder string, most int, out *output) (*launch, error) {
+	work := filepath.Join(folder, "work")
+	if err := os.Mkdir(work, 0o700); err != nil {
+		return nil, err
+	}
+	if s.Check != nil {
+		if err := s.Check(); err != nil {
+			return nil, err
+		}
+	}
+	return &launch{
+		path: s.Path, file: s.File, args: s.Args, plain: s.Plain, work: work, most: most, output: out,
+		dead: make(chan struct{}), heardOut: make(chan struct{}),
+	}, nil
+}
+
+// newClient is how go-plugin starts a launch, with its sockets in a folder.
+func (l *launch) newClient(folder string, within time.Duration, options ...grpc.DialOption) (*plugin.Client, error) {
 	config := &plugin.ClientConfig{
 		HandshakeConfig:  wire.Handshake,
 		Plugins:          plugin.PluginSet{wire.Service: &contract{}},
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		SkipHostEnv:      true,
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: folder},
+		StartTimeout:     within,
+		Logger:           hclog.NewNullLogger(), // what matters is in errors, or in the output
+		SyncStdout:       l.output.writer(),
+		SyncStderr:       l.output.writer(),
+		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, sockets string) (runner.Runner, error) {
+			l.sockets, l.env = sockets, cmd.Env
+			return l, nil
+		},
+		GRPCDialOptions: append(options, grpc.WithContextDialer(l.dial), grpc.WithIdleTimeout(0), grpc.WithDisableServiceConfig(), grpc.WithNoProxy(),
+			grpc.WithStreamInterceptor(noBroker)),
 	}
 	if l.plain {
-		return config, nil
+		return plugin.NewClient(config), nil
 	}
 	certificate, text, err := newCertificate()
 	if err != nil {
@@ -456,7 +487,27 @@ func (l *launch) clientConfig(folder string) (*plugin.ClientConfig, error) {
 	}
 	l.more = append(l.more, "PLUGIN_CLIENT_CERT="+text)
 	config.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, ServerName: "localhost"}
-	return config, nil
+	return plugin.NewClient(config), nil
+}
+
+// start has the client start the program.
+func (l *launch) start(c *plugin.Client) (err error) {
+	l.addr, err = c.Start()
+	close(l.heardOut)
+	return err
+}
+
+// connect connects to the program's service.
+func connect(c *plugin.Client) (*grpc.ClientConn, error) {
+	protocol, err := c.Client()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := protocol.Dispense(wire.Service)
+	if err != nil {
+		return nil, err
+	}
+	return conn.(*grpc.ClientConn), nil
 }
 
 // newCertificate makes the certificate by which one process knows its host, and its text for that

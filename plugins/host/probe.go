@@ -7,18 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
-	"github.com/hashicorp/go-plugin/runner"
 	"google.golang.org/grpc"
 
 	"github.com/mcp-pif/mcp-pif/caps"
@@ -94,20 +90,10 @@ func NewProbe(ctx context.Context, o ProbeOptions) (_ *Probe, err error) {
 	if p.dir, err = NewScratch(shortTemp()); err != nil {
 		return nil, err
 	}
-	if err := os.Mkdir(p.Work(), 0o700); err != nil {
+	if p.launch, err = newLaunch(&o.Source, p.dir.Path, o.MaxMessage, newOutput(o.Logger)); err != nil {
 		return nil, err
 	}
-	if o.Source.Check != nil {
-		if err := o.Source.Check(); err != nil {
-			return nil, err
-		}
-	}
-	out := newOutput(o.Logger)
-	p.launch = &launch{
-		path: o.Source.Path, file: o.Source.File, args: o.Source.Args, plain: o.Source.Plain, work: p.Work(), root: o.Root,
-		most: o.MaxMessage, output: out, dead: make(chan struct{}), heardOut: make(chan struct{}), hear: p.hear, stray: p,
-		crowded: p.Kill,
-	}
+	p.launch.root, p.launch.hear, p.launch.stray, p.launch.crowded = o.Root, p.hear, p, p.Kill
 	if o.State != "" {
 		if p.launch.state, err = keeper(o.State); err != nil {
 			return nil, err
@@ -120,45 +106,24 @@ func NewProbe(ctx context.Context, o ProbeOptions) (_ *Probe, err error) {
 			p.launch.box.root = sandbox.Read | sandbox.Write
 		}
 	}
-	config, err := p.launch.clientConfig(p.dir.Path)
+	// What a plugin sends too much of is for whoever probes it to judge.
+	p.client, err = p.launch.newClient(p.dir.Path, o.Within, grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(2*o.MaxMessage), grpc.MaxCallSendMsgSize(4*o.MaxMessage)))
 	if err != nil {
 		return nil, err
 	}
-	config.StartTimeout = o.Within
-	config.Logger = hclog.NewNullLogger()
-	config.SyncStdout, config.SyncStderr = out.writer(), out.writer()
-	config.RunnerFunc = func(_ hclog.Logger, cmd *exec.Cmd, sockets string) (runner.Runner, error) {
-		p.launch.sockets, p.launch.env, p.launch.more = sockets, cmd.Env, append(p.launch.more, o.Env...)
-		return p.launch, nil
-	}
-	var addr net.Addr
-	config.GRPCDialOptions = []grpc.DialOption{
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return p.launch.dial(ctx, addr) }),
-		// What a plugin sends too much of is for whoever probes it to judge.
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(2*o.MaxMessage), grpc.MaxCallSendMsgSize(4*o.MaxMessage)),
-		grpc.WithIdleTimeout(0), grpc.WithDisableServiceConfig(), grpc.WithNoProxy(), grpc.WithStreamInterceptor(noBroker),
-	}
-	p.client = plugin.NewClient(config)
+	p.launch.more = append(p.launch.more, o.Env...)
 	defer context.AfterFunc(ctx, func() { _ = p.launch.Kill(ctx) })()
 	late := time.AfterFunc(o.Within, func() { _ = p.launch.Kill(ctx) })
 	defer late.Stop()
-	addr, err = p.client.Start()
-	close(p.launch.heardOut)
-	if err != nil {
+	if err := p.launch.start(p.client); err != nil {
 		return nil, p.noStart(err)
 	}
 	if !o.Source.Plain && !p.certified() {
 		return nil, ErrPlain
 	}
-	protocol, err := p.client.Client()
-	if err != nil {
+	if p.conn, err = connect(p.client); err != nil {
 		return nil, fmt.Errorf("the connection to the plugin fails: %s", wire.Line(err.Error(), 300))
 	}
-	raw, err := protocol.Dispense(wire.Service)
-	if err != nil {
-		return nil, err
-	}
-	p.conn = raw.(*grpc.ClientConn)
 	return p, nil
 }
 

@@ -9,16 +9,12 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
-	"github.com/hashicorp/go-plugin/runner"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -42,7 +38,6 @@ type process struct {
 	gone   chan struct{} // closed when nothing of it is left
 
 	client *plugin.Client
-	addr   net.Addr
 	conn   *grpc.ClientConn
 	plugin pluginv1.PluginClient
 	health grpc_health_v1.HealthClient
@@ -113,24 +108,14 @@ func (p *process) start() {
 
 // begin starts the program.
 func (p *process) begin(folder string) error {
-	work := filepath.Join(folder, "work")
-	if err := os.Mkdir(work, 0o700); err != nil {
+	host, source := p.seat.host, p.seat.source
+	l, err := newLaunch(source, folder, host.most, newOutput(p.seat.log))
+	if err != nil {
 		return err
 	}
-	host, source := p.seat.host, p.seat.source
-	if source.Check != nil {
-		if err := source.Check(); err != nil {
-			return err
-		}
-	}
-	out := newOutput(p.seat.log)
-	l := &launch{
-		path: source.Path, file: source.File, plain: source.Plain, args: source.Args, work: work, most: host.most, output: out,
-		dead: make(chan struct{}), heardOut: make(chan struct{}),
-		crowded: func() { p.kill("it made files where its socket is to be") },
-		refused: func(what string) {
-			p.seat.log.Warn("it asked for what isn't among the origins that it may reach", "origin", strconv.QuoteToASCII(what))
-		},
+	l.crowded = func() { p.kill("it made files where its socket is to be") }
+	l.refused = func(what string) {
+		p.seat.log.Warn("it asked for what isn't among the origins that it may reach", "origin", strconv.QuoteToASCII(what))
 	}
 	if source.Manifest.Algebra == caps.Path {
 		if l.root = p.grant.Root; l.root == nil {
@@ -138,7 +123,6 @@ func (p *process) begin(folder string) error {
 		}
 	}
 	if source.Settings != nil {
-		var err error
 		p.mu.Lock() // see renew
 		l.settings, err = source.Settings(p.grant)
 		p.told = l.settings
@@ -164,35 +148,22 @@ func (p *process) begin(folder string) error {
 		}
 	}
 	l.box = newBox(host.mode(source.Manifest.Kind), source, p.grant)
-	config, err := l.clientConfig(host.socketsFor(folder))
+	// start's own timeout comes first, and says so.
+	client, err := l.newClient(host.socketsFor(folder), 2*host.timing.start,
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(host.most), grpc.MaxCallSendMsgSize(host.most)),
+		grpc.WithInitialWindowSize(wire.Window), grpc.WithInitialConnWindowSize(wire.Window),
+		grpc.WithMaxHeaderListSize(64<<10))
 	if err != nil {
 		return err
 	}
-	config.StartTimeout = 2 * host.timing.start // start's own comes first, and says so
-	config.Logger = hclog.NewNullLogger()       // what matters is in errors, or in out
-	config.SyncStdout, config.SyncStderr = out.writer(), out.writer()
-	config.RunnerFunc = func(_ hclog.Logger, cmd *exec.Cmd, sockets string) (runner.Runner, error) {
-		l.sockets, l.env = sockets, cmd.Env
-		return l, nil
-	}
-	config.GRPCDialOptions = []grpc.DialOption{
-		grpc.WithContextDialer(p.dial),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(host.most), grpc.MaxCallSendMsgSize(host.most)),
-		grpc.WithInitialWindowSize(wire.Window), grpc.WithInitialConnWindowSize(wire.Window),
-		grpc.WithMaxHeaderListSize(64 << 10),
-		grpc.WithIdleTimeout(0), grpc.WithDisableServiceConfig(), grpc.WithNoProxy(),
-		grpc.WithStreamInterceptor(noBroker),
-	}
 	p.mu.Lock()
-	p.launch, p.client = l, plugin.NewClient(config)
+	p.launch, p.client = l, client
 	killed := p.reason != ""
 	p.mu.Unlock()
 	if killed {
 		return errors.New("it was stopped before it was started")
 	}
-	p.addr, err = p.client.Start()
-	close(l.heardOut)
-	return err
+	return l.start(client)
 }
 
 // noBroker refuses go-plugin's broker, by which a plugin could have the host keep
@@ -206,12 +177,8 @@ func noBroker(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn, metho
 
 // dial connects to where the plugin listens: the address was checked when it was
 // advertised, and is again, with whoever answers there.
-func (p *process) dial(ctx context.Context, _ string) (net.Conn, error) {
-	return p.launch.dial(ctx, p.addr)
-}
-
-// dial connects to an address of the process.
-func (l *launch) dial(ctx context.Context, at net.Addr) (net.Conn, error) {
+func (l *launch) dial(ctx context.Context, _ string) (net.Conn, error) {
+	at := l.addr
 	if err := checkAddress(at.Network(), at.String(), l.sockets); err != nil {
 		return nil, err
 	}
@@ -229,15 +196,10 @@ func (l *launch) dial(ctx context.Context, at net.Addr) (net.Conn, error) {
 
 // meet connects, and holds what the plugin says of itself against its manifest.
 func (p *process) meet(within time.Duration) error {
-	protocol, err := p.client.Client()
-	if err != nil {
+	var err error
+	if p.conn, err = connect(p.client); err != nil {
 		return err
 	}
-	raw, err := protocol.Dispense(wire.Service)
-	if err != nil {
-		return err
-	}
-	p.conn = raw.(*grpc.ClientConn)
 	p.plugin = pluginv1.NewPluginClient(p.conn)
 	p.health = grpc_health_v1.NewHealthClient(p.conn)
 	ctx, cancel := context.WithTimeout(p.seat.host.ctx, 2*within) // as above
