@@ -446,6 +446,15 @@ func (u *use) wants() {
 	}
 }
 
+// asksType notes of what is unknown in v that the code looks at its type.
+func (c *checker) asksType(v *variable) {
+	c.watches(v, prim.KindAny, func(s *shape) {
+		if s.unknown != nil {
+			s.unknown.asked = true
+		}
+	})
+}
+
 // wanted is the kinds of the literals that an unknown is compared with, if it is
 // compared with those of one kind only; else none.
 func (s *seed) wanted() prim.Kinds {

@@ -29,6 +29,11 @@ func TestReadNotes(t *testing.T) {
 		{`rows => map(([zip, n]) => {zip, n: n * 2}, rows)`, `{"input":[["10115",3],["1e3",2]]}`, nil},
 		{`rows => map(r => sum(r), rows)`, `{"input":[["1"],[2]]}`, []string{"input/0/0: the string was read as JSON"}},
 		{`r => r.a / r.b`, `{"a":1,"b":"2"}`, []string{"input/b: the string was read as JSON"}},
+		{`r => match r.age { a if type_of(a) != "int" => "no"; a if a < 0 => "less"; _ => "ok" }`, `{"input":{"age":"4"}}`, nil},
+		{`xs => sum(filter(x => type_of(x) == "int", xs))`, `{"input":[1,"2"]}`, nil},
+		{`rs => sum(map(r => r.n, filter(r => type_of(r.n) == "int", rs)))`, `{"input":[{"n":1},{"n":"2"}]}`, nil},
+		{`let isInt = x => type_of(x) == "int" in r => if not isInt(r.age) then 0 else r.age + 1`, `{"input":{"age":"4"}}`, nil},
+		{`xs => [group_by(x => x, xs), sum(xs)]`, `{"input":["1",2]}`, []string{"input/0: the string was read as JSON"}},
 	} {
 		d, f := check.ReadArguments(json.RawMessage(c.arguments), reportOf(t, c.code), nil)
 		if f != nil || strings.Join(d.Notes, "|") != strings.Join(c.notes, "|") {

@@ -190,7 +190,7 @@ func (d *read) str(raw []byte, from int, t *Type) {
 		d.out = append(d.out, raw...)
 		return
 	}
-	if d.quoted(raw, t) {
+	if !t.asked && d.quoted(raw, t) {
 		return
 	}
 	d.misfit = true

@@ -57,6 +57,9 @@ func (c *checker) prim(t *term.Prim, e env, ctx context) *variable {
 	switch t.ID {
 	case typeOf:
 		c.tested = u.args[0]
+		if c.library == elsewhere {
+			c.asksType(c.tested)
+		}
 	case has:
 		if key, ok := t.Args[1].(*term.Str); ok {
 			c.pattern(t, u.args[0], prim.KindRecord, key.Value)

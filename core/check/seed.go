@@ -33,6 +33,8 @@ type seed struct {
 	// where it is compared with anything else.
 	wants  prim.Kinds
 	freely bool
+	// asked is set where type_of looks at it.
+	asked bool
 	// decimal is what is computed with it, where it is a decimal.
 	decimal *shape
 	// letter is a character of it, where it is a string.

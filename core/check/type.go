@@ -51,6 +51,8 @@ type Type struct {
 	// orNull is set where the code compares it with null, which then is no reason for not
 	// fitting.
 	orNull bool
+	// asked is set where the code asks of which type it is: a string stays one.
+	asked bool
 }
 
 // A Field is a member of a record's type, or a variable with its type. Fields

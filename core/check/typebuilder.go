@@ -62,7 +62,7 @@ func (d *typeBuilder) taken(v *variable) *Type {
 	}
 	t := d.union(may, true)
 	if t != Dynamic {
-		t.wants, t.orNull = v.open.wanted(), v.open.wants&prim.KindUnit != 0
+		t.wants, t.orNull, t.asked = v.open.wanted(), v.open.wants&prim.KindUnit != 0, v.open.asked
 	}
 	return t
 }
