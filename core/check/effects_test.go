@@ -285,6 +285,8 @@ func TestSpokenPlaces(t *testing.T) {
 // that is used as if it had digits after the point.
 func TestNotes(t *testing.T) {
 	for _, c := range []struct{ code, want string }{
+		{`x => type_of(x) == "number"`, `line 1, column 20: type_of never gives "number", but one of int, dec, bool`},
+		{`x => match type_of(x) { "null" => 1; _ => 2 }`, `type_of never gives "null"`},
 		{`s => length(s) == "2"`, "line 1, column 16: this is never true: an integer and a string"},
 		{`n => n + 1 != "2"`, "line 1, column 13: this is always true: a number and a string"},
 		{`n => n + 1 > 0 and n == "a"`, "line 1, column 22: this is never true: a number and a string"},

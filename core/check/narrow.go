@@ -217,7 +217,7 @@ func (c *checker) narrowEqual(t *term.Prim, is bool, e env, ctx context) env {
 			p, at := e.meaning(a)
 			if p, ok := p.(*term.Prim); ok && p.ID == typeOf {
 				if path := at.path(p.Args[0]); path != "" {
-					in, out := c.filter(c.infer(p.Args[0], at, ctx), prim.KindNamed(s.Value))
+					in, out := c.filter(c.infer(p.Args[0], at, ctx), c.named(s))
 					if is {
 						return e.knows(path, in)
 					}

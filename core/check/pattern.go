@@ -41,6 +41,17 @@ func (c *checker) pattern(t term.Term, v *variable, kind prim.Kinds, key string)
 	})
 }
 
+// named is the kind that a literal compared with a type_of names; 0, with a note, for none.
+func (c *checker) named(s *term.Str) prim.Kinds {
+	kind := prim.KindNamed(s.Value)
+	if kind&prim.KindAny == 0 {
+		if x := c.remark(s); x != nil {
+			x.message = fmt.Sprintf(`type_of never gives %s, but one of int, dec, bool, string, unit (of null), list, pair, record, function; of any number write contains(["int", "dec"], type_of(x))`, quoted(s.Value))
+		}
+	}
+	return kind
+}
+
 // unfit is what is said of a pattern that doesn't fit s.
 func (c *checker) unfit(x *remark, s *shape, key string) string {
 	pattern := prim.PatternAt(c.src.Text, x.pos)

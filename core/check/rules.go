@@ -120,7 +120,7 @@ func comparing(u *use) *variable {
 		u.wants()
 		if p, ok := u.t.Args[0].(*term.Prim); ok && p.ID == typeOf {
 			if s, ok := u.t.Args[1].(*term.Str); ok {
-				u.c.pattern(p, u.c.tested, prim.KindNamed(s.Value), "")
+				u.c.pattern(p, u.c.tested, u.c.named(s), "")
 			}
 		}
 	}

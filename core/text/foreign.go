@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -198,9 +199,27 @@ var foreignPrefix = map[string]func(r around, k int) string{
 		return ""
 	},
 	"typeof": func(r around, k int) string {
-		return fmt.Sprintf("Write type_of(%s).", r.said(k+1, r.end(k+1, "==", "!=", ";", ",")))
+		end := r.end(k+1, "==", "===", "!=", "!==", ";", ",")
+		of := fmt.Sprintf("type_of(%s)", r.said(k+1, end))
+		is, not := "==", ""
+		if strings.HasPrefix(r.word(end), "!") {
+			is, not = "!=", "not "
+		}
+		switch name := strings.Trim(r.word(min(end+1, len(r.toks)-1)), `"'`); {
+		case name == "" || !strings.HasSuffix(r.word(end), "=="):
+			return fmt.Sprintf("Write %s.", of)
+		case name == "number":
+			return fmt.Sprintf(`Write %scontains(["int", "dec"], %s).`, not, of)
+		case name == "undefined":
+			return fmt.Sprintf("Write %s %s null.", r.said(k+1, end), is)
+		default:
+			return fmt.Sprintf("Write %s %s %q.", of, is, cmp.Or(typeNames[name], name))
+		}
 	},
 }
+
+// typeNames is what type_of gives of what typeof gives another name.
+var typeNames = map[string]string{"boolean": "bool", "object": "record", "bigint": "int"}
 
 func noImport(around, int) string {
 	return "Take it away: all operations are there without an import, and another tool is called with @name(x)."
