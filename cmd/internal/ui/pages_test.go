@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
 // TestViews: each view shows what is there.
@@ -157,6 +158,80 @@ func TestLive(t *testing.T) {
 	}
 	if got := w.until(events.Body, "run.ended"); !strings.Contains(got, "id: "+itoa(last+1)) {
 		t.Errorf("the stream of events has %s", got)
+	}
+}
+
+// TestLiveBurst: more than a page of events at once is told whole, although nothing comes after them.
+func TestLiveBurst(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.call(false, "evolve", object{"name": "last", "code": "n => n"})
+	writer, err := journal.Open(filepath.Join(w.dir, "journal.db"), journal.Options{})
+	w.fatal(err)
+	for range 2*perPage + 1 {
+		_, err := writer.Append(journal.Noted, journal.RunStarted, "r-1", "", []byte(`{"code":"1"}`))
+		w.fatal(err)
+	}
+	last, err := writer.Append(journal.Written, journal.RunEnded, "r-1", "", []byte(`{"steps":3,"type":"int","result":{"bytes":1}}`))
+	w.fatal(errors.Join(err, writer.Close()))
+	server := httptest.NewServer(http.HandlerFunc(func(a http.ResponseWriter, r *http.Request) {
+		r.Host = w.page.door.host
+		w.page.ServeHTTP(a, r)
+	}))
+	defer server.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), wait.Limit(t))
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/p/test/live?kind=run", nil)
+	w.fatal(err)
+	r.AddCookie(w.cookie)
+	a, err := http.DefaultClient.Do(r)
+	w.fatal(err)
+	defer a.Body.Close()
+	w.until(a.Body, "id: "+itoa(last)+"\n")
+}
+
+// TestLost: a run whose node ended is shown as failed, however many events it has: on its page, in lists and live.
+func TestLost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.call(false, "evolve", object{"name": "look", "code": "n => n"})
+	writer, err := journal.Open(filepath.Join(w.dir, "journal.db"), journal.Options{})
+	w.fatal(err)
+	effects := map[string]int{"r-1": 1, "r-2": summed, "r-3": maxRunEvents}
+	lost := &journal.Event{Kind: journal.RunLost, Data: []byte(`{"error":{"kind":"outcome_unknown","message":"the node n1 ended"}}`)}
+	for id, n := range effects {
+		_, err := writer.Append(journal.Noted, journal.RunStarted, id, "", []byte(`{"tool":"look","version":1}`))
+		w.fatal(err)
+		for range n {
+			_, err := writer.Append(journal.Noted, journal.EffectRequested, id, "", []byte(`{"n":1,"op":"note.get","tool":"look","args":{}}`))
+			w.fatal(err)
+		}
+		_, err = writer.Append(journal.Written, lost.Kind, id, "", lost.Data)
+		w.fatal(err)
+	}
+	w.fatal(writer.Close())
+	s, err := w.page.open("test")
+	w.fatal(err)
+	for _, f := range []runFilter{{}, {Outcome: "failed"}, {Tool: "look", Outcome: "failed"}} {
+		if l, err := s.find(f, 0, 10); err != nil || len(l.Runs) != len(effects) {
+			t.Errorf("%+v finds %d runs, %v", f, len(l.Runs), err)
+		}
+	}
+	q := &request{page: w.page, profile: "test", store: s}
+	for id := range effects {
+		if r, err := s.summary(id); err != nil || r.State() != "failed" {
+			t.Errorf("%s is %s in a list, %v", id, r.State(), err)
+		}
+		if status, text := w.get("run?id=" + id); status != http.StatusOK || !strings.Contains(text, "the node n1 ended") {
+			t.Errorf("%s: %d, which doesn't show its end", id, status)
+		}
+		lost.Run = id
+		if row, err := q.liveRow(lost, true); err != nil || !strings.Contains(string(row), `"state":"failed"`) {
+			t.Errorf("%s: its end is told as %q, %v", id, row, err)
+		}
+	}
+	if l, err := s.glance(); err != nil || l.Failed != len(effects) || l.Tools["look"].Failed == 0 {
+		t.Errorf("%+v, %v", l, err)
 	}
 }
 

@@ -95,15 +95,12 @@ func (s *Store) run(id string) (r ran, more bool, err error) {
 	if err != nil || len(events) == 0 {
 		return r, false, err
 	}
-	r = ran{run.Summarize(events)}
-	if more { // the end is what one wants to know besides
-		last, _, err := s.Journal.Read(journal.Query{Run: id, Kind: journal.RunEnded, Limit: 1, Last: true})
+	if r = (ran{run.Summarize(events)}); more { // the end is what one wants to know besides
+		last, _, err := s.Journal.Read(journal.Query{Run: id, Kind: runKinds, After: events[len(events)-1].Seq})
 		if err != nil {
 			return r, more, err
 		}
-		if len(last) == 1 {
-			r = ran{run.Summarize(append(events, last...))}
-		}
+		r = ran{run.Summarize(append(events, last...))}
 	}
 	return r, more, nil
 }
@@ -177,8 +174,8 @@ func (s *Store) glance() (*lately, error) {
 				a.Runs++
 				a.Last = e.Time
 			}
-		case journal.RunEnded:
-			if !bytes.Contains(e.Data, []byte(`"error":{`)) {
+		case journal.RunEnded, journal.RunLost:
+			if !hasFailed(e) {
 				break
 			}
 			if a := fresh.Tools[started[e.Run]]; a != nil {

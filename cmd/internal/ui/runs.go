@@ -61,7 +61,7 @@ func (s *Store) find(f runFilter, before uint64, most int) (l runList, err error
 	for looked := 0; looked < searched && before > 1; looked += searchPage {
 		q := journal.Query{Kind: journal.RunStarted, Ran: f.Tool, Before: before, After: before - 1 - min(before-1, searchPage)}
 		if byEnd {
-			q.Kind = journal.RunEnded
+			q.Kind = runKinds
 		}
 		// Few are wanted of many, or many of few.
 		for q.Limit, q.Last = max(100, 2*most), true; ; {
@@ -75,7 +75,7 @@ func (s *Store) find(f runFilter, before uint64, most int) (l runList, err error
 				if !f.Since.IsZero() && e.Time.Before(f.Since) {
 					return l, nil
 				}
-				if byEnd && !bytes.Contains(e.Data, []byte(`"error":{`)) {
+				if byEnd && (!hasFailed(e) || slices.ContainsFunc(l.Runs, func(r ran) bool { return r.ID == e.Run })) {
 					continue
 				}
 				r, err := s.summary(e.Run)
@@ -106,12 +106,20 @@ func (s *Store) find(f runFilter, before uint64, most int) (l runList, err error
 	return l, nil
 }
 
+// runKinds are the events of runs as such. The last of a run is its end, where it has one.
+const runKinds journal.Kind = "run"
+
+// hasFailed reports whether an event is the end of a run that failed, or was lost.
+func hasFailed(e *journal.Event) bool {
+	return (e.Kind == journal.RunEnded || e.Kind == journal.RunLost) && bytes.Contains(e.Data, []byte(`"error":{`))
+}
+
 // summary is a run in a list: by its first events, and its end.
 func (s *Store) summary(id string) (ran, error) {
 	events, more, err := s.Journal.Read(journal.Query{Run: id, Limit: summed})
 	if err == nil && more {
 		var end []journal.Event
-		end, _, err = s.Journal.Read(journal.Query{Run: id, Kind: journal.RunEnded, Limit: 1})
+		end, _, err = s.Journal.Read(journal.Query{Run: id, Kind: runKinds, After: events[len(events)-1].Seq})
 		events = append(events, end...)
 	}
 	return ran{run.Summarize(events)}, err
@@ -424,26 +432,28 @@ func (p *Page) live(w http.ResponseWriter, r *http.Request) {
 		} else if control.Flush() != nil {
 			return
 		}
-		events, _, err := s.Journal.Read(journal.Query{After: after, Kind: journal.Kind(r.FormValue("kind")), Limit: perPage})
-		if err != nil {
-			return
-		}
-		for i := range events {
-			e := &events[i]
-			after = e.Seq
-			text, err := q.liveRow(e, r.FormValue("of") == "runs")
-			if err != nil {
+		for more := true; more; {
+			var events []journal.Event
+			if events, more, err = s.Journal.Read(journal.Query{After: after, Kind: journal.Kind(r.FormValue("kind")), Limit: perPage}); err != nil {
 				return
 			}
-			if text == nil {
-				continue
+			for i := range events {
+				e := &events[i]
+				after = e.Seq
+				text, err := q.liveRow(e, r.FormValue("of") == "runs")
+				if err != nil {
+					return
+				}
+				if text == nil {
+					continue
+				}
+				if _, err := fmt.Fprintf(w, "id: %d\ndata: %s\n\n", e.Seq, text); err != nil {
+					return
+				}
 			}
-			if _, err := fmt.Fprintf(w, "id: %d\ndata: %s\n\n", e.Seq, text); err != nil {
+			if len(events) > 0 && control.Flush() != nil {
 				return
 			}
-		}
-		if len(events) > 0 && control.Flush() != nil {
-			return
 		}
 	}
 }
@@ -455,7 +465,7 @@ func (q *request) liveRow(e *journal.Event, runs bool) ([]byte, error) {
 		row.Words = visible(row.Words)
 		return marshal(row)
 	}
-	if e.Kind != journal.RunStarted && e.Kind != journal.RunEnded {
+	if e.Kind != journal.RunStarted && e.Kind != journal.RunEnded && e.Kind != journal.RunLost {
 		return nil, nil
 	}
 	x, err := q.store.summary(e.Run)
