@@ -255,7 +255,10 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 func (r *Run) recordPlan(k journal.Kind, p *Plan) *fault.Fault {
 	text, err := json.Marshal(p)
 	if err == nil {
-		data := journal.AppendString([]byte(`{"plan":`), p.ID)
+		data := fmt.Appendf(journal.AppendString([]byte(`{"plan":`), p.ID), `,"confirm":%t`, p.Confirm)
+		if p.Task != "" {
+			data = journal.AppendString(append(data, `,"task":`...), p.Task)
+		}
 		if data, err = r.b.appendKept(append(data, `,"content":`...), text); err == nil {
 			_, err = r.b.journal.Append(journal.Written, k, r.id, "", append(data, '}'))
 		}

@@ -538,35 +538,89 @@ func TestPlanReadsLittle(t *testing.T) {
 	}
 }
 
-// The plan of a task, and those that wait, are found however many there were since.
+// The plan of a task, and those that wait, are found however many there were since, and whatever the clocks of servers say.
 func TestPlanAmongMany(t *testing.T) {
 	t.Parallel()
-	j := journal.NewMemory(1<<30, nil)
+	ahead := time.Duration(0)
+	j := skewed{journal.NewMemory(1<<30, nil), map[uint64]time.Duration{}}
 	put := func(i int, task string, confirm bool) {
 		text, err := json.Marshal(run.Plan{ID: fmt.Sprintf("p_r-%d", i), Run: fmt.Sprintf("r-%d", i), Task: task, Confirm: confirm})
 		must.NoError(t, err)
-		data := journal.AppendString(fmt.Appendf(nil, `{"plan":"p_r-%d","content":`, i), string(text))
-		_, err = j.Append(journal.Written, journal.PlanMade, fmt.Sprintf("r-%d", i), "", append(data, '}'))
+		data := journal.AppendString(fmt.Appendf(nil, `{"plan":"p_r-%d","confirm":%t,"task":%q,"content":`, i, confirm, task), string(text))
+		seq, err := j.Append(journal.Written, journal.PlanMade, fmt.Sprintf("r-%d", i), "", append(data, '}'))
 		must.NoError(t, err)
+		j.ahead[seq] = ahead
 	}
+	create := func(task string) {
+		seq, err := j.Append(journal.Written, journal.TaskCreated, task, "", []byte(`{}`))
+		must.NoError(t, err)
+		j.ahead[seq] = ahead
+	}
+	finds := func(task, want string) {
+		t.Helper()
+		p, err := run.PlanOfTask(j, task)
+		got := ""
+		if p != nil {
+			got = p.ID
+		}
+		if err != nil || got != want {
+			t.Errorf("the plan of %s is %q, %v", task, got, err)
+		}
+	}
+	ahead = time.Hour
+	create("t-1") // by a server whose clock is ahead
+	ahead = 0
 	put(0, "t-1", true)
 	put(1, "t-1", true)
 	for i := range 1100 {
+		if i == 1000 { // the first of a page
+			ahead = -2 * time.Hour // that of another is behind
+		}
 		put(2+i, "", i == 500 || i == 1099)
+		ahead = 0
 	}
-	p, err := run.PlanOfTask(j, "t-1", time.Now())
-	if err != nil || p == nil || p.ID != "p_r-1" {
-		t.Errorf("the plan of the task is %+v, %v", p, err)
-	}
-	if p, err := run.PlanOfTask(j, "t-1", time.Now().Add(time.Hour)); err != nil || p != nil {
-		t.Errorf("the plan of a task of later is %+v, %v", p, err)
-	}
+	finds("t-1", "p_r-1")
 	list, err := run.WaitingPlans(j, time.Now())
 	if err != nil || len(list) != 4 || list[0].ID != "p_r-0" || list[3].ID != "p_r-1101" {
 		t.Errorf("%d plans wait, %v", len(list), err)
 	}
 	if list, err := run.WaitingPlans(j, time.Now().Add(2*time.Hour)); err != nil || len(list) > 0 {
 		t.Errorf("%d plans wait after their time, %v", len(list), err)
+	}
+	for i := range 150 { // a whole page behind the one of the task
+		put(1200+i, map[int]string{5: "t-2"}[i], false)
+	}
+	create("t-2") // it was planned before
+	finds("t-2", "p_r-1205")
+	ahead = time.Hour
+	create("t-3")
+	finds("t-3", "")
+	finds("t-4", "")
+}
+
+// A skewed journal is of servers whose clocks differ: by how much, by event.
+type skewed struct {
+	*journal.Memory
+	ahead map[uint64]time.Duration
+}
+
+func (j skewed) Read(q journal.Query) ([]journal.Event, bool, error) {
+	events, more, err := j.Memory.Read(q)
+	events = slices.Clone(events)
+	for i := range events {
+		events[i].Time = events[i].Time.Add(j.ahead[events[i].Seq])
+	}
+	return events, more, err
+}
+
+// Which plans wait is known without the content of others.
+func TestWaitingReadsLittle(t *testing.T) {
+	t.Parallel()
+	j := journal.NewMemory(1<<30, nil)
+	_, err := j.Append(journal.Written, journal.PlanMade, "r", "", fmt.Appendf(nil, `{"plan":"p_r","confirm":false,"content":{"bytes":1,"sha256":"%064d"}}`, 0))
+	must.NoError(t, err)
+	if list, err := run.WaitingPlans(j, time.Now()); err != nil || len(list) > 0 {
+		t.Errorf("%d plans wait, %v", len(list), err)
 	}
 }
 

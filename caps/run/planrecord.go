@@ -1,7 +1,6 @@
 package run
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -214,69 +213,77 @@ func StartedPlan(j journal.Journal, id string) (*Planned, error) {
 	return FindPlan(j, data.Plan)
 }
 
-// plansSince calls fn with the plans made since a time, the newest first, until it reports true: text is the plan's.
-func plansSince(j journal.Journal, since time.Time, fn func(id string, text []byte) (bool, error)) error {
-	texts := &Record{}
-	texts.blobs, _ = j.(Blobs)
-	for q := (journal.Query{Kind: journal.PlanMade, Limit: 100, Last: true}); ; {
+// plansMade calls fn with the plans made that a query selects, the newest first, until it reports true, or many in a row
+// were made before a time: the journal's order counts, since clocks differ.
+func plansMade(j journal.Journal, q journal.Query, since time.Time, fn func(e *journal.Event, plan, task string, confirm bool) (bool, error)) error {
+	for q.Kind, q.Limit, q.Last = journal.PlanMade, 100, true; ; {
 		events, more, err := j.Read(q)
 		if err != nil {
 			return err
 		}
-		for _, e := range slices.Backward(events) {
-			if e.Time.Before(since) {
-				continue
-			}
+		for i := range slices.Backward(events) {
 			var data struct {
-				Plan    string
-				Content json.RawMessage
+				Plan, Task string
+				Confirm    bool
 			}
-			if err := json.Unmarshal(e.Data, &data); err != nil {
+			if err := json.Unmarshal(events[i].Data, &data); err != nil {
 				return err
 			}
-			text, err := texts.readText(data.Content)
-			if err != nil {
-				return err
-			}
-			if done, err := fn(data.Plan, text); done || err != nil {
+			if done, err := fn(&events[i], data.Plan, data.Task, data.Confirm); done || err != nil {
 				return err
 			}
 		}
-		if !more || events[0].Time.Before(since) {
+		if !more || !slices.ContainsFunc(events, func(e journal.Event) bool { return !e.Time.Before(since) }) {
 			return nil
 		}
 		q.Before = events[0].Seq
 	}
 }
 
-// PlanOfTask is the newest plan that the call of a task was given; nil: there is none on record. created is when the
-// call became a task: a plan that was made more than a minute before isn't looked at.
-func PlanOfTask(j journal.Journal, task string, created time.Time) (found *Planned, err error) {
-	err = plansSince(j, created.Add(-time.Minute), func(id string, text []byte) (bool, error) {
-		if !bytes.Contains(text, []byte(task)) {
-			return false, nil
+// maxPlansBefore is how many plans are looked at that were made before a task was created, and maxWaiting how many of the
+// newest that a person has to approve.
+const maxPlansBefore, maxWaiting = 1000, 1000
+
+// PlanOfTask is the newest plan that the call of a task was given; nil: there is none on record.
+func PlanOfTask(j journal.Journal, task string) (found *Planned, err error) {
+	created, _, err := j.Read(journal.Query{Run: task, Kind: journal.TaskCreated, Limit: 1})
+	if err != nil || len(created) == 0 {
+		return nil, err
+	}
+	before := 0
+	find := func(e *journal.Event, plan, of string, _ bool) (bool, error) {
+		if e.Seq < created[0].Seq {
+			before++
 		}
-		p, err := FindPlan(j, id)
-		if err == nil && p != nil && p.Task == task && p.By != Withdrawn {
+		if of != task {
+			return before == maxPlansBefore, nil
+		}
+		p, err := FindPlan(j, plan)
+		if err == nil && p != nil && p.By != Withdrawn {
 			found = p
 		}
 		return found != nil, err
-	})
+	}
+	err = plansMade(j, journal.Query{After: created[0].Seq}, time.Time{}, find)
+	if err == nil && found == nil { // the call was planned shortly before it became a task, by the same server
+		err = plansMade(j, journal.Query{Before: created[0].Seq}, created[0].Time.Add(-time.Minute), find)
+	}
 	return found, err
 }
 
 // WaitingPlans is the plans on record that a person has to approve and didn't answer, the oldest first.
 func WaitingPlans(j journal.Journal, now time.Time) (list []*Planned, err error) {
-	err = plansSince(j, now.Add(-PlanLifetime), func(id string, text []byte) (bool, error) {
-		var made struct{ Confirm bool }
-		if err := json.Unmarshal(text, &made); err != nil || !made.Confirm {
-			return false, err
+	since, looked := now.Add(-PlanLifetime), 0
+	err = plansMade(j, journal.Query{}, since, func(e *journal.Event, plan, _ string, confirm bool) (bool, error) {
+		if !confirm || e.Time.Before(since) {
+			return false, nil
 		}
-		p, err := FindPlan(j, id)
+		looked++
+		p, err := FindPlan(j, plan)
 		if err == nil && p != nil && !p.Approved && !p.Refused && !p.Ended {
 			list = append(list, p)
 		}
-		return false, err
+		return looked == maxWaiting, err
 	})
 	slices.Reverse(list)
 	return list, err

@@ -110,7 +110,7 @@ func showTask(s *journal.Store, dir string, t *run.Task) (shownTask, []journal.E
 	}
 	var plan *run.Planned
 	if err == nil && !t.Ended.IsZero() && !t.Answered && t.By == "" && sum.Seq == 0 {
-		plan, err = run.PlanOfTask(s, t.ID, t.Created)
+		plan, err = run.PlanOfTask(s, t.ID)
 	}
 	switch {
 	case plan != nil:

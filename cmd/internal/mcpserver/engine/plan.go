@@ -47,7 +47,7 @@ func (s *Engine) planned(ctx context.Context, c Call, t *task, program *core.Pro
 	if task := taskOf(ctx); task != nil && planOf(ctx) == nil {
 		start.Under = task.under
 		if start.Task = task.id; task.again {
-			p, err := run.PlanOfTask(s.broker.Journal(), task.id, task.created)
+			p, err := run.PlanOfTask(s.broker.Journal(), task.id)
 			switch {
 			case err != nil:
 				return wire.Failed(wire.AsFault(err))
@@ -417,7 +417,7 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 
 // planOfTask is the answer of a task that gave a plan, or the next section of one that it did.
 func (s *Engine) planOfTask(ctx context.Context, rec *run.Task) (wire.Answer, error) {
-	p, err := run.PlanOfTask(s.broker.Journal(), rec.ID, rec.Created)
+	p, err := run.PlanOfTask(s.broker.Journal(), rec.ID)
 	switch {
 	case err != nil:
 		return wire.Answer{}, err

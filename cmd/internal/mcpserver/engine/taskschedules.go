@@ -214,11 +214,10 @@ func (s *Engine) waits(schedule string) (why string) {
 		if t.Ended.IsZero() {
 			continue
 		}
-		since := time.Now().Add(-run.PlanLifetime) // none before can be done any more
-		if t.Created.After(since) {
-			since = t.Created
+		if time.Since(t.Ended) > run.PlanLifetime { // no plan of it can be done any more
+			return ""
 		}
-		p, failed := run.PlanOfTask(j, t.ID, since)
+		p, failed := run.PlanOfTask(j, t.ID)
 		if err = failed; err == nil {
 			if p != nil && p.Confirm && !p.Refused && !p.Ended && time.Now().Before(p.Expires()) {
 				why = "its plan before waits for 'mcp-pif approve', or to be done"
