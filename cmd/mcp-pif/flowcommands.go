@@ -201,7 +201,7 @@ func newFlowShow() *cobra.Command {
 		if cli.AsJSON(cmd) {
 			return cli.PrintJSON(cmd, one)
 		}
-		fmt.Fprintln(cmd.ErrOrStderr(), cli.Printable(fmt.Sprintf("of run %s, type %s, made of %s, decided by %s", one.Run, one.Type, cmp.Or(strings.Join(one.Data, " "), "nothing labelled"), cmp.Or(strings.Join(one.Control, " "), "nothing labelled"))))
+		fmt.Fprintln(cmd.ErrOrStderr(), cli.Printable(fmt.Sprintf("of run %s, type %s, made of %s, decided by %s", cmp.Or(one.Run, "none"), one.Type, cmp.Or(strings.Join(one.Data, " "), "nothing labelled"), cmp.Or(strings.Join(one.Control, " "), "nothing labelled"))))
 		text := one.Text
 		if !one.Failed {
 			text = string(one.Result)

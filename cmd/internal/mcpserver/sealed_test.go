@@ -19,6 +19,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/eval"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -368,6 +370,27 @@ func TestSealedPadding(t *testing.T) {
 	}
 	if said[0] != said[1] || !strings.Contains(said[0], "it is sealed") {
 		t.Errorf("it is told %q", said)
+	}
+}
+
+// TestSealedShortage: where there is no room now to read an input with what is sealed in it, nothing is run, least of all
+// with something else in its place, and the answer is sealed.
+func TestSealedShortage(t *testing.T) {
+	m := newMailbox(t, toModel)
+	m.evolve("gives", `k => map(i => i, range(0, length(!toy.get(k).text) * 20000))`)
+	m.evolve("send", `r => !toy.send({to: "bob", text: type_of(r.m)})`)
+	id := strings.Trim(field(t, succeed(t, m.Server, "run", `{"tool":"gives","input":"mail/1"}`), "sealed"), `"`)
+	core.SetPool(eval.PoolHeld() + 2<<20)
+	defer core.SetPool(eval.DefaultPool)
+	call := `{"tool":"send","input":{},"sealed":{"/m":"` + id + `"}}`
+	a := succeed(t, m.Server, "run", call)
+	one, err := run.FindSealed(m.memory, strings.Trim(field(t, a, "sealed"), `"`))
+	if err != nil || !strings.Contains(string(one.Result), `"overloaded"`) || len(m.sent) > 0 || m.label() != "" {
+		t.Fatalf("%s, that is %+v (%v), and sent is %q", a.Text, one, err, m.sent)
+	}
+	core.SetPool(eval.DefaultPool)
+	if a := do(t, m.Server, "run", call); a.Fault != nil || len(m.sent) != 1 || !strings.Contains(m.sent[0], `"list"`) {
+		t.Errorf("with room: %s, and sent is %q", a.Text, m.sent)
 	}
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -142,14 +143,18 @@ const (
 )
 
 // readLarge parses a task's inputs. What large ones take until they are values counts for the principal
-// as what its runs hold; back, which may be called again, gives it back.
+// as what its runs hold; back, which may be called again, gives it back. With a fault the task is as it was: there is
+// no room for what it was given now.
 func (s *Engine) readLarge(ctx context.Context, t *task) (in core.Input, back func(), f *fault.Fault) {
-	if in, back, f = s.readInputs(ctx, t); f != nil && t.instead != nil { // why would tell of what is sealed
+	if in, back, f = s.readInputs(ctx, t); f != nil && t.instead != nil && !errors.Is(f.Cause, errShort) { // why would tell of what is sealed
 		t.input, t.more, t.instead = t.instead[0], t.instead[1:], nil
 		in, back, f = s.readInputs(ctx, t)
 	}
 	return in, back, f
 }
+
+// errShort is why an input isn't read that could be when fewer runs are under way.
+var errShort = errors.New("there is no room now")
 
 func (s *Engine) readInputs(ctx context.Context, t *task) (in core.Input, back func(), f *fault.Fault) {
 	values := int64(0)
@@ -167,6 +172,9 @@ func (s *Engine) readInputs(ctx context.Context, t *task) (in core.Input, back f
 	}
 	if !core.Lend(stake, values*readingBytes) {
 		f := stake.Overloaded()
+		if values*readingBytes <= s.limits.MaxMemory {
+			f.Cause = errShort
+		}
 		if t.sealed == nil {
 			f.Message = fmt.Sprintf("reading an input of about %d values takes %d MiB: %s", values, values*readingBytes>>20, f.Message)
 		}

@@ -378,7 +378,7 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 		anew := &planCall{only: true, held: held, record: t.record}
 		call := t.call
 		call.Arrival = nil // its turn ends with it
-		if a := s.Call(context.WithValue(ctx, planKey{}, anew), call); a.Fault != nil {
+		if a := s.Call(context.WithValue(ctx, planKey{}, anew), call); a.Fault != nil || a.IsSealed {
 			return a
 		}
 		if anew.made != nil { // it was made to be compared

@@ -207,7 +207,9 @@ func (s *Engine) perform(ctx context.Context, c Call, t task, program *core.Prog
 		t.notes = append(t.notes, facts.RunMeant(program.Free(), c.Tools)...)
 	}
 	in, back, f := s.readLarge(ctx, &t)
-	if f != nil {
+	if f != nil && t.instead != nil {
+		return s.failSealed(&t, wire.Failed(f))
+	} else if f != nil {
 		return wire.Failed(f)
 	}
 	defer back()

@@ -127,9 +127,26 @@ func (s *Engine) again(a *wire.Answer, id string) *wire.Answer {
 	return &none
 }
 
-// seal keeps an answer and gives its name.
+// failSealed is the answer to a call that wasn't begun for a reason which tells of the sealed results it was given.
+func (s *Engine) failSealed(t *task, a wire.Answer) wire.Answer {
+	var l flow.Label
+	for _, sealed := range t.sealed {
+		l |= flow.Both(sealed.Any())
+	}
+	p := s.broker.Flow()
+	seals := func(r *flow.Rule) bool { return r.Violation(l, l) != 0 }
+	if !p.Report && slices.ContainsFunc(p.Shown(), seals) || s.broker.Show(l.Any(), "") != nil {
+		return s.seal(nil, t, a, l)
+	}
+	return a
+}
+
+// seal keeps an answer and gives its name; r is nil where no run gave it.
 func (s *Engine) seal(r *run.Run, t *task, a wire.Answer, l flow.Label) wire.Answer {
-	kept := run.Sealed{Text: a.First(), Failed: a.Fault != nil, Run: r.ID(), Type: typeOf(t.tool)}
+	kept := run.Sealed{Text: a.First(), Failed: a.Fault != nil, Type: typeOf(t.tool)}
+	if r != nil {
+		kept.Run = r.ID()
+	}
 	switch {
 	case a.Fault != nil:
 		kept.Result = json.RawMessage(wire.Begin().Raw("error", wire.Begin().Text("kind", string(a.Fault.Kind)).Text("message", a.Fault.Message).End()).End())
@@ -142,10 +159,12 @@ func (s *Engine) seal(r *run.Run, t *task, a wire.Answer, l flow.Label) wire.Ans
 	}
 	one, err := s.broker.Seal(kept, l)
 	if err != nil {
-		s.log.Error("a result that may not be shown couldn't be kept", "run", r.ID(), "error", err)
+		s.log.Error("a result that may not be shown couldn't be kept", "run", kept.Run, "error", err)
 		return wire.Failed(&fault.Fault{Kind: fault.Internal, Message: "the result may not be shown to you, and couldn't be kept", Hint: "Tell the user."})
 	}
-	r.Sealed(one.ID)
+	if r != nil {
+		r.Sealed(one.ID)
+	}
 	return s.sealedAnswer(one)
 }
 
