@@ -53,11 +53,51 @@ var Reserved = []string{"ask", "call", "clock", "env", "fetch", "fs", "kv", "mcp
 
 // A Lock is the content of a file. It isn't safe for concurrent use.
 type Lock struct {
-	// Path is the file's, absolute, with the links of its folder resolved.
-	Path    string
+	File
 	Entries []Entry
+}
+
+// A File is a lock file that is replaced only as long as it is as it was read.
+type File struct {
+	// Path is the file's, absolute, with the links of its folder resolved.
+	Path string
 
 	read []byte // the file's text when it was read; nil: there was none
+}
+
+// Load reads the file, of at most max bytes; see [ReadFile].
+func (f *File) Load(max int64) (text []byte, err error) {
+	f.read, err = ReadFile(f.Path, max)
+	return f.read, err
+}
+
+// Replace replaces the file as a whole, if it still is as it was read.
+func (f *File) Replace(text []byte, max int64, perm fs.FileMode) error {
+	now, err := ReadFile(f.Path, max)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if !bytes.Equal(now, f.read) {
+		return fmt.Errorf("%s was changed meanwhile: nothing was written, try again", f.Path)
+	}
+	if err := statefile.Replace(f.Path, text, perm); err != nil {
+		return err
+	}
+	f.read = text
+	return nil
+}
+
+// Decode decodes a lock file's text into its content, of which named is the format.
+func Decode(text []byte, content any, named *string, format string) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(content); err != nil {
+		return errors.New(Shown(err.Error(), 300))
+	}
+	if *named != format {
+		return fmt.Errorf("its format is %s, and this version knows %q", Shown(*named, 60), format)
+	}
+	return nil
 }
 
 // content is the file as JSON.
@@ -72,8 +112,9 @@ func Read(path string) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.read, err = ReadFile(l.Path, maxFile); err == nil {
-		l.Entries, err = parse(l.read)
+	text, err := l.Load(maxFile)
+	if err == nil {
+		l.Entries, err = parse(text)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("plugin lock %s: %w", path, err)
@@ -125,19 +166,14 @@ func at(path string) (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("plugin lock %s: its folder: %w", path, err)
 	}
-	return &Lock{Path: filepath.Join(dir, filepath.Base(abs))}, nil
+	return &Lock{File: File{Path: filepath.Join(dir, filepath.Base(abs))}}, nil
 }
 
 // parse reads a file's text, and holds it against the one layout.
 func parse(text []byte) ([]Entry, error) {
 	var c content
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&c); err != nil {
-		return nil, errors.New(Shown(err.Error(), 300))
-	}
-	if c.Format != format {
-		return nil, fmt.Errorf("its format is %s, and this version knows %q", Shown(c.Format, 60), format)
+	if err := Decode(text, &c, &c.Format, format); err != nil {
+		return nil, err
 	}
 	if err := check(c.Plugins); err != nil {
 		return nil, err
@@ -197,21 +233,7 @@ func (l *Lock) Write() (err error) {
 	if err != nil {
 		return err
 	}
-	switch now, err := os.ReadFile(l.Path); {
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return err
-	case !bytes.Equal(now, l.read):
-		return fmt.Errorf("%s was changed meanwhile: nothing was written, try again", l.Path)
-	}
-	if info, err := os.Lstat(l.Path); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is not a regular file", l.Path)
-	}
-	// It is no secret: others of a project read it.
-	if err := statefile.Replace(l.Path, text, 0o644); err != nil {
-		return err
-	}
-	l.read = text
-	return nil
+	return l.Replace(text, maxFile, 0o644) // it is no secret: others of a project read it
 }
 
 // Find finds an entry by its name.

@@ -20,7 +20,7 @@ func (l *Lock) Locate(path string, command []string) (_ *Server, undo func(), er
 	if err := os.MkdirAll(filepath.Dir(l.Path), 0o700); err != nil {
 		return nil, func() {}, err
 	}
-	programs := lock.Lock{Path: l.Path}
+	programs := lock.Lock{File: l.File}
 	p, undo, err := programs.Locate(path, command)
 	if err != nil {
 		return nil, undo, err
@@ -48,7 +48,7 @@ func (l *Lock) Discard(s *Server) {
 			return
 		}
 	}
-	programs := lock.Lock{Path: l.Path}
+	programs := lock.Lock{File: l.File}
 	programs.Discard(lock.Program{Folder: s.Folder})
 }
 

@@ -46,10 +46,8 @@ const (
 
 // A Lock is the content of a file. It isn't safe for concurrent use.
 type Lock struct {
-	Path    string // absolute
+	lock.File
 	Servers map[string]*Server
-
-	read []byte // the file's text when it was read; nil: there was none
 }
 
 // A Server is one upstream server. It has a command or a URL.
@@ -98,8 +96,9 @@ func Read(path string) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.read, err = lock.ReadFile(l.Path, maxFile); err == nil {
-		l.Servers, err = parse(l.read)
+	text, err := l.Load(maxFile)
+	if err == nil {
+		l.Servers, err = parse(text)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lock of MCP servers %s: %w", path, err)
@@ -126,7 +125,7 @@ func at(path string) (*Lock, error) {
 	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
 		abs = filepath.Join(dir, filepath.Base(abs))
 	}
-	return &Lock{Path: abs, Servers: map[string]*Server{}}, nil
+	return &Lock{File: lock.File{Path: abs}, Servers: map[string]*Server{}}, nil
 }
 
 // parse reads a file's text and holds it to the one layout. The schemas, which are most of it,
@@ -141,13 +140,8 @@ func parse(text []byte) (map[string]*Server, error) {
 		rest = text
 	}
 	var c content
-	d := json.NewDecoder(bytes.NewReader(rest))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&c); err != nil {
-		return nil, errors.New(lock.Shown(err.Error(), 300))
-	}
-	if c.Format != format {
-		return nil, fmt.Errorf("its format is %s, and this version knows %q", lock.Shown(c.Format, 60), format)
+	if err := lock.Decode(rest, &c, &c.Format, format); err != nil {
+		return nil, err
 	}
 	if err := checkServers(c.Servers); err != nil {
 		return nil, err
@@ -197,18 +191,7 @@ func (l *Lock) Write() error {
 		return err
 	}
 	defer unlock()
-	now, err := lock.ReadFile(l.Path, maxFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if !bytes.Equal(now, l.read) {
-		return fmt.Errorf("%s was changed meanwhile: nothing was written, try again", l.Path)
-	}
-	if err := statefile.Replace(l.Path, text, 0o600); err != nil {
-		return err
-	}
-	l.read = text
-	return nil
+	return l.Replace(text, maxFile, 0o600)
 }
 
 var serverName = lazyregexp.New(`^[a-z][a-z0-9_]{0,31}$`)

@@ -29,7 +29,7 @@ func (l *Lock) OpenServer(s *Server) (*lock.Executable, error) {
 	if s.Program != "" {
 		p.File, p.Command = s.Command[0], s.Command[1:]
 	}
-	programs := lock.Lock{Path: l.Path}
+	programs := lock.Lock{File: l.File}
 	x, err := programs.OpenProgram(&p)
 	if err == nil && s.Folder == "" {
 		x.Args = p.Command // nothing in it stands for a file of a folder
@@ -62,7 +62,7 @@ func (l *Lock) Protected() []string { return []string{l.Path, l.Path + ".d"} }
 
 // Programs is the files and folders that are executed.
 func (l *Lock) Programs() []string {
-	programs := lock.Lock{Path: l.Path}
+	programs := lock.Lock{File: l.File}
 	var all []string
 	for _, s := range l.Servers {
 		if s.Program != "" {
