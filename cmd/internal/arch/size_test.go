@@ -86,7 +86,7 @@ var maxLines = map[string]int{
 	"plugins/internal/sandbox":     2005,
 	"plugins/internal/wire":        1045,
 	"plugins/kv":                   840,
-	"plugins/lock":                 1082,
+	"plugins/lock":                 1094,
 	"plugins/mcp":                  2442,
 	"plugins/mcp/mcpprobe":         140,
 	"plugins/mcplock":              1202,
