@@ -140,8 +140,12 @@ var errMoved = errors.New("the groups changed meanwhile")
 // for the tool that is named first in it.
 func (r *Registry) EvolveAll(ds []Definition, edits []Edit) ([]*Tool, error) {
 	if len(ds) < 2 || len(ds) > MaxGroup {
+		count := "more" // whoever reads them stops after one too many
+		if len(ds) < 2 {
+			count = fmt.Sprint(len(ds))
+		}
 		return nil, &fault.Fault{
-			Kind: fault.InvalidRequest, Message: fmt.Sprintf("%d tools can't be evolved at once", len(ds)),
+			Kind: fault.InvalidRequest, Message: fmt.Sprintf("2 to %d tools are evolved at once, not %s", MaxGroup, count),
 			Expected: fmt.Sprintf("2 to %d", MaxGroup), Hint: "Evolve one tool by its name and code, those that don't call each other one by one.",
 		}
 	}

@@ -213,7 +213,7 @@ func TestEvolve(t *testing.T) {
 		{`{"name":"x","code":1,"examples":[{"input":1,"input":2` + strings.Repeat(`,"expect":1`, 9) + `}]}`, `"input" twice`, `error/at="/examples/0/input"`},
 		{`{"name":"x","code":1,"capabilities":[` + strings.Repeat(`"fs:.",`, 100) + `1]}`, `a list of strings`, `error/kind="invalid_request"`},
 		{`{"name":"x","code":1,"capabilities":[` + strings.Repeat(`"fs:.",`, 101) + `1]}`, `at most 100 capabilities`, `error/kind="refused"`},
-		{`{"tools":[` + strings.Repeat(`{"name":"x","code":1},`, 40) + `{"name":"x","code":1}]}`, `can't be evolved at once`, `error/kind="invalid_request"`},
+		{`{"tools":[` + strings.Repeat(`{"name":"x","code":1},`, 40) + `{"name":"x","code":1}]}`, `tools are evolved at once, not more`, `error/kind="invalid_request"`},
 		{`{"name":"x","code":1,"desciption":"d"}`, `evolve takes the arguments name, code, description`, `error/near="description"`},
 		{`{"name":"x","code":{"lam":"p","body":{"fs.read":{"var":"p"}}}}`, `fs.read`, `error/kind="refused"`},
 		{`{"name":"x","code":{"lam":"p","body":{"readFile":{"var":"p"}}}}`, `fs.read`, `error/kind="refused"`},

@@ -715,7 +715,7 @@ func TestSizes(t *testing.T) {
 	if p90 := evolves.at(90); p90 > usualAnswer {
 		t.Errorf("nine of ten answers of evolve have up to %d bytes, expected %d", p90, usualAnswer)
 	}
-	if a := do(t, s, "evolve", `{"tools":[`+strings.Repeat(`{"name":"a","code":"1"},`, 31)+`{"name":"a","code":"1"}]}`); a.Fault == nil || !strings.Contains(a.Text, "32 tools can't be evolved at once") {
+	if a := do(t, s, "evolve", `{"tools":[`+strings.Repeat(`{"name":"a","code":"1"},`, 31)+`{"name":"a","code":"1"}]}`); a.Fault == nil || !strings.Contains(a.Text, "2 to 16 tools are evolved at once, not more") {
 		t.Errorf("%s", a.Text)
 	}
 	two, eight, sixteen := groupSizes(t, 2), groupSizes(t, 8), groupSizes(t, 16)
