@@ -134,18 +134,15 @@ func listQuestions(cmd *cobra.Command, c *caps.Consents, stores *journalOptions,
 	if err != nil {
 		return err
 	}
-	plans, requests, err := waiting(stores)
-	if err != nil {
-		return err
-	}
+	plans, requests, unread := waiting(stores)
 	if asJSON {
-		return cli.PrintJSON(cmd, map[string]any{
+		return errors.Join(unread, cli.PrintJSON(cmd, map[string]any{
 			"questions": append([]caps.Question{}, questions...), "answers": append([]caps.ConsentAnswer{}, answers...),
 			"plans": append([]*run.Planned{}, plans...), "requests": append([]*run.WaitingFlow{}, requests...),
-		})
+		}))
 	}
 	out := cmd.OutOrStdout()
-	if len(questions)+len(plans)+len(requests) == 0 {
+	if len(questions)+len(plans)+len(requests) == 0 && unread == nil {
 		fmt.Fprintln(out, "Nothing waits for your approval.")
 	}
 	for _, p := range plans {
@@ -166,7 +163,7 @@ func listQuestions(cmd *cobra.Command, c *caps.Consents, stores *journalOptions,
 		a := &answers[i]
 		fold(out, "answered %s: \"%s\", version %d, of %s: %s", a.Time.UTC().Format(time.RFC3339), a.Tool, a.Version, a.Who, said[a.Answer])
 	}
-	return nil
+	return unread
 }
 
 // approve asks the person at the terminal.
@@ -184,15 +181,14 @@ func approve(cmd *cobra.Command, c *caps.Consents, o *approveOptions, stores *jo
 	if err != nil {
 		return err
 	}
-	plans, requests, err := waiting(stores)
-	if err != nil {
-		return err
-	}
-	if len(args) > 0 {
-		plans, requests = nil, nil
+	var plans []*run.Planned
+	var requests []*run.WaitingFlow
+	var unread error
+	if len(args) == 0 {
+		plans, requests, unread = waiting(stores)
 	}
 	n := len(questions) + len(plans) + len(requests)
-	if n == 0 {
+	if n == 0 && unread == nil {
 		fmt.Fprintln(tty, "Nothing waits for your approval.")
 	}
 	if o.no && n > 1 {
@@ -235,9 +231,9 @@ func approve(cmd *cobra.Command, c *caps.Consents, o *approveOptions, stores *jo
 		}
 	}
 	if open > 0 {
-		return errLeftOpen
+		return errors.Join(errLeftOpen, unread)
 	}
-	return nil
+	return unread
 }
 
 // answer shows a question and has it answered.

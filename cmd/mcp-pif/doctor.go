@@ -137,7 +137,13 @@ func examine(cmd *cobra.Command, o *app.CapOptions, web *httpOptions) *findings 
 			f.Problem = fmt.Sprintf("the MCP server %s %s: %s", s.Name, s.State, s.Detail)
 		}
 	}
+	if f.State.Problem != "" {
+		f.Problem = "the state: " + f.State.Problem
+	}
 	for _, c := range f.Clients {
+		if c.Problem != "" {
+			f.Problem = fmt.Sprintf("the configuration of %s: %s", c.Name, c.Problem)
+		}
 		for _, s := range c.Servers {
 			if s.State == "fails" {
 				f.Problem = fmt.Sprintf("the server %q of %s fails: %s", s.Name, c.Name, s.Detail)

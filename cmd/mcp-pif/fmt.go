@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/text"
@@ -121,7 +122,7 @@ func formatFiles(cmd *cobra.Command, paths []string, asJSON, write, check bool) 
 			fmt.Fprint(cmd.OutOrStdout(), cli.PrintableLines(string(diff.Diff(path, before, path, after))))
 		case check || write && same:
 		case write:
-			err = errors.Join(err, os.WriteFile(path, after, 0o644))
+			err = errors.Join(err, rewrite(path, after))
 		default:
 			_, wrong := cmd.OutOrStdout().Write(after)
 			err = errors.Join(err, wrong)
@@ -131,6 +132,19 @@ func formatFiles(cmd *cobra.Command, paths []string, asJSON, write, check bool) 
 		err = errors.Join(err, fmt.Errorf("%s not laid out: 'mcp-pif fmt --write' does it", cli.Count(changed, "file is", "files are")))
 	}
 	return err
+}
+
+// rewrite replaces a file's text, whole or not at all. A link stays one.
+func rewrite(path string, text []byte) error {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	return statefile.Replace(path, text, info.Mode().Perm())
 }
 
 // formatted gives code in the text form, or as canonical JSON, with a newline. What

@@ -34,26 +34,27 @@ func planStores(o *journalOptions) ([]string, error) {
 	return paths, err
 }
 
-// inStores opens each store meant, and closes it unless it is the one looked for.
+// inStores opens each store meant, and closes it unless it is the one looked for. It goes on after one that can't be
+// read, which the error names if no store is the one.
 func inStores(o *journalOptions, readOnly bool, look func(*journal.Store) (found bool, err error)) (*journal.Store, error) {
 	paths, err := planStores(o)
 	if err != nil {
 		return nil, err
 	}
 	for _, path := range paths {
-		s, err := app.OpenStore(path, journal.Options{ReadOnly: readOnly, Notes: app.Heads()})
-		if err != nil {
-			return nil, err
+		s, wrong := app.OpenStore(path, journal.Options{ReadOnly: readOnly, Notes: app.Heads()})
+		if wrong == nil {
+			var found bool
+			if found, wrong = look(s); wrong == nil && found {
+				return s, nil
+			}
+			wrong = errors.Join(wrong, s.Close())
 		}
-		found, err := look(s)
-		if err == nil && found {
-			return s, nil
-		}
-		if err = errors.Join(err, s.Close()); err != nil {
-			return nil, err
+		if wrong != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", path, wrong))
 		}
 	}
-	return nil, nil
+	return nil, err
 }
 
 // findPlan opens the store that has a plan.
@@ -68,7 +69,8 @@ func findPlan(o *journalOptions, id string) (s *journal.Store, p *run.Planned, e
 	return s, p, err
 }
 
-// waiting is the plans, and the requests that break a rule, which wait for a person in the stores meant.
+// waiting is the plans, and the requests that break a rule, which wait for a person in the stores meant. The error is of
+// stores that can't be read.
 func waiting(o *journalOptions) (plans []*run.Planned, requests []*run.WaitingFlow, err error) {
 	_, err = inStores(o, true, func(s *journal.Store) (bool, error) {
 		p, err := run.WaitingPlans(s, time.Now())
