@@ -165,13 +165,14 @@ func (s *Engine) events(q journal.Query) (events []journal.Event, more bool, on 
 // those given, without and with the hashes that chain them, and the numbers of the
 // first and the last of them. more is set where some are left out.
 func (s *Engine) rows(events []journal.Event, newest bool, more *bool) (list, chained []byte, first, last uint64) {
+	sealing := s.sealing()
 	rows, whole, size := make([][]byte, 0, len(events)), make([][]byte, 0, len(events)), 0
 	for i := range events {
 		e := &events[i]
 		if newest {
 			e = &events[len(events)-1-i]
 		}
-		row := shown(s.redacted(e))
+		row := shown(s.redacted(e, sealing))
 		full := append(wire.Begin().Text("prev", e.Prev.String()).Text("hash", e.Hash.String()), ',')
 		full = append(full, row[1:]...)
 		if size += len(full) + 1; i > 0 && size > s.limits.Result {

@@ -106,11 +106,30 @@ func (s *Engine) Secretive() *fault.Fault {
 var redactedMembers = []string{"args", "args_blob", "args_hash", "args_measured", "asked", "asked_blob", "asked_hash", "value", "value_blob", "value_hash", "error",
 	"input", "inputs", "read", "shown", "key", "result", "type", "steps", "rounds", "effects", "answer", "stopped", "call", "code", "from", "content", "tells"}
 
-// redacted is an event as a model may see it where there are rules about where data may flow: without data,
-// which would come from nowhere.
-func (s *Engine) redacted(e *journal.Event) *journal.Event {
+// sealing returns which runs might have their results sealed when they were done, where no rules of now keep their events
+// from the model: what is sealed stays that.
+func (s *Engine) sealing() func(run string) bool {
+	sealed, _, err := s.broker.Journal().Read(journal.Query{Kind: journal.ResultSealed, Limit: 1})
+	if err == nil && len(sealed) == 0 {
+		return func(string) bool { return false }
+	}
+	known := map[string]bool{"": false}
+	return func(run string) bool {
+		is, ok := known[run]
+		if !ok {
+			begun, _, err := s.broker.Journal().Read(journal.Query{Run: run, Kind: journal.RunStarted, Limit: 1})
+			is = err != nil || len(begun) == 0 || wire.MemberOf(begun[0].Data, "even") != nil
+			known[run] = is
+		}
+		return is
+	}
+}
+
+// redacted is an event as a model may see it where there are rules about where data may flow, or were when its run was
+// done: without data, which would come from nowhere.
+func (s *Engine) redacted(e *journal.Event, sealing func(run string) bool) *journal.Event {
 	p := s.broker.Flow()
-	if p == nil || p.IgnoreSession && len(p.Shown()) == 0 {
+	if (p == nil || p.IgnoreSession && len(p.Shown()) == 0) && !sealing(e.Run) {
 		return e
 	}
 	drop := redactedMembers
