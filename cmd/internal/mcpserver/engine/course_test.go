@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
@@ -77,6 +78,61 @@ func TestFlowProgress(t *testing.T) {
 	waits, works := s.told(&TaskState{ID: "x", Status: taskAsking, Message: "waits"}), s.told(&TaskState{ID: "x", Status: taskWorking})
 	if waits.Text != works.Text || string(waits.Structured) != string(works.Structured) {
 		t.Errorf("of one that waits it is told\n%s\nand else\n%s", waits.Structured, works.Structured)
+	}
+}
+
+// An ending is a world in which the run ends from outside while it reads what is open.
+type ending struct {
+	noteWorld
+	end func(ctx context.Context)
+}
+
+func (h *ending) Perform(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+	v, n, f := h.noteWorld.Perform(ctx, a)
+	if text, ok := v.(value.Str); ok && text == "end" {
+		h.end(ctx)
+	}
+	return v, n, f
+}
+
+// TestFlowEnds: that a run whose result may be sealed was cancelled, or took too long, depends on what it had read, and is
+// sealed like a result; of one that read nothing like that it is told.
+func TestFlowEnds(t *testing.T) {
+	t.Parallel()
+	sealed := regexp.MustCompile(`s_[a-z0-9]+`)
+	for _, kind := range []fault.Kind{fault.Cancelled, fault.Timeout} {
+		w := &tasked{t: t, dir: t.TempDir(), flow: keepsMail}
+		h := &ending{noteWorld: noteWorld{notes: map[string]string{"mail/1": "go on", "mail/2": "stop", "open/end": "end"}}}
+		s, _ := w.serves(h, "toy:**")
+		if kind == fault.Timeout {
+			s.limits.Timeout = 100 * time.Millisecond
+		}
+		w.call(s, "evolve", `{"name":"maybe","code":"k => let m = !toy.get(k) in if m == \"go on\" then 0 else !toy.get(\"open/end\")","capabilities":["toy:**"]}`)
+		told := map[string]string{}
+		for _, key := range []string{"mail/1", "mail/2", "open/end"} {
+			ctx, cancel := context.WithCancel(t.Context())
+			h.end = func(act context.Context) {
+				if kind == fault.Timeout {
+					time.Sleep(2 * s.limits.Timeout) // which is over then
+					return
+				}
+				cancel()
+				<-act.Done()
+			}
+			a := s.Call(ctx, Call{Tool: "run", Arguments: json.RawMessage(`{"tool":"maybe","input":"` + key + `"}`)})
+			cancel()
+			told[key] = sealed.ReplaceAllString(a.Text+string(a.Structured), "ID")
+		}
+		if told["mail/1"] != told["mail/2"] || !strings.Contains(told["mail/1"], "it is sealed as ID") {
+			t.Errorf("%s: of one that comes to its end it is told\n%s\nand of the other\n%s", kind, told["mail/1"], told["mail/2"])
+		}
+		if !strings.Contains(told["open/end"], string(kind)) {
+			t.Errorf("%s: of one that read nothing of it, it is told %s", kind, told["open/end"])
+		}
+		ends, _, err := s.broker.Journal().Read(journal.Query{Kind: journal.RunEnded})
+		if must.NoError(t, err); len(ends) != 3 || !strings.Contains(string(ends[1].Data), `"kind":"`+string(kind)+`"`) {
+			t.Errorf("%s: it isn't what became of it: %s", kind, ends[1].Data)
+		}
 	}
 }
 
