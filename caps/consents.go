@@ -539,7 +539,7 @@ type Subject struct {
 	// Reach is what the versions hold that it can call, and those that they can.
 	Reach []Holding `json:"reach,omitempty"`
 	// Late is set where it, or one that it calls, calls tools that are worked
-	// out when it runs.
+	// out when it runs, or takes their code.
 	Late bool `json:"late,omitempty"`
 	// Bound is the versions that names in its code stand for, each with its key.
 	Bound []BoundSubject `json:"bound,omitempty"`

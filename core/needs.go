@@ -18,8 +18,10 @@ type Needs struct {
 	// code that stands under an eval with capabilities.
 	Ops []Need
 	// Calls is the tools whose names stand under call, in the same places, and
-	// Codes those whose names stand under code_of.
+	// Codes those whose names stand under code_of, in any quotes, too.
 	Calls, Codes []Need
+	// AnyCode is set where code_of takes a name that is computed, in any quotes, too.
+	AnyCode bool
 	// Withs is the lists of capabilities that stand beside evals.
 	Withs []With
 	// Unknown is what can't be known before the code runs: a call of a name
@@ -53,7 +55,7 @@ func (p *Program) Needs() Needs {
 	w := needing{source: p.parsed.Source}
 	w.walk(p.parsed.Term, active)
 	if len(w.places) == 0 {
-		return Needs{}
+		return w.Needs
 	}
 	w.locate(p.parsed.Term)
 	for _, list := range []*[]Need{&w.Ops, &w.Calls, &w.Codes, &w.Unknown, &w.Inert} {
@@ -70,6 +72,7 @@ type activity uint8
 const (
 	active activity = iota
 	inert           // by an eval without capabilities
+	unread          // not here
 )
 
 type needing struct {
@@ -96,13 +99,14 @@ func (w *needing) need(list *[]Need, t term.Term, name, in string) {
 func (w *needing) walk(t term.Term, how activity) {
 	switch t := t.(type) {
 	case *term.Quote:
-		return // what is quoted alone isn't evaluated here
+		how = unread // what is quoted alone isn't evaluated here
 	case *term.CodeOf:
 		w.need(&w.Codes, t, t.Name, "")
 	case *term.Effect:
-		if how == inert {
+		switch how {
+		case inert:
 			w.need(&w.Inert, t, t.Op, t.In)
-		} else {
+		case active:
 			w.need(&w.Ops, t, t.Op, t.In)
 		}
 	case *term.Prim:
@@ -110,9 +114,7 @@ func (w *needing) walk(t term.Term, how activity) {
 		case prim.Call:
 			w.call(t, how)
 		case prim.CodeOf:
-			if name, ok := t.Args[0].(*term.Str); ok {
-				w.need(&w.Codes, t, name.Value, "")
-			}
+			w.AnyCode = true
 		case prim.Eval:
 			w.eval(t, how)
 			return
@@ -129,7 +131,7 @@ func (w *needing) call(t *term.Prim, how activity) {
 	switch {
 	case ok && how == inert:
 		w.need(&w.Inert, t, "call:"+name.Value, "")
-	case ok:
+	case ok && how == active:
 		w.need(&w.Calls, t, name.Value, "")
 	case how == active:
 		w.need(&w.Unknown, t, "call", "")
@@ -138,7 +140,7 @@ func (w *needing) call(t *term.Prim, how activity) {
 
 func (w *needing) eval(t *term.Prim, how activity) {
 	texts, _ := term.With(t.Args)
-	if len(t.Args) > 1 {
+	if len(t.Args) > 1 && how != unread {
 		i := len(w.Withs)
 		w.Withs = append(w.Withs, With{Texts: texts})
 		w.places = append(w.places, placed{t.Pos(), func(at fault.Pointer, line, col int) {
@@ -146,11 +148,11 @@ func (w *needing) eval(t *term.Prim, how activity) {
 			n.At, n.Line, n.Col = at, line, col
 		}})
 	}
-	q, quoted := t.Args[0].(*term.Quote)
+	q, ok := t.Args[0].(*term.Quote)
 	switch {
-	case quoted && len(texts) == 0:
+	case ok && how != unread && len(texts) == 0:
 		w.walk(q.Body, inert)
-	case quoted:
+	case ok:
 		w.walk(q.Body, how)
 	default:
 		if how == active && len(texts) > 0 {

@@ -23,6 +23,9 @@ func said(n core.Needs) string {
 	list("op", n.Ops)
 	list("call", n.Calls)
 	list("code", n.Codes)
+	if n.AnyCode {
+		b.WriteString("code of any\n")
+	}
 	for _, w := range n.Withs {
 		fmt.Fprintf(&b, "with %q at %s %d:%d\n", w.Texts, w.At, w.Line, w.Col)
 	}
@@ -41,6 +44,7 @@ op fetch.request "" at /body/0/fs.read/path 1:51
 op a.b "" at /0/call/input 1:30
 call t "" at /0 1:2
 code u "" at /1 1:42
+code of any
 unknown call "" at /2 1:58
 `},
 		{`{"eval":{"quote":[{"a.b":1},{"call":{"tool":"t","input":1}},{"eval":{"quote":{"a.c":1}}},{"code_of":"u"}]},"with":["a","call:t"]}`, `
@@ -74,6 +78,11 @@ call t "" at  4:5
 with ["a"] at  3:5
 `},
 		{`{"mul":[2,{"var":"x"}]}`, "\n"},
+		{`{"quote":{"eval":{"quote":[{"code_of":{"a.b":1}},{"call":{"tool":"t","input":{"code_of":"u"}}}]},"with":["a"]}}`, `
+code u "" at /quote/eval/quote/1/call/input 1:78
+code of any
+`},
+		{`{"code_of":{"quote":1}}`, "\ncode of any\n"},
 	} {
 		compile := core.Compile
 		if !strings.HasPrefix(c.code, "{") && !strings.HasPrefix(c.code, "[") {

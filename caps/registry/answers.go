@@ -262,7 +262,7 @@ func SubjectOf(t *Tool) *caps.Subject {
 		}
 	}
 	s := subject(t, keys)
-	s.Late = t.Late()
+	s.Late = t.Late() || t.Copies()
 	s.Reach = caps.Holdings(t.Reach()[len(t.Held):])
 	slices.SortFunc(s.Reach, func(a, b caps.Holding) int { return strings.Compare(a.Text+"\x00"+a.Grant, b.Text+"\x00"+b.Grant) })
 	s.Reach = slices.Compact(s.Reach)

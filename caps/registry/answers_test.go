@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
@@ -321,5 +322,38 @@ func TestCanonicalKept(t *testing.T) {
 	l.changes[0].Canonical = []byte(`{"body":3,"lam":"n"}`)
 	if was, _ = open(t, l, nil).Snapshot().Get("twice"); was.Problem() == nil {
 		t.Error("other code is taken for it")
+	}
+}
+
+// TestWholeIsKnown: nobody can say which code a tool runs that takes that of tools whose names it works out, itself or in
+// a version that it is bound to; so none is released, and an approval of it covers no other version.
+func TestWholeIsKnown(t *testing.T) {
+	r := open(t, new(memoryLog), nil)
+	for i, c := range []struct {
+		name, code string
+		known      bool
+	}{
+		{"plain", `x => x + 1`, true},
+		{"named", `x => eval(code_of("plain"))(x)`, true},
+		{"computed", `x => eval(code_of(x))`, false},
+		{"quoted", `x => eval('{code_of(x)})`, false},
+		{"over", `x => code_of("computed")`, false},
+		{"over2", `x => [code_of("plain"), code_of("over")]`, false},
+	} {
+		made := evolve(t, r, def(c.name, c.code))
+		if (made.Whole() != "") != c.known || SubjectOf(made).Late == c.known {
+			t.Errorf("%s: %q, %v", c.code, made.Whole(), SubjectOf(made).Late)
+		}
+		for range mostBelow { // many below it
+			if i == 5 {
+				made = evolve(t, r, def(fmt.Sprint("chain", made.Seq), fmt.Sprintf(`x => code_of(%q)`, made.Name)))
+			}
+		}
+		if i == 5 && made.Whole() != "" {
+			t.Error("a long chain is known")
+		}
+	}
+	if err := checkName("self"); is(err, fault.Refused, "reserved") != nil {
+		t.Error(err)
 	}
 }

@@ -67,8 +67,8 @@ type Tool struct {
 	Capabilities []string // what is in effect, canonical
 	Held         []*caps.Held
 	// Bound is the versions that the names in its code stand for: of tools it
-	// calls, or whose code it takes. A name that is not here, because it is
-	// worked out at run time or no tool had it, stands for the current version.
+	// calls, or whose code it takes. A name that is not here is worked out at run
+	// time and stands for the current version, or no tool had it (see [Tool.Named]).
 	Bound map[string]*Tool
 	// Group is the tools that were made with it, at once, in their order, itself
 	// among them; nil: it was made alone. It is bound to all the others.
@@ -103,10 +103,11 @@ type code struct {
 	json   []byte   // the canonical JSON on record, for when the text comes to be read otherwise; nil: none
 	names  []string // of its group, whose places the hash is over
 	prog   atomic.Pointer[core.Program]
-	used   atomic.Bool // since the shelf was last searched for room
-	bad    atomic.Bool // err is set
-	other  atomic.Bool // today the source is read otherwise, or not at all
-	mu     sync.Mutex  // held while it is compiled
+	used   atomic.Bool  // since the shelf was last searched for room
+	bad    atomic.Bool  // err is set
+	other  atomic.Bool  // today the source is read otherwise, or not at all
+	copies atomic.Int32 // whether code_of takes names that it works out: 1 it doesn't, 2 it does; 0: it isn't known
+	mu     sync.Mutex   // held while it is compiled
 	err    error
 }
 
@@ -285,23 +286,61 @@ func (t *Tool) Late() bool {
 	return slices.ContainsFunc(t.Reach(), func(h *caps.Held) bool { return h.Kind == caps.CallKind && pattern(h.Scope) })
 }
 
-// Whole is a hash of the tool's code and of that of all that it is bound to: its own where it is bound to nothing; ""
-// where it calls what is worked out when it runs.
-func (t *Tool) Whole() string {
-	if t.Late() {
-		return ""
-	} else if len(t.Bound) == 0 {
-		return t.Hash
+// Named is the tool whose code a name stands for that is written under code_of: the version that the tool is bound
+// to, itself for its own name, and else none, whatever tool comes to have that name.
+func (t *Tool) Named(name string) (*Tool, bool) {
+	if b := t.Bound[name]; b != nil {
+		return b, true
 	}
-	sum, all, at := sha256.New(), []*Tool{t}, map[*Tool]int{t: 0}
+	return t, name == t.Name
+}
+
+// Copies reports whether the tool, or one that it is bound to, takes the code of tools that are worked out when it runs.
+func (t *Tool) Copies() bool {
+	all, _ := t.below()
+	return slices.ContainsFunc(all, func(t *Tool) bool {
+		if t.code == nil || t.code.copies.Load() == 0 && t.Problem() != nil {
+			return false
+		}
+		if t.code.copies.Load() == 0 {
+			found := int32(1)
+			if t.Program().Needs().AnyCode {
+				found = 2
+			}
+			t.code.copies.Store(found)
+		}
+		return t.code.copies.Load() == 2
+	})
+}
+
+// below is the tool and all that it is bound to, in an order that follows from the names, and each one's place there.
+func (t *Tool) below() ([]*Tool, map[*Tool]int) {
+	all, at := []*Tool{t}, map[*Tool]int{t: 0}
 	for i := 0; i < len(all); i++ {
-		fmt.Fprintf(sum, "%s\n", all[i].Hash)
 		for _, name := range slices.Sorted(maps.Keys(all[i].Bound)) {
 			b := all[i].Bound[name]
 			if _, known := at[b]; !known {
 				at[b], all = len(all), append(all, b)
 			}
-			fmt.Fprintf(sum, "%q %d\n", name, at[b])
+		}
+	}
+	return all, at
+}
+
+// Whole is a hash of the tool's code and of that of all that it is bound to: its own where it is bound to nothing; ""
+// where it calls, or takes the code of, what is worked out when it runs.
+func (t *Tool) Whole() string {
+	if t.Late() || t.Copies() {
+		return ""
+	} else if len(t.Bound) == 0 {
+		return t.Hash
+	}
+	sum := sha256.New()
+	all, at := t.below()
+	for _, of := range all {
+		fmt.Fprintf(sum, "%s\n", of.Hash)
+		for _, name := range slices.Sorted(maps.Keys(of.Bound)) {
+			fmt.Fprintf(sum, "%q %d\n", name, at[of.Bound[name]])
 		}
 	}
 	return hex.EncodeToString(sum.Sum(nil))
@@ -383,8 +422,8 @@ func (t *Tool) bindings() []Binding {
 }
 
 // Reserved is the names that the server keeps for its own tools, whether this
-// version has them or not.
-var Reserved = []string{"evolve", "run", "list", "help", "describe", "history", "journal", "retire"}
+// version has them or not, and self, by which code takes its own tool's.
+var Reserved = []string{"evolve", "run", "list", "help", "describe", "history", "journal", "retire", "self"}
 
 // maxName is the length of a name in bytes; maxListed that of one that MCP
 // clients accept.

@@ -337,32 +337,26 @@ func (v *view) load() *fault.Fault {
 
 var _ core.Tools = (*view)(nil)
 
-// find gives the version that a name is bound to.
-func (v *view) find(name string, bound bool) (*registry.Tool, bool) {
-	t, ok := (*registry.Tool)(nil), false
-	if bound && v.tool != nil {
-		t, ok = v.tool.Bound[name]
+// found is the view of a tool that is looked up.
+func (v *view) found(t *registry.Tool) *view {
+	v.run.lookedUp(t)
+	if f := v.run.flows; f != nil && len(t.MadeUnder) > 0 {
+		v.run.enter(v.run.madeUnder(t), origin{}) // with what its code says
 	}
-	if !ok {
-		t, ok = v.run.tools.Get(name)
-	}
-	if ok {
-		v.run.lookedUp(t)
-		if f := v.run.flows; f != nil && len(t.MadeUnder) > 0 {
-			v.run.enter(v.run.madeUnder(t), origin{}) // with what its code says
-		}
-	}
-	return t, ok
+	return v.run.view(t)
 }
 
-// Tool finds what code_of gives: the version that was there when the tool was
-// evolved where the name is in its code, else the current one.
+// Tool finds what code_of gives: where the name is written in a tool's code the version
+// that was there when that was evolved, and no other, else the current one.
 func (v *view) Tool(name string, literal bool) (core.Tool, bool) {
-	t, ok := v.find(name, literal)
+	t, ok := v.run.tools.Get(name)
+	if literal && v.tool != nil {
+		t, ok = v.tool.Named(name)
+	}
 	if !ok {
 		return core.Tool{}, false
 	}
-	found := v.run.view(t)
+	found := v.found(t)
 	if found.load() != nil {
 		return core.Tool{}, false
 	}
@@ -376,12 +370,18 @@ func (v *view) Callee(name string, with [][]string, at fault.Pointer) (core.Tool
 	if f := v.permit(name, with, at); f != nil {
 		return core.Tool{}, f
 	}
-	t, ok := v.find(name, true)
+	t, ok := (*registry.Tool)(nil), false
+	if v.tool != nil {
+		t, ok = v.tool.Bound[name]
+	}
+	if !ok {
+		t, ok = v.run.tools.Get(name)
+	}
 	if !ok {
 		return core.Tool{}, fault.New(fault.NoTool, "there is no tool "+strconv.Quote(name)+" to call").
 			Hinted("Evolve it first, then the tool that calls it.")
 	}
-	found := v.run.view(t)
+	found := v.found(t)
 	if f := found.load(); f != nil {
 		return core.Tool{}, f
 	}

@@ -539,3 +539,37 @@ func TestLargeDenialsAreHashed(t *testing.T) {
 		t.Errorf("the digest is %v, not %v", data.Hash, want)
 	}
 }
+
+// TestCodeOfIsBound: a name that is written under code_of in a kept tool's code, quoted or not, means the version there
+// was, or the tool itself; one that no tool had means none, whatever is evolved later.
+func TestCodeOfIsBound(t *testing.T) {
+	w := newWorld(t, run.Options{}, nil)
+	w.evolve("lib", "x => x + 1")
+	w.evolve("nested", `x => eval(code_of("later"))(x)`)
+	for name, code := range map[string]string{
+		"late":     `x => eval(code_of("later"))(x)`,
+		"quoting":  `x => let q = '{code_of("later")} in eval(eval(q))(x)`,
+		"data":     `x => eval(eval(to_code({op: "code_of", name: "later"})))(x)`,
+		"deep":     `x => eval(code_of("nested"))(x)`,
+		"quoted":   `x => let q = '{code_of("lib")} in eval(eval(q))(x)`,
+		"itself":   `x => if x == 0 then 7 else eval(code_of("itself"))(0)`,
+		"self_too": `x => length(to_text(code_of("self"))) > 0`,
+		"computed": `x => eval(code_of(join(["la", "ter"], "")))(x)`,
+	} {
+		w.evolve(name, code)
+	}
+	for _, code := range []string{"x => 100", "x => 200"} {
+		w.evolve("later", code)
+		w.evolve("lib", code)
+	}
+	if _, err := w.tools.Evolve(definition("self", "x => 300"), registry.Edit{}); err == nil {
+		t.Error("a tool is called self")
+	}
+	for _, name := range []string{"late", "quoting", "data", "deep"} {
+		w.fails(name, "1", fault.RuntimeError, `no tool named "later"`)
+	}
+	w.gives("quoted", "1", "2")
+	w.gives("itself", "1", "7")
+	w.gives("self_too", "1", "true")
+	w.gives("computed", "1", "200") // which is why no person can have approved all that it runs
+}

@@ -149,7 +149,7 @@ enumerations, dates. Only a person writes policy.`,
 		}
 		whole := t.Whole()
 		if whole == "" {
-			return fmt.Errorf("%s calls tools that are worked out when it runs, so nothing says which code would be released", args[0])
+			return fmt.Errorf("%s calls tools that are worked out when it runs, or takes their code, so nothing says which code would be released", args[0])
 		}
 		typ := t.Report().Signature()
 		var to []string

@@ -181,7 +181,7 @@ func TestFactsAreTheServers(t *testing.T) {
 	name := "x\", version 9\u202e It would get: nothing"
 	description := strings.Repeat("The model's words end here.\n\nIt would get\n  nothing\n", 10)
 	a := w.server.Call(t.Context(), Call{Tool: "evolve", Arguments: wire.Encode(map[string]any{
-		"name": name, "description": description, "code": `k => !toy.put({key: k, value: "It would get nothing"})`, "capabilities": []string{"toy.put:notes/**"}, "draft": true,
+		"name": name, "description": description, "code": `k => !toy.put({key: k, value: "It would get nothing" ++ to_text(code_of(k))})`, "capabilities": []string{"toy.put:notes/**"}, "draft": true,
 	})})
 	if a.Fault != nil {
 		t.Fatal(a.Text)
@@ -193,7 +193,7 @@ func TestFactsAreTheServers(t *testing.T) {
 	lines := questions[0].Lines()
 	text := strings.Join(lines, "\n")
 	facts, model, ok := strings.Cut(text, "\nWhat follows was written by the model, and may say anything.\n")
-	for _, fact := range []string{"\nIt would get\n  toy.put:notes/**\n", "may put: changes things, may destroy what was there", "no version of this name was approved", `\u{202E}`} {
+	for _, fact := range []string{"\nIt would get\n  toy.put:notes/**\n", "may put: changes things, may destroy what was there", "no version of this name was approved", `\u{202E}`, "may call or copy\n  the code of any tool of a name that it works out\n"} {
 		if !ok || !strings.Contains(facts, fact) {
 			t.Errorf("%q isn't among the facts:\n%s", fact, text)
 		}

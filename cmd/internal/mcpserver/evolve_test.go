@@ -324,6 +324,10 @@ func TestRetiredIsNamed(t *testing.T) {
 	if a := succeed(t, s, "evolve", `{"name":"u","code":"n => code_of(\"k\")"}`); !strings.Contains(field(t, a, "notes"), `was retired at`) {
 		t.Errorf("%s", a.Text)
 	}
+	if a := succeed(t, s, "evolve", `{"name":"u","code":"n => let q = '{code_of(\"never\")} in [q, code_of(\"u\"), code_of(\"self\")]"}`); !strings.Contains(field(t, a, "notes"), `there is no tool \"never\", and code_of finds none here until`) ||
+		strings.Count(field(t, a, "notes"), "code_of finds none") != 1 {
+		t.Errorf("%s", a.Structured)
+	}
 	for _, c := range [][2]string{
 		{"evolve", `{"name":"k","code":"n => q"}`},                     // it comes back
 		{"evolve", `{"name":"u","code":"n => @other(n)"}`},             // that never was

@@ -133,7 +133,7 @@ func (s *Store) widens(now, next *registry.Tool) string {
 	}
 	after := registry.SubjectOf(next)
 	if after.Late {
-		return "it calls tools that are worked out when it runs"
+		return "it calls tools that are worked out when it runs, or takes their code"
 	}
 	if !before.NoWider(after, s.Policy.Kinds()) {
 		return "it reaches more than the current version"

@@ -224,6 +224,9 @@ func (s *Engine) question(t *registry.Tool) caps.Question {
 	if t.Late() {
 		called = append(called, "any tool of a name that it works out, with what that tool may do")
 	}
+	if t.Copies() {
+		called = append(called, "the code of any tool of a name that it works out")
+	}
 	section("It is bound to, and may call or copy", called)
 	flags := caps.Annotations(t.Reach())
 	if t.Late() {

@@ -590,21 +590,20 @@ type trialView struct {
 
 var _ core.Tools = (*trialView)(nil)
 
-func (v *trialView) find(name string, bound bool) (*registry.Tool, bool) {
+// sees gives the current version.
+func (v *trialView) sees(name string) (*registry.Tool, bool) {
 	if name == v.trial.candidate.Name && v.tool == v.trial.candidate {
 		return v.tool, true
-	}
-	if bound {
-		if t := v.tool.Bound[name]; t != nil {
-			return t, true
-		}
 	}
 	return v.trial.sees.Get(name)
 }
 
 // Tool finds what code_of gives.
 func (v *trialView) Tool(name string, literal bool) (core.Tool, bool) {
-	t, ok := v.find(name, literal)
+	t, ok := v.sees(name)
+	if literal {
+		t, ok = v.tool.Named(name)
+	}
 	if !ok || t.Unusable() != nil {
 		return core.Tool{}, false
 	}
@@ -616,7 +615,10 @@ func (v *trialView) Callee(name string, with [][]string, _ fault.Pointer) (core.
 	if f := v.trial.server.broker.Policy().PermitCall(v.trial.held(v.tool), name, v.tool.Name, with); f != nil {
 		return core.Tool{}, f
 	}
-	t, ok := v.find(name, true)
+	t, ok := v.tool.Bound[name]
+	if !ok {
+		t, ok = v.sees(name)
+	}
 	if !ok {
 		return core.Tool{}, &fault.Fault{Kind: fault.NoTool, Message: fmt.Sprintf("there is no tool %q to call", name)}
 	}

@@ -143,12 +143,18 @@ func (s *Engine) withRetired(f *fault.Fault, tools *registry.Snapshot, evolving 
 	return f
 }
 
-// retiredNotes says the same of the tools whose code a tool asks for, and that aren't
-// there.
+// retiredNotes says of the tools whose code a tool asks for that they aren't there, and whether they were retired.
 func (s *Engine) retiredNotes(t *registry.Tool, tools *registry.Snapshot) (notes []string) {
 	for _, n := range t.Program().Needs().Codes {
-		if c := s.lastRetired(n.Name, tools); c != nil && t.Bound[n.Name] == nil && n.Name != t.Name && len(notes) < facts.MostPlaces {
-			notes = append(notes, fmt.Sprintf("version %d of the tool %q was retired at %s. %s", c.Version, n.Name, wire.Instant(c.Time), bringBack(c)))
+		if _, ok := t.Named(n.Name); ok || n.Name == "self" || len(notes) == facts.MostPlaces {
+			continue
+		}
+		note := fmt.Sprintf("there is no tool %q, and code_of finds none here until there is one and %q is evolved anew", wire.Short([]byte(n.Name)), wire.Short([]byte(t.Name)))
+		if c := s.lastRetired(n.Name, tools); c != nil {
+			note += fmt.Sprintf(": its version %d was retired at %s. %s", c.Version, wire.Instant(c.Time), bringBack(c))
+		}
+		if !slices.Contains(notes, note) {
+			notes = append(notes, note)
 		}
 	}
 	return notes
