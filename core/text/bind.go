@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -210,7 +211,7 @@ func (r *reader) findLets() map[int][]named {
 	return lets
 }
 
-// boundLater is the line of the let that binds the name of an operation to a function after
+// boundLater is the token by which a let binds the name of an operation to a function after
 // it is used, in what follows a let around the use; 0: none does.
 func (r *reader) boundLater(c callee) int {
 	if c.tok.kind != tokName || len(r.letAt) == 0 {
@@ -226,28 +227,61 @@ func (r *reader) boundLater(c callee) int {
 				}
 			}
 		}
+		for _, at := range r.functions {
+			slices.Sort(at)
+		}
+		r.findReaches()
 	}
-	for _, to := range r.functions[c.name] {
-		off := r.toks[to].off
-		if off > c.tok.off && (r.follows(r.letAt[0], to) || r.follows(r.letAt[len(r.letAt)-1], to)) {
-			line, _ := Position([]byte(r.src), int(off))
-			return line
+	all := r.functions[c.name]
+	from, _ := slices.BinarySearchFunc(all, c.tok.off, func(tok int, off int32) int { return cmp.Compare(r.toks[tok].off, off) })
+	around := laterUse{name: c.name, outer: r.letAt[0], inner: r.letAt[len(r.letAt)-1], from: from}
+	if to, ok := r.later[around]; ok {
+		return to
+	}
+	if r.later == nil {
+		r.later = map[laterUse]int{}
+	}
+	i := slices.IndexFunc(all[from:], func(to int) bool { return r.follows(around.outer, to) || r.follows(around.inner, to) })
+	if i >= 0 {
+		r.later[around] = all[from+i]
+	} else {
+		r.later[around] = 0
+	}
+	return r.later[around]
+}
+
+// A laterUse is the use of a name inside lets, before the functions from one on that others bind it to.
+type laterUse struct {
+	name               string
+	outer, inner, from int
+}
+
+// A reach is how far what stands at a token goes: closer is the token that closes the bracket around
+// it, and last the last ; before it, in the brackets around, after which no let stands.
+type reach struct{ closer, last int32 }
+
+// findReaches finds that of all tokens.
+func (r *reader) findReaches() {
+	r.reaches = make([]reach, len(r.toks))
+	open := []reach{{int32(len(r.toks)), -1}}
+	for i, t := range r.toks {
+		if t.kind.closes() && len(open) > 1 {
+			open = open[:len(open)-1]
+		}
+		top := &open[len(open)-1]
+		r.reaches[i] = *top
+		switch {
+		case t.kind.opens():
+			open = append(open, reach{r.closers[i], top.last})
+		case t.kind == tokSemi && r.toks[i+1].kind != tokLet:
+			top.last = int32(i)
 		}
 	}
-	return 0
 }
 
 // follows reports whether a token is in a let or in what stands after it.
 func (r *reader) follows(let, to int) bool {
-	for i := let; i < to; i++ {
-		switch k := r.toks[i].kind; {
-		case k.opens() && int(r.closers[i]) < to:
-			i = max(i, int(r.closers[i]))
-		case k.closes(), k == tokSemi && r.toks[i+1].kind != tokLet:
-			return false
-		}
-	}
-	return true
+	return let < to && to < int(r.reaches[let].closer) && int(r.reaches[to].last) < let
 }
 
 // isFunction reports whether a function begins at token i, perhaps in parentheses, which
@@ -336,8 +370,8 @@ func (r *reader) let() (term.Term, bool) {
 	for next := true; good && next; next = good && more() {
 		t := r.tok()
 		if len(early) == 0 {
-			i := slices.IndexFunc(functions, func(f named) bool { return f.tok == r.i })
-			for ; i >= 0 && i < len(functions) && functions[i].function; i++ {
+			i, found := slices.BinarySearchFunc(functions, r.i, func(f named, tok int) int { return f.tok - tok })
+			for ; found && i < len(functions) && functions[i].function; i++ {
 				name := r.text(r.toks[functions[i].tok])
 				early = append(early, name)
 				r.bind(name)
@@ -414,10 +448,12 @@ func (r *reader) let() (term.Term, bool) {
 	}
 	twice := -1
 	if rec {
+		seen := map[string]bool{}
 		for i := range binds {
-			if slices.ContainsFunc(binds[:i], func(b prim.Binding) bool { return b.Name == binds[i].Name }) {
+			if seen[binds[i].Name] {
 				twice = i
 			}
+			seen[binds[i].Name] = true
 		}
 		body = r.names.Rec(binds, body)
 	} else {

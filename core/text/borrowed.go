@@ -181,6 +181,17 @@ func (r *reader) part(c callee, args []term.Term) term.Term {
 
 // own returns a term in the text form where it is short, and other elsewhere.
 func (r *reader) own(t term.Term, other string) string {
+	const each, all = 1000, 50_000 // terms that are looked at
+	n := 0
+	var count func(term.Term) bool
+	count = func(t term.Term) bool {
+		n++
+		return n < each && term.Children(t, count)
+	}
+	count(t)
+	if r.owned += n; n >= each || r.owned > all {
+		return other
+	}
 	if s := string(Print(t)); len(s) <= 60 && !strings.Contains(s, "\n") {
 		return s
 	}

@@ -371,7 +371,10 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 	if sought[c.row.Name] {
 		r.noteEscape(args...)
 	}
-	if line := r.boundLater(c); line > 0 {
+	if to := r.boundLater(c); to > 0 && len(r.notes) == maxNotes {
+		r.quiet++
+	} else if to > 0 {
+		line, _ := Position([]byte(r.src), int(r.toks[to].off))
 		r.note(int(c.tok.off), "%s is the operation here: the let in line %d binds its function %[1]s too late", c.name, line)
 	}
 	return &term.Prim{At: at, ID: c.id, Args: args}, true
@@ -630,7 +633,8 @@ func (r *reader) wrongCount(c callee, args []term.Term) bool {
 			}
 		}
 	}
-	if line := r.boundLater(c); line > 0 {
+	if to := r.boundLater(c); to > 0 {
+		line, _ := Position([]byte(r.src), int(r.toks[to].off))
 		f.Hint = fmt.Sprintf("%s is the operation here: the let in line %d binds its function %[1]s too late. Bind it before, or rename it.", c.name, line)
 	}
 	return r.fail(c.tok, f)

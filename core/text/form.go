@@ -182,8 +182,14 @@ func (r *reader) checkRoot(t term.Term) {
 	if _, ok := t.(*term.Record); !ok {
 		return
 	}
+	open := 0 // brackets
 	for i := 0; i+1 < len(r.toks); i++ {
-		if r.toks[i].kind != tokString || r.toks[i+1].kind != tokColon || i > 0 && r.toks[i-1].kind == tokAsk || r.openBrackets(i) != 1 {
+		if kind := r.toks[i].kind; kind.opens() {
+			open++
+		} else if kind.closes() {
+			open--
+		}
+		if r.toks[i].kind != tokString || r.toks[i+1].kind != tokColon || i > 0 && r.toks[i-1].kind == tokAsk || open != 1 {
 			continue
 		}
 		name := r.text(r.toks[i])
@@ -197,17 +203,4 @@ func (r *reader) checkRoot(t term.Term) {
 			return
 		}
 	}
-}
-
-// openBrackets returns how many brackets are open before token i.
-func (r *reader) openBrackets(i int) int {
-	n := 0
-	for _, t := range r.toks[:i] {
-		if t.kind.opens() {
-			n++
-		} else if t.kind.closes() {
-			n--
-		}
-	}
-	return n
 }

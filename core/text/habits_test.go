@@ -1,8 +1,10 @@
 package text_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -71,5 +73,30 @@ func TestPanicIsInternal(t *testing.T) {
 	_, f := text.Parse([]byte("match x { [a] => 1; _ => 2 }"), text.Options{Turned: map[int]bool{10: true}}) // which can't be
 	if f == nil || f.Kind != fault.Internal || f.Hint == "" || f.Line != 1 {
 		t.Errorf("it is %v", f)
+	}
+}
+
+// TestReadingTakesNoSquare: what takes time by the square of its length, or by the cube, isn't read
+// in hours: each of these is as long as a source may be.
+func TestReadingTakesNoSquare(t *testing.T) {
+	many := func(s string, bytes int) string { return strings.Repeat(s, bytes/len(s)) }
+	const half = text.MaxSource/2 - 100
+	keys := &strings.Builder{}
+	for i := 0; keys.Len() < 2*half; i++ {
+		fmt.Fprintf(keys, `"k%d":1,`, i)
+	}
+	for name, src := range map[string]string{
+		"later":    "(let a=1 in " + many("sum(x)+", half) + "1)+[" + many("let sum=x=>x in 1,", half) + "1]",
+		"or":       "a" + many("||1", 2*half),
+		"assigned": many("{a=", 2*half),
+		"keys":     "{" + keys.String() + "}",
+		"let":      "let " + many("a=1,", 2*half) + "a=1 in a",
+		"rec":      "let rec " + many("a=x=>x,", 2*half) + "a=x=>x in a",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, f := text.Parse([]byte(src), text.Options{}); f != nil && f.Kind == fault.Internal {
+				t.Error(f)
+			}
+		})
 	}
 }

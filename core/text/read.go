@@ -58,6 +58,8 @@ type reader struct {
 	noArrow, alone bool
 	letAt          []int            // the tokens of the lets around
 	functions      map[string][]int // where lets bind functions, by their names
+	later          map[laterUse]int // what boundLater gave
+	reaches        []reach
 	// twos is what [Parsed] has of them, turned and late what [Options] has.
 	twos         []int
 	turned, late map[int]bool
@@ -88,8 +90,8 @@ type reader struct {
 	standing map[term.Term]callee
 
 	// patterns is how large what patterns mean is, about, and matches how many
-	// are around.
-	patterns, matches, semantics int
+	// are around. owned is how many terms own looked at.
+	patterns, matches, semantics, owned int
 }
 
 func (r *reader) tok() token { return r.toks[r.i] }

@@ -51,7 +51,7 @@ func (r *reader) statements() {
 	if r.older {
 		return
 	}
-	out := make([]token, 0, len(r.toks)+4)
+	out, more := make([]token, 0, len(r.toks)+4), r.more()
 	for i := 0; i < len(r.toks); i++ {
 		t := r.toks[i]
 		before := tokEnd
@@ -73,7 +73,7 @@ func (r *reader) statements() {
 				t.kind = tokNe
 				i++
 			}
-		case word != "" && next.kind == tokBind && (len(out) == 0 || r.src[out[len(out)-1].off:out[len(out)-1].end] != "rec") && (before == tokSemi || (before == tokEnd || before == tokOpenBrace) && r.more(i) || (before.ends() || before == tokOpenBrace) && r.begins(i)):
+		case word != "" && next.kind == tokBind && (len(out) == 0 || r.src[out[len(out)-1].off:out[len(out)-1].end] != "rec") && (before == tokSemi || (before == tokEnd || before == tokOpenBrace) && more[i] || (before.ends() || before == tokOpenBrace) && r.begins(i)):
 			out = append(out, token{tokLet, t.off, t.off})
 		}
 		out = append(out, t)
@@ -81,21 +81,24 @@ func (r *reader) statements() {
 	r.toks, r.closers = out, nil
 }
 
-// more reports whether another line or statement follows the one that token i begins.
-func (r *reader) more(i int) bool {
-	for deep, k := 0, i+1; k < len(r.toks)-1; k++ {
-		switch kind := r.toks[k].kind; {
-		case kind.opens():
-			deep++
+// more tells of each token whether another line or statement follows the one that it begins.
+func (r *reader) more() []bool {
+	follows, is := make([]bool, len(r.toks)), false
+	var around []bool
+	for i := len(r.toks) - 2; i >= 0; i-- {
+		switch kind := r.toks[i].kind; {
 		case kind.closes():
-			if deep--; deep < 0 {
-				return false
+			around, is = append(around, is), false
+		case kind.opens():
+			if is = false; len(around) > 0 {
+				is, around = around[len(around)-1], around[:len(around)-1]
 			}
-		case deep == 0 && (kind == tokSemi || r.begins(k)):
-			return true
+		default:
+			follows[i] = is
+			is = is || kind == tokSemi || r.begins(i)
 		}
 	}
-	return false
+	return follows
 }
 
 // assigns reports whether the let at token i is none that is written, but a name before =.
