@@ -56,7 +56,9 @@ func newRepl() *cobra.Command {
 				return cli.Failed(err)
 			}
 			defer end()
-			r := &repl{cmd: cmd, bound: map[string]binding{}, server: server}
+			l.Result = app.WholeResult
+			whole := engine.New(engine.Options{Registry: server.Registry(), Broker: server.Broker(), Limits: l})
+			r := &repl{cmd: cmd, bound: map[string]binding{}, server: server, whole: whole}
 			r.in = openLines(cmd, r.complete)
 			return cli.Failed(r.loop())
 		},
@@ -71,6 +73,7 @@ func newRepl() *cobra.Command {
 type repl struct {
 	cmd    *cobra.Command
 	server *engine.Engine
+	whole  *engine.Engine // the same, which gives results whole
 	in     lines
 	bound  map[string]binding // by name: the session's lets, and it
 	next   map[string]any     // arguments of run that go on from the last continuation

@@ -352,8 +352,12 @@ func (r *repl) value(p *typedProgram, show bool) (b binding, ok bool) {
 
 // evaluate runs a program; a failure is shown at its place in the entry.
 func (r *repl) evaluate(p *typedProgram, arguments map[string]any, show bool) engine.Answer {
+	return r.evaluateAt(r.server, p, arguments, show)
+}
+
+func (r *repl) evaluateAt(server *engine.Engine, p *typedProgram, arguments map[string]any, show bool) engine.Answer {
 	arguments["code"] = p.code
-	a := evaluate(r.cmd, r.server, arguments)
+	a := evaluate(r.cmd, server, arguments)
 	if a.Fault != nil || show {
 		failed := a.Text
 		if a.Fault != nil && len(p.names) > 0 {
@@ -475,7 +479,7 @@ func (r *repl) keep(name string, b binding) {
 func (r *repl) keepResult(a engine.Answer) {
 	delete(r.bound, lastValue)
 	result, typ := resultOf(a)
-	if result == nil || typ == "function" || typ == "quoted" || typ == "continuation" || strings.Contains(string(result), `"<function>"`) {
+	if result == nil || a.Function || typ == "quoted" || typ == "continuation" {
 		return
 	}
 	if in, f := parse.Input(result, parse.Data); f == nil {
@@ -577,13 +581,13 @@ func (r *repl) apply(tool *registry.Tool, args []term.Term) {
 		r.complain(err.Error())
 		return
 	}
-	a := r.evaluate(p, map[string]any{}, false)
+	a := r.evaluateAt(r.whole, p, map[string]any{}, false)
 	if a.Fault != nil {
 		return
 	}
 	var values []json.RawMessage
 	result, _ := resultOf(a)
-	if err := json.Unmarshal(result, &values); err != nil || strings.Contains(string(result), `"<function>"`) {
+	if err := json.Unmarshal(result, &values); err != nil || a.Function {
 		r.complain("a tool takes data: a function is none")
 		return
 	}

@@ -190,7 +190,7 @@ func (r *result) answer(t *task, limit int) wire.Answer {
 	if r.Inexact {
 		t.note("the result holds a number that a double can't: the text is exact, a reader that takes numbers for doubles would round it")
 	}
-	switch {
+	switch a.Function = r.Function; {
 	case r.Type == value.TypeFunction:
 		t.note("the result is a function")
 	case r.Function:

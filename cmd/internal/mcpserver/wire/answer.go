@@ -40,6 +40,7 @@ type Answer struct {
 	Steps    uint64   // of a run, for the record
 	Type     string   // of its result
 	Whole    bool     // the text is all of a result
+	Function bool     // the result is a function, or holds one
 	Large    *Large   // the result of which the text is the beginning
 	Under    []string // the sources that it shows something of, on record as shown
 	IsSealed bool     // the text says where the result is, which isn't shown
