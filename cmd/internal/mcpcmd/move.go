@@ -22,6 +22,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/clientconfig"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/pinned"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/programs"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcpprobe"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
@@ -450,23 +451,75 @@ func (m *Move) Print(out io.Writer) {
 	}
 }
 
-// Masked hides the values of a client's servers that look like secrets in a text for a terminal.
+// Masked hides what looks like a secret in the entries of a client's servers, also in those that can't be moved, in a text
+// for a terminal.
 func Masked(text string, entries iter.Seq[json.RawMessage]) string {
-	var pairs []string
+	var all []string
 	for entry := range entries {
-		u, err := clientconfig.ReadUpstream(entry)
-		if err != nil {
-			continue // it can't be moved, and its lines are the client's
+		var v any
+		if json.Unmarshal(entry, &v) == nil {
+			all = secretsIn(all, "", v)
 		}
-		for _, value := range secretsOf(u) {
-			if quoted, err := json.Marshal(value); err == nil {
-				pairs = append(pairs, strings.Trim(string(quoted), `"`), "(a secret)")
-			}
-			pairs = append(pairs, value, "(a secret)")
+	}
+	slices.SortStableFunc(all, func(a, b string) int { return cmp.Compare(len(b), len(a)) }) // one may be in another
+	var pairs []string
+	for _, value := range all {
+		if quoted, err := json.Marshal(value); err == nil {
+			pairs = append(pairs, strings.Trim(string(quoted), `"`), "(a secret)")
 		}
+		pairs = append(pairs, value, "(a secret)")
 	}
 	return strings.NewReplacer(pairs...).Replace(text)
 }
+
+// secretsIn adds the texts in a part of a client's entry that look like secrets, by the names that they stand under.
+func secretsIn(all []string, name string, v any) []string {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, item := range v {
+			if called, ok := v["name"].(string); ok && key == "value" {
+				key = called
+			}
+			all = secretsIn(all, key, item)
+		}
+	case []any:
+		flag := ""
+		for _, item := range v {
+			all = secretsIn(all, flag, item)
+			if flag, _ = item.(string); !strings.HasPrefix(flag, "-") {
+				flag = ""
+			}
+		}
+	case string:
+		if placeholder.MatchString(v) {
+			return all
+		}
+		for _, m := range [][]string{assigned.FindStringSubmatch(v), headerLine.FindStringSubmatch(v)} {
+			if m != nil && app.LooksSecret(m[1], m[2]) {
+				return append(all, m[2])
+			}
+		}
+		if app.LooksSecret(name, v) {
+			return append(all, v)
+		}
+		if words := strings.Fields(v); len(words) > 1 { // a command in one text
+			items := make([]any, len(words))
+			for i, word := range words {
+				items[i] = word
+			}
+			all = secretsIn(all, "", items)
+		}
+	}
+	return all
+}
+
+var (
+	// placeholder is what the client fills in.
+	placeholder = lazyregexp.New(`^(\$\{[^}]*\}|\{(env|file):[^}]*\})$`)
+	// assigned is --flag=value and NAME=value, and headerLine is Name: value.
+	assigned   = lazyregexp.New(`^([A-Za-z0-9_.-]+)=(.*[A-Za-z0-9].*)$`)
+	headerLine = lazyregexp.New(`^([A-Za-z0-9_.-]+): *([^/ ].*)$`)
+)
 
 // secretsOf is the values of a server's variables and headers that look like secrets.
 func secretsOf(u *clientconfig.Upstream) (all []string) {
