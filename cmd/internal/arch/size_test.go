@@ -31,7 +31,7 @@ var maxLines = map[string]int{
 	"cmd/internal/cli":             724,
 	"cmd/internal/clientconfig":    988,
 	"cmd/internal/loadbench":       1134,
-	"cmd/internal/mcpcmd":          2554,
+	"cmd/internal/mcpcmd":          2601,
 	"cmd/internal/mcpserver":       13032,
 	"cmd/internal/node":            1702,
 	"cmd/internal/orders/postgres": 398,
