@@ -17,7 +17,7 @@ import (
 func (s *Server) converse(ctx context.Context, req *mcp.CallToolRequest, c Call) (*mcp.CallToolResult, error) {
 	if req.Params.RequestState != "" {
 		if !older(req) {
-			if res, err, ok := s.talks.Resume(ctx, req.Params.RequestState, s.who(), elicit.Digest(c.Tool, c.Arguments), req.Params.InputResponses); ok {
+			if res, err, ok := s.talks.Resume(ctx, req.Params.RequestState, s.who(), c.Tool, c.Arguments, req.Params.InputResponses); ok {
 				return res, err
 			}
 		}

@@ -206,6 +206,11 @@ words of the server github, not of this program:
 	if got := string(succeed(t, asking, "evolve", `{"name":"t","code":"x => !github.find({filter: \"a\"})","capabilities":["github","ask"]}`).Structured); strings.Contains(got, "it declares ask, and no run of it") {
 		t.Error(got)
 	}
+	for _, query := range []string{strings.Repeat("z", 201), strings.Repeat("z ", 17)} {
+		if a := do(t, s, "help", string(wire.Encode(map[string]string{"search": query}))); a.Fault == nil || !strings.Contains(a.Text, "at most 16 words and 200 bytes") {
+			t.Errorf("%s: %s", query, a.Text)
+		}
+	}
 	if got := succeed(t, New(Options{}), "help", `{"search":"issues"}`).Text; !strings.HasPrefix(got, "No operation is granted here") {
 		t.Error(got)
 	}

@@ -8,6 +8,7 @@
 package elicit
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/hmac"
@@ -208,9 +209,9 @@ func (ts *Calls) Start(ctx context.Context, who, call string, do func(context.Co
 }
 
 // Resume goes on with a call whose question is answered; false: the state names none of who's that waits.
-func (ts *Calls) Resume(ctx context.Context, state, who, call string, answer mcp.InputResponseMap) (res *mcp.CallToolResult, err error, ok bool) {
+func (ts *Calls) Resume(ctx context.Context, state, who, tool string, arguments []byte, answer mcp.InputResponseMap) (res *mcp.CallToolResult, err error, ok bool) {
 	p, ok := OpenState(state)
-	if !ok || p.Who != who || p.Call != call || time.Now().Unix() >= p.Until {
+	if !ok || p.Who != who || time.Now().Unix() >= p.Until || p.Call != Digest(tool, arguments) {
 		return nil, nil, false
 	}
 	t := ts.unpark(p.ID)
@@ -303,14 +304,25 @@ func (ts *Calls) End() {
 	}
 }
 
-// Digest is the same for the same call.
+// maxSorted is the longest arguments of which the order of members is no difference: for that values of
+// Go are made of them, of which nobody counts the memory.
+const maxSorted = 64 << 10
+
+// Digest is the same for the same call, as clients send it again.
 func Digest(tool string, arguments []byte) string {
 	var v any
-	if pifjson.Decode(arguments, &v) == nil {
+	if len(arguments) > maxSorted {
+		var compact bytes.Buffer
+		if json.Compact(&compact, arguments) == nil {
+			arguments = compact.Bytes()
+		}
+	} else if pifjson.Decode(arguments, &v) == nil {
 		arguments = wire.Encode(v) // members in order
 	}
-	sum := sha256.Sum256([]byte(tool + "\x00" + string(arguments)))
-	return hex.EncodeToString(sum[:])
+	h := sha256.New()
+	h.Write([]byte(tool + "\x00"))
+	h.Write(arguments)
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // A State call is what a client brings back of it.

@@ -29,6 +29,28 @@ func TestQuestionContent(t *testing.T) {
 	}
 }
 
+// A call that is made again is the same in another spelling, as far as that takes no values of its arguments.
+func TestDigest(t *testing.T) {
+	same := func(a, b string) bool { return Digest("run", []byte(a)) == Digest("run", []byte(b)) }
+	long := `[{"":0}` + strings.Repeat(`,{"":0}`, maxSorted) + `]`
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{`{"a":1,"b":[2]}`, `{"b": [2], "\u0061": 1}`, true},
+		{`{"a":1.0}`, `{"a":1}`, false},
+		{long, strings.ReplaceAll(long, ",", " ,\n"), true},
+		{long, strings.Replace(long, "0", "1", 1), false},
+	} {
+		if same(c.a, c.b) != c.same {
+			t.Errorf("%.40s and %.40s: want the same %v", c.a, c.b, c.same)
+		}
+	}
+	if n := testing.AllocsPerRun(1, func() { Digest("run", []byte(long)) }); n > 100 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 // A server's form is shown with its words in quotes; what wants a secret, what is no form, and
 // what two clients could read in two ways isn't shown.
 func TestServerForm(t *testing.T) {

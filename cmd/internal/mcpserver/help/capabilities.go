@@ -313,8 +313,18 @@ func offerLines(offers []offer) string {
 	return strings.Join(lines, "\n")
 }
 
+// The bounds of a query: each of its words is compared with all that is said of each operation.
+const (
+	maxQuery      = 200 // bytes
+	maxQueryWords = 16
+)
+
 // Search finds operations among those that tools can hold, the nearest first.
 func Search(policy *caps.Policy, query string) wire.Answer {
+	if len(query) > maxQuery || len(wordsOf(query)) > maxQueryWords {
+		return wire.Failed(fault.Newf(fault.InvalidRequest, "a search has at most %d words and %d bytes", maxQueryWords, maxQuery).
+			Hinted(`Name what the operation is about: {"search":"create issue"}.`))
+	}
 	said := ""
 	offers := findOffers(policy)
 	if found := find(offers, query); len(found) > 0 {
