@@ -32,7 +32,7 @@ var maxLines = map[string]int{
 	"cmd/internal/clientconfig":    988,
 	"cmd/internal/loadbench":       1134,
 	"cmd/internal/mcpcmd":          2601,
-	"cmd/internal/mcpserver":       13032,
+	"cmd/internal/mcpserver":       13049,
 	"cmd/internal/node":            1702,
 	"cmd/internal/orders/postgres": 398,
 	"cmd/internal/orders/remote":   490,
