@@ -133,6 +133,9 @@ func mkdir(ctx context.Context, s *scope, a mkdirArgs) (made, error) {
 		return made{}, err // before anything is made
 	}
 	count, there := 0, false
+	fail := func(part string, err error) (made, error) {
+		return made{}, inPart(part, err, count > 0, "; %d above it were made", count)
+	}
 	for n := min(1, len(names)); n <= len(names); n++ {
 		part := strings.Join(names[:n], "/")
 		part = cmp.Or(part, ".")
@@ -142,7 +145,7 @@ func mkdir(ctx context.Context, s *scope, a mkdirArgs) (made, error) {
 		case errors.Is(err, iofs.ErrExist):
 			there = n == len(names)
 		default:
-			return made{count}, because(part, err)
+			return fail(part, err)
 		}
 	}
 	if !there {
@@ -151,12 +154,12 @@ func mkdir(ctx context.Context, s *scope, a mkdirArgs) (made, error) {
 	// What was there may be a file.
 	p, err := c.find(a.Path, true)
 	if err != nil {
-		return made{count}, err
+		return fail(a.Path, err)
 	}
 	defer p.release()
 	d, err := c.directory(p)
 	if err != nil {
-		return made{count}, because(a.Path, err)
+		return fail(a.Path, err)
 	}
 	d.close()
 	return made{count}, nil
@@ -218,19 +221,16 @@ func remove(ctx context.Context, s *scope, a removeArgs) (removed, error) {
 		t := tree{call: c}
 		switch {
 		case !i.isDir():
-			err = p.dir.unlink(p.name)
-			t.gone = 1
+			if err = p.dir.unlink(p.name); err == nil {
+				t.gone = 1
+			}
 		case a.Recursive:
 			err = t.remove(p.dir, p.name, 0)
 		default:
 			err = t.rmdir(p)
 		}
 		if err != nil {
-			why, _ := errors.AsType[sdk.Failure](because(a.Path, err))
-			if a.Recursive && t.gone > 0 {
-				why.Message += "; a part of what is in it is gone"
-			}
-			return removed{}, why
+			return removed{}, inPart(a.Path, err, t.gone > 0, "; a part of what is in it is gone")
 		}
 		if err := p.dir.sync(); err != nil {
 			return removed{}, sdk.Fail("unknown", "%s was removed but not synced to disk", quote(a.Path))

@@ -178,6 +178,15 @@ func because(path string, err error) error {
 	return sdk.Fail("failed", "%s: the system refused for a reason it doesn't name", name)
 }
 
+// inPart is because of what was done in part, where some was, with words for that.
+func inPart(path string, err error, some bool, format string, args ...any) error {
+	err = because(path, err)
+	if f, ok := errors.AsType[sdk.Failure](err); ok && some {
+		return sdk.Fail("unknown", "%s"+format, append([]any{f.Message}, args...)...)
+	}
+	return err
+}
+
 // reasons is the errors that have a failure of their own, the first that fits.
 var reasons = []struct {
 	err        error

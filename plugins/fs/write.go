@@ -202,11 +202,7 @@ func appendTo(ctx context.Context, s *scope, a appendArgs) (written, error) {
 		if err == nil && isNew {
 			err = p.dir.sync()
 		}
-		if err != nil && n > 0 {
-			why, _ := errors.AsType[sdk.Failure](because(a.Path, err))
-			return sdk.Fail("unknown", "%s; %d of %d bytes were added", why.Message, n, len(content))
-		}
-		return err
+		return inPart(a.Path, err, n > 0 || isNew, "; the file is there, and %d of %d bytes were added", n, len(content))
 	})
 }
 

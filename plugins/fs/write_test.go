@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	iofs "io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -236,10 +237,27 @@ func TestWholeOrNothing(t *testing.T) {
 	})
 }
 
-// failing is a directory whose renames or syncs fail.
+// failing is a directory whose renames, syncs or removals fail, or, where it is full, the writes to what is made in it.
 type failing struct {
 	dir
-	rename_, sync_ error
+	rename_, sync_, unlink_ error
+	full                    string // its path
+}
+
+func (f failing) create(name string, perm iofs.FileMode) (*os.File, error) {
+	made, err := f.dir.create(name, perm)
+	if err != nil || f.full == "" {
+		return made, err
+	}
+	defer made.Close()
+	return os.Open(filepath.Join(f.full, name))
+}
+
+func (f failing) unlink(name string) error {
+	if f.unlink_ != nil {
+		return f.unlink_
+	}
+	return f.dir.unlink(name)
 }
 
 func (f failing) rename(info, string, dir, string, bool) error { return f.rename_ }
@@ -306,6 +324,42 @@ func TestUnsynced(t *testing.T) {
 		h.refused("unknown", call[0].(string), call[1:]...)
 	}
 	w.gone("f")
+}
+
+// TestDoneInPart: what failed after a part of it was done may have been done, and says which part.
+func TestDoneInPart(t *testing.T) {
+	w := newWorld(t, Plugin())
+	w.put(w.at("f"), "old")
+	for n := range 20 {
+		w.put(w.at("tree/"+strings.Repeat("x", n+1)), "x")
+	}
+	open := func(f failing) *holder {
+		w.plugin.Open = func(_ context.Context, c sdk.Capability) (any, error) {
+			root, err := openRoot(c.Root)
+			if err != nil {
+				return nil, err
+			}
+			f.dir = root
+			return open(c, f)
+		}
+		return w.hold(nil)
+	}
+	h := open(failing{})
+	for op, says := range map[string]string{"fs.mkdir": "; 11 above it were made", "fs.remove": "; a part of what is in it is gone"} {
+		path := map[string]string{"fs.mkdir": "a/b/c/d/e/f/g/h/i/j/k/l/m/n", "fs.remove": "tree"}[op]
+		_, err := h.h.Invoke(&lateCancel{Context: context.Background(), left: 12}, op, arguments("path", path, "recursive", true))
+		if f, ok := errors.AsType[sdk.Failure](err); !ok || f.Code != "unknown" || !strings.HasSuffix(f.Message, says) {
+			t.Errorf("%s: %v", op, err)
+		}
+	}
+	if f := open(failing{unlink_: syscall.EIO}).refused("failed", "fs.remove", "path", "f", "recursive", true); strings.Contains(f.Message, "gone") {
+		t.Error(f)
+	}
+	h = open(failing{full: w.root})
+	if f := h.refused("unknown", "fs.append", "path", "new", "content", "abc"); !strings.HasSuffix(f.Message, "; the file is there, and 0 of 3 bytes were added") {
+		t.Error(f)
+	}
+	h.refused("exists", "fs.append", "path", "new", "content", "abc", "create", "only")
 }
 
 // lateCancel is a context that ends after being asked a number of times.
