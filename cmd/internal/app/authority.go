@@ -546,6 +546,7 @@ func (a *Authority) CloseBranch() error {
 		a.tools.Leave()
 	}
 	if a.Journal != nil {
+		a.brokers.wait(maxRecordWait) // what was revoked before it was taken out
 		err = errors.Join(err, a.Journal.Close())
 	}
 	return err

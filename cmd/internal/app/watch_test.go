@@ -77,3 +77,40 @@ func TestRevokedInAll(t *testing.T) {
 		}
 	}
 }
+
+// A closedJournal tells when it is closed.
+type closedJournal struct {
+	journal.Journal
+	closed func()
+}
+
+func (c closedJournal) Close() error {
+	c.closed()
+	return c.Journal.Close()
+}
+
+// TestRecordedBeforeClose: what is taken back is on record of a principal whose server closes meanwhile.
+func TestRecordedBeforeClose(t *testing.T) {
+	t.Parallel()
+	kinds, err := Kinds()
+	must.NoError(t, err)
+	all, memory, room := caps.NewPrincipals(kinds, time.Now), journal.NewMemory(1<<20, nil), make(chan struct{})
+	a := &Authority{Principals: all, Policy: all.Open("ann"), brokers: &brokers{}, log: slog.New(slog.DiscardHandler)}
+	a.Journal = closedJournal{memory, func() {
+		if events, _, err := memory.Read(journal.Query{Kind: journal.PolicyRevoked}); err != nil || len(events) != 1 {
+			t.Errorf("when it closes it has %d events (%v)", len(events), err)
+		}
+	}}
+	full := fullJournal{memory, room}
+	a.Broker = run.New(run.Options{Policy: a.Policy, Journal: full})
+	a.brokers.add(a.Broker)
+	a.brokers.record([]func(){func() { _, _ = full.Append(journal.Written, journal.PolicyRevoked, "", "", []byte("{}")) }})
+	closed := make(chan error, 1)
+	go func() { closed <- a.CloseBranch() }()
+	wait.Until(t, "the end of the branch", func() (gone bool) {
+		a.brokers.change(func() { gone = len(a.brokers.all) == 0 })
+		return gone
+	})
+	close(room)
+	must.NoError(t, wait.For(t, closed, "the close"))
+}
