@@ -73,6 +73,9 @@ func memberHash(p *core.Program, names []string) string {
 		if i := slices.Index(names, name); i >= 0 {
 			return "\x00" + strconv.Itoa(i)
 		}
+		if strings.HasPrefix(name, "\x00") { // no tool's name, and no place
+			return "\x00" + name
+		}
 		return name
 	}
 	var walk func(t term.Term) bool

@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
@@ -254,6 +256,16 @@ func TestGroupHash(t *testing.T) {
 	c[1].Code = []byte("n => n > 0 and @is_even(n - 1)")
 	if other := together(t, New(nil), c...); other[0].Hash == a[0].Hash {
 		t.Error("the code of another makes no difference")
+	}
+	hashes := map[string]string{}
+	for _, name := range []string{"b", "\x000", "\x001", "\x00\x001", "c"} {
+		p, err := core.CompileTool("a", pifjson.MustEncode(map[string]string{"code_of": name}))
+		must.NoError(t, err)
+		hash := memberHash(p, []string{"a", "b"})
+		if other, ok := hashes[hash]; ok {
+			t.Errorf("code of %q has the hash of that of %q", name, other)
+		}
+		hashes[hash] = name
 	}
 }
 
