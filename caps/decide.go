@@ -3,6 +3,7 @@ package caps
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -619,6 +620,7 @@ func (d *decider) withoutVerb(n Need, it *item, o *Operation, v Verb) {
 		if c.Verbs != nil {
 			c.Verbs = slices.Sorted(slices.Values(append([]string{v.Name}, c.Verbs...)))
 		}
+		c.Options = maps.Clone(c.Options)
 		delete(c.Options, optionRO)
 		d.problem(n, fmt.Sprintf("the code uses %s, and %s doesn't have the verb %s", o.Name, it.declared, v.Name),
 			fmt.Sprintf("Declare %s.", quoted(c.String())))

@@ -193,6 +193,10 @@ func TestRefused(t *testing.T) {
 			says: []string{read, "--cap 'fs.read:./sandbox'"},
 		},
 		{
+			name: "each verb that only reading hasn't", grants: []string{"fs:./sandbox"}, declared: []string{"fs:./sandbox,ro"}, needs: ops("fs.write", "fs.remove"),
+			says: []string{"fs.write, and fs:./sandbox,ro doesn't have the verb write", "fs.remove, and fs:./sandbox,ro doesn't have the verb remove", `Declare "fs:./sandbox"`},
+		},
+		{
 			name: "each place", grants: []string{"fs:./sandbox"}, needs: caps.Needs{Ops: []caps.Need{
 				{Name: "fs.read", At: "/a", Line: 1, Col: 2}, {Name: "fs.write", At: "/b", Line: 3, Col: 4}, {Name: "fs.read", At: "/c", Line: 5, Col: 6},
 			}},
