@@ -341,6 +341,28 @@ func TestParsingTurns(t *testing.T) {
 		}
 		mu.Unlock()
 		done.Wait()
+
+		// Those that wait to come in have no turn yet, which would be over when they do.
+		var inside []func()
+		for range callsInside {
+			leave, err := h.calls.enter(t.Context(), "")
+			must.NoError(t, err)
+			inside = append(inside, leave)
+		}
+		for range 6 {
+			call(strings.Repeat("x", maxSmallBody))
+		}
+		time.Sleep(2 * longTurn)
+		for _, leave := range inside {
+			leave()
+		}
+		synctest.Wait()
+		mu.Lock()
+		if at != 2 {
+			t.Errorf("%d of those that waited are at work", at)
+		}
+		mu.Unlock()
+		done.Wait()
 	})
 }
 

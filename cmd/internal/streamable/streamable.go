@@ -316,6 +316,19 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	answer := &answering{ResponseWriter: w, room: &h.answers, principal: principal, ctx: r.Context(), cancel: one.cancel}
 	w = answer
 	methods := methodsOf(body)
+	stateless := modern(r, body)
+	if stateless {
+		if misrouted(w, r, body, methods) {
+			return
+		}
+		if slices.Contains(methods, "tools/call") { // a session's could be cancelled by another message while it waits
+			leave, err := h.calls.enter(r.Context(), principal)
+			if err != nil {
+				return
+			}
+			defer leave()
+		}
+	}
 	switch n := lists(methods); {
 	case n > maxLists:
 		refuse(w, body, jsonrpc.CodeInvalidRequest, fmt.Sprintf("invalid request: a batch of over %d lists", maxLists), nil)
@@ -342,17 +355,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 		h.live.streams(one)
 		place.streams()
 	}
-	if modern(r, body) {
-		if misrouted(w, r, body, methods) {
-			return
-		}
-		if slices.Contains(methods, "tools/call") { // a session's could be cancelled by another message while it waits
-			leave, err := h.calls.enter(r.Context(), principal)
-			if err != nil {
-				return
-			}
-			defer leave()
-		}
+	if stateless {
 		h.moveArguments(r, body, methods)
 		h.modern.ServeHTTP(w, r)
 		return
