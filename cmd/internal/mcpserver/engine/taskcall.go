@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
@@ -136,10 +138,11 @@ func (s *Engine) taskCall(ctx context.Context, a *wire.Arguments, in *wire.RunAr
 	return s.told(&st)
 }
 
-// putBy has a call's client put a question of the task; false: it couldn't, and another call may.
+// putBy has a call's client put a question of the task; that it refuses is no answer of the person's. false: it couldn't,
+// and another call may.
 func (t *taskRun) putBy(ctx context.Context, e *elicit.Elicitor, q *TaskQuestion) bool {
 	res, err := e.Ask(ctx, q.Params)
-	if err == nil {
+	if refused := (*jsonrpc.Error)(nil); err == nil || ctx.Err() == nil && errors.As(err, &refused) { // it would refuse the next, too
 		q.Reply(res)
 		return true
 	}

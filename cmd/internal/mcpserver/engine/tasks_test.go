@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps"
@@ -675,6 +676,27 @@ func TestTaskPutAgain(t *testing.T) {
 		if a = s.Call(ctx, Call{Tool: "run", Arguments: json.RawMessage(`{"task":"` + started.Task + `"}`)}); !strings.Contains(a.Text, want) {
 			t.Errorf("the call %d is answered %s", i, a.Text)
 		}
+	}
+}
+
+// TestTaskPutRefused: a client that refuses to put a question of a task isn't asked again for it, and the task goes on.
+func TestTaskPutRefused(t *testing.T) {
+	t.Parallel()
+	w, world := &tasked{t: t, dir: t.TempDir()}, &asksWorld{}
+	s, _ := w.serves(world, "toy:notes/**")
+	w.call(s, "evolve", asksTwice)
+	var put atomic.Int32
+	ctx := elicit.With(t.Context(), &elicit.Elicitor{Calls: &elicit.Calls{}, Put: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		put.Add(1)
+		return nil, fmt.Errorf("calling it: %w", &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "no window"})
+	}})
+	a := s.Call(ctx, Call{Tool: "run", Arguments: json.RawMessage(`{"tool":"asks","input":"notes/a","background":true}`)})
+	var started struct{ Task string }
+	if err := json.Unmarshal(a.Structured, &started); err != nil || started.Task == "" {
+		t.Fatal(a.Text)
+	}
+	if a = s.Call(ctx, Call{Tool: "run", Arguments: json.RawMessage(`{"task":"` + started.Task + `"}`)}); a.Text != `"nobodynobody"` || put.Load() != 2 {
+		t.Errorf("it is answered %s after %d questions", a.Text, put.Load())
 	}
 }
 
