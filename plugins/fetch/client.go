@@ -248,8 +248,9 @@ func (k *client) read(ctx context.Context, resp *http.Response, c call) (*answer
 	defer resp.Body.Close()
 	text, err := readBody(ctx, resp, k.max)
 	noRoom, isNoRoom := errors.AsType[sdk.Failure](err)
+	_, closed := errors.AsType[sdk.Failure](context.Cause(ctx))
 	switch {
-	case isNoRoom && ctx.Err() == nil:
+	case isNoRoom && !closed:
 		noRoom.Message = fmt.Sprintf("%s answered with status %d, and its answer wasn't read: %s", c.target.host, resp.StatusCode, noRoom.Message)
 		if !readOnly(c.method) {
 			noRoom.Code = codeUnknown

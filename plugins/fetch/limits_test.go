@@ -111,8 +111,6 @@ func TestJSONLimit(t *testing.T) {
 	}
 }
 
-// TestEndless: what has no end is cut off by bytes or by time, and the server is
-// left alone then.
 // Nothing is taken for a body, whatever it says of its length, before there is room for it.
 func TestNoMemoryWithoutRoom(t *testing.T) {
 	const size = 64 << 20
@@ -128,6 +126,23 @@ func TestNoMemoryWithoutRoom(t *testing.T) {
 	}
 }
 
+// An answer without room tells of the request that it was made, also where the time is over by then.
+func TestNoRoomLate(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, strings.Repeat("x", 2*smallBody)) })
+	h := open(t, world{}, s.URL)
+	for method, code := range map[string]string{"POST": "unknown", "GET": "failed"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		ctx = sdk.WithRoom(ctx, func(int64) error {
+			cancel()
+			return sdk.Fail("failed", "there was no room")
+		})
+		v, err := h.Invoke(ctx, "fetch.request", valueOf(fields{"url": s.URL, "method": method}))
+		failedWith(t, v, err, code, "status 200", "no room")
+	}
+}
+
+// TestEndless: what has no end is cut off by bytes or by time, and the server is
+// left alone then.
 func TestEndless(t *testing.T) {
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
