@@ -15,14 +15,16 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
 )
 
-// maxEnded is how many ended sessions of a principal a node remembers, the newest.
-var maxEnded = 1000
+// maxEnded is how many ended sessions of a principal a node remembers, the newest, and maxAllEnded of all. Files of
+// earlier versions don't say whose one was: of those there may be unownedEnded times as many.
+var maxEnded, maxAllEnded = 1000, 50_000
+
+const unownedEnded = 10
 
 // ends are the ended sessions.
 type ends struct {
-	keys  map[string]bool
-	of    map[string][]string // by whose they were, the oldest first
-	lines int                 // of the file
+	keys map[string]bool
+	of   map[string][]string // by whose they were, the oldest first
 }
 
 // add adds one, and reports whether it is new.
@@ -31,13 +33,31 @@ func (e *ends) add(key, whose string) bool {
 		return false
 	}
 	e.keys[key] = true
-	list := append(e.of[whose], key)
-	if len(list) > maxEnded {
-		delete(e.keys, list[0])
-		list = list[1:]
+	e.of[whose] = append(e.of[whose], key)
+	most := maxEnded
+	if whose == "" {
+		most *= unownedEnded
 	}
-	e.of[whose] = list
+	if len(e.of[whose]) > most {
+		e.drop(whose)
+	}
+	if len(e.keys) > maxAllEnded {
+		for other, list := range e.of {
+			if len(list) > len(e.of[whose]) {
+				whose = other
+			}
+		}
+		e.drop(whose)
+	}
 	return true
+}
+
+// drop forgets somebody's oldest.
+func (e *ends) drop(whose string) {
+	delete(e.keys, e.of[whose][0])
+	if e.of[whose] = e.of[whose][1:]; len(e.of[whose]) == 0 {
+		delete(e.of, whose)
+	}
 }
 
 func hashed(text string) string {
@@ -66,9 +86,12 @@ func (n *Node) Ended(session string) bool {
 
 // remember keeps that a session has ended, in a file that a kill of the process leaves.
 func (n *Node) remember(key, whose string) {
+	n.keeping.Lock()
+	defer n.keeping.Unlock()
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	if !n.ended.add(key, whose) {
+	isNew, known := n.ended.add(key, whose), len(n.ended.keys)
+	n.mu.Unlock()
+	if !isNew {
 		return
 	}
 	f, err := os.OpenFile(n.endedFile(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
@@ -76,7 +99,7 @@ func (n *Node) remember(key, whose string) {
 		_, err = fmt.Fprintln(f, key, whose)
 		err = errors.Join(err, f.Close())
 	}
-	if n.ended.lines++; err == nil && n.ended.lines > 2*len(n.ended.keys)+maxEnded {
+	if n.endedLines++; err == nil && n.endedLines > 2*known+maxEnded {
 		err = n.rewriteEnded()
 	}
 	if err != nil {
@@ -84,16 +107,17 @@ func (n *Node) remember(key, whose string) {
 	}
 }
 
-// rewriteEnded leaves out of the file what isn't remembered. The caller holds the lock.
+// rewriteEnded leaves out of the file what isn't remembered. The caller holds the lock of the file.
 func (n *Node) rewriteEnded() error {
 	var b bytes.Buffer
-	n.ended.lines = 0
+	n.mu.Lock()
+	n.endedLines = len(n.ended.keys)
 	for whose, list := range n.ended.of {
 		for _, key := range list {
 			fmt.Fprintln(&b, key, whose)
-			n.ended.lines++
 		}
 	}
+	n.mu.Unlock()
 	return statefile.Replace(n.endedFile(), b.Bytes(), 0o600)
 }
 
@@ -103,7 +127,7 @@ func (n *Node) readEnded() error {
 		return nil
 	}
 	for line := range strings.Lines(string(data)) {
-		n.ended.lines++
+		n.endedLines++
 		key, whose, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if key != "" {
 			n.ended.add(key, whose)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func init() { deaf, maxEnded = 4*time.Second, 20 }
+func init() { deaf, maxEnded, maxAllEnded = 4*time.Second, 20, 60 }
 
 // Empty has nothing be left of a rate, as a node does it whose clock is ahead.
 func (n *Node) Empty(key string, calls int64, per, ahead time.Duration) error {

@@ -118,6 +118,9 @@ type Node struct {
 	projecting sync.Mutex        // held until what is projected holds, which may take as long as a write
 	projected  map[string]uint64 // event of the authority's journal that each file is
 
+	keeping    sync.Mutex // the file of ended sessions
+	endedLines int        // of it
+
 	giving sync.Mutex    // a copy
 	hurry  chan struct{} // something was decided that others wait for
 

@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -441,6 +442,39 @@ func TestEndedOfOne(t *testing.T) {
 	look()
 	if data, err := os.ReadFile(filepath.Join(a.dir, "cluster", "ended")); err != nil || strings.Count(string(data), "\n") > 65 {
 		t.Error(strings.Count(string(data), "\n"), err)
+	}
+}
+
+// TestEndedOfAll: of all that are remembered it is who has most that loses the oldest; of an earlier version's file, which
+// doesn't say whose they were, more are kept than of one principal's.
+func TestEndedOfAll(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	a := start(t, m, "a")
+	end := func(session string) { must.NoError(t, a.End(within(t, time.Minute), session)) }
+	for i := range 20 {
+		end(fmt.Sprintf("y\x00%d", i))
+	}
+	for i := range 50 {
+		end(fmt.Sprintf("z%d\x00s", i))
+	}
+	for i := range 50 {
+		if !a.Ended(fmt.Sprintf("z%d\x00s", i)) {
+			t.Errorf("session %d is forgotten", i)
+		}
+	}
+	if a.Ended("y\x009") || !a.Ended("y\x0010") {
+		t.Error("who has most loses others than the oldest")
+	}
+	must.NoError(t, a.Close())
+	var old strings.Builder
+	for i := range 30 {
+		sum := sha256.Sum256(fmt.Appendf(nil, "old%d", i))
+		fmt.Fprintf(&old, "%x\n", sum[:16])
+	}
+	must.NoError(t, os.WriteFile(filepath.Join(a.dir, "cluster", "ended"), []byte(old.String()), 0o600))
+	if a.open(t, "a"); !a.Ended("old0") || !a.Ended("old29") {
+		t.Error("sessions of before are forgotten")
 	}
 }
 
