@@ -277,6 +277,47 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// TestLarge: however much a model writes, or has a run do, its page is shown, with the command that shows all of it.
+func TestLarge(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.call(false, "evolve", object{"name": "blank", "code": "n =>" + strings.Repeat("\n", 25_000) + "n", "draft": true})
+	for _, letter := range []string{"<", ">"} {
+		w.call(false, "evolve", object{"name": "wide", "code": "n => [\n" + strings.Repeat(`"`+strings.Repeat(letter, 150)+"\",\n", 300) + "n]", "draft": true})
+	}
+	writer, err := journal.Open(filepath.Join(w.dir, "journal.db"), journal.Options{})
+	w.fatal(err)
+	text, message := strings.Repeat("<", 30_000), strings.Repeat("<", 900)
+	for id, outcome := range map[string]string{"r-1": `"value":{"text":"` + text + `"}`, "r-2": `"error":{"kind":"effect_failed","message":"` + message + `","hint":"` + message + `"}`} {
+		_, err := writer.Append(journal.Noted, journal.RunStarted, id, "", []byte(`{"code":"1"}`))
+		w.fatal(err)
+		for range maxBars {
+			seq, err := writer.Append(journal.Written, journal.EffectRequested, id, "", []byte(`{"n":1,"op":"note.get","args":{"key":"<"}}`))
+			w.fatal(err)
+			_, err = writer.Append(journal.Noted, journal.EffectOutcome, id, "", []byte(`{"request":`+itoa(seq)+`,`+outcome+`}`))
+			w.fatal(err)
+		}
+	}
+	w.fatal(writer.Close())
+	whole := "What is large has its beginning here"
+	for path, words := range map[string][]string{
+		"tool?name=blank":        {"… (25005 bytes in all)"},
+		"diff?name=wide&a=1&b=2": {"more lines"},
+		"run?id=r-1":             {"bytes in all: mcp-pif journal show r-1)", "&lt;&lt;"},
+		"run?id=r-2":             {whole, "mcp-pif journal show &#39;r-2&#39; --profile test", "note.get"},
+	} {
+		status, page := w.get(path)
+		if status != http.StatusOK || len(page) > maxPage || strings.Contains(page, whole) != (words[0] == whole) {
+			t.Errorf("%s: %d, with %d bytes, as beginnings: %v", path, status, len(page), strings.Contains(page, whole))
+		}
+		for _, word := range words {
+			if !strings.Contains(page, word) {
+				t.Errorf("%s doesn't show %q", path, word)
+			}
+		}
+	}
+}
+
 // TestWeek: the rules are tried on what was done before them, on demand; and a plan that waits is shown as at the
 // terminal.
 func TestWeek(t *testing.T) {

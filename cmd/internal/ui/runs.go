@@ -239,7 +239,7 @@ func showRun(q *request) (view, error) {
 		Height    int
 		Waited    time.Duration // for effects
 		Computed  time.Duration
-		Shown     []run.ShownEffect
+		Shown     []shownEffect
 		Hidden    int
 		Known     known
 		Most      string // steps, as predicted for its input; "": not known
@@ -256,7 +256,7 @@ func showRun(q *request) (view, error) {
 	d.Bars, d.Height = waterfall(&r)
 	d.Waited = waited(r.Effects)
 	d.Computed = max(0, r.Took-d.Waited)
-	d.Shown = r.Effects[:min(len(r.Effects), maxBars)]
+	d.Shown = shownEffects(r.ID, first(maxBars, r.Effects))
 	d.Hidden = len(r.Effects) - len(d.Shown)
 	if r.Tool != "" {
 		if t, current, err := q.tool(r.Tool, strconv.Itoa(r.Version)); err == nil {
@@ -268,6 +268,30 @@ func showRun(q *request) (view, error) {
 		}
 	}
 	return view{Template: "run.html", Title: "Run " + r.ID, Refresh: q.refresh(), Data: &d}, nil
+}
+
+// A shownEffect is an effect as a page shows it.
+type shownEffect struct {
+	run.ShownEffect
+	Arguments, Outcome string
+}
+
+// shownEffects lays out what effects were given and gave, as far as a page has room.
+func shownEffects(id string, effects []run.ShownEffect) []shownEffect {
+	all, left := make([]shownEffect, len(effects)), maxMarkup
+	show := func(raw []byte) string {
+		s := indented(raw)
+		if n := escaped(s); n <= left {
+			left -= n
+			return s
+		}
+		return fmt.Sprintf("%s\n(%d bytes in all: mcp-pif journal show %s)", clip(100, s), len(raw), id)
+	}
+	for i := range effects {
+		e := &effects[i]
+		all[i] = shownEffect{*e, show(e.Args), show(e.Value)}
+	}
+	return all
 }
 
 // waited is how long at least one effect was under way.

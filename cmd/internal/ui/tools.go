@@ -312,7 +312,7 @@ func showTool(q *request) (view, error) {
 		Newest   int
 		Versions []versionRow
 		Older    bool
-		Code     []line
+		Code     string
 		Known    known
 		Holds    []holding
 		Reaches  []holding
@@ -323,7 +323,7 @@ func showTool(q *request) (view, error) {
 		Callers2 int // more of them
 		Runs     runList
 		Before   int
-	}{toolRow: q.store.row(t, l), Current: current, Code: code(shown(t)), Known: q.store.known(t, current), Before: t.Version - 1}
+	}{toolRow: q.store.row(t, l), Current: current, Code: shown(t), Known: q.store.known(t, current), Before: t.Version - 1}
 	if d.Versions, d.Older, err = q.store.versions(t.Name); err != nil {
 		return view{}, err
 	}
@@ -431,7 +431,7 @@ func sides(unified string) (rows []pairOfLines) {
 		if header || l == "" {
 			continue
 		}
-		switch text := l[1:]; l[0] {
+		switch text := clip(maxCodeLine, l[1:]); l[0] {
 		case '-':
 			rows = append(rows, pairOfLines{Left: side{left, text, "del"}, Right: side{Mark: "gone"}})
 			left++
@@ -455,8 +455,19 @@ func sides(unified string) (rows []pairOfLines) {
 	return rows
 }
 
-// maxDiff is how many lines of a comparison are shown.
-const maxDiff = 1500
+// maxDiff is how many lines of a comparison are shown, and rowMarkup what one takes besides its text.
+const maxDiff, rowMarkup = 1500, 170
+
+// fitting is as many rows as a page has room for.
+func fitting(rows []pairOfLines) []pairOfLines {
+	left := maxMarkup
+	for i := range first(maxDiff, rows) {
+		if left -= rowMarkup + escaped(rows[i].Left.Text) + escaped(rows[i].Right.Text); left < 0 {
+			return rows[:i]
+		}
+	}
+	return first(maxDiff, rows)
+}
 
 func showDiff(q *request) (view, error) {
 	name := q.FormValue("name")
@@ -487,9 +498,9 @@ func showDiff(q *request) (view, error) {
 	before := registry.SubjectOf(both[0])
 	d.Wider = registry.SubjectOf(both[1]).Since(before, q.store.Policy.Kinds())
 	d.Rows = sides(string(registry.Diff(both[0], both[1])))
-	if len(d.Rows) > maxDiff {
-		d.More, d.Rows = len(d.Rows)-maxDiff, d.Rows[:maxDiff]
-	}
+	all := len(d.Rows)
+	d.Rows = fitting(d.Rows)
+	d.More = all - len(d.Rows)
 	var err error
 	d.Versions, _, err = q.store.versions(name)
 	return view{Template: "diff.html", Title: name, Data: &d}, err

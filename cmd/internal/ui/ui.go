@@ -254,6 +254,10 @@ func (p *Page) show(w http.ResponseWriter, r *http.Request, profile string, make
 		v = view{Template: "problem.html", Title: "It can't be shown", Data: err.Error()}
 	}
 	text, err := q.render(v)
+	if err != nil && v.Template != "problem.html" {
+		status = http.StatusInternalServerError
+		text, err = q.render(view{Template: "problem.html", Title: "It can't be shown", Data: err.Error()})
+	}
 	if err != nil {
 		p.o.Log.Error("a page can't be made", "page", r.URL.Path, "error", err)
 		http.Error(w, "The page can't be made.", http.StatusInternalServerError)
@@ -299,7 +303,7 @@ func (p *Page) open(name string) (*Store, error) {
 	return s, err
 }
 
-// maxPage is how large a page may be; what is shown is bounded so that none is.
+// maxPage is how large a page may be. One that would be larger is shown with the beginnings of what is in it.
 const maxPage = 1 << 20
 
 // A frame is what the layout is filled from.
@@ -311,7 +315,8 @@ type frame struct {
 	Section  string // the page of the navigation that it belongs to
 	Act      bool
 	Version  string
-	Waiting  int // questions, plans and requests that break a rule
+	Waiting  int    // questions, plans and requests that break a rule
+	Whole    string // the command that shows what the page leaves out; "": it leaves out nothing
 	Token    string
 }
 
@@ -339,13 +344,35 @@ func (q *request) render(v view) ([]byte, error) {
 		f.Waiting += len(plans) + len(requests)
 	}
 	var b bytes.Buffer
-	if err := templates()[v.Template].ExecuteTemplate(&b, "layout.html", &f); err != nil {
-		return nil, err
+	for _, set := range templates() {
+		b.Reset()
+		if err := set[v.Template].ExecuteTemplate(&b, "layout.html", &f); err != nil {
+			return nil, err
+		}
+		if b.Len() <= maxPage {
+			return []byte(visible(b.String())), nil
+		}
+		f.Whole = q.command()
 	}
-	if b.Len() > maxPage {
-		return nil, fmt.Errorf("it would have %d bytes", b.Len())
+	return nil, fmt.Errorf("it would have %d bytes: %s shows it", b.Len(), f.Whole)
+}
+
+// command is the command that shows what the page is about.
+func (q *request) command() string {
+	words := "journal tail"
+	switch _, page, _ := strings.Cut(strings.TrimPrefix(q.URL.Path, "/p/"), "/"); page {
+	case "run", "replay", "steps", "flame":
+		words = "journal show " + caps.ShellQuote(q.FormValue("id"))
+	case "tool", "example":
+		words = "tools show " + caps.ShellQuote(q.FormValue("name"))
+	case "diff":
+		words = "tools diff " + caps.ShellQuote(q.FormValue("name")) + " " + caps.ShellQuote(q.FormValue("a")) + " " + caps.ShellQuote(q.FormValue("b"))
+	case "questions":
+		words = "approve --list"
+	case "servers":
+		return "mcp-pif mcp list"
 	}
-	return []byte(visible(b.String())), nil
+	return "mcp-pif " + words + " --profile " + q.profile
 }
 
 // at is the address of a page of a profile's, with pairs of a key and a value.
@@ -360,21 +387,35 @@ func at(profile, path string, pairs ...any) string {
 	return u.String()
 }
 
-// templates is the pages, read when the first is shown: other commands don't pay for them.
-var templates = sync.OnceValue(func() map[string]*template.Template {
-	all := map[string]*template.Template{}
-	base := template.Must(template.New("").Funcs(functions).ParseFS(files, "pages/layout.html", "pages/parts.html"))
+// templates is the pages whole, and with the beginnings of what is in them. They are read when the first is shown: other
+// commands don't pay for them.
+var templates = sync.OnceValue(func() (sets [2]map[string]*template.Template) {
 	names, _ := fs.Glob(files, "pages/*.html")
-	for _, name := range names {
-		t := template.Must(base.Clone())
-		all[strings.TrimPrefix(name, "pages/")] = template.Must(t.ParseFS(files, name))
+	for i, more := range []template.FuncMap{nil, beginnings} {
+		sets[i] = map[string]*template.Template{}
+		base := template.Must(template.New("").Funcs(functions).Funcs(more).ParseFS(files, "pages/layout.html", "pages/parts.html"))
+		for _, name := range names {
+			t := template.Must(base.Clone())
+			sets[i][strings.TrimPrefix(name, "pages/")] = template.Must(t.ParseFS(files, name))
+		}
 	}
-	return all
+	return sets
 })
+
+// beginnings is those of functions that show texts and lists, of which they show little.
+var beginnings = template.FuncMap{
+	"cut":  func(most int, s string) string { return cut(min(most, 40), s) },
+	"clip": func(most int, s string) string { return clip(min(most, 40), s) },
+	"code": func(src string) []line { return code(clip(2000, src)) },
+	"json": func(raw []byte) string { return clip(200, indented(raw)) },
+	"few":  func(list []registry.ExampleEffect) []registry.ExampleEffect { return first(3, list) },
+}
 
 // functions is what templates call.
 var functions = template.FuncMap{
 	"cut":   cut,
+	"clip":  clip,
+	"few":   func(list []registry.ExampleEffect) []registry.ExampleEffect { return first(20, list) },
 	"code":  code,
 	"json":  indented,
 	"count": count,

@@ -60,10 +60,7 @@ type ServerChange struct {
 }
 
 // Rows is the difference side by side.
-func (c ServerChange) Rows() []pairOfLines {
-	rows := sides(c.Diff)
-	return rows[:min(len(rows), maxDiff)]
-}
+func (c ServerChange) Rows() []pairOfLines { return fitting(sides(c.Diff)) }
 
 type serversPage struct {
 	Path    string

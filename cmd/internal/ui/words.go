@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html/template"
 	"strings"
 	"syscall"
 	"time"
@@ -92,21 +93,47 @@ type line struct {
 	Parts []text.Part
 }
 
-// code splits code in the text form into lines with classes.
+// maxMarkup is how much the parts of a page may take that grow with what a model wrote: code, or all effects of a run.
+const maxMarkup = 384 << 10
+
+// What a line of code, and each part of it, takes besides its text.
+const lineMarkup, partMarkup = 70, 35
+
+// code splits code in the text form into lines with classes, as many as a page has room for.
 func code(src string) []line {
-	lines := []line{{N: 1}}
+	lines, left := []line{{N: 1}}, maxMarkup
 	for _, p := range text.Parts(strings.ToValidUTF8(beginning(strings.TrimRight(src, "\n")), "\uFFFD")) {
 		for i, piece := range strings.Split(p.Text, "\n") {
 			if i > 0 {
+				left -= lineMarkup
 				lines = append(lines, line{N: len(lines) + 1})
 			}
-			if last := &lines[len(lines)-1]; piece != "" {
+			last := &lines[len(lines)-1]
+			if left -= partMarkup + escaped(piece); left < 0 {
+				last.Parts = append(last.Parts, text.Part{Text: fmt.Sprintf("… (%d bytes in all)", len(src))})
+				return lines
+			}
+			if piece != "" {
 				last.Parts = append(last.Parts, text.Part{Class: p.Class, Text: piece})
 			}
 		}
 	}
 	return lines
 }
+
+// escaped is how many bytes a text has in a page.
+func escaped(s string) int { return len(template.HTMLEscapeString(s)) }
+
+// clip shows the beginning of a line.
+func clip(most int, s string) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + " …"
+}
+
+// first gives some of a list.
+func first[T any](most int, list []T) []T { return list[:min(len(list), most)] }
 
 // asFault finds a fault in an error.
 func asFault(err error, f **fault.Fault) bool { return errors.As(err, f) }
