@@ -598,6 +598,37 @@ func TestPlanAmongMany(t *testing.T) {
 	finds("t-4", "")
 }
 
+// Where it can't be read whose a plan is, no step of it is done, however often that is asked.
+func TestPlanUnread(t *testing.T) {
+	t.Parallel()
+	e := newEntries(9)
+	j := journal.NewMemory(1<<30, nil)
+	w := newWorldOf(t, ledger, run.Options{Journal: j, Act: func(context.Context) (lease.Time, error) { return lease.Now().Add(time.Hour), nil }}, func(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+		if _, err := a.Lease(ctx); err != nil {
+			return nil, 0, fault.New(fault.EffectFailed, err.Error())
+		}
+		return e.perform(ctx, a)
+	}, "led:**")
+	made := w.evolve("act", `k => map(i => try(!led.put({key: "k", value: i})), range(0, 10))`, "led:**")
+	in, err := core.ParseInput([]byte(`"k"`), core.InputData)
+	must.NoError(t, err)
+	p, f := w.broker.Begin(w.tools.Snapshot(), bounds(made, "", `"k"`)).Plan(t.Context(), time.Now().Add(time.Hour), run.Evaluation{Tool: made, Program: made.Program(), Input: in}, 1, nil)
+	must.NoFault(t, f)
+	rec, err := run.ReadRecord(j, p.Run)
+	must.NoError(t, err)
+	start := bounds(made, "", `"k"`)
+	start.Owner = "a"
+	r, err := w.broker.Resume(w.tools.Snapshot(), start, rec)
+	must.NoError(t, err)
+	must.NoFault(t, r.Does(p, 0, "a"))
+	_, err = j.Append(journal.Written, journal.PlanStarted, p.Run, "", []byte(`{"plan":1}`))
+	must.NoError(t, err)
+	got, f := drive(t, r, made, `"k"`)
+	if len(e.puts) > 0 {
+		t.Errorf("%d steps were done; it gave %s, %v", len(e.puts), got, f)
+	}
+}
+
 // A skewed journal is of servers whose clocks differ: by how much, by event.
 type skewed struct {
 	*journal.Memory

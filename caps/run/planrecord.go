@@ -127,16 +127,16 @@ func (f *planFollower) next() (begun uint64, err error) {
 func (f *planFollower) take(events []journal.Event) error {
 	for i := range events {
 		e := &events[i]
-		if f.seen = e.Seq; e.Kind != journal.RunEnded && !aboutRun(e.Kind) {
-			continue
+		if e.Kind == journal.RunEnded || aboutRun(e.Kind) {
+			late, err := f.owners.late(e)
+			if err == nil && !late {
+				err = f.event(e)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		late, err := f.owners.late(e)
-		if err == nil && !late {
-			err = f.event(e)
-		}
-		if err != nil {
-			return err
-		}
+		f.seen = e.Seq
 	}
 	if f.found != nil && f.sections > f.found.Section { // the run has gone on to another one
 		f.found.Ended = true
