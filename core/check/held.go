@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 )
 
 // maxHeld is how much work holding arguments against a declared schema may be: bytes
@@ -108,7 +109,7 @@ func (v *violations) value(r *rule, raw []byte) (f *fault.Fault) {
 // {"dec":"1.5"}, the object in {"record":{…}}; and the key of such an object.
 func (v *violations) unwrap(raw []byte) (inner []byte, key string) {
 	if !v.plain && len(raw) > 0 && raw[0] == '{' {
-		if key, inner, ok := lone(scan{src: raw}); ok {
+		if key, inner, ok := lone(pifjson.Cursor{Src: raw}); ok {
 			switch {
 			case key == "record" && inner[0] == '{':
 				return inner, key
@@ -291,12 +292,12 @@ func (v *violations) counted(raw []byte, n, least, most int, what string) *fault
 }
 
 func (v *violations) list(r *rule, raw []byte) (f *fault.Fault) {
-	s, n := scan{src: raw}, 0
-	s.parts('[', ']', func() bool {
-		from := s.at
-		ok := s.value()
+	s, n := pifjson.Cursor{Src: raw}, 0
+	s.Array(func() bool {
+		from := s.At
+		ok := s.Value()
 		if r.items != nil {
-			f = v.within(strconv.Itoa(n), r.items, raw[from:s.at])
+			f = v.within(strconv.Itoa(n), r.items, raw[from:s.At])
 		}
 		n++
 		return ok && f == nil
@@ -312,11 +313,11 @@ func (v *violations) object(r *rule, raw []byte) (f *fault.Fault) {
 		return nil
 	}
 	has := map[string]bool{} // of those that are required
-	s, n := scan{src: raw}, 0
-	s.object(func(key []byte) bool {
-		from := s.at
+	s, n := pifjson.Cursor{Src: raw}, 0
+	s.Object(func(key []byte) bool {
+		from := s.At
 		var name string
-		if !s.value() || json.Unmarshal(key, &name) != nil {
+		if !s.Value() || json.Unmarshal(key, &name) != nil {
 			return false
 		}
 		n++
@@ -330,7 +331,7 @@ func (v *violations) object(r *rule, raw []byte) (f *fault.Fault) {
 		sub := cmp.Or(r.fields[name], r.rest)
 		switch {
 		case sub != nil:
-			f = v.within(name, sub, raw[from:s.at])
+			f = v.within(name, sub, raw[from:s.At])
 		case r.closed:
 			f = v.fault(raw, "no other keys", "the key %s isn't one of those taken", quoted(name))
 		}
@@ -371,10 +372,10 @@ func (v *violations) sameForm(want any, raw []byte) bool {
 		var s string
 		return raw[0] == '"' && len(raw) <= 6*len(want)+2 && json.Unmarshal(raw, &s) == nil && s == want
 	case []any:
-		s, n, same := scan{src: raw}, 0, raw[0] == '['
-		same = same && s.parts('[', ']', func() bool {
-			from := s.at
-			same = s.value() && n < len(want) && v.same(want[n], raw[from:s.at])
+		s, n, same := pifjson.Cursor{Src: raw}, 0, raw[0] == '['
+		same = same && s.Array(func() bool {
+			from := s.At
+			same = s.Value() && n < len(want) && v.same(want[n], raw[from:s.At])
 			n++
 			return same
 		})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
@@ -204,7 +205,7 @@ func (c *call) unquoted() json.RawMessage {
 		if i < len(c.params) {
 			p = c.params[i]
 		}
-		src := json.RawMessage(v.src)
+		src := json.RawMessage(v.Src)
 		if plain := v.unquoted(); plain != nil && fits(plain, p) {
 			src, found = plain, true
 		}
@@ -408,12 +409,12 @@ func (c *call) positions(src json.RawMessage, given []member, isObject bool) []j
 		}
 		src = bytes.TrimSpace(given[0].value)
 	}
-	s := scan{src: src}
+	s := pifjson.Cursor{Src: src}
 	var items []json.RawMessage
-	if !s.parts('[', ']', func() bool {
-		from := s.at
-		ok := s.value()
-		items = append(items, src[from:s.at])
+	if !s.Array(func() bool {
+		from := s.At
+		ok := s.Value()
+		items = append(items, src[from:s.At])
 		return ok && len(items) <= len(c.params)
 	}) || len(items) != len(c.params) {
 		return nil
@@ -587,15 +588,15 @@ type member struct {
 
 // members takes an object apart; false: it is none.
 func members(src []byte) (all []member, ok bool) {
-	s := scan{src: src}
-	ok = s.object(func(key []byte) bool {
-		from := s.at
+	s := pifjson.Cursor{Src: src}
+	ok = s.Object(func(key []byte) bool {
+		from := s.At
 		var name string
-		if !s.value() || json.Unmarshal(key, &name) != nil {
+		if !s.Value() || json.Unmarshal(key, &name) != nil {
 			return false
 		}
-		all = append(all, member{name, src[from:s.at]})
+		all = append(all, member{name, src[from:s.At]})
 		return true
 	})
-	return all, ok && s.space() == 0 && s.at == len(src)
+	return all, ok && s.Space() == 0 && s.At == len(src)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -17,7 +18,7 @@ import (
 
 // A read is a value being read by its type, in one go: what it is as data goes to out.
 type read struct {
-	scan
+	pifjson.Cursor
 	out    []byte
 	where  []step
 	deep   int
@@ -87,10 +88,10 @@ func readValue(raw json.RawMessage, p Parameter) read { return readAs(raw, p, fa
 // readAs is readValue for a value that stood in JSON that a string held, or didn't.
 func readAs(raw json.RawMessage, p Parameter, inString bool) read {
 	raw = bytes.TrimSpace(raw)
-	d := read{scan: scan{src: raw}, out: make([]byte, 0, len(raw)+16), inString: inString}
+	d := read{Cursor: pifjson.Cursor{Src: raw}, out: make([]byte, 0, len(raw)+16), inString: inString}
 	d.where = append(d.where, step{key: []byte(p.Name)})
-	if !d.value(p.Type) && d.bad == nil || d.at != len(raw) && d.bad == nil {
-		return read{scan: scan{src: raw}, out: raw, misfit: true}
+	if !d.value(p.Type) && d.bad == nil || d.At != len(raw) && d.bad == nil {
+		return read{Cursor: pifjson.Cursor{Src: raw}, out: raw, misfit: true}
 	}
 	if bytes.Equal(d.out, raw) {
 		d.out = raw // one text less, of a large input
@@ -117,8 +118,8 @@ func isCode(t *Type) bool {
 // value reads one value of the type.
 func (d *read) value(t *Type) bool {
 	t = t.or()
-	c := d.space()
-	from := d.at
+	c := d.Space()
+	from := d.At
 	if isCode(t) && d.deep < maxTyped && !d.inString {
 		return d.code(t)
 	}
@@ -130,17 +131,17 @@ func (d *read) value(t *Type) bool {
 	open := isOpen(t)
 	switch {
 	case c == '"':
-		if !d.string() {
+		if !d.Text() {
 			return false
 		}
-		d.str(d.src[from:d.at], from, t)
+		d.str(d.Src[from:d.At], from, t)
 	case open:
 		return d.any()
 	case c == '-' || c >= '0' && c <= '9':
-		if !d.word() {
+		if !d.Word() {
 			return false
 		}
-		d.number(d.src[from:d.at], t)
+		d.number(d.Src[from:d.At], t)
 	case c == '[' && t.Kinds&prim.KindList != 0:
 		return d.list(t)
 	case c == '[' && t.Kinds&prim.KindPair != 0 && d.isTwo():
@@ -161,10 +162,10 @@ func (d *read) value(t *Type) bool {
 
 // any reads a value as data of any type.
 func (d *read) any() bool {
-	d.space()
-	from := d.at
-	ok := d.scan.value()
-	d.out = append(d.out, d.src[from:d.at]...)
+	d.Space()
+	from := d.At
+	ok := d.Cursor.Value()
+	d.out = append(d.out, d.Src[from:d.At]...)
 	return ok
 }
 
@@ -182,7 +183,7 @@ func (d *read) str(raw []byte, from int, t *Type) {
 	}
 	if admitted && (isOpen(t) || t.Kinds&(prim.KindList|prim.KindRecord|prim.KindPair) != 0) && !d.inString {
 		if inner := unquote(raw); inner != nil && (inner[0] == '[' || inner[0] == '{') && json.Valid(inner) {
-			d.strings = append(d.strings, span{from, d.at, inner})
+			d.strings = append(d.strings, span{from, d.At, inner})
 		}
 	}
 	if admitted || d.inString {
@@ -203,8 +204,8 @@ func (d *read) quoted(raw []byte, t *Type) bool {
 	if inner == nil || !fitsKind(inner[0], t.Kinds) || !json.Valid(inner) {
 		return false
 	}
-	in := read{scan: scan{src: inner}, where: slices.Clone(d.where), inString: true}
-	if !in.value(t) || in.at != len(inner) || in.misfit || in.bad != nil {
+	in := read{Cursor: pifjson.Cursor{Src: inner}, where: slices.Clone(d.where), inString: true}
+	if !in.value(t) || in.At != len(inner) || in.misfit || in.bad != nil {
 		return false
 	}
 	d.note("the string was read as JSON")
@@ -286,7 +287,7 @@ func (d *read) list(t *Type) bool {
 	d.where = append(d.where, step{})
 	at := len(d.where) - 1
 	i := 0
-	ok := d.parts('[', ']', func() bool {
+	ok := d.Array(func() bool {
 		if i > 0 {
 			d.out = append(d.out, ',')
 		}
@@ -302,14 +303,14 @@ func (d *read) list(t *Type) bool {
 // isMixed reports whether the list here has both strings and numbers, as the row of a table
 // has: there a text of digits is a text, whatever the other columns are.
 func (d *read) isMixed() bool {
-	if first := bytes.IndexByte(d.src[d.at:], ']'); first >= 0 && bytes.IndexByte(d.src[d.at:d.at+first], '"') < 0 {
+	if first := bytes.IndexByte(d.Src[d.At:], ']'); first >= 0 && bytes.IndexByte(d.Src[d.At:d.At+first], '"') < 0 {
 		return false
 	}
-	s, texts, numbers := d.scan, false, false
-	s.parts('[', ']', func() bool {
-		c := s.space()
+	s, texts, numbers := d.Cursor, false, false
+	s.Array(func() bool {
+		c := s.Space()
 		texts, numbers = texts || c == '"', numbers || c == '-' || c >= '0' && c <= '9'
-		return s.value()
+		return s.Value()
 	})
 	return texts && numbers
 }
@@ -337,17 +338,17 @@ func (d *read) object(t *Type) bool {
 // shape reports whether the object here is one of the shapes that results have, by
 // the rules that data is read by.
 func (d *read) shape() (key string, ok bool) {
-	key, inner, ok := lone(d.scan)
+	key, inner, ok := lone(d.Cursor)
 	if !ok {
 		return "", false
 	}
-	s := scan{src: inner}
+	s := pifjson.Cursor{Src: inner}
 	switch key {
 	case "pair":
 		items := 0
-		ok = s.parts('[', ']', func() bool {
+		ok = s.Array(func() bool {
 			items++
-			return s.value()
+			return s.Value()
 		}) && items == 2
 	case "record":
 		ok = inner[0] == '{'
@@ -366,19 +367,19 @@ func (d *read) shape() (key string, ok bool) {
 }
 
 // lone is the key of the object that begins here and its value, if it has one key.
-func lone(s scan) (key string, inner []byte, ok bool) {
-	s.at++
-	s.space()
-	from := s.at
-	if !s.string() || json.Unmarshal(s.src[from:s.at], &key) != nil || s.space() != ':' {
+func lone(s pifjson.Cursor) (key string, inner []byte, ok bool) {
+	s.At++
+	s.Space()
+	from := s.At
+	if !s.Text() || json.Unmarshal(s.Src[from:s.At], &key) != nil || s.Space() != ':' {
 		return "", nil, false
 	}
-	s.at++
-	s.space()
-	from = s.at
-	ok = s.value()
-	inner = s.src[from:s.at]
-	return key, inner, ok && len(inner) > 0 && s.space() == '}'
+	s.At++
+	s.Space()
+	from = s.At
+	ok = s.Value()
+	inner = s.Src[from:s.At]
+	return key, inner, ok && len(inner) > 0 && s.Space() == '}'
 }
 
 // shaped reads a shape.
@@ -390,10 +391,10 @@ func (d *read) shaped(key string, t *Type) bool {
 	case key == "record" && t.Kinds&prim.KindRecord != 0:
 		return d.within("record", func() bool { return d.record(t) })
 	case key == "dec" && isInt && !isDec:
-		_, inner, _ := lone(d.scan)
+		_, inner, _ := lone(d.Cursor)
 		if n, ok := integerOf(string(inner[1 : len(inner)-1])); ok {
 			d.out = n.Append(d.out, 10)
-			return d.scan.value()
+			return d.Cursor.Value()
 		}
 	case key == "dec" && isDec, key == "int" && isInt:
 		return d.any()
@@ -405,7 +406,7 @@ func (d *read) shaped(key string, t *Type) bool {
 // within reads the value of a shape.
 func (d *read) within(key string, read func() bool) bool {
 	d.out = append(append(append(d.out, `{"`...), key...), `":`...)
-	ok := d.scan.object(func(raw []byte) bool {
+	ok := d.Cursor.Object(func(raw []byte) bool {
 		d.where = append(d.where, step{key: raw, shape: true})
 		ok := read()
 		d.where = d.where[:len(d.where)-1]
@@ -418,15 +419,15 @@ func (d *read) within(key string, read func() bool) bool {
 // isTwo reports whether a list of two begins here, which is read as a pair where the type
 // has no list.
 func (d *read) isTwo() bool {
-	s, n := d.scan, 0
-	return s.parts('[', ']', func() bool { n++; return s.value() }) && n == 2
+	s, n := d.Cursor, 0
+	return s.Array(func() bool { n++; return s.Value() }) && n == 2
 }
 
 func (d *read) pair(t *Type) bool {
 	types := []*Type{t.First, t.Second}
 	d.out = append(d.out, '[')
 	i := 0
-	ok := d.parts('[', ']', func() bool {
+	ok := d.Array(func() bool {
 		if i == len(types) {
 			return false
 		}
@@ -447,7 +448,7 @@ func (d *read) pair(t *Type) bool {
 func (d *read) record(t *Type) bool {
 	d.out = append(d.out, '{')
 	i, required := 0, 0
-	ok := d.scan.object(func(key []byte) bool {
+	ok := d.Cursor.Object(func(key []byte) bool {
 		var name string
 		if json.Unmarshal(key, &name) != nil {
 			return false
@@ -495,22 +496,22 @@ func (d *read) unquoted() json.RawMessage {
 	var out []byte
 	last := 0
 	for _, s := range d.strings {
-		out = append(append(out, d.src[last:s.from]...), s.inner...)
+		out = append(append(out, d.Src[last:s.from]...), s.inner...)
 		last = s.to
 	}
-	return append(out, d.src[last:]...)
+	return append(out, d.Src[last:]...)
 }
 
 // code reads code, or a function.
 func (d *read) code(t *Type) bool {
-	from := d.at
-	if !d.scan.value() {
+	from := d.At
+	if !d.Cursor.Value() {
 		return false
 	}
-	src := d.src[from:d.at]
+	src := d.Src[from:d.At]
 	function := t.Kinds&prim.KindQuoted == 0
 	if src[0] == '{' {
-		if key, inner, ok := lone(scan{src: src}); ok && key == "quote" {
+		if key, inner, ok := lone(pifjson.Cursor{Src: src}); ok && key == "quote" {
 			src = inner
 		} else {
 			function = function || t.Kinds&prim.KindFunction != 0

@@ -217,7 +217,7 @@ func (r *Report) Widen(input json.RawMessage) *Report {
 	params, gives := r.Arguments()
 	if f == nil && len(c.values) == len(params) {
 		for i := range params {
-			params[i].Type = params[i].Type.widen(json.RawMessage(c.values[i].src))
+			params[i].Type = params[i].Type.widen(json.RawMessage(c.values[i].Src))
 		}
 	}
 	t := r.Type.arguments(params, gives)

@@ -7,7 +7,8 @@
 //
 // [Unescape] and [WriteEscaped] decode and encode strings for the parsers and writers
 // that have places, budgets or styles of their own: package parse reads programs,
-// package text writes results. [Encode] and [Decode] are for values of Go.
+// package text writes results. [Encode] and [Decode] are for values of Go. A [Cursor] goes
+// past the parts of a text that stays one.
 package json
 
 import (

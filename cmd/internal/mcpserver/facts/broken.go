@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 )
 
 // MostBroken is how many places a refusal names.
@@ -126,11 +127,11 @@ func fragmentAt(t *registry.Tool, p check.Place) string {
 		return ""
 	}
 	if !t.Text {
-		rest := []byte(string(line[at:]))
-		if end := wire.Skip(rest, 0); end > 0 {
-			rest = rest[:end]
+		rest := pifjson.Cursor{Src: []byte(string(line[at:]))}
+		if rest.Value() {
+			rest.Src = rest.Src[:rest.At]
 		}
-		return wire.Excerpt(rest, shownAfter)
+		return wire.Excerpt(rest.Src, shownAfter)
 	}
 	from, to := at, min(len(line), at+shownAfter)
 	if strings.ContainsRune("+-*/%=!<>", line[at]) {

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 )
 
 // Arguments are those of a call, taken apart and no further: a value stays the
@@ -26,10 +27,7 @@ type Arguments struct {
 	Members []Member
 }
 
-type Member struct {
-	Name  string
-	Value json.RawMessage
-}
+type Member = pifjson.Member
 
 // Read takes a call's arguments apart and refuses those the tool
 // doesn't know. They may be an object, a string of JSON of one, null or absent.
@@ -249,40 +247,7 @@ func SplitMost(raw []byte, most int) (members []Member, ok bool) {
 	if len(raw) == 0 || raw[0] != '{' {
 		return nil, false
 	}
-	i := space(raw, 1)
-	if i < len(raw) && raw[i] == '}' {
-		return nil, space(raw, i+1) == len(raw)
-	}
-	for {
-		end := Skip(raw, i)
-		var name string
-		if end < 0 || json.Unmarshal(raw[i:end], &name) != nil {
-			return nil, false
-		}
-		i = space(raw, end)
-		if i >= len(raw) || raw[i] != ':' {
-			return nil, false
-		}
-		i = space(raw, i+1)
-		if end = Skip(raw, i); end <= i {
-			return nil, false
-		}
-		if members = append(members, Member{name, raw[i:end]}); len(members) >= most {
-			return members, true
-		}
-		i = space(raw, end)
-		if i >= len(raw) {
-			return nil, false
-		}
-		switch raw[i] {
-		case '}':
-			return members, space(raw, i+1) == len(raw)
-		case ',':
-			i = space(raw, i+1)
-		default:
-			return nil, false
-		}
-	}
+	return pifjson.Members(raw, most)
 }
 
 // Items takes a JSON array apart into its items, of which it gives at most so many, and checks the
@@ -294,13 +259,15 @@ func Items(raw []byte, most int) (items []json.RawMessage, ok bool) {
 	if len(raw) == 0 || raw[0] != '[' || !json.Valid(raw) {
 		return nil, false
 	}
-	for i := space(raw, 1); raw[i] != ']' && len(items) < most; {
-		end := Skip(raw, i)
-		items = append(items, raw[i:end:end])
-		if i = space(raw, end); raw[i] == ',' {
-			i = space(raw, i+1)
+	c := pifjson.Cursor{Src: raw}
+	c.Array(func() bool {
+		from := c.At
+		if len(items) >= most || !c.Value() {
+			return false
 		}
-	}
+		items = append(items, raw[from:c.At:c.At])
+		return true
+	})
 	return items, true
 }
 
@@ -313,55 +280,6 @@ func MemberOf(object []byte, name string) json.RawMessage {
 		}
 	}
 	return nil
-}
-
-func space(raw []byte, i int) int {
-	for i < len(raw) && (raw[i] == ' ' || raw[i] == '\t' || raw[i] == '\n' || raw[i] == '\r') {
-		i++
-	}
-	return i
-}
-
-// Skip is the index after the value at i, or -1. It needs no stack, however
-// deep the value nests.
-func Skip(raw []byte, i int) int {
-	depth := 0
-	for i < len(raw) {
-		switch raw[i] {
-		case '"':
-			for i++; ; i++ {
-				if i >= len(raw) {
-					return -1
-				}
-				if raw[i] == '\\' {
-					i++
-				} else if raw[i] == '"' {
-					break
-				}
-			}
-			i++
-		case '{', '[':
-			depth++
-			i++
-		case '}', ']':
-			depth--
-			i++
-		case ',', ':', ' ', '\t', '\n', '\r':
-			if depth == 0 {
-				return -1
-			}
-			i++
-			continue
-		default:
-			for i < len(raw) && !strings.ContainsRune(",:]}{[\" \t\n\r", rune(raw[i])) {
-				i++
-			}
-		}
-		if depth <= 0 {
-			return i
-		}
-	}
-	return -1
 }
 
 // declaredIn reads what a tool declares, one capability or a list of them, each in

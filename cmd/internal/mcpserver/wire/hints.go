@@ -7,6 +7,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
@@ -42,11 +43,12 @@ func HintInText(hint string) string {
 			return b.String()
 		}
 		b.WriteString(rest[:i])
-		end := Skip([]byte(rest), i)
-		if end < 0 {
+		c := pifjson.Cursor{Src: []byte(rest), At: i}
+		if !c.Value() {
 			b.WriteString(rest[i:])
 			return b.String()
 		}
+		end := c.At
 		if text, ok := snippetInText(rest[i:end]); ok {
 			b.WriteString(text)
 		} else {
