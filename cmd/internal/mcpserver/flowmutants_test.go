@@ -43,7 +43,7 @@ func TestFlowMistakes(t *testing.T) {
 		t.Skip("a short run")
 	}
 	bin := mutate.Build(t, flowMistakes)
-	const small, two = "^(TestSealed|TestSessionLabel|TestShown.*|TestFlowOfCode|TestFlowWords|TestFlowCalled|TestFlowLater|TestPlanWithheld|TestMadeUnder.*)$", "^TestTwoServers$"
+	const small, two = "^(TestSealed|TestSessionLabel|TestShown.*|TestFlowOfCode|TestFlowWords|TestFlowCalled|TestFlowStepped|TestFlowLater|TestPlanWithheld|TestMadeUnder.*)$", "^TestTwoServers$"
 	if mutate.Finds(bin, -1, small) {
 		t.Fatal("without a mistake the tests fail, too")
 	}

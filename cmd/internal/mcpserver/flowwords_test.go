@@ -2,13 +2,16 @@ package mcpserver
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // TestFlowWords: whatever shows a model words of a tool whose writer had been shown a source labels its session, as describe does: lists and
@@ -127,6 +130,28 @@ func TestFlowCalled(t *testing.T) {
 	must.NoError(t, m.broker.Session().Clear())
 	if a := do(t, m.Server, "run", `{"tool":"clean","input":{"t":"eve"}}`); len(m.sent) != 1 {
 		t.Errorf("a recipient that a hijacked writer left in a tool gets mail: %s", a.Text)
+	}
+}
+
+// TestFlowStepped: what a step of a run is given by the one before has the labels of all that came into that.
+func TestFlowStepped(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, mailRules+"]}")
+	m.evolve("steps", `x => if has(x, "to") then !toy.send({to: x.to}) else continue({to: get(!toy.get(x.read), "from", "ann")})`)
+	const drive = `{"tool":"steps","drive":true,"input":{"read":"%s"}}`
+	m.notes["open/2"] = &value.Record{}
+	if a := do(t, m.Server, "run", fmt.Sprintf(drive, "mail/1")); a.Fault == nil || a.Fault.Kind != fault.Denied || len(m.sent) > 0 {
+		t.Errorf("it sends %q: %s", m.sent, a.Text)
+	}
+	must.NoError(t, m.broker.Session().Clear())
+	if a := do(t, m.Server, "run", fmt.Sprintf(drive, "open/2")); a.Fault != nil || len(m.sent) != 1 {
+		t.Errorf("it sends %q: %s", m.sent, a.Text)
+	}
+	// That there is another step tells of it, too.
+	m = newMailbox(t, strings.Replace(mailRules, `"argument":"to",`, "", 1)+"]}")
+	m.evolve("steps", `x => let _ = !toy.send({to: "ann"}) in if get(try(!toy.get("mail/1").text), "ok", "") == "pay me" then continue(x) else 0`)
+	if a := do(t, m.Server, "run", fmt.Sprintf(drive, "")); a.Fault == nil || a.Fault.Kind != fault.Denied || len(m.sent) != 1 {
+		t.Errorf("it sends %q: %s", m.sent, a.Text)
 	}
 }
 
