@@ -3,7 +3,6 @@ package engine
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -223,7 +222,7 @@ const resultPart = preview
 
 // offer keeps the result of an answer that shows only its beginning, and says in
 // the answer how to read on: in the text, where the tool gives text. What the record
-// has of the answer is without it: the name, which is id unless that is "", is another one each time.
+// has of the answer is without it: the name, which is id unless that is "", may be another one each time.
 func (s *Engine) offer(a wire.Answer, id string) wire.Answer {
 	if a.Large == nil || s.results == nil {
 		return a
@@ -293,12 +292,16 @@ func (s *Engine) readResult(ctx context.Context, a *wire.Arguments, in *wire.Run
 	return answer
 }
 
-// resultID names a large result of a run so that each node of a cluster can compute it again; "": by chance.
+// ofRun ends the name of a result of a run.
+const ofRun = ".result"
+
+// resultID names a large result of a run so that each node of a cluster can compute it again, and keeps it once;
+// "": by chance.
 func (s *Engine) resultID(run string) string {
 	if s.opts.Node == nil {
 		return ""
 	}
-	return run + "." + rand.Text()
+	return run + ofRun
 }
 
 // Result is a large result of a run, to be read on; in a cluster one of another node's, too, whose run is done
@@ -307,7 +310,7 @@ func (s *Engine) Result(ctx context.Context, id string) (k wire.Large, ok bool) 
 	if s.results == nil {
 		return k, false
 	}
-	run, _, named := strings.Cut(id, ".")
+	run, named := strings.CutSuffix(id, ofRun)
 	if k, ok = s.results.Get(s, id); !ok && named && s.opts.Node != nil {
 		s.tasks.recalls.Lock() // one at a time
 		defer s.tasks.recalls.Unlock()

@@ -72,16 +72,16 @@ func (r *Store) Put(owner any, id string, k wire.Large) string {
 		s = &shelf{byID: map[string]wire.Large{}}
 		r.owned[owner] = s
 	}
+	if _, there := s.byID[id]; there { // it was computed again
+		return id
+	}
 	for len(s.order) >= maxResults {
 		r.drop(owner, s)
 	}
 	for r.size+k.Size() > r.most {
 		r.drop(r.largest())
 	}
-	r.owned[owner] = s                 // dropping may have taken it away
-	if _, there := s.byID[id]; there { // two have computed it
-		return id
-	}
+	r.owned[owner] = s // dropping may have taken it away
 	s.byID[id] = k
 	s.order = append(s.order, id)
 	r.count(s, k.Size())
