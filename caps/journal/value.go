@@ -8,6 +8,7 @@ import (
 	"hash"
 	"math/big"
 
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -40,174 +41,132 @@ func HashValue(h hash.Hash, v value.Value, most int64) (int64, error) {
 func AppendString(b []byte, s string) []byte { return text.AppendRecordedString(b, s) }
 
 // ReadValue reads what [AppendValue] wrote.
-func ReadValue(src []byte) (value.Value, error) {
-	dec := json.NewDecoder(bytes.NewReader(src))
-	dec.UseNumber()
-	v, err := readValue(dec, 0)
+func ReadValue(src []byte) (v value.Value, err error) {
+	if err = errJSON; json.Valid(src) {
+		r := valueReader{pifjson.Cursor{Src: src}}
+		v, err = r.value(0)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading a recorded value: %w", err)
 	}
 	return v, nil
 }
 
-var errShape = errors.New("it has not the shape of a value")
+var (
+	errJSON  = errors.New("it is no JSON")
+	errShape = errors.New("it has not the shape of a value")
+)
 
-func readValue(dec *json.Decoder, depth int) (value.Value, error) {
+// A valueReader reads valid JSON.
+type valueReader struct{ pifjson.Cursor }
+
+// part goes past a value, and returns it as it stands there.
+func (r *valueReader) part() []byte {
+	r.Space()
+	from := r.At
+	r.Value()
+	return r.Src[from:r.At]
+}
+
+func (r *valueReader) value(depth int) (value.Value, error) {
 	if depth > MaxNesting {
 		return nil, ErrNesting
 	}
-	t, err := dec.Token()
-	if err != nil {
-		return nil, err
-	}
-	switch t := t.(type) {
-	case nil:
+	switch c := r.Space(); c {
+	case '[':
+		items, err := r.items(depth)
+		return value.FromSlice(items), err
+	case '{':
+		return r.object(depth, false)
+	case '"':
+		s, _ := pifjson.Unquote(r.part())
+		return value.Str(s), nil
+	case 'n':
+		r.Word()
 		return value.Unit{}, nil
-	case bool:
-		return value.Bool(t), nil
-	case string:
-		return value.Str(t), nil
-	case json.Number:
-		n, ok := new(big.Int).SetString(t.String(), 10)
-		if !ok {
-			return nil, errShape
-		}
-		return value.NewBig(n), nil
-	case json.Delim:
-		if t == '[' {
-			items, err := readItems(dec, depth)
-			return value.FromSlice(items), err
-		}
-		return readObject(dec, depth)
+	case 't', 'f':
+		r.Word()
+		return value.Bool(c == 't'), nil
 	}
-	return nil, errShape
+	return integer(string(r.part()))
 }
 
-// readItems reads what follows [ up to and with ].
-func readItems(dec *json.Decoder, depth int) ([]value.Value, error) {
-	var items []value.Value
-	for dec.More() {
-		v, err := readValue(dec, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, v)
-	}
-	_, err := dec.Token()
-	return items, err
-}
-
-// readObject reads what follows { up to and with }.
-func readObject(dec *json.Decoder, depth int) (value.Value, error) {
-	r := &value.Record{}
-	for dec.More() {
-		key, err := readKey(dec)
-		if err != nil {
-			return nil, err
-		}
-		if len(r.Fields) == 0 && isMarker(key) {
-			v, err := readMarked(dec, key, depth)
-			if err == nil {
-				err = objectEnd(dec)
-			}
-			return v, err
-		}
-		if err := readField(dec, r, key, depth); err != nil {
-			return nil, err
-		}
-	}
-	return r, objectEnd(dec)
-}
-
-func readKey(dec *json.Decoder) (string, error) {
-	t, err := dec.Token()
-	if err != nil {
-		return "", err
-	}
-	key, ok := t.(string)
-	if !ok {
-		return "", errShape
-	}
-	return key, nil
-}
-
-func readField(dec *json.Decoder, r *value.Record, key string, depth int) error {
-	v, err := readValue(dec, depth+1)
-	if err != nil {
-		return err
-	}
-	if n := len(r.Fields); n > 0 && r.Fields[n-1].Key >= key {
-		return errShape
-	}
-	r.Fields = append(r.Fields, value.Field{Key: key, Value: v})
-	return nil
-}
-
-// objectEnd consumes the closing brace.
-func objectEnd(dec *json.Decoder) error {
-	t, err := dec.Token()
-	if err == nil && t != json.Delim('}') {
-		err = errShape
-	}
-	return err
-}
-
-// readMarked reads the value of an object's first key, which says what it is.
-func readMarked(dec *json.Decoder, key string, depth int) (value.Value, error) {
-	switch key {
-	case "record":
-		if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-			return nil, errors.Join(err, errShape)
-		}
-		r := &value.Record{}
-		for dec.More() {
-			key, err := readKey(dec)
-			if err != nil {
-				return nil, err
-			}
-			if err := readField(dec, r, key, depth); err != nil {
-				return nil, err
-			}
-		}
-		return r, objectEnd(dec)
-	case "quote":
-		var raw json.RawMessage
-		if err := dec.Decode(&raw); err != nil {
-			return nil, err
-		}
-		parsed, f := parse.Code(raw, parse.Options{})
-		if f != nil {
-			return nil, f
-		}
-		return &value.Code{Term: parsed.Term, Source: parsed.Source}, nil
-	case "pair":
-		if t, err := dec.Token(); err != nil || t != json.Delim('[') {
-			return nil, errors.Join(err, errShape)
-		}
-		items, err := readItems(dec, depth)
-		if err != nil || len(items) != 2 {
-			return nil, errors.Join(err, errShape)
-		}
-		return &value.Pair{First: items[0], Second: items[1]}, nil
-	}
-	t, err := dec.Token()
-	if err != nil {
-		return nil, err
-	}
-	digits, ok := t.(string)
-	if !ok {
-		return nil, errShape
-	}
-	if key == "dec" {
-		d, ok := value.ParseDec(digits)
-		if !ok {
-			return nil, errShape
-		}
-		return d, nil
-	}
+func integer(digits string) (value.Value, error) {
 	n, ok := new(big.Int).SetString(digits, 10)
 	if !ok {
 		return nil, errShape
 	}
 	return value.NewBig(n), nil
+}
+
+func (r *valueReader) items(depth int) (items []value.Value, err error) {
+	ok := r.Array(func() bool {
+		var v value.Value
+		v, err = r.value(depth + 1)
+		items = append(items, v)
+		return err == nil
+	})
+	if !ok && err == nil {
+		err = errShape // no array
+	}
+	return items, err
+}
+
+// object reads a record or, unless it is plainly one, what its first key says.
+func (r *valueReader) object(depth int, plain bool) (v value.Value, err error) {
+	rec := &value.Record{}
+	ok := r.Object(func(raw []byte) bool {
+		key, _ := pifjson.Unquote(raw)
+		switch n := len(rec.Fields); {
+		case v != nil || n > 0 && rec.Fields[n-1].Key >= key:
+			err = errShape
+		case n == 0 && !plain && isMarker(key):
+			v, err = r.marked(key, depth)
+		default:
+			f := value.Field{Key: key}
+			f.Value, err = r.value(depth + 1)
+			rec.Fields = append(rec.Fields, f)
+		}
+		return err == nil
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok: // no object
+		return nil, errShape
+	case v != nil:
+		return v, nil
+	}
+	return rec, nil
+}
+
+// marked reads the value of an object's first key, which says what it is.
+func (r *valueReader) marked(key string, depth int) (value.Value, error) {
+	switch key {
+	case "record":
+		return r.object(depth, true)
+	case "quote":
+		parsed, f := parse.Code(bytes.Clone(r.part()), parse.Options{})
+		if f != nil {
+			return nil, f
+		}
+		return &value.Code{Term: parsed.Term, Source: parsed.Source}, nil
+	case "pair":
+		items, err := r.items(depth)
+		if err != nil || len(items) != 2 {
+			return nil, errors.Join(err, errShape)
+		}
+		return &value.Pair{First: items[0], Second: items[1]}, nil
+	}
+	digits, ok := pifjson.Unquote(r.part())
+	switch {
+	case !ok:
+		return nil, errShape
+	case key == "dec":
+		if d, ok := value.ParseDec(digits); ok {
+			return d, nil
+		}
+		return nil, errShape
+	}
+	return integer(digits)
 }
