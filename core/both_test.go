@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"testing"
 
@@ -17,14 +18,15 @@ import (
 // A program is what a test runs on both evaluators: inline code, or the tool
 // called tool.
 type program struct {
-	tools   []vectors.Tool
-	tool    string
-	code    string
-	text    bool   // code is in the text form
-	inline  bool   // as a server reads it that runs it
-	input   string // JSON; empty for null
-	as      core.InputAs
-	budgets core.Budgets
+	tools     []vectors.Tool
+	tool      string
+	code      string
+	text      bool   // code is in the text form
+	inline    bool   // as a server reads it that runs it
+	semantics int    // by which inline code is read; 0: the newest
+	input     string // JSON; empty for null
+	as        core.InputAs
+	budgets   core.Budgets
 	// effect performs the i-th effect (from 0), if the evals around permit it;
 	// nil: every effect is denied.
 	effect func(i int, op string, arg value.Value) (value.Value, *fault.Fault)
@@ -66,7 +68,9 @@ func (p *program) prepare() (*core.Program, tools, *fault.Fault) {
 	}
 	compile := func(src []byte) (*core.Program, error) { return core.CompileTool("", src) }
 	if p.inline {
-		compile = core.CompileInline
+		compile = func(src []byte) (*core.Program, error) {
+			return core.CompileUnder(cmp.Or(p.semantics, core.Semantics), src)
+		}
 	} else if p.text {
 		compile = func(src []byte) (*core.Program, error) { return core.CompileText("", src) }
 	}

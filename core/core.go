@@ -101,7 +101,8 @@ const (
 // parse_int read a plus, and to_dec zeros before a number and none before its point; with 13 self in inline code in
 // the text form that is a function is that function, None, True and the like are literals in patterns, and
 // [x] * n repeats; with 14 what Python and JavaScript write in the text form is read as they do: {{ and formats in
-// f"{x:05d}", s.find(a, from), the index in reduce without a first value.
+// f"{x:05d}", s.find(a, from), the index in reduce without a first value; what a pattern for lists tells ends with
+// its branches, and a function before a let in the next line, that nothing uses, is refused.
 const Semantics = 14
 
 // SetPool sets how many bytes all machines of the process may hold together,

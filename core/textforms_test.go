@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -227,5 +228,44 @@ func TestInlineSelf(t *testing.T) {
 	p := program{code: `n => if n <= 1 then 1 else self(n - 1)`, text: true, input: `5`}
 	if e := p.onEval(t); e.fault == nil {
 		t.Errorf("outside a run of the server self gives %v", e)
+	}
+}
+
+// TestAsElsewhere: what Python and JavaScript write gives what it gives there, alike on both
+// evaluators; under Semantics 13 what it gave then.
+func TestAsElsewhere(t *testing.T) {
+	for _, c := range []struct{ code, input, want, before string }{
+		{`n => f'{{"a": {n}}}'`, `5`, `"{\"a\": 5}"`, `"{\"a\":{\"n\":5}}"`},
+		{`x => f"{{x}} {{{x}}} \{}}" ++ $"{({a: x}).a}"`, `1`, `"{x} {1} {}1"`, ``},
+		{`x => f"{x:,}|{x:,f}|{x:f}|{x:.1f}"`, `1234.56`, `"1,234.56|1,234.560000|1234.560000|1234.6"`, ``},
+		{`x => f"{x:,}|{x:,d}|{x:010,}"`, `-1234567`, `"-1,234,567|-1,234,567|-1,234,567"`, ``},
+		{`x => f"{x:05d}|{x:08.2f}|{x:05}|{x:6}|{x:<6}|{x:06}|{x:>06}"`, `-42`, `"-0042|-0042.00|-0042|   -42|-42   |-00042|000-42"`, `"00-42|00-42.00|00-42|   -42|-42   |000-42|000-42"`},
+		{`s => f"{s:6}|{s:6s}|{s:>6}|{s:<6}|{str(s):6}|{2:3}|"`, `"ab"`, `"ab    |ab    |    ab|ab    |ab    |  2|"`, ``},
+		{`x => f"{x / 3:.2f}|{x / 3:07.2f}"`, `10`, `"3.33|0003.33"`, ``},
+		{`s => [s.find("a", 2), s.find("b", 1), s.find("b", 2), s.find("a")]`, `"abca"`, `[3,1,-1,0]`, `[0,1,1,0]`},
+		{`xs => xs.reduce((acc, x, i) => acc + x * i)`, `[1,2,3]`, `9`, `4`},
+		{`xs => xs.reduce((acc, x, i) => acc + x * i, 0)`, `[1,2,3]`, `8`, `8`},
+		{`v => match v { [] => 0; [h, ...t] => h; _ => v + 1 }`, `5`, `6`, ``},
+		{`v => match v { [] => 0; 5 => v + 1; _ => 0 }`, `5`, `6`, ``},
+		{`x => { let n = match x { [] => 0; _ => 1 }; x + n + 1 }`, `5`, `7`, ``},
+		{`([xs, ys]) => match xs { [] => ys; _ => xs + ys }`, `[[1],[2]]`, `[1,2]`, `[1,2]`},
+		{`([xs, ys]) => match xs { [] => ys; [h, ...t] => xs + ys + [h] }`, `[[1],[2]]`, `[1,2,1]`, ``},
+	} {
+		p := program{code: c.code, inline: true, input: c.input}
+		e, n := p.onEval(t), p.onNaive(t)
+		if e.steps != n.steps || e.result != c.want || n.result != e.result {
+			t.Errorf("%s gives %v on eval, %v on naive", c.code, e, n)
+		}
+		if c.before == "" {
+			continue
+		}
+		p.semantics = 13
+		if e := p.onEval(t); e.result != c.before {
+			t.Errorf("%s gave %s, and gives %v as before", c.code, c.before, e)
+		}
+	}
+	p := program{code: `(s, i) => s.find("a", i)`, inline: true}
+	if e := p.onEval(t); e.fault == nil || e.fault.Kind != fault.ParseError || !strings.Contains(e.fault.Hint, "index_of(s[from:], part)") {
+		t.Errorf("a place from which is looked gives %v", e)
 	}
 }

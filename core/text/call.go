@@ -25,6 +25,8 @@ type callee struct {
 	op   string // an effect's operation
 	// tool and effect are set where it is no primitive.
 	tool, effect bool
+	// fromFirst is set where a fold begins with the first item of its list.
+	fromFirst bool
 }
 
 // arity returns how many operands it takes.
@@ -425,7 +427,11 @@ func (r *reader) passPair(c callee, args []term.Term) {
 		acc, x, index := of.params[0], of.params[1], of.params[2]
 		indexed := prim.Pattern{At: x.At, IsPair: true, Items: []prim.Pattern{index.Pattern, x.Pattern}}
 		two, ok = twoParams{params: []prim.Parameter{acc, {At: x.At, Pattern: indexed}}, body: of.body, open: of.open}, true
-		args[2] = operationOf(term.At(c.tok.off), "enumerate", args[2])
+		if of, tail := args[2].(*term.Prim); c.fromFirst && tail { // the first has the place 0
+			args[2] = operationOf(of.At, "tail", operationOf(term.At(c.tok.off), "enumerate", of.Args[0]))
+		} else {
+			args[2] = operationOf(term.At(c.tok.off), "enumerate", args[2])
+		}
 	}
 	if ok && f == args[0] {
 		if so, acc := r.kinds.of(args[1])&prim.KindAny, two.params[0]; row.Passes == prim.PassesPair && acc.Bind && so != 0 && so&^(prim.KindString|prim.KindList) == 0 && r.depth < 200 {

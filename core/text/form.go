@@ -107,7 +107,7 @@ func Parse(src []byte, o Options) (read *Parsed, f *fault.Fault) {
 		r.refuse(display.InvalidAt(r.src), &fault.Fault{Message: "this is not valid UTF-8", Expected: "valid UTF-8", Hint: "Send the text as UTF-8."})
 		return nil, r.fault()
 	}
-	r.toks, r.bad = lex(r.src)
+	r.toks, r.bad = lexAs(r.src, r.before(14))
 	r.bindWords()
 	r.statements()
 	r.track()

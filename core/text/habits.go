@@ -2,6 +2,7 @@ package text
 
 import (
 	"cmp"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -183,6 +184,7 @@ func (r *reader) member(x term.Term, key token, args []term.Term) (t term.Term, 
 		}
 	}
 	if len(args) == 1 && c.row.Name == "fold" { // from the first item on
+		c.fromFirst = !r.before(14)
 		t = bound(term.At(key.off), prim.Fresh("whole", args[0]), x, func(v term.Term) term.Term {
 			u, _ := r.apply(c, []term.Term{args[0], operationOf(term.At(key.off), "head", v), operationOf(term.At(key.off), "tail", again(v))})
 			ok = u != nil
@@ -192,6 +194,23 @@ func (r *reader) member(x term.Term, key token, args []term.Term) (t term.Term, 
 	}
 	if len(args) == 2 && c.row.Name == "fold" && isLam(args[1]) && !isLam(args[0]) && !r.kinds.always(args[0], prim.KindFunction) {
 		args[0], args[1] = args[1], args[0] // as Rust has them
+	}
+	if c.row.Name == "find" && len(args) == 2 && literally(args[0]) && !r.before(14) { // s.find(a, from), as Python has it
+		s, text := args[0].(*term.Str)
+		from, number := args[1].(*term.Int)
+		if !text || s.Value == "" || !number || from.Value < 0 {
+			of := r.own(x, "s")
+			return nil, true, r.fail(key, &fault.Fault{
+				Message: "find looks for an item that a function is true of, and where it begins is no operand of it", Expected: "find(f, list), or index_of(s, part)",
+				Hint: fmt.Sprintf("Write let i = index_of(%[1]s[from:], part) in if i < 0 then i else i + from for the place of a part from there on, index_of(%[1]s, part) for the first.", of),
+			})
+		}
+		at := term.At(key.off)
+		rest := &term.Prim{At: at, ID: prim.At, Args: []term.Term{x, from, &term.Unit{At: at}}}
+		return bound(at, "place", operationOf(at, "index_of", rest, s), func(i term.Term) term.Term {
+			none := &term.Prim{At: at, ID: prim.Lt, Args: []term.Term{i, &term.Int{At: at}}}
+			return &term.If{At: at, Cond: none, Then: again(i), Else: &term.Prim{At: at, ID: prim.Add, Args: []term.Term{again(i), again(from)}}}
+		}), true, true
 	}
 	least, most := arity(c.row)
 	if c.row.Name == "find" && len(args) == 1 {

@@ -90,8 +90,6 @@ func TestReadingTakesNoSquare(t *testing.T) {
 		"or":       "a" + many("||1", 2*half),
 		"assigned": many("{a=", 2*half),
 		"keys":     "{" + keys.String() + "}",
-		"let":      "let " + many("a=1,", 2*half) + "a=1 in a",
-		"rec":      "let rec " + many("a=x=>x,", 2*half) + "a=x=>x in a",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, f := text.Parse([]byte(src), text.Options{}); f != nil && f.Kind == fault.Internal {

@@ -21,8 +21,11 @@ type problem struct {
 
 // lex splits src, which is valid UTF-8, into tokens, the last of which is
 // tokEnd. A tokBad has its problem in the map, by its offset.
-func lex(src string) ([]token, map[int32]problem) {
-	l := lexer{src: src, toks: make([]token, 0, len(src)/3+8)}
+func lex(src string) ([]token, map[int32]problem) { return lexAs(src, false) }
+
+// lexAs is lex; where single is set, {{ is no brace of its own in f"…".
+func lexAs(src string, single bool) ([]token, map[int32]problem) {
+	l := lexer{src: src, toks: make([]token, 0, len(src)/3+8), single: single}
 	for l.next() {
 	}
 	return l.toks, l.bad
@@ -34,6 +37,8 @@ type lexer struct {
 	toks []token
 	bad  map[int32]problem
 	open []hole // of each template around
+
+	single bool // see lexAs
 }
 
 // add appends the token that ends at end.

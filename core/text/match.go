@@ -35,18 +35,36 @@ func (r *reader) match() (term.Term, bool) {
 	}
 	var branches []prim.Branch
 	isText, isSome := !r.older && r.kinds.special(subject) == found, false
+	if name != nil && r.scope[name.Name] == 0 {
+		name = nil
+	}
+	around, all := r.kinds.of(subject), listPatterns{}
+	begins := func(p prim.Pattern) {
+		if name == nil || r.before(14) {
+			return
+		}
+		kinds := around
+		if p.IsList || isAny(p) && all.some && !(all.empty && all.longer) {
+			kinds = prim.KindList
+		}
+		r.kinds.is(name.Name, kinds)
+	}
 	good = r.parts(open, tokCloseBrace, tokSemi, func() bool {
-		b, ok := r.branch()
+		b, ok := r.branch(begins)
+		all.add(&b)
 		if isText {
 			ofGroup(&b, isSome)
 			_, null := b.Pattern.Literal.(*term.Unit)
 			isSome = isSome || null && b.If == nil
 		}
-		if branches = append(branches, b); name != nil && r.scope[name.Name] > 0 && b.Pattern.IsList {
+		if branches = append(branches, b); name != nil && b.Pattern.IsList && r.before(14) {
 			r.kinds.is(name.Name, prim.KindList) // in the branches after it, too
 		}
 		return ok
 	})
+	if name != nil && !r.before(14) {
+		r.kinds.is(name.Name, around)
+	}
 	if !good {
 		return nil, false
 	}
@@ -73,6 +91,28 @@ func (r *reader) match() (term.Term, bool) {
 		r.twos = slices.Concat(r.twos, lists, pairs)
 	}
 	return prim.Match(at, subject, branches), true
+}
+
+// listPatterns is which lists the patterns of branches fit, whatever is in them: some, the empty one,
+// all others.
+type listPatterns struct{ some, empty, longer bool }
+
+func (l *listPatterns) add(b *prim.Branch) {
+	p := b.Pattern
+	if !p.IsList {
+		return
+	}
+	if l.some = true; b.If != nil || slices.ContainsFunc(p.Items, func(p prim.Pattern) bool { return !isAny(p) }) {
+		return
+	}
+	open := p.Rest != nil && isAny(*p.Rest)
+	l.empty = l.empty || len(p.Items) == 0
+	l.longer = l.longer || open && len(p.Items) < 2
+}
+
+// isAny reports whether a pattern fits every value.
+func isAny(p prim.Pattern) bool {
+	return !p.IsList && !p.IsPair && !p.IsRecord && p.Literal == nil && p.Code == nil && p.Or == nil
 }
 
 // ofGroup makes a pattern [p] one for the text that the one group of a pattern fits, as
@@ -138,13 +178,14 @@ func (r *reader) wrapped() string {
 	return patternHint
 }
 
-// branch reads p => e, or p if e => e.
-func (r *reader) branch() (b prim.Branch, ok bool) {
+// branch reads p => e, or p if e => e; begins is called with p before e is read.
+func (r *reader) branch(begins func(prim.Pattern)) (b prim.Branch, ok bool) {
 	b.At = term.At(r.tok().off)
 	var bound []string
 	if b.Pattern, ok = r.pattern(&bound, 1); !ok {
 		return b, false
 	}
+	begins(b.Pattern)
 	defer r.bindAll(bound)()
 	r.restsAreLists(b.Pattern)
 	if at := r.tok(); r.take(tokIf) {

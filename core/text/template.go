@@ -13,8 +13,9 @@ import (
 // A hole is what a template shows in braces: how many are open in it. In backquotes, as
 // JavaScript has them, a $ stands before it.
 type hole struct {
-	open  int
-	quote byte
+	open    int
+	quote   byte
+	doubled bool // as Python has it, {{ and }} are braces
 }
 
 // hasHoles reports whether what begins with a backquote is a template of JavaScript.
@@ -32,7 +33,7 @@ func hasHoles(s string) bool {
 // template begins $"…": its text and what stands in its braces are tokens.
 func (l *lexer) template() {
 	n := strings.IndexAny(l.src[l.i:], "\"'`")
-	l.open = append(l.open, hole{quote: l.src[l.i+n]})
+	l.open = append(l.open, hole{quote: l.src[l.i+n], doubled: l.src[l.i] == 'f' && !l.single})
 	l.add(tokTemplate, l.i+n+1)
 	l.chunk()
 }
@@ -55,7 +56,7 @@ func (l *lexer) brace(k tokKind) {
 // chunk reads the text of a template up to a brace or its end.
 func (l *lexer) chunk() {
 	n := len(l.open) - 1
-	quote, begins := l.open[n].quote, "{"
+	quote, doubled, begins := l.open[n].quote, l.open[n].doubled, "{"
 	if quote == '`' {
 		begins = "${"
 	}
@@ -65,12 +66,16 @@ func (l *lexer) chunk() {
 			j++
 			continue
 		}
+		if doubled && strings.HasPrefix(l.src[j:], "{{") {
+			j++
+			continue
+		}
 		shows := strings.HasPrefix(l.src[j:], begins)
 		if (c >= ' ' || lineOrTab(c)) && !shows && c != quote {
 			continue
 		}
 		if j > l.i {
-			if _, at, why := unescape(unbraced(l.src[l.i:j], quote)); why != "" {
+			if _, at, why := unescape(unbraced(l.src[l.i:j], quote, doubled)); why != "" {
 				l.wrong(j, problem{message: why, expected: "an escape of JSON", hint: `Write a backslash itself as \\, a brace as \{.`, off: l.i + at})
 			} else {
 				l.add(tokChunk, j)
@@ -94,8 +99,11 @@ func (l *lexer) chunk() {
 }
 
 // unbraced takes the backslash from the braces of a template that stand for themselves,
-// in backquotes from a $.
-func unbraced(s string, quote byte) string {
+// in backquotes from a $; where they are doubled, the second brace.
+func unbraced(s string, quote byte, doubled bool) string {
+	if doubled {
+		return doubledBraces.Replace(s)
+	}
 	if quote == '`' {
 		return strings.NewReplacer(`\\`, `\\`, `\$`, `$`).Replace(s)
 	}
@@ -103,6 +111,8 @@ func unbraced(s string, quote byte) string {
 }
 
 var braces = strings.NewReplacer(`\\`, `\\`, `\{`, `{`, `\}`, `}`)
+
+var doubledBraces = strings.NewReplacer(`\\`, `\\`, `\{`, `{`, `\}`, `}`, `{{`, `{`, `}}`, `}`)
 
 // template reads $"…": its parts, shown as to_text does, joined by ++.
 func (r *reader) template() (term.Term, bool) {
@@ -121,7 +131,7 @@ func (r *reader) template() (term.Term, bool) {
 		switch t := r.tok(); t.kind {
 		case tokChunk:
 			r.i++
-			s, _, _ := unescape(unbraced(r.src[t.off:t.end], r.src[open.end-1]))
+			s, _, _ := unescape(unbraced(r.src[t.off:t.end], r.src[open.end-1], r.src[open.off] == 'f' && !r.before(14)))
 			join(&term.Str{At: term.At(t.off), Value: s})
 		case tokOpenBrace:
 			r.i++
@@ -168,6 +178,9 @@ func (r *reader) shownAs(x term.Term) term.Term {
 		return x
 	}
 	r.i = end
+	if !r.before(14) {
+		return r.shownWide(at, x, m)
+	}
 	if m[5] != "" || m[6] != "" {
 		digits, sep := int64(0), ","
 		if m[6] != "" {
@@ -190,6 +203,64 @@ func (r *reader) shownAs(x term.Term) term.Term {
 		x = operationOf(at, side, operationOf(at, "to_text", x), &term.Int{At: at, Value: int64(width)}, &term.Str{At: at, Value: fill})
 	}
 	return x
+}
+
+// shownWide shows x by the parts of spec, as Python does: without digits those that x has, f six;
+// a number is filled on the left, after its sign with zeros, a text on the right.
+func (r *reader) shownWide(at term.At, x term.Term, m []string) term.Term {
+	num := func(n int) term.Term { return &term.Int{At: at, Value: int64(n)} }
+	str := func(s string) term.Term { return &term.Str{At: at, Value: s} }
+	if parts := laid(str(m[0])); parts != nil && m[1] == "" && m[2] != "" {
+		return r.formatted(callee{tok: token{off: int32(at), end: int32(at)}}, x, parts)
+	}
+	digits, isNumeric := m[6], m[4] != "" && m[4] != "s"
+	if digits == "" && strings.HasSuffix(m[4], "f") {
+		digits = "6"
+	}
+	written := func(x term.Term) term.Term { return operationOf(at, "to_text", x) }
+	if digits != "" {
+		n, _ := strconv.Atoi(digits)
+		x = r.exact(x, num(n), str("half_up"))
+		written = func(x term.Term) term.Term { return operationOf(at, "format", x, num(n), str(m[5])) }
+	} else if m[5] != "" {
+		written = func(x term.Term) term.Term {
+			return bound(at, "number", x, func(x term.Term) term.Term {
+				after := operationOf(at, "nth", operationOf(at, "split", operationOf(at, "concat", operationOf(at, "to_text", x), str(".")), str(".")), num(1))
+				return operationOf(at, "format", again(x), operationOf(at, "length", after), str(","))
+			})
+		}
+	}
+	width, err := strconv.Atoi(m[3])
+	if err != nil {
+		return written(x)
+	}
+	fill := " "
+	if m[2] != "" {
+		fill = "0"
+	}
+	pad := func(side string, x term.Term, width int) term.Term {
+		return operationOf(at, side, x, num(width), str(fill))
+	}
+	byNumber := func(x term.Term) term.Term {
+		if m[2] == "" || m[1] != "" || width == 0 {
+			return pad("pad_left", written(x), width)
+		}
+		opposite := &term.Prim{At: at, ID: prim.Sub, Args: []term.Term{num(0), again(x)}}
+		less := &term.Prim{At: at, ID: prim.Lt, Args: []term.Term{x, num(0)}}
+		return &term.If{At: at, Cond: less, Then: operationOf(at, "concat", str("-"), pad("pad_left", written(opposite), width-1)), Else: pad("pad_left", written(again(x)), width)}
+	}
+	switch {
+	case m[1] == "<", m[1] == "" && (m[4] == "s" || !isNumeric && r.kinds.always(x, prim.KindString)):
+		return pad("pad_right", written(x), width)
+	case m[1] == ">":
+		return pad("pad_left", written(x), width)
+	case isNumeric, isNumber(x), r.kinds.always(x, prim.KindNumber):
+		return bound(at, "number", x, byNumber)
+	}
+	return bound(at, "shown", x, func(x term.Term) term.Term {
+		kind := operationOf(at, "equal", operationOf(at, "type_of", x), str("string"))
+		return &term.If{At: at, Cond: kind, Then: pad("pad_right", again(x), width), Else: byNumber(again(x))}
+	})
 }
 
 // noteHoles notes that a text has ${x} in it, of a variable x, and is no template.
