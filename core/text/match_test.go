@@ -84,7 +84,7 @@ func TestMatch(t *testing.T) {
 		{`f(xs).reduce((a, b) => a + b)`, `{"let":[["whole",{"app":[{"var":"f"},{"var":"xs"}]}]],"in":{"fold":[{"lam":{"pair":[{"var":"a"},{"var":"b"}]},"body":{"add":[{"var":"a"},{"var":"b"}]}},{"head":{"var":"whole"}},{"tail":{"var":"whole"}}]}}`},
 		{`reduce((a, b) => a + b, xs, 0)`, `{"fold":[{"lam":{"pair":[{"var":"a"},{"var":"b"}]},"body":{"add":[{"var":"a"},{"var":"b"}]}},0,{"var":"xs"}]}`},
 		{`fold((acc, x) => acc.set(x, 1), {}, xs)`, `{"fold":[{"lam":{"pair":[{"var":"acc"},{"var":"x"}]},"body":{"put":[{"var":"acc"},{"var":"x"},1]}},{"record":{}},{"var":"xs"}]}`},
-		{`f"{x:03d}{y:,.2f}" ++ $"{x:<4}"`, `{"concat":[{"concat":[{"to_text":{"pad_left":[{"to_text":{"var":"x"}},3,"0"]}},{"to_text":{"format":[{"var":"y"},2,","]}}]},{"to_text":{"pad_right":[{"to_text":{"var":"x"}},4," "]}}]}`},
+		{`f"{x:>03d}{y:,.2f}" ++ $"{x:<4}"`, `{"concat":[{"concat":[{"to_text":{"pad_left":[{"to_text":{"var":"x"}},3,"0"]}},{"to_text":{"format":[{"var":"y"},2,","]}}]},{"to_text":{"pad_right":[{"to_text":{"var":"x"}},4," "]}}]}`},
 		{`[x == None, any(xs), count(xs), True]`, `[{"equal":[{"var":"x"},null]},{"any":[{"lam":"x","body":{"var":"x"}},{"var":"xs"}]},{"length":{"var":"xs"}},true]`},
 		{`map((k, v) => v, xs)`, `{"map":[{"lam":{"pair":[{"var":"k"},{"var":"v"}]},"body":{"var":"v"}},{"var":"xs"}]}`},
 	} {
@@ -378,7 +378,7 @@ func TestMeant(t *testing.T) {
 		`format(a / b, "#,##0")`:               `format(div(a, b), 0)`,
 		`format(a / b, "00")`:                  `format(div(a, b), "02d")`,
 		`format(a / b, 0) ++ format(a / b, 1)`: `format(div(a, b), 0) ++ format(div_dec(a, b, 1, "half_up"), 1)`,
-		`f"{a / b:.1f}{a / b:02d}"`:            `to_text(format(div_dec(a, b, 1, "half_up"), 1, "")) ++ to_text(pad_left(to_text(div(a, b)), 2, "0"))`,
+		`f"{a / b:.1f}{a / b:>02d}"`:            `to_text(format(div_dec(a, b, 1, "half_up"), 1, "")) ++ to_text(pad_left(to_text(div(a, b)), 2, "0"))`,
 		`format(a / b, ".0f")`:                 `format(div_dec(a, b, 0, "half_up"), 0, "")`,
 		`format(x, "8.2f")`:                    `pad_left(format(x, 2, ""), 8, " ")`,
 		`round(x, -2)`:                         `to_int(div_dec(x, 100, 0, "half_up"), "down") * 100`,
