@@ -378,7 +378,7 @@ func TestMeant(t *testing.T) {
 		`format(a / b, "#,##0")`:               `format(div(a, b), 0)`,
 		`format(a / b, "00")`:                  `format(div(a, b), "02d")`,
 		`format(a / b, 0) ++ format(a / b, 1)`: `format(div(a, b), 0) ++ format(div_dec(a, b, 1, "half_up"), 1)`,
-		`f"{a / b:.1f}{a / b:>02d}"`:            `to_text(format(div_dec(a, b, 1, "half_up"), 1, "")) ++ to_text(pad_left(to_text(div(a, b)), 2, "0"))`,
+		`f"{a / b:.1f}{a / b:>02d}"`:           `to_text(format(div_dec(a, b, 1, "half_up"), 1, "")) ++ to_text(pad_left(to_text(div(a, b)), 2, "0"))`,
 		`format(a / b, ".0f")`:                 `format(div_dec(a, b, 0, "half_up"), 0, "")`,
 		`format(x, "8.2f")`:                    `pad_left(format(x, 2, ""), 8, " ")`,
 		`round(x, -2)`:                         `to_int(div_dec(x, 100, 0, "half_up"), "down") * 100`,
