@@ -23,10 +23,8 @@ type callee struct {
 	row  *prim.Row
 	name string // as written
 	op   string // an effect's operation
-	// tool and effect are set where it is no primitive.
-	tool, effect bool
-	// fromFirst is set where a fold begins with the first item of its list.
-	fromFirst bool
+	// tool and effect are set where it is no primitive, fromFirst where a fold begins with the first item.
+	tool, effect, fromFirst bool
 }
 
 // arity returns how many operands it takes.
