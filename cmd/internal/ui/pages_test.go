@@ -206,8 +206,10 @@ func TestLost(t *testing.T) {
 			_, err := writer.Append(journal.Noted, journal.EffectRequested, id, "", []byte(`{"n":1,"op":"note.get","tool":"look","args":{}}`))
 			w.fatal(err)
 		}
-		_, err = writer.Append(journal.Written, lost.Kind, id, "", lost.Data)
-		w.fatal(err)
+		for range 2 { // by two nodes
+			_, err = writer.Append(journal.Written, lost.Kind, id, "", lost.Data)
+			w.fatal(err)
+		}
 	}
 	w.fatal(writer.Close())
 	s, err := w.page.open("test")

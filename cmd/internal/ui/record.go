@@ -147,7 +147,7 @@ func (s *Store) glance() (*lately, error) {
 		return nil, err
 	}
 	fresh := &lately{Newest: len(events), Tools: map[string]*activity{}, Effects: map[string]map[string]int{}}
-	started := map[string]string{}
+	started, failed := map[string]string{}, map[string]bool{}
 	hour := time.Now().Add(-time.Hour)
 	for i := range events {
 		e := &events[i]
@@ -175,9 +175,10 @@ func (s *Store) glance() (*lately, error) {
 				a.Last = e.Time
 			}
 		case journal.RunEnded, journal.RunLost:
-			if !hasFailed(e) {
+			if !hasFailed(e) || failed[e.Run] {
 				break
 			}
+			failed[e.Run] = true // each node says that a run is lost
 			if a := fresh.Tools[started[e.Run]]; a != nil {
 				a.Failed++
 			}
