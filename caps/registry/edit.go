@@ -92,18 +92,18 @@ func (t *Tool) keeps(old *Tool, d *Definition) error {
 		t.Examples = keptExamples(nil, d.Examples)
 		return nil
 	}
-	kept := len(keptExamples(old.Examples, d.Examples)) > len(d.Examples)
+	kept := keepsExample(old.Examples, d.Examples)
 	if d.Keep.Description && d.Description == "" && !old.DescribesItself() {
 		t.Description, kept = old.Description, true
 	}
+	if d.Keep.As && d.As == AsTool && old.As != AsTool {
+		t.As, kept = old.As, true
+	}
+	if d.Keep.Input && d.Input == nil && old.Input != nil {
+		t.Input, kept = old.Input, true
+	}
 	if kept {
 		t.MadeUnder = labels(t.MadeUnder, old.MadeUnder)
-	}
-	if d.Keep.As && d.As == AsTool {
-		t.As = old.As
-	}
-	if d.Keep.Input && d.Input == nil {
-		t.Input = old.Input
 	}
 	if t.Examples = keptExamples(old.Examples, d.Examples); len(t.Examples) > 0 {
 		return checkExamples(t.Examples)

@@ -474,3 +474,55 @@ func TestPublished(t *testing.T) {
 		t.Error("a document may publish tools as anything")
 	}
 }
+
+// TestMadeUnder: a version carries what its writer had been shown, joined over all that it keeps of the one before, and
+// those that are made at once, or carried along, over all of them.
+func TestMadeUnder(t *testing.T) {
+	schema := json.RawMessage(`{"type":"object","properties":{"input":{"type":"integer"}}}`)
+	example := func(input string) Example { return Example{As: "data", Input: json.RawMessage(input)} }
+	for _, c := range []struct {
+		what        string
+		first, next Definition
+		joined      bool
+	}{
+		{"nothing", Definition{}, Definition{Keep: Keep{Description: true, As: true, Input: true}}, false},
+		{"a schema", Definition{Input: schema}, Definition{Keep: Keep{Input: true}}, true},
+		{"a schema that is replaced", Definition{Input: schema}, Definition{Input: json.RawMessage(`{"type":"object"}`), Keep: Keep{Input: true}}, false},
+		{"that it is a prompt", Definition{As: AsPrompt}, Definition{Keep: Keep{As: true}}, true},
+		{"an example", Definition{Examples: []Example{example("1")}}, Definition{}, true},
+		{"an example beside one given twice", Definition{Examples: []Example{example("1")}}, Definition{Examples: []Example{example("2"), example("2")}}, true},
+		{"an example that is replaced", Definition{Examples: []Example{example("1")}}, Definition{Examples: []Example{example("1"), example("2")}}, false},
+		{"examples that are dropped", Definition{Examples: []Example{example("1")}}, Definition{Examples: []Example{}}, false},
+	} {
+		r := open(t, new(memoryLog), nil)
+		c.first.Name, c.first.Text, c.first.Code, c.first.Description, c.first.MadeUnder = "t", true, []byte("x => 1"), "", []string{"mail"}
+		c.next.Name, c.next.Text, c.next.Code, c.next.MadeUnder = "t", true, []byte("x => 2"), []string{"web"}
+		evolve(t, r, c.first)
+		if got := evolve(t, r, c.next).MadeUnder; slices.Contains(got, "mail") != c.joined || !slices.Contains(got, "web") {
+			t.Errorf("a version that keeps %s is made under %v", c.what, got)
+		}
+	}
+
+	r := open(t, new(memoryLog), nil)
+	under := func(when string, want ...string) {
+		t.Helper()
+		for _, name := range []string{"is_even", "is_odd"} {
+			if now, _ := r.Snapshot().Get(name); !slices.Equal(now.MadeUnder, want) {
+				t.Errorf("%s, %s is made under %v", when, name, now.MadeUnder)
+			}
+		}
+	}
+	ds := evenOdd()
+	ds[1].MadeUnder = []string{"mail"}
+	together(t, r, ds...)
+	under("made at once", "mail")
+	ds[0].Code, ds[0].MadeUnder = []byte("n => if n == 0 then (true) else @is_odd(n - 1)"), []string{"web"}
+	evolve(t, r, ds[0])
+	under("carried along", "mail", "web")
+	ds[0].Code, ds[0].MadeUnder = evenOdd()[0].Code, nil
+	evolve(t, r, ds[0])
+	if _, err := r.Rollback("is_even", 1, Edit{}); err != nil {
+		t.Fatal(err)
+	}
+	under("rolled back", "mail", "web")
+}

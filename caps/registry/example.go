@@ -116,6 +116,18 @@ func keptExamples(old, given []Example) []Example {
 	return all
 }
 
+// keepsExample reports whether a version with given examples has one of the version before.
+func keepsExample(old, given []Example) bool {
+	if len(given) == 0 {
+		return given == nil && len(old) > 0
+	}
+	replaced := make(map[string]bool, len(given))
+	for _, e := range given {
+		replaced[e.key()] = true
+	}
+	return slices.ContainsFunc(old, func(e Example) bool { return !replaced[e.key()] })
+}
+
 // key is the same for examples with the same input and effects, however their
 // JSON is written.
 func (e *Example) key() string {

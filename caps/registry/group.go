@@ -232,8 +232,13 @@ func (r *Registry) tryAll(parts []part, members []Member) ([]*Tool, error) {
 		t.Seq = s.seq + 1 + uint64(i)
 		g.members = append(g.members, &t)
 	}
+	var under []string
+	for _, t := range g.members {
+		under = labels(under, t.MadeUnder)
+	}
 	sees := s
 	for i, t := range g.members {
+		t.MadeUnder = under // what one says, another may call
 		if from := parts[i].from; from != nil {
 			t.rebind(from, s)
 		} else {
@@ -348,7 +353,7 @@ func (r *Registry) carry(current []*Tool, name string, p part) (*Tool, error) {
 			continue
 		}
 		d := Definition{
-			Name: m.Name, Code: m.Source, Text: m.Text, Capabilities: m.Declared, MadeUnder: labels(m.MadeUnder, p.d.MadeUnder),
+			Name: m.Name, Code: m.Source, Text: m.Text, Capabilities: m.Declared, MadeUnder: m.MadeUnder,
 			Keep: Keep{Description: true, As: true, Input: true},
 		}
 		if m.readOtherwise() {
