@@ -499,7 +499,7 @@ func secretsIn(all []string, name string, v any) []string {
 				return append(all, m[2])
 			}
 		}
-		if app.LooksSecret(name, v) {
+		if isOption := strings.HasPrefix(v, "-") && assigned.MatchString(v); !isOption && app.LooksSecret(name, v) {
 			return append(all, v)
 		}
 		if words := strings.Fields(v); len(words) > 1 { // a command in one text

@@ -11,18 +11,19 @@ import (
 func TestMasked(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
-		`{"command":"npx","args":["-y","pkg@1.0.0","--token=ghp_a1b2"],"env":{"API_KEY":"k-1","LANG":"de"}}`: `{"command":"npx","args":["-y","pkg@1.0.0","--token=(a secret)"],"env":{"API_KEY":"(a secret)","LANG":"de"}}`,
-		`{"command":"npx","args":["--api-key","abc","--port","8080"]}`:                                       `{"command":"npx","args":["--api-key","(a secret)","--port","8080"]}`,
-		`{"command":"docker","args":["-e","GITHUB_TOKEN=ghp_a1b2c3d4e5f6g7h8i9j0","ghcr.io/a/b"]}`:           `{"command":"docker","args":["-e","GITHUB_TOKEN=(a secret)","ghcr.io/a/b"]}`,
-		`{"command":"mcp-remote https://h/mcp --header 'x' --key=abc"}`:                                      `{"command":"mcp-remote https://h/mcp --header 'x' --key=(a secret)"}`,
-		`{"args":["--header","Authorization: Bearer abc"]}`:                                                  `{"args":["--header","Authorization: (a secret)"]}`,
-		`{"url":"https://h/mcp?api_key=abc&x=1"}`:                                                            `{"url":"(a secret)"}`,
-		`{"url":"https://h/mcp?x=1"}`:                                                                        `{"url":"https://h/mcp?x=1"}`,
-		`{"unknown":{"inner":{"password":"abc"}},"env":{"A_TOKEN":"${input:t}"}}`:                            `{"unknown":{"inner":{"password":"(a secret)"}},"env":{"A_TOKEN":"${input:t}"}}`,
-		`{"env":[{"name":"A_TOKEN","value":"abc"},{"name":"B","value":"xyz"}]}`:                              `{"env":[{"name":"A_TOKEN","value":"(a secret)"},{"name":"B","value":"xyz"}]}`,
-		`{"env":{"A_TOKEN":"abc","B_TOKEN":"abcdef"}}`:                                                       `{"env":{"A_TOKEN":"(a secret)","B_TOKEN":"(a secret)"}}`,
-		`{"args":["mytoken=="]}`:                                                                             `{"args":["mytoken=="]}`,
-		`["broken"`:                                                                                          `["broken"`,
+		`{"command":"npx","args":["-y","pkg@1.0.0","--token=ghp_a1b2"],"env":{"API_KEY":"k-1","LANG":"de"}}`:       `{"command":"npx","args":["-y","pkg@1.0.0","--token=(a secret)"],"env":{"API_KEY":"(a secret)","LANG":"de"}}`,
+		`{"command":"npx","args":["--api-key","abc","--port","8080"]}`:                                             `{"command":"npx","args":["--api-key","(a secret)","--port","8080"]}`,
+		`{"command":"docker","args":["-e","GITHUB_TOKEN=ghp_a1b2c3d4e5f6g7h8i9j0","ghcr.io/a/b"]}`:                 `{"command":"docker","args":["-e","GITHUB_TOKEN=(a secret)","ghcr.io/a/b"]}`,
+		`{"command":"mcp-remote https://h/mcp --header 'x' --key=abc"}`:                                            `{"command":"mcp-remote https://h/mcp --header 'x' --key=(a secret)"}`,
+		`{"args":["--header","Authorization: Bearer abc"]}`:                                                        `{"args":["--header","Authorization: (a secret)"]}`,
+		`{"url":"https://h/mcp?api_key=abc&x=1"}`:                                                                  `{"url":"(a secret)"}`,
+		`{"url":"https://h/mcp?x=1"}`:                                                                              `{"url":"https://h/mcp?x=1"}`,
+		`{"unknown":{"inner":{"password":"abc"}},"env":{"A_TOKEN":"${input:t}"}}`:                                  `{"unknown":{"inner":{"password":"(a secret)"}},"env":{"A_TOKEN":"${input:t}"}}`,
+		`{"env":[{"name":"A_TOKEN","value":"abc"},{"name":"B","value":"xyz"}]}`:                                    `{"env":[{"name":"A_TOKEN","value":"(a secret)"},{"name":"B","value":"xyz"}]}`,
+		`{"env":{"A_TOKEN":"abc","B_TOKEN":"abcdef"}}`:                                                             `{"env":{"A_TOKEN":"(a secret)","B_TOKEN":"(a secret)"}}`,
+		`{"args":["mytoken=="]}`:                                                                                   `{"args":["mytoken=="]}`,
+		`["broken"`:                                                                                                `["broken"`,
+		`{"args":["--folder=/home/ann/project2026/sandbox","--cap=fs.read:/home/ann/project2026","--key=abc123"]}`: `{"args":["--folder=/home/ann/project2026/sandbox","--cap=fs.read:/home/ann/project2026","--key=(a secret)"]}`,
 	} {
 		if got := Masked(entry, slices.Values([]json.RawMessage{json.RawMessage(entry)})); got != want {
 			t.Errorf("%s is shown as\n%s, not\n%s", entry, got, want)
