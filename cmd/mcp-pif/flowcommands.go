@@ -158,11 +158,11 @@ enumerations, dates. Only a person writes policy.`,
 				to = append(to, r.To)
 			}
 		}
-		var from []string
+		var from flow.Atoms
 		for _, s := range p.Sources {
-			from = append(from, p.Names(s.Atoms)...)
+			from |= s.Atoms
 		}
-		entry := flow.ReleaseConfig{Tool: t.Name + "@sha256:" + whole, From: from, To: to}
+		entry := flow.ReleaseConfig{Tool: t.Name + "@sha256:" + whole, From: p.Names(from), To: to}
 		bits, bounded := flow.Bits(t.OutputSchema())
 		if cli.AsJSON(cmd) {
 			answer := map[string]any{"name": t.Name, "version": t.Version, "type": typ, "release": entry}
