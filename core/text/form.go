@@ -108,10 +108,11 @@ func Parse(src []byte, o Options) (read *Parsed, f *fault.Fault) {
 		return nil, r.fault()
 	}
 	r.toks, r.bad = lexAs(r.src, r.before(14))
+	r.readDivisions()
 	r.bindWords()
 	r.statements()
 	r.track()
-	if r.noteComments(); len(r.faults) > 0 {
+	if r.noteComments(); len(r.faults) > 0 && r.before(14) {
 		return nil, r.fault()
 	}
 	r.lines = true

@@ -236,7 +236,7 @@ func TestHabits(t *testing.T) {
 		`n => match n { 9..=10 => 1; _ => 2 }`:          `n if n >= 9 and n <= 10 => …`,
 		`v => match v { Some(u) => u; None => 1 }`:      `match v { null => a; x => b }`,
 		`xs => if null xs then 1 else 2`:                `isEmpty(xs)`,
-		`n => n // 2`:                                   `Write a / 2`,
+		`n => n // 2`:                                   `Write n / 2`,
 		`x => { if x > 0: return 1 }`:                   `Write if x > 0`,
 		`{ x = 1; x = 2; x }`:                           `let x = …`,
 		`xs => xs.map(x => { t = 0; xs = 1; t })`:       `let xs = …`,

@@ -299,8 +299,11 @@ func (r *reader) note(off int, format string, args ...any) {
 var divisor = regexp.MustCompile(`^//[ \t]*(?:\d[\d.]*|([A-Za-z_]\w*)(?:\(.*\))?|\(.*\))[ \t]*(?:\r?\n|$)`)
 
 // noteComments notes comments behind an operand that may be meant as a division: brackets, or
-// a name that the program has, too; and refuses a number.
+// a name that the program has, too; and refuses a number: as before Semantics 14.
 func (r *reader) noteComments() {
+	if !r.older && !r.before(14) {
+		return // see readDivisions
+	}
 	var names map[string]bool // the tokens' texts
 	for _, t := range r.toks {
 		switch t.kind {
