@@ -19,6 +19,7 @@ type quotients struct {
 	src    string
 	found  []*term.Prim
 	whole  map[string]bool      // names that stand where an integer has to
+	up     map[string]bool      // names of what is rounded
 	exact  map[string]bool      // names of what divides without a rest, or is a rest
 	rest   map[string]bool      // what mod and the like divide, and by what a quotient is multiplied again
 	loops  map[string]*term.Lam // functions that call themselves
@@ -28,7 +29,7 @@ type quotients struct {
 
 // divides returns those divisions of a program, by their places.
 func divides(root term.Term, src *term.Source) []*term.Prim {
-	q := quotients{whole: map[string]bool{}, exact: map[string]bool{}, rest: map[string]bool{}, loops: map[string]*term.Lam{}, lets: map[string]term.Term{}, counts: map[*term.App]bool{}}
+	q := quotients{whole: map[string]bool{}, up: map[string]bool{}, exact: map[string]bool{}, rest: map[string]bool{}, loops: map[string]*term.Lam{}, lets: map[string]term.Term{}, counts: map[*term.App]bool{}}
 	q.loops["self"], _ = root.(*term.Lam)
 	if src != nil && src.Form == term.PIF {
 		q.isText, q.src = true, string(src.Text)
@@ -77,6 +78,11 @@ func (q *quotients) note(t term.Term) {
 		for i, arg := range t.Args {
 			if len(row.Params) > 0 && row.Params[min(i, len(row.Params)-1)].Kinds&prim.KindAny == prim.KindInt || t.ID == prim.At && i > 0 {
 				q.integer(arg)
+			}
+		}
+		if row.Name == "ceil" || row.Name == "round" {
+			if v, ok := t.Args[0].(*term.Var); ok {
+				q.up[v.Name] = true
 			}
 		}
 		if row.Name == "mod" || row.Name == "divmod" || t.ID == prim.Sub && is(t.Args[1], prim.Mul) { // a - q * b
@@ -237,7 +243,7 @@ func (q *quotients) walk(t term.Term, used bool) {
 		return
 	case *term.App:
 		if l, ok := t.Func.(*term.Lam); ok {
-			q.walk(t.Arg, !q.whole[l.Param] && !slices.Contains(counts, strings.ToLower(l.Param)))
+			q.walk(t.Arg, !q.whole[l.Param] && (q.up[l.Param] || !slices.Contains(counts, strings.ToLower(l.Param))))
 			q.walk(l.Body, used)
 			return
 		}
@@ -345,11 +351,33 @@ func (c *checker) rounded() (at int, said string) {
 	if a != "a" {
 		whole = string(text.Print(&term.Prim{ID: prim.Div, Args: all[0].Args}))
 	}
+	if c.src != nil && c.src.Form == term.PIF {
+		if x, y := text.Operands(string(c.src.Text), all[0].Pos(), longestOwn); x != "" {
+			whole = x + " / " + y
+			a, b = within(x), within(y)
+		}
+	}
 	said = fmt.Sprintf("/ of two integers is rounded down: ratio(%s, %s) has the digits after the point, round(%s, 2) two of them", a, b, whole)
 	if n := len(all) - 1; n > 0 {
 		said += fmt.Sprintf("; and %d more", n)
 	}
 	return all[0].Pos(), said
+}
+
+// within returns an operand without the parentheses around all of it.
+func within(s string) string {
+	for i, deep := 0, 0; i < len(s); i++ {
+		switch s[i] {
+		case '(':
+			deep++
+		case ')':
+			deep--
+		}
+		if deep == 0 && i < len(s)-1 {
+			return s
+		}
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(s, "("), ")")
 }
 
 // written is an operand in the text form, if that is short.

@@ -207,8 +207,15 @@ func (r *reader) record() (term.Term, bool) {
 		if !r.expect(tokColon, hint) {
 			return false
 		}
-		alone := len(parts) == 0
+		alone, first := len(parts) == 0, r.i
 		v, ok := r.expr()
+		if _, null := v.(*term.Unit); null && r.i == first+1 && r.src[r.toks[first].off:r.toks[first].end] == "undefined" {
+			of := "r"
+			if i := slices.IndexFunc(parts, func(p part) bool { return p.key.kind == tokRest }); i >= 0 {
+				of = r.own(parts[i].value, of)
+			}
+			r.note(int(r.toks[first].off), "undefined is null here, and the key stays; del(%s, %q) is the record without it", of, name)
+		}
 		if key.kind == tokString && alone && r.tok().kind == tokCloseBrace && r.inQuote == 0 { // a term in JSON has one key
 			if _, row, ok := prim.Lookup(name); ok {
 				r.note(int(key.off), "%q is a key of a record here; the operation is written %s", name, Shape(row))

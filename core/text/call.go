@@ -421,8 +421,17 @@ func (r *reader) passPair(c callee, args []term.Term) {
 	if ok && !passesPairs && two.params[0].At == two.params[1].At {
 		return // max, that stands as a value
 	}
-	if of := r.many[l]; len(of.params) == 3 && row.Name == "fold" && f == args[0] { // with the index
+	if of := r.many[l]; len(of.params) == 3 && row.Name == "fold" && f == args[0] && ofPairs && r.asParts(of) {
+		acc, parts := of.params[0], prim.Pattern{At: of.params[1].At, IsPair: true, Items: []prim.Pattern{of.params[1].Pattern, of.params[2].Pattern}}
+		two, ok = twoParams{params: []prim.Parameter{acc, {At: parts.At, Pattern: parts}}, body: of.body, open: of.open}, true
+	} else if len(of.params) == 3 && row.Name == "fold" && f == args[0] { // with the index
+		if at := int(c.tok.off); r.asParts(of) && (at == 0 || r.src[at-1] != '.') {
+			r.note(args[0].Pos(), "the third parameter of the function of fold is the item's index; for the parts of pairs write fold((%s, (%s, %s)) => …, init, list)", of.params[0].Name, of.params[1].Name, of.params[2].Name)
+		}
 		acc, x, index := of.params[0], of.params[1], of.params[2]
+		if ofPairs && x.IsList {
+			x = asPair(x)
+		}
 		indexed := prim.Pattern{At: x.At, IsPair: true, Items: []prim.Pattern{index.Pattern, x.Pattern}}
 		two, ok = twoParams{params: []prim.Parameter{acc, {At: x.At, Pattern: indexed}}, body: of.body, open: of.open}, true
 		if of, tail := args[2].(*term.Prim); c.fromFirst && tail { // the first has the place 0
@@ -445,11 +454,40 @@ func (r *reader) passPair(c callee, args []term.Term) {
 			pair.Items = append(pair.Items, p.Pattern)
 		}
 		args[0] = prim.FunctionOf([]prim.Parameter{{At: l.At, Pattern: pair}}, two.body)
+		if givesItems[row.Name] && !ofPairs && pair.IsPair && !r.before(14) {
+			args[0] = ofTwoOrPair(args[0])
+		}
 	} else if inner, ok := l.Body.(*term.Lam); ok && isLam(inner.Body) && passesPairs {
 		r.note(args[0].Pos(), "%[1]s passes its function two values, and this one has more parameters; for items with their index write %[1]s((acc, (i, x)) => …, init, enumerate(list))", row.Name)
 	} else if ok && passesPairs {
 		r.note(args[0].Pos(), "%s", OnePair(row.Name, name))
 	}
+}
+
+// asParts reports whether the last two of three parameters may be the parts of a pair: both are
+// names, and the last is none of an index.
+func (r *reader) asParts(of twoParams) bool {
+	return of.params[1].Bind && of.params[2].Bind && !indexNames[of.params[2].Name] && !r.before(14)
+}
+
+// givesItems is the operations that give items as they are after a function has seen them.
+var givesItems = map[string]bool{"filter": true, "sort_by": true, "group_by": true, "min_by": true, "max_by": true, "find": true, "partition": true, "index_by": true, "group": true}
+
+// ofTwoOrPair returns a function that gives f, which takes a pair, a list of two as one: the item
+// stays the list that it is.
+func ofTwoOrPair(f term.Term) term.Term {
+	at := term.At(f.Pos())
+	item := prim.Fresh("item", f)
+	pattern := prim.Pattern{At: at, IsList: true}
+	var parts []term.Term
+	for _, name := range []string{"a", "b"} {
+		pattern.Items = append(pattern.Items, prim.Pattern{At: at, Name: name, Bind: true})
+		parts = append(parts, &term.Var{At: at, Name: name})
+	}
+	of := func() term.Term { return &term.Var{At: at, Name: item} }
+	pair := prim.FunctionOf([]prim.Parameter{{At: at, Pattern: pattern}}, &term.Prim{At: at, ID: prim.Pair, Args: parts})
+	isList := operationOf(at, "equal", operationOf(at, "type_of", of()), &term.Str{At: at, Value: "list"})
+	return &term.Lam{At: at, Param: item, Body: &term.App{At: at, Func: f, Arg: &term.If{At: at, Cond: isList, Then: &term.App{At: at, Func: pair, Arg: of()}, Else: of()}}}
 }
 
 // ofPair returns the function of a pair that applies f, which a variable is bound to, to

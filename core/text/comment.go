@@ -1,8 +1,10 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -277,4 +279,51 @@ func (c *comment) isKnown(i int) bool {
 	}
 	_, _, ok := prim.Lookup(name)
 	return (ok || borrows(name)) && (next == tokOpen && c.toks[i+1].off == c.toks[i].end || next == tokDot && functions[name] == "" && !ok)
+}
+
+// Operands returns the operands of the / at an offset as they are written, … for what has more
+// bytes or lines; both are empty where no / is there.
+func Operands(src string, off, most int) (left, right string) {
+	toks, _ := lex(src)
+	i, found := slices.BinarySearchFunc(toks, int32(off), func(t token, off int32) int { return cmp.Compare(t.off, off) })
+	if !found || i == 0 || toks[i].kind != tokDiv {
+		return "", ""
+	}
+	from := i
+	for deep := 0; from > 0; from-- {
+		t, before := toks[from], toks[from-1]
+		k := before.kind
+		if k.closes() {
+			deep++
+		} else if k.opens() {
+			deep--
+		}
+		operand := t.kind == tokName || t.kind >= tokInt && t.kind <= tokString
+		level := levels[k]
+		if deep < 0 || deep == 0 && (level > 0 && level < levelMul || level == 0 && !k.ends() && k != tokDot && k != tokOptional && k != tokPower && !k.opens() || operand && k.ends()) {
+			break
+		}
+	}
+	to := i + 1
+	for toks[to].kind == tokMinus {
+		to++
+	}
+	for deep := 0; to < len(toks)-1; to++ {
+		k, next := toks[to].kind, toks[to+1]
+		if k.opens() {
+			deep++
+		} else if k.closes() {
+			deep--
+		}
+		if deep <= 0 && k != tokDot && k != tokOptional && next.kind != tokDot && next.kind != tokOptional && !(next.kind == tokOpen || next.kind == tokOpenList) {
+			break
+		}
+	}
+	short := func(a, b int) string {
+		if s := strings.Join(strings.Fields(src[toks[a].off:toks[b].end]), " "); len(s) <= most {
+			return s
+		}
+		return "…"
+	}
+	return short(from, i-1), short(i+1, min(to, len(toks)-1))
 }

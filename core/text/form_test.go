@@ -215,6 +215,12 @@ func TestNotes(t *testing.T) {
 		{`fold(p => fst(p), 0, [1])`, ``},
 		{`n => {add: n, "b": 1}`, ``},
 		{`s => re_find_all(s, "[a-z]+(\\.com|\\.uk)")`, `line 1, column 6: re_find_all gives what the group (…) in the pattern fits, not the whole; write (?:…)`},
+		{`xs => fold((acc, k, v) => acc + v, 0, xs)`, `line 1, column 13: the third parameter of the function of fold is the item's index; for the parts of pairs write fold((acc, (k, v)) => …`},
+		{`xs => fold((acc, x, i) => acc + i, 0, xs) + xs.reduce((acc, k, v) => acc + v, 0)`, ``},
+		{`x => $"{{x}}"`, `line 1, column 8: {{x}} shows the record {x: x}; {x} shows the value, and \{x\} stands for`},
+		{`x => f"{{x}}" ++ $"{x}" ++ $"{ {a: x}.a}"`, ``},
+		{`r => {...r, price: undefined}`, `line 1, column 20: undefined is null here, and the key stays; del(r, "price") is the record without it`},
+		{`r => {...r, price: null, n: r.a == undefined}`, ``},
 		{`x => x or 5`, `line 1, column 8: nothing but true and false stands beside or; write x ?? 5 where`},
 		{`s => re_find_all(s, "id=(\\d+)") ++ re_find_all(s, "[a-z]+(?:\\.com|\\.uk)")`, ``},
 	} {

@@ -52,7 +52,7 @@ func TestMatch(t *testing.T) {
 		{`words(s).filter((w, i) => i > 0)`, `{"map":[{"lam":"item","body":{"snd":{"var":"item"}}},{"filter":[{"lam":{"pair":[{"var":"place"},{"var":"item"}]},"body":{"app":[{"lam":["w","i"],"body":{"gt":[{"var":"i"},0]}},{"var":"item"},{"var":"place"}]}},{"enumerate":{"words":{"var":"s"}}}]}]}`},
 		{`pow(2, -3) + x ** -n`, `{"add":[{"div_dec":[1,{"pow":[2,3]},20,"half_even"]},{"if":{"cond":{"gt":[{"var":"n"},0]},"then":{"div_dec":[1,{"pow":[{"var":"x"},{"var":"n"}]},20,"half_even"]},"else":{"pow":[{"var":"x"},{"sub":[0,{"var":"n"}]}]}}}]}`},
 		{`join("", xs)`, `{"join":[{"var":"xs"},""]}`},
-		{`xs |> sort_by((k, v) => v) |> min_by((a, b) => a.n - b.n)`, `{"min_by":[{"lam":{"pair":[{"var":"a"},{"var":"b"}]},"body":{"sub":[{"get":[{"var":"a"},"n"]},{"get":[{"var":"b"},"n"]}]}},{"sort_by":[{"lam":{"pair":[{"var":"k"},{"var":"v"}]},"body":{"var":"v"}},{"var":"xs"}]}]}`},
+		{`entries(xs) |> sort_by((k, v) => v) |> min_by((a, b) => a.n - b.n)`, `{"min_by":[{"lam":{"pair":[{"var":"a"},{"var":"b"}]},"body":{"sub":[{"get":[{"var":"a"},"n"]},{"get":[{"var":"b"},"n"]}]}},{"sort_by":[{"lam":{"pair":[{"var":"k"},{"var":"v"}]},"body":{"var":"v"}},{"entries":{"var":"xs"}}]}]}`},
 		{`xs |> sort_by((a, b) => b.n - a.n)`, `{"sort_by":[{"lam":"b","body":{"sub":[0,{"get":[{"var":"b"},"n"]}]}},{"var":"xs"}]}`},
 		{`map(w => [w, 1], xs) |> sort_by((k, v) => v) |> map((k, v) => k)`, `{"map":[{"lam":[[{"var":"k"},{"var":"v"}]],"body":{"var":"k"}},{"sort_by":[{"lam":[[{"var":"k"},{"var":"v"}]],"body":{"var":"v"}},{"map":[{"lam":"w","body":[{"var":"w"},1]},{"var":"xs"}]}]}]}`},
 		{`fold(xs, [], (a, x) => append(a, 3))`, `{"fold":[{"lam":{"pair":[{"var":"a"},{"var":"x"}]},"body":{"push":[{"var":"a"},3]}},[],{"var":"xs"}]}`},

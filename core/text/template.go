@@ -139,6 +139,9 @@ func (r *reader) template() (term.Term, bool) {
 			if p, is := x.(*term.Prim); ok && is && prim.Get(p.ID).Name == "repeat" && r.kinds.always(p.Args[1], prim.KindString) {
 				r.note(p.Pos(), "repeat(n, item) gives a list; repeat_text(text, n) repeats a text")
 			}
+			if _, is := x.(*term.Record); ok && is && r.src[open.off] == '$' && r.src[t.end] == '{' {
+				r.note(int(t.off), `{{x}} shows the record {x: x}; {x} shows the value, and \{x\} stands for x in braces`)
+			}
 			if ok && r.tok().kind == tokColon {
 				x = r.shownAs(x)
 			}
