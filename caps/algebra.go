@@ -371,7 +371,7 @@ func (c *check) with(r Request) ([]account, *fault.Fault) {
 		c.narrowed = c.narrowed.narrow(entry, c.m)
 		key := c.h.Grant.ID + "\x00" + r.Tool + "\x00with " + entry.String()
 		if entry.Limits != (Limits{}) && !slices.ContainsFunc(accounts, func(a account) bool { return a.key == key }) {
-			accounts = append(accounts, account{key, entry.Limits, entry.String()})
+			accounts = append(accounts, account{key, entry.Limits, entry.String(), true})
 		}
 	}
 	return accounts, nil

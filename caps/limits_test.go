@@ -1,6 +1,8 @@
 package caps_test
 
 import (
+	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -70,6 +72,34 @@ func TestRateOfATool(t *testing.T) {
 		if got[i] != want {
 			t.Errorf("request %d: %v", i, got[i])
 		}
+	}
+}
+
+// TestRatesOfEntries: of the entries of evals' lists, of which code may write any number, so many have a rate at once.
+func TestRatesOfEntries(t *testing.T) {
+	w := newWorld(t, "a/")
+	w.grant("fs:./a")
+	held := w.hold("fs.read:./a")
+	ask := func(calls int) *fault.Fault {
+		r := caps.Request{Operation: "fs.read", Arg: str("x"), Tool: "t"}
+		if calls > 0 {
+			r.With = [][]string{{fmt.Sprintf("fs.read:./a,rate=%d/h", calls)}}
+		}
+		_, f := w.policy.Permit(caps.NewLedger(), held, r)
+		return f
+	}
+	for i := range 10_000 {
+		if f := ask(1 + i); f != nil {
+			t.Fatalf("entry %d: %v", i, f)
+		}
+	}
+	wantFault(t, ask(20_000), fault.Denied, "20000/h", "in 1h")
+	if f := cmp.Or(ask(0), ask(7000)); f != nil {
+		t.Error(f)
+	}
+	w.clock.pass(time.Hour)
+	if f := ask(20_000); f != nil {
+		t.Error(f)
 	}
 }
 

@@ -270,6 +270,7 @@ type account struct {
 	limit Limits
 	// says names the limit in a denial.
 	says string
+	with bool // it is of an entry of eval's with, of which code may write any number
 }
 
 // debit charges a call and reserves up to most bytes in every account, or in
@@ -361,7 +362,8 @@ func (b *bucket) take(now time.Time) (wait time.Duration) {
 type rates struct {
 	mu      sync.Mutex
 	buckets map[string]*bucket
-	takers  uint32 // what came from any who took a token
+	swept   time.Time // when full ones were last looked for
+	takers  uint32    // what came from any who took a token
 }
 
 // takeRate takes a token from the bucket of each account of a grant that has a
@@ -375,8 +377,11 @@ func (g *Grant) takeRate(accounts []account, now time.Time, from uint32) (wait t
 		if a.limit.Rate.Per == 0 {
 			continue
 		}
-		b := g.rates.bucket(a, now)
-		if wait := b.take(now); wait > 0 {
+		b, wait := g.rates.bucket(a, now), a.limit.Rate.Per
+		if b != nil {
+			wait = b.take(now)
+		}
+		if wait > 0 {
 			for _, b := range taken {
 				b.tokens++
 			}
@@ -398,9 +403,10 @@ func (g *Grant) Takers() uint32 {
 	return g.rates.takers
 }
 
-// mostBuckets bounds the buckets of one grant; full ones can be forgotten.
+// mostBuckets bounds the buckets of one grant; full ones can be forgotten, which is looked for once a second.
 const mostBuckets = 10_000
 
+// bucket is that of an account; nil: there is room for no more of those of which code may write any number.
 func (r *rates) bucket(a *account, now time.Time) *bucket {
 	key := a.key + "\x00" + a.limit.Rate.String()
 	if b, ok := r.buckets[key]; ok {
@@ -410,10 +416,12 @@ func (r *rates) bucket(a *account, now time.Time) *bucket {
 		r.buckets = map[string]*bucket{}
 	}
 	if len(r.buckets) >= mostBuckets {
-		for key, b := range r.buckets {
-			if now.Sub(b.last) >= b.rate.Per {
-				delete(r.buckets, key)
-			}
+		if now.Sub(r.swept) >= time.Second {
+			r.swept = now
+			maps.DeleteFunc(r.buckets, func(_ string, b *bucket) bool { return now.Sub(b.last) >= b.rate.Per })
+		}
+		if a.with && len(r.buckets) >= mostBuckets {
+			return nil
 		}
 	}
 	b := &bucket{rate: a.limit.Rate, tokens: float64(a.limit.Rate.Calls), last: now}

@@ -20,7 +20,7 @@ type Requests struct {
 	where  denial
 	scoped bool
 	open   bool
-	roots  *sync.Map // by grants, what of their roots is meant: see below
+	roots  *sync.Map // by the IDs of grants, what of their roots is meant: see below
 }
 
 // anywhere is a scope that a kind without one is read with.
@@ -245,9 +245,9 @@ func (r *Requests) onPath(g *Grant, rel string) bool {
 // below is what is meant below a grant's root, as it is written, "." for all of it. Where that is nothing, nothing within
 // the root leads there, since plugins are held to it.
 func (r *Requests) below(g *Grant) []string {
-	known, ok := r.roots.Load(g)
+	known, ok := r.roots.Load(g.ID)
 	if !ok {
-		known, _ = r.roots.LoadOrStore(g, r.where.below(g))
+		known, _ = r.roots.LoadOrStore(g.ID, r.where.below(g))
 	}
 	return known.([]string)
 }

@@ -22,9 +22,30 @@ func TestFull(t *testing.T) {
 	}
 	evolve(t, r, def("more", "1"))
 	// A log with more than fit: those that do are there.
-	r, problems, err := Open(fullLog(t, MaxTools+3, nil), nil)
-	if err != nil || len(problems) != 3 || r.Snapshot().Len() != MaxTools {
+	most := MaxTools / whole * recorded
+	r, problems, err := Open(fullLog(t, most+3, nil), nil)
+	if err != nil || len(problems) != 3 || r.Snapshot().Len() != most {
 		t.Errorf("%d problems, %d tools, %v", len(problems), r.Snapshot().Len(), err)
+	}
+}
+
+// TestFullAtOnce: servers that evolve at the same time can make more together than fit. All of it is there, also after a
+// start, and the versions that were there before aren't lost.
+func TestFullAtOnce(t *testing.T) {
+	l := fullLog(t, MaxTools, nil)
+	r := open(t, l, nil)
+	for i, name := range []string{"a", "b", "t7"} {
+		c := stored(t, name, 1+i/2, "2")
+		c.Kind, c.Seq = Evolved, uint64(MaxTools+1+i)
+		l.changes = append(l.changes, c)
+	}
+	if _, err := r.Evolve(def("more", "1"), Edit{}); is(err, fault.Refused, "10000 tools") != nil {
+		t.Error(err)
+	}
+	for _, r := range []*Registry{r, open(t, l, nil)} {
+		if old, _ := r.Snapshot().Get("t7"); r.Snapshot().Len() != MaxTools+2 || old == nil || old.Version != 2 {
+			t.Errorf("%d tools, t7 %v", r.Snapshot().Len(), old)
+		}
 	}
 }
 

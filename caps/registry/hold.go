@@ -200,21 +200,30 @@ func (h *holdings) leave(t *Tool) {
 	}
 }
 
+// How much of what may be held: all, when a tool is made; an eighth more of what is read of a log, since servers that
+// made tools at the same time left room for their own only; and anything that was made while this one ran.
+const (
+	whole    = 8
+	recorded = 9
+	anything = 1 << 20
+)
+
 // replace has next be held in place of old (nil: nothing), unless there is no
-// room: live is how many tools there would be.
-func (h *holdings) replace(old, next *Tool, live int) error {
+// room: live is how many tools there would be, of so many eighths of what may be.
+func (h *holdings) replace(old, next *Tool, live, eighths int) error {
 	versions, code, all := len(h.count), h.code, h.told
 	h.enter(next)
 	h.leave(old)
+	beyond := func(n, most int) bool { return n > most/8*eighths }
 	var err error
 	switch {
-	case live > MaxTools:
+	case beyond(live, MaxTools):
 		err = full(fmt.Sprintf("there are %d tools already, and no more fit", MaxTools))
-	case h.code > MaxTotal && h.code > code:
+	case beyond(h.code, MaxTotal) && h.code > code:
 		err = full(fmt.Sprintf("the tools' code would take %d bytes together, at most %d fit", h.code, MaxTotal))
-	case h.told > MaxTold && h.told > all:
+	case beyond(h.told, MaxTold) && h.told > all:
 		err = full(fmt.Sprintf("the tools' descriptions and examples would take %d bytes together, at most %d fit", h.told, MaxTold))
-	case len(h.count) > MaxVersions && len(h.count) > versions:
+	case beyond(len(h.count), MaxVersions) && len(h.count) > versions:
 		err = full(fmt.Sprintf("tools would be bound to so many old versions of others that there are %d in all, at most %d fit: "+
 			"evolve those that call others anew", len(h.count), MaxVersions))
 	}
@@ -231,10 +240,10 @@ func (h *holdings) replace(old, next *Tool, live int) error {
 // already is there whatever others hold.
 func (h *holdings) admit(old, next *Tool, live int) error {
 	if h.place == nil {
-		return h.replace(old, next, live)
+		return h.replace(old, next, live, whole)
 	}
 	before := h.weight()
-	if err := h.replace(old, next, live); err != nil {
+	if err := h.replace(old, next, live, whole); err != nil {
 		return err
 	}
 	after := h.weight()
@@ -249,8 +258,8 @@ func (h *holdings) admit(old, next *Tool, live int) error {
 }
 
 // take brings the tools in line with changes, which are in the order of their
-// numbers and later than the snapshot's.
-func (r *Registry) take(e *editing, changes []Change) {
+// numbers and later than the snapshot's. They may take so many eighths of what may be held.
+func (r *Registry) take(e *editing, changes []Change, eighths int) {
 	last := make(map[string]int, len(changes))
 	for i := range changes {
 		if c := &changes[i]; c.Name != "" {
@@ -280,7 +289,7 @@ func (r *Registry) take(e *editing, changes []Change) {
 			if old == nil {
 				live++
 			}
-			err = r.held.replace(old, t, live)
+			err = r.held.replace(old, t, live, eighths)
 		}
 		if err != nil {
 			// What it was before isn't what it is now.

@@ -119,7 +119,7 @@ func Open(log Log, policy *caps.Policy) (*Registry, []error, error) {
 	}
 	e := new(Snapshot).edit()
 	e.next.decided = decided
-	r.take(e, changes)
+	r.take(e, changes, recorded)
 	r.current.Store(e.done())
 	return r, r.problems, nil
 }
@@ -216,7 +216,7 @@ func (r *Registry) catchUp() (names []string, err error) {
 			err = fmt.Errorf("reading what changed the tools: %w", err)
 			break
 		}
-		r.take(e, changes)
+		r.take(e, changes, anything)
 	}
 	// What was read before an error holds.
 	after := e.done()
