@@ -214,7 +214,7 @@ func (r *reader) findLets() map[int][]named {
 // boundLater is the token by which a let binds the name of an operation to a function after
 // it is used, in what follows a let around the use; 0: none does.
 func (r *reader) boundLater(c callee) int {
-	if c.tok.kind != tokName || len(r.letAt) == 0 {
+	if c.tok.kind != tokName || len(r.letAt) == 0 || r.letNames == nil {
 		return 0
 	}
 	if r.functions == nil {
