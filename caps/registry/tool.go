@@ -68,7 +68,7 @@ type Tool struct {
 	Held         []*caps.Held
 	// Bound is the versions that the names in its code stand for: of tools it
 	// calls, or whose code it takes. A name that is not here is worked out at run
-	// time and stands for the current version, or no tool had it (see [Tool.Named]).
+	// time, or no tool had it, and stands for the current version (see [Tool.CodeOf]).
 	Bound map[string]*Tool
 	// Group is the tools that were made with it, at once, in their order, itself
 	// among them; nil: it was made alone. It is bound to all the others.
@@ -103,11 +103,11 @@ type code struct {
 	json   []byte   // the canonical JSON on record, for when the text comes to be read otherwise; nil: none
 	names  []string // of its group, whose places the hash is over
 	prog   atomic.Pointer[core.Program]
-	used   atomic.Bool  // since the shelf was last searched for room
-	bad    atomic.Bool  // err is set
-	other  atomic.Bool  // today the source is read otherwise, or not at all
-	copies atomic.Int32 // whether code_of takes names that it works out: 1 it doesn't, 2 it does; 0: it isn't known
-	mu     sync.Mutex   // held while it is compiled
+	used   atomic.Bool              // since the shelf was last searched for room
+	bad    atomic.Bool              // err is set
+	other  atomic.Bool              // today the source is read otherwise, or not at all
+	copies atomic.Pointer[[]string] // the names under code_of, "" for those that it works out; nil: they aren't known
+	mu     sync.Mutex               // held while it is compiled
 	err    error
 }
 
@@ -286,30 +286,62 @@ func (t *Tool) Late() bool {
 	return slices.ContainsFunc(t.Reach(), func(h *caps.Held) bool { return h.Kind == caps.CallKind && pattern(h.Scope) })
 }
 
-// Named is the tool whose code a name stands for that is written under code_of: the version that the tool is bound
-// to, itself for its own name, and else none, whatever tool comes to have that name.
-func (t *Tool) Named(name string) (*Tool, bool) {
-	if b := t.Bound[name]; b != nil {
-		return b, true
+// mostNear is how many tools are looked at for a name that stands in code from elsewhere.
+const mostNear = 100
+
+// CodeOf is the tool whose code a name that is written under code_of stands for: the version that the tool is bound to, or
+// itself for its own name; nil: none. current is set where it is the current version of the name, if there is one: the name
+// stands in its code, and no tool had it when that was evolved. A name that isn't in its code is looked for in what it is
+// bound to, whose code it may evaluate.
+func (t *Tool) CodeOf(name string) (found *Tool, current bool) {
+	for i, near := 0, []*Tool{t}; i < len(near) && i < mostNear; i++ {
+		of := near[i]
+		switch {
+		case of.Bound[name] != nil:
+			return of.Bound[name], false
+		case name == of.Name:
+			return of, false
+		case name != "self" && of.Copying(name):
+			return nil, true
+		case len(of.Bound) <= mostNear:
+			for _, b := range slices.Sorted(maps.Keys(of.Bound)) {
+				near = append(near, of.Bound[b])
+			}
+		}
 	}
-	return t, name == t.Name
+	return nil, false
 }
 
-// Copies reports whether the tool, or one that it is bound to, takes the code of tools that are worked out when it runs.
+// Copying reports whether a name stands under code_of in the tool's code; "": whether one is worked out there.
+func (t *Tool) Copying(name string) bool { return slices.Contains(t.copied(), name) }
+
+// copied is the names that stand under code_of in the tool's code, "" for those that it works out.
+func (t *Tool) copied() []string {
+	if t.code == nil || t.code.copies.Load() == nil && t.Problem() != nil {
+		return nil
+	}
+	if names := t.code.copies.Load(); names != nil {
+		return *names
+	}
+	needs, names := t.Program().Needs(), []string{}
+	if needs.AnyCode {
+		names = append(names, "")
+	}
+	for _, n := range needs.Codes {
+		names = append(names, n.Name)
+	}
+	t.code.copies.Store(&names)
+	return names
+}
+
+// Copies reports whether the tool, or one that it is bound to, takes the code of tools that are known only when it runs.
 func (t *Tool) Copies() bool {
 	all, _ := t.below()
 	return slices.ContainsFunc(all, func(t *Tool) bool {
-		if t.code == nil || t.code.copies.Load() == 0 && t.Problem() != nil {
-			return false
-		}
-		if t.code.copies.Load() == 0 {
-			found := int32(1)
-			if t.Program().Needs().AnyCode {
-				found = 2
-			}
-			t.code.copies.Store(found)
-		}
-		return t.code.copies.Load() == 2
+		return slices.ContainsFunc(t.copied(), func(name string) bool {
+			_, current := t.CodeOf(name)
+			return current
+		})
 	})
 }
 
@@ -422,8 +454,8 @@ func (t *Tool) bindings() []Binding {
 }
 
 // Reserved is the names that the server keeps for its own tools, whether this
-// version has them or not, and self, by which code takes its own tool's.
-var Reserved = []string{"evolve", "run", "list", "help", "describe", "history", "journal", "retire", "self"}
+// version has them or not.
+var Reserved = []string{"evolve", "run", "list", "help", "describe", "history", "journal", "retire"}
 
 // maxName is the length of a name in bytes; maxListed that of one that MCP
 // clients accept.

@@ -347,11 +347,17 @@ func (v *view) found(t *registry.Tool) *view {
 }
 
 // Tool finds what code_of gives: where the name is written in a tool's code the version
-// that was there when that was evolved, and no other, else the current one.
+// that was there when that was evolved, else the current one, if the tool's code tells that it takes such.
 func (v *view) Tool(name string, literal bool) (core.Tool, bool) {
 	t, ok := v.run.tools.Get(name)
-	if literal && v.tool != nil {
-		t, ok = v.tool.Named(name)
+	switch {
+	case v.tool == nil:
+	case !literal:
+		ok = ok && v.tool.Copying("")
+	default:
+		if of, current := v.tool.CodeOf(name); !current {
+			t, ok = of, of != nil
+		}
 	}
 	if !ok {
 		return core.Tool{}, false

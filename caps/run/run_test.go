@@ -541,7 +541,7 @@ func TestLargeDenialsAreHashed(t *testing.T) {
 }
 
 // TestCodeOfIsBound: a name that is written under code_of in a kept tool's code, quoted or not, means the version there
-// was, or the tool itself; one that no tool had means none, whatever is evolved later.
+// was, or the tool itself; one that no tool had is the current version, if it is written in the code that was evolved.
 func TestCodeOfIsBound(t *testing.T) {
 	w := newWorld(t, run.Options{}, nil)
 	w.evolve("lib", "x => x + 1")
@@ -549,12 +549,13 @@ func TestCodeOfIsBound(t *testing.T) {
 	for name, code := range map[string]string{
 		"late":     `x => eval(code_of("later"))(x)`,
 		"quoting":  `x => let q = '{code_of("later")} in eval(eval(q))(x)`,
-		"data":     `x => eval(eval(to_code({op: "code_of", name: "later"})))(x)`,
+		"data":     `x => eval(eval(to_code({op: "code_of", args: [], name: "later"})))(x)`,
 		"deep":     `x => eval(code_of("nested"))(x)`,
 		"quoted":   `x => let q = '{code_of("lib")} in eval(eval(q))(x)`,
 		"itself":   `x => if x == 0 then 7 else eval(code_of("itself"))(0)`,
 		"self_too": `x => length(to_text(code_of("self"))) > 0`,
 		"computed": `x => eval(code_of(join(["la", "ter"], "")))(x)`,
+		"built":    `x => eval(eval(to_code({op: "code_of", args: [{op: "concat", args: [{op: "string", args: [], value: "lat"}, {op: "string", args: [], value: "er"}]}]})))(x)`,
 	} {
 		w.evolve(name, code)
 	}
@@ -562,11 +563,15 @@ func TestCodeOfIsBound(t *testing.T) {
 		w.evolve("later", code)
 		w.evolve("lib", code)
 	}
-	if _, err := w.tools.Evolve(definition("self", "x => 300"), registry.Edit{}); err == nil {
-		t.Error("a tool is called self")
-	}
-	for _, name := range []string{"late", "quoting", "data", "deep"} {
+	w.evolve("self", "x => 300")
+	for _, name := range []string{"data", "built"} { // of which nobody can tell from its code
 		w.fails(name, "1", fault.RuntimeError, `no tool named "later"`)
+	}
+	for _, name := range []string{"late", "quoting", "deep"} {
+		w.gives(name, "1", "200")
+		if kept, ok := w.tools.Snapshot().Get(name); !ok || kept.Whole() != "" {
+			t.Errorf("what %s copies is known", name)
+		}
 	}
 	w.gives("quoted", "1", "2")
 	w.gives("itself", "1", "7")

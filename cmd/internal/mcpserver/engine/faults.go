@@ -146,10 +146,10 @@ func (s *Engine) withRetired(f *fault.Fault, tools *registry.Snapshot, evolving 
 // retiredNotes says of the tools whose code a tool asks for that they aren't there, and whether they were retired.
 func (s *Engine) retiredNotes(t *registry.Tool, tools *registry.Snapshot) (notes []string) {
 	for _, n := range t.Program().Needs().Codes {
-		if _, ok := t.Named(n.Name); ok || n.Name == "self" || len(notes) == facts.MostPlaces {
+		if _, current := t.CodeOf(n.Name); !current || len(notes) == facts.MostPlaces {
 			continue
 		}
-		note := fmt.Sprintf("there is no tool %q, and code_of finds none here until there is one and %q is evolved anew", wire.Short([]byte(n.Name)), wire.Short([]byte(t.Name)))
+		note := fmt.Sprintf("there is no tool %q: code_of takes whichever has that name when this runs", wire.Short([]byte(n.Name)))
 		if c := s.lastRetired(n.Name, tools); c != nil {
 			note += fmt.Sprintf(": its version %d was retired at %s. %s", c.Version, wire.Instant(c.Time), bringBack(c))
 		}
