@@ -95,7 +95,7 @@ func OwnHint(root term.Term, src *term.Source, f *fault.Fault) string {
 				return fill("Write %s == %s.", written(t.Args[0]), none)
 			}
 		}
-	case len(t.Args) > 1 && (strings.Contains(f.Message, "takes a string as its second operand, not the integer") || t.ID == prim.At && strings.HasPrefix(f.Message, "the index into a record")):
+	case len(t.Args) > 1 && t.ID != prim.Concat && (strings.Contains(f.Message, "takes a string as its second operand, not the integer") || t.ID == prim.At && strings.HasPrefix(f.Message, "the index into a record")):
 		if n, ok := t.Args[1].(*term.Int); ok && row.Params[0].Kinds&prim.KindRecord != 0 {
 			keyed := &term.Prim{ID: t.ID, Args: slices.Clone(t.Args)}
 			keyed.Args[1] = &term.Str{Value: strconv.FormatInt(n.Value, 10)}
@@ -111,6 +111,10 @@ func OwnHint(root term.Term, src *term.Source, f *fault.Fault) string {
 		return fill("%[1]s takes the list first: %[1]s(%[3]s, %[2]s).", name, written(t.Args[0]), written(t.Args[1]))
 	case isList && (t.ID == prim.Add || t.ID == prim.Concat):
 		return fill("Join lists with append(%s, %s).", written(t.Args[0]), written(t.Args[1]))
+	case isText && t.ID == prim.Sub && dated.MatchString(f.Message):
+		return fill("Write diff_time(%s, %s, \"days\").", written(t.Args[0]), written(t.Args[1]))
+	case isText && t.ID == prim.Add && strings.Contains(f.Message, "first operand") && !isLiteral(t.Args[1]):
+		return fill("Join texts with %[1]s ++ %[2]s; of numbers in texts write %[3]s. Where %[2]s is a number write %[1]s ++ %[4]s.", written(t.Args[0]), written(t.Args[1]), of("to_dec", 0, 1), written(&term.Prim{ID: toText, Args: t.Args[1:]}))
 	case isText && t.ID == prim.Add:
 		return fill("Join texts with %s ++ %s; of numbers in texts write %s.", written(t.Args[0]), written(t.Args[1]), of("to_dec", 0, 1))
 	case isText && (t.ID == prim.Sub || t.ID == prim.Mul || t.ID == prim.Div), isText && row.Group == "comparison" && len(t.Args) == 2 && slices.ContainsFunc(t.Args, isNumeral):
@@ -133,6 +137,11 @@ func OwnHint(root term.Term, src *term.Source, f *fault.Fault) string {
 	}
 	return ""
 }
+
+// dated is what quotes a date.
+var dated = regexp.MustCompile(`"\d{4}-\d\d-\d\d`)
+
+var toText, _, _ = prim.Lookup("to_text")
 
 // repeats returns repeat(n, text) where an operand is the text repeated; nil: none is.
 func repeats(args []term.Term) term.Term {

@@ -108,7 +108,7 @@ var instead = map[string]string{
 	"boolean":       truth,
 	"bool":          truth,
 	"list":          `write [a, b], chars(s) for a text's characters, entries(r) for a record's pairs`,
-	"array":         `write [a, b], range(0, n), or type_of(x) == "list"`,
+	"array":         `write [a, b], range(0, n), repeat(n, 0) for copies, or type_of(x) == "list"`,
 	"set":           `write unique(xs) for each value once, put(r, "k", v) for a record with a key`,
 	"math":          `write floor(x), ceil(x), round(x), sqrt(x), pow(a, b), max(a, b)`,
 	"json":          `write parse_json(s) and to_json(v)`,

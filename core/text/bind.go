@@ -42,7 +42,7 @@ func (r *reader) lambda() (term.Term, bool) {
 	r.i++
 	var params []prim.Parameter
 	var bound []string
-	apart := false // one isn't just a name, so that none is bound twice
+	apart, told := false, false // one isn't just a name, so that none is bound twice
 	good := r.list(open, tokClose, func() bool {
 		at, t := r.toks[r.i-1], r.tok()
 		if next := r.toks[r.i+1].kind; (t.kind == tokName || t.kind == tokQuoted) && !apart && (next == tokComma || next == tokClose) {
@@ -53,6 +53,11 @@ func (r *reader) lambda() (term.Term, bool) {
 		}
 		apart = true
 		p, ok := r.parameter(&bound)
+		if t.kind == tokName && ok && r.toks[r.i-1] == t && !told {
+			ok, told = r.untaken(), true
+		} else if told && ok && r.tok().kind == tokColon {
+			return false
+		}
 		if t.kind == tokName && r.text(t) == "_" {
 			p, bound = prim.Pattern{Name: "_", Bind: true}, append(bound, "_")
 		}
@@ -674,6 +679,13 @@ func (r *reader) insteadOf(method string, called term.Term) string {
 		}
 	}
 	instead := prim.Instead(method)
+	if method == "shift" {
+		xs := "xs"
+		if p, ok := called.(*term.Prim); ok && len(p.Args) > 0 {
+			xs = r.own(p.Args[0], xs)
+		}
+		instead = fmt.Sprintf("write %[1]s[0] for the first item, %[1]s[1:] for those after it", xs)
+	}
 	if v, ok := of.(*term.Var); ok && instead == "" && r.scope[v.Name] == 0 {
 		instead = prim.Instead(v.Name)
 	}

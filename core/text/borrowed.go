@@ -32,7 +32,7 @@ var whole = map[string]bool{"iter": true, "into_iter": true, "collect": true, "t
 
 // functions is what other languages call operations before their operands.
 var functions = map[string]string{
-	"len": "length", "str": "to_text", "String": "to_text", "sorted": "sort", "reversed": "reverse",
+	"len": "length", "list": "chars", "Object.groupBy": "group_by", "str": "to_text", "String": "to_text", "sorted": "sort", "reversed": "reverse",
 	"Math.floor": "floor", "Math.round": "round", "Math.ceil": "ceil", "Math.abs": "abs", "Math.max": "max", "Math.min": "min", "Math.pow": "pow",
 	"Math.sqrt": "sqrt", "Math.trunc": "to_int", "trunc": "to_int", "int": "to_int", "to_fixed": "round", "toFixed": "round",
 	"takeWhile": "find_index", "take_while": "find_index", "dropWhile": "find_index", "drop_while": "find_index",
@@ -69,7 +69,7 @@ func (r *reader) borrowed(c *callee) bool {
 	if r.toks[i+1].kind == tokDot && r.toks[i+2].kind.word() {
 		i += 2
 		c.name += "." + r.src[r.toks[i].off:r.toks[i].end]
-	} else if k := r.toks[i+1].kind; k != tokOpen && k != tokComma && k != tokClose {
+	} else if k := r.toks[i+1].kind; k != tokOpen && (k != tokComma && k != tokClose || c.name == "list") {
 		return false
 	}
 	name, ok := functions[c.name]
@@ -93,6 +93,8 @@ func (r *reader) part(c callee, args []term.Term) term.Term {
 	switch name := r.src[c.tok.off:c.tok.end]; name {
 	case "year", "month", "day", "hour", "minute":
 		return operationOf(at, "get", operationOf(at+1, "parse_time", args[0]), str(name))
+	case "list":
+		return r.ofList(c, args[0])
 	case "ord":
 		return &term.Prim{At: at, ID: prim.At, Args: []term.Term{operationOf(at+1, "codepoints", args[0]), num(0)}}
 	case "reduce": // the list may stand before what it begins with

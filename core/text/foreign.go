@@ -136,6 +136,9 @@ var foreignInfix = map[string]func(r around, k int) string{
 		}
 		return fmt.Sprintf("Write equal(%s, %s).", left, right)
 	},
+	"when": func(r around, k int) string {
+		return fmt.Sprintf("Write a branch with a condition as %s if %s => ….", r.said(max(0, k-1), k), r.said(k+1, r.end(k+1, "=>", "->")))
+	},
 	"as":         func(around, int) string { return castHint },
 	"instanceof": func(r around, k int) string { return typeHint(r.said(max(0, k-1), k)) },
 	"of":         around.loop,
@@ -157,7 +160,16 @@ var foreignPrefix = map[string]func(r around, k int) string{
 		return noImport(r, k)
 	},
 	"return": func(r around, k int) string {
+		if k > 0 && r.i > k+1 && (r.toks[k-1].kind == tokClose || r.toks[k-1].kind == tokThen) && r.toks[r.i].kind != tokElse {
+			return fmt.Sprintf("Say what there is otherwise: if a then %s else b.", r.said(k+1, r.i))
+		}
 		return fmt.Sprintf("Write %s alone: a function's body is its result, there is no return.", r.said(k+1, r.end(k+1, ";")))
+	},
+	"delete": func(r around, k int) string {
+		if r.toks[k+1].kind != tokName || r.toks[min(k+2, len(r.toks)-1)].kind != tokDot {
+			return ""
+		}
+		return fmt.Sprintf("Write del(%[1]s, %[2]q), which is %[1]s without it: values never change.", r.word(k+1), r.word(k+3))
 	},
 	"yield": func(around, int) string {
 		return "Give all that is wanted as a list: map(x => x * 2, list)."
@@ -329,6 +341,8 @@ func (r around) keyword() string {
 		f = fmt.Sprintf("%s => %s", r.params(k+1, colon), r.said(colon+1, r.end(colon+1, ",")))
 	}
 	switch key := r.word(r.i - 1); {
+	case key == "default" && (r.word(open-1) == "max" || r.word(open-1) == "min"):
+		return fmt.Sprintf("Write if isEmpty(%[1]s) then %[2]s else %[3]s(%[1]s).", list, r.said(r.i+1, r.end(r.i+1, ",")), r.word(open-1))
 	case key == "key" && by != "" && r.word(r.end(r.i+1, ",")+1) == "reverse":
 		return fmt.Sprintf("Write reverse(%s(%s, %s)).", by, f, list)
 	case key == "key" && by != "":
@@ -424,9 +438,19 @@ func (r around) loop(k int) string {
 
 // while returns a hint for a loop that goes on as long as something holds.
 func (r around) while(k int) string {
-	condition := r.said(k+1, r.end(k+1, ":", "{", "do"))
-	if condition == "…" {
-		return "Write what goes on as long as something holds as a tool that calls self: n => if n > 1 then self(n / 2) else n."
+	end := r.end(k+1, ":", "{", "do")
+	condition, names := r.said(k+1, end), []string{}
+	for i := k + 1; i < end; i++ {
+		if r.toks[i].kind == tokName && r.toks[i-1].kind != tokDot && r.toks[i+1].kind != tokOpen && !slices.Contains(names, r.word(i)) {
+			names = append(names, r.word(i))
+		}
 	}
-	return fmt.Sprintf("Write what goes on as long as something holds as a tool that calls self, its input what changes: if %s then self(…) else the result.", condition)
+	params := strings.Join(names, ", ")
+	if len(names) > 1 {
+		params = "(" + params + ")"
+	}
+	if condition == "…" || len(names) == 0 {
+		return "Write what goes on as long as something holds as a function that calls itself: let go = n => if n > 1 then go(n / 2) else n; go(start)."
+	}
+	return fmt.Sprintf("Write what goes on as long as something holds as a function that calls itself, of what changes: let go = %[1]s => if %[2]s then go(…) else the result; go(…).", params, condition)
 }

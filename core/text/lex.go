@@ -3,6 +3,7 @@ package text
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -158,6 +159,9 @@ var foreign = []struct{ wrote, hint string }{
 	{"&", "Write a and b."},
 }
 
+// sets is what stands before and after & of two sets.
+var sets = [2]*regexp.Regexp{regexp.MustCompile(`set\(([^()]{1,60})\)\s*$`), regexp.MustCompile(`^\s*set\(([^()]{1,60})\)`)}
+
 // startsForeign tells the first bytes of foreign; starting is the kinds of tokens by
 // their first byte, the longest first.
 var startsForeign, starting = func() (odd [128]bool, by [128][]tokKind) {
@@ -181,6 +185,9 @@ func (l *lexer) operator(rest string) {
 			break
 		}
 		if strings.HasPrefix(rest, f.wrote) && !strings.HasPrefix(rest, "&&") && !strings.HasPrefix(rest, "...") {
+			if a, b := sets[0].FindStringSubmatch(l.src[:l.i]), sets[1].FindStringSubmatch(rest[1:]); f.wrote == "&" && a != nil && b != nil {
+				f.hint = fmt.Sprintf("Write intersect(%s, %s).", a[1], b[1])
+			}
 			if f.wrote == ".." {
 				f.hint = l.rangeHint(rest[2:])
 			}

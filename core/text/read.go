@@ -210,13 +210,20 @@ func (r *reader) climb(left term.Term, level int) (term.Term, bool) {
 			x := r.own(left, "x")
 			r.note(int(op.off), "nothing but true and false stands beside %[1]s; write %[2]s ?? %[3]s where %[2]s may be null, and if %[2]s != \"\" then %[2]s else %[3]s for an empty text", spelled[op.kind], x, r.own(right, "d"))
 		}
+		if a, b := distinct(left), distinct(right); op.kind == tokMinus && a != nil && b != nil {
+			return nil, r.fail(op, &fault.Fault{Message: "- is of numbers, and these are lists", Expected: "numbers", Hint: fmt.Sprintf("Write difference(%s, %s).", r.own(a, "a"), r.own(b, "b"))})
+		}
 		if left, ok = r.compares(op, left, right); !ok {
 			return nil, false
 		}
 		if l == levelCompare && levels[r.tok().kind] == levelCompare {
-			hint := "Put one of them into parentheses: (a < b) == c."
+			hint, next := "Put one of them into parentheses: (a < b) == c.", r.tok().kind
+			same, is := left.(*term.Prim)
 			if equal, _ := infix(op.kind); equal == prim.Equal {
 				hint = "Put one of them into parentheses: a == (b < c)."
+			}
+			if of, _ := infix(next); is && same.ID == prim.Equal && of == prim.Equal && next != tokNe && next != tokOther {
+				hint = fmt.Sprintf("Write %s and %s == %s.", r.own(left, "a == b"), r.own(right, "b"), (around{r}).said(r.i+1, r.i+2))
 			}
 			return nil, r.fail(r.tok(), &fault.Fault{Message: "comparisons don't chain", Expected: "one comparison", Hint: hint})
 		}
@@ -617,7 +624,9 @@ func (r *reader) suffixes(t term.Term) (term.Term, bool) {
 					continue
 				}
 				if v, free := field.Args[0].(*term.Var); !free || r.scope[v.Name] > 0 {
-					if _, _, known := prim.Lookup(r.near(key, true)); known && len(args) > 0 {
+					if hint := r.otherMethod(key, field.Args[0], args); hint != "" {
+						r.note(int(before.off), "values have no methods, unless a record has a function as its %s; %s", key, hint)
+					} else if _, _, known := prim.Lookup(r.near(key, true)); known && len(args) > 0 {
 						r.method(before, key, "values have no methods, unless a record has a function as its "+key, append([]term.Term{field.Args[0]}, args...)...)
 					}
 				}

@@ -116,6 +116,10 @@ func (r *reader) surprise(t token) string {
 		}
 		return "Write ...xs in a list or a record, [x, ...xs] or {...r, k: 1}, or last in the pattern of a list."
 	case tokBind:
+		if r.i > 1 && r.toks[r.i-1].kind >= tokPlus && r.toks[r.i-1].kind <= tokMod && r.toks[r.i-2].kind == tokName {
+			name := r.text(r.toks[r.i-2])
+			return fmt.Sprintf("Values never change: write let y = %s %s … for another value, and fold((acc, x) => acc + x, 0, list) for what a loop adds up.", name, before)
+		}
 		if hint := cmp.Or(r.assigned(), around{r}.keyword()); hint != "" {
 			return hint
 		}
@@ -128,6 +132,9 @@ func (r *reader) surprise(t token) string {
 		}
 		return "Write a function as x => x + 1 or (x, y) => x + y; its parameters are names."
 	case tokSemi:
+		if before == "++" {
+			return "Values never change: write x + 1 where the next one is used, let y = x + 1 for a name of it."
+		}
 		return "Put what is bound and the expression for it into braces: { let x = 1; x + 1 }."
 	case tokIn:
 		return "In the value of a let put it into parentheses, (x in list); to bind a name write let x = 1 in x + 1."

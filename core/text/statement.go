@@ -229,6 +229,9 @@ func (r *reader) isGiven(open token) (name string, ok bool) {
 	case r.scope[of] > 0 && (i < 2 || r.toks[i-2].kind != tokDot):
 	case of == "sorted", of == "sort":
 		ok = name == "key" || name == "reverse"
+	case of == "enumerate" && name == "start":
+		r.i += 2 // the second operand
+		return "", false
 	case of == "max", of == "min":
 		ok = name == "key"
 	}

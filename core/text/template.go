@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
@@ -144,6 +145,11 @@ func (r *reader) template() (term.Term, bool) {
 			}
 			if ok && r.tok().kind == tokColon {
 				x = r.shownAs(x)
+			}
+			if at := r.tok(); ok && at.kind == tokColon && !r.older {
+				if base := map[string]int{"x": 16, "X": 16, "b": 2, "o": 8}[r.src[at.end:min(int(at.end)+1, len(r.src))]]; base > 0 {
+					return nil, r.fail(at, &fault.Fault{Message: "a template has no such format", Expected: `"}"`, Hint: fmt.Sprintf("Write {to_base(%s, %d)}.", r.own(x, "x"), base)})
+				}
 			}
 			if !r.close(t, tokCloseBrace, ok) {
 				return nil, false

@@ -393,6 +393,9 @@ func TestHintsOfRuns(t *testing.T) {
 	s := New(Options{})
 	for code, c := range map[string]struct{ input, want string }{
 		`xs => fold((acc, x) => acc + x, xs[0], xs[1:])`: {`["a","b"]`, `Join texts with acc ++ x; of numbers in texts write to_dec(acc) + to_dec(x).`},
+		`(k, n) => k + n`:                         {`{"k":"a","n":3}`, `Where n is a number write k ++ to_text(n).`},
+		`(k, n) => k ++ (0 + n)`:                  {`{"k":"a","n":3}`, `Make a text of the value: k ++ to_text(0 + n).`},
+		`(d, e) => d - e`:                         {`{"d":"2026-01-02","e":"2026-01-01"}`, `Write diff_time(d, e, "days").`},
 		`(a, b) => a ++ b`:                        {`{"a":[1],"b":[2]}`, `Join lists with append(a, b).`},
 		`(d, s) => contains(d, s.off)`:            {`{"d":"Mon","s":{"off":["Tue"]}}`, `contains takes the list first: contains(s.off, d).`},
 		`(a, b) => b * 1.0 / a`:                   {`{"a":3,"b":1}`, `Write ratio(b * 1.0, a), which has 16 digits`},

@@ -1,0 +1,98 @@
+package text
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// otherMethod returns how x.f(y) of another language is written, which is no operation of the
+// same operands; empty: it is none of those.
+func (r *reader) otherMethod(name string, x term.Term, args []term.Term) string {
+	of := r.own(x, "s")
+	var first string
+	if len(args) > 0 {
+		first = r.own(args[0], "a")
+	}
+	s, text := term.Term(nil), false
+	if len(args) > 0 {
+		s, text = args[0], isText(args[0])
+	}
+	switch {
+	case name == "substr" && len(args) == 2:
+		from, ok := args[0].(*term.Int)
+		n, counts := args[1].(*term.Int)
+		to := fmt.Sprintf("%s + %s", first, r.own(args[1], "n"))
+		if ok && counts {
+			to = strconv.FormatInt(from.Value+n.Value, 10)
+		}
+		return fmt.Sprintf("write slice(%s, %s, %s)", of, first, to)
+	case (name == "strip" || name == "lstrip" || name == "rstrip") && len(args) == 1 && text:
+		set := "[" + regexp.QuoteMeta(s.(*term.Str).Value) + "]+"
+		pattern := map[string]string{"strip": "^" + set + "|" + set + "$", "lstrip": "^" + set, "rstrip": set + "$"}[name]
+		return fmt.Sprintf(`write re_replace(%s, %s, "")`, of, AppendString(nil, pattern))
+	case name == "index" && len(args) == 1:
+		return fmt.Sprintf("write index_of(%s, %s)", of, first)
+	case name == "reduceRight" && len(args) == 2:
+		return fmt.Sprintf("write fold(f, %s, reverse(%s))", r.own(args[1], "init"), of)
+	case name == "center" && len(args) > 0:
+		return fmt.Sprintf("write pad_right(pad_left(%[1]s, (length(%[1]s) + %[2]s) / 2, \" \"), %[2]s, \" \")", of, first)
+	}
+	return ""
+}
+
+func isText(t term.Term) bool {
+	_, ok := t.(*term.Str)
+	return ok
+}
+
+// untaken refuses what other languages write behind a parameter: a default, a type, a ? of what
+// may be left out.
+func (r *reader) untaken() bool {
+	i := r.i
+	name, next := r.src[r.toks[i-1].off:r.toks[i-1].end], r.toks[i]
+	switch next.kind {
+	case tokBind:
+		value := (around{r}).said(i+1, (around{r}).end(i+1, ","))
+		return r.fail(next, &fault.Fault{
+			Message: "a parameter has no default", Expected: `"," or ")"`,
+			Hint: fmt.Sprintf("Take a record, of which a key may be missing: p => … p.%[1]s ?? %[2]s … in place of %[1]s.", name, value),
+		})
+	case tokAsk:
+		return r.fail(next, &fault.Fault{
+			Message: "a parameter can't be left out", Expected: `"," or ")"`,
+			Hint: fmt.Sprintf("Take a record, of which a key may be missing: p => … p.%[1]s ?? null … in place of %[1]s.", name),
+		})
+	case tokColon:
+		return r.fail(next, &fault.Fault{
+			Message: "a parameter has no type", Expected: `"," or ")"`,
+			Hint: "Leave the types away: (a, b) => a + b.",
+		})
+	}
+	return true
+}
+
+// ofList reads list(xs), which is xs where that is a list by its form.
+func (r *reader) ofList(c callee, x term.Term) term.Term {
+	switch {
+	case r.kinds.always(x, prim.KindList):
+		return x
+	case !r.kinds.always(x, prim.KindString):
+		of := r.own(x, "xs")
+		r.fail(c.tok, &fault.Fault{Message: "list is of what is known to be a list or a text", Expected: "a list", Hint: fmt.Sprintf("Write %[1]s alone where it is a list, chars(%[1]s) for a text's characters, entries(%[1]s) for a record's pairs.", of)})
+		return x
+	}
+	return operationOf(term.At(c.tok.off), "chars", x)
+}
+
+// distinct returns what t has each value of once; nil: it is nothing of that kind.
+func distinct(t term.Term) term.Term {
+	if p, ok := t.(*term.Prim); ok && prim.Get(p.ID).Name == "unique" {
+		return p.Args[0]
+	}
+	return nil
+}
