@@ -96,3 +96,25 @@ func distinct(t term.Term) term.Term {
 	}
 	return nil
 }
+
+// numbers refuses - between what each value is there of once.
+func (r *reader) numbers(op token, left, right term.Term) bool {
+	a, b := distinct(left), distinct(right)
+	if a == nil || b == nil {
+		return true
+	}
+	return r.fail(op, &fault.Fault{Message: "- is of numbers, and these are lists", Expected: "numbers", Hint: fmt.Sprintf("Write difference(%s, %s).", r.own(a, "a"), r.own(b, "b"))})
+}
+
+// chained refuses the comparison that stands after another, op.
+func (r *reader) chained(op token, left, right term.Term) bool {
+	hint, next := "Put one of them into parentheses: (a < b) == c.", r.tok().kind
+	same, is := left.(*term.Prim)
+	if equal, _ := infix(op.kind); equal == prim.Equal {
+		hint = "Put one of them into parentheses: a == (b < c)."
+	}
+	if of, _ := infix(next); is && same.ID == prim.Equal && of == prim.Equal && next != tokNe && next != tokOther {
+		hint = fmt.Sprintf("Write %s and %s == %s.", r.own(left, "a == b"), r.own(right, "b"), (around{r}).said(r.i+1, r.i+2))
+	}
+	return r.fail(r.tok(), &fault.Fault{Message: "comparisons don't chain", Expected: "one comparison", Hint: hint})
+}

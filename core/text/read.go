@@ -210,22 +210,14 @@ func (r *reader) climb(left term.Term, level int) (term.Term, bool) {
 			x := r.own(left, "x")
 			r.note(int(op.off), "nothing but true and false stands beside %[1]s; write %[2]s ?? %[3]s where %[2]s may be null, and if %[2]s != \"\" then %[2]s else %[3]s for an empty text", spelled[op.kind], x, r.own(right, "d"))
 		}
-		if a, b := distinct(left), distinct(right); op.kind == tokMinus && a != nil && b != nil {
-			return nil, r.fail(op, &fault.Fault{Message: "- is of numbers, and these are lists", Expected: "numbers", Hint: fmt.Sprintf("Write difference(%s, %s).", r.own(a, "a"), r.own(b, "b"))})
+		if op.kind == tokMinus && !r.numbers(op, left, right) {
+			return nil, false
 		}
 		if left, ok = r.compares(op, left, right); !ok {
 			return nil, false
 		}
 		if l == levelCompare && levels[r.tok().kind] == levelCompare {
-			hint, next := "Put one of them into parentheses: (a < b) == c.", r.tok().kind
-			same, is := left.(*term.Prim)
-			if equal, _ := infix(op.kind); equal == prim.Equal {
-				hint = "Put one of them into parentheses: a == (b < c)."
-			}
-			if of, _ := infix(next); is && same.ID == prim.Equal && of == prim.Equal && next != tokNe && next != tokOther {
-				hint = fmt.Sprintf("Write %s and %s == %s.", r.own(left, "a == b"), r.own(right, "b"), (around{r}).said(r.i+1, r.i+2))
-			}
-			return nil, r.fail(r.tok(), &fault.Fault{Message: "comparisons don't chain", Expected: "one comparison", Hint: hint})
+			return nil, r.chained(op, left, right)
 		}
 	}
 }
