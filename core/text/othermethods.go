@@ -98,8 +98,12 @@ func distinct(t term.Term) term.Term {
 }
 
 // numbers refuses - between what each value is there of once.
-func (r *reader) numbers(op token, left, right term.Term) bool {
-	a, b := distinct(left), distinct(right)
+func (r *reader) numbers(op token, t term.Term) bool {
+	p, ok := t.(*term.Prim)
+	if !ok || p.ID != prim.Sub {
+		return true
+	}
+	a, b := distinct(p.Args[0]), distinct(p.Args[1])
 	if a == nil || b == nil {
 		return true
 	}

@@ -210,10 +210,7 @@ func (r *reader) climb(left term.Term, level int) (term.Term, bool) {
 			x := r.own(left, "x")
 			r.note(int(op.off), "nothing but true and false stands beside %[1]s; write %[2]s ?? %[3]s where %[2]s may be null, and if %[2]s != \"\" then %[2]s else %[3]s for an empty text", spelled[op.kind], x, r.own(right, "d"))
 		}
-		if op.kind == tokMinus && !r.numbers(op, left, right) {
-			return nil, false
-		}
-		if left, ok = r.compares(op, left, right); !ok {
+		if left, ok = r.compares(op, left, right); !ok || !r.numbers(op, left) {
 			return nil, false
 		}
 		if l == levelCompare && levels[r.tok().kind] == levelCompare {
