@@ -301,7 +301,7 @@ func (t *Tool) CodeOf(name string) (found *Tool, current bool) {
 			return of.Bound[name], false
 		case name == of.Name:
 			return of, false
-		case name != "self" && of.Copying(name):
+		case of.Copying(name): // self, too: where no tool is called that it is its own code
 			return nil, true
 		case len(of.Bound) <= mostNear:
 			for _, b := range slices.Sorted(maps.Keys(of.Bound)) {
