@@ -185,8 +185,12 @@ func (l *lexer) operator(rest string) {
 			break
 		}
 		if strings.HasPrefix(rest, f.wrote) && !strings.HasPrefix(rest, "&&") && !strings.HasPrefix(rest, "...") {
-			if a, b := sets[0].FindStringSubmatch(l.src[:l.i]), sets[1].FindStringSubmatch(rest[1:]); f.wrote == "&" && a != nil && b != nil {
-				f.hint = fmt.Sprintf("Write intersect(%s, %s).", a[1], b[1])
+			if f.wrote == "&" { // near it: source is long
+				const near = 80
+				a, b := sets[0].FindStringSubmatch(l.src[max(0, l.i-near):l.i]), sets[1].FindStringSubmatch(rest[1:min(len(rest), near)])
+				if a != nil && b != nil {
+					f.hint = fmt.Sprintf("Write intersect(%s, %s).", a[1], b[1])
+				}
 			}
 			if f.wrote == ".." {
 				f.hint = l.rangeHint(rest[2:])

@@ -138,11 +138,14 @@ func (s *Engine) taskCall(ctx context.Context, a *wire.Arguments, in *wire.RunAr
 	return s.told(&st)
 }
 
+// codeEnded is the code with which the transport answers for a client that has closed its end.
+const codeEnded = -32005
+
 // putBy has a call's client put a question of the task; that it refuses is no answer of the person's. false: it couldn't,
 // and another call may.
 func (t *taskRun) putBy(ctx context.Context, e *elicit.Elicitor, q *TaskQuestion) bool {
 	res, err := e.Ask(ctx, q.Params)
-	if refused := (*jsonrpc.Error)(nil); err == nil || ctx.Err() == nil && errors.As(err, &refused) { // it would refuse the next, too
+	if refused := (*jsonrpc.Error)(nil); err == nil || ctx.Err() == nil && errors.As(err, &refused) && refused.Code != codeEnded { // it would refuse the next, too
 		q.Reply(res)
 		return true
 	}
