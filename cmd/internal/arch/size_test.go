@@ -71,7 +71,7 @@ var maxLines = map[string]int{
 	"core/prim":                    10623,
 	"core/step":                    1111,
 	"core/term":                    420,
-	"core/text":                    9587,
+	"core/text":                    9591,
 	"core/value":                   375,
 	"plugins/clock":                60,
 	"plugins/env":                  50,
