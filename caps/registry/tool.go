@@ -289,19 +289,20 @@ func (t *Tool) Late() bool {
 // mostNear is how many tools are looked at for a name that stands in code from elsewhere.
 const mostNear = 100
 
-// CodeOf is the tool whose code a name that is written under code_of stands for: the version that the tool is bound to, or
-// itself for its own name; nil: none. current is set where it is the current version of the name, if there is one: the name
-// stands in its code, and no tool had it when that was evolved. A name that isn't in its code is looked for in what it is
-// bound to, whose code it may evaluate.
-func (t *Tool) CodeOf(name string) (found *Tool, current bool) {
-	for i, near := 0, []*Tool{t}; i < len(near) && i < mostNear; i++ {
+// CodeOf is the tool whose code a name under code_of stands for. Where the name is written (literal), that is the version
+// that the tool is bound to, or itself for its own name; a name that isn't in its code is looked for in what it is bound to,
+// whose code it may evaluate. current is set where it is the current version, if there is one: the name stands in its code
+// and no tool had it when that was evolved, or its code works out names.
+func (t *Tool) CodeOf(name string, literal bool) (found *Tool, current bool) {
+	near := []*Tool{t}
+	for i := 0; literal && i < len(near) && i < mostNear; i++ {
 		of := near[i]
 		switch {
 		case of.Bound[name] != nil:
 			return of.Bound[name], false
 		case name == of.Name:
 			return of, false
-		case of.Copying(name): // self, too: where no tool is called that it is its own code
+		case of.copying(name): // self, too: where no tool is called that it is its own code
 			return nil, true
 		case len(of.Bound) <= mostNear:
 			for _, b := range slices.Sorted(maps.Keys(of.Bound)) {
@@ -309,11 +310,11 @@ func (t *Tool) CodeOf(name string) (found *Tool, current bool) {
 			}
 		}
 	}
-	return nil, false
+	return nil, t.copying("")
 }
 
-// Copying reports whether a name stands under code_of in the tool's code; "": whether one is worked out there.
-func (t *Tool) Copying(name string) bool { return slices.Contains(t.copied(), name) }
+// copying reports whether a name stands under code_of in the tool's code; "": whether one is worked out there.
+func (t *Tool) copying(name string) bool { return slices.Contains(t.copied(), name) }
 
 // copied is the names that stand under code_of in the tool's code, "" for those that it works out.
 func (t *Tool) copied() []string {
@@ -339,7 +340,7 @@ func (t *Tool) Copies() bool {
 	all, _ := t.below()
 	return slices.ContainsFunc(all, func(t *Tool) bool {
 		return slices.ContainsFunc(t.copied(), func(name string) bool {
-			_, current := t.CodeOf(name)
+			_, current := t.CodeOf(name, true)
 			return current
 		})
 	})

@@ -596,6 +596,15 @@ func TestPlanAmongMany(t *testing.T) {
 	create("t-3")
 	finds("t-3", "")
 	finds("t-4", "")
+	create("t-5") // what an older server made of it
+	text, err := json.Marshal(run.Plan{ID: "p_old", Run: "old", Task: "t-5", Confirm: true})
+	must.NoError(t, err)
+	_, err = j.Append(journal.Written, journal.PlanMade, "old", "", append(journal.AppendString([]byte(`{"plan":"p_old","content":`), string(text)), '}'))
+	must.NoError(t, err)
+	finds("t-5", "p_old")
+	if list, err := run.WaitingPlans(j, time.Now()); err != nil || list[len(list)-1].ID != "p_old" {
+		t.Errorf("%d plans wait, %v", len(list), err)
+	}
 }
 
 // Where it can't be read whose a plan is, no step of it is done, however often that is asked.

@@ -214,8 +214,11 @@ func StartedPlan(j journal.Journal, id string) (*Planned, error) {
 }
 
 // plansMade calls fn with the plans made that a query selects, the newest first, until it reports true, or many in a row
-// were made before a time: the journal's order counts, since clocks differ.
+// were made before a time: the journal's order counts, since clocks differ. What an older server recorded has the task, and
+// whether it is to be confirmed, in its content only.
 func plansMade(j journal.Journal, q journal.Query, since time.Time, fn func(e *journal.Event, plan, task string, confirm bool) (bool, error)) error {
+	texts := &Record{}
+	texts.blobs, _ = j.(Blobs)
 	for q.Kind, q.Limit, q.Last = journal.PlanMade, 100, true; ; {
 		events, more, err := j.Read(q)
 		if err != nil {
@@ -224,12 +227,21 @@ func plansMade(j journal.Journal, q journal.Query, since time.Time, fn func(e *j
 		for i := range slices.Backward(events) {
 			var data struct {
 				Plan, Task string
-				Confirm    bool
+				Confirm    *bool
+				Content    json.RawMessage
 			}
 			if err := json.Unmarshal(events[i].Data, &data); err != nil {
 				return err
 			}
-			if done, err := fn(&events[i], data.Plan, data.Task, data.Confirm); done || err != nil {
+			made := Plan{Task: data.Task}
+			if data.Confirm != nil {
+				made.Confirm = *data.Confirm
+			} else if text, err := texts.readText(data.Content); err != nil {
+				return err
+			} else if err := json.Unmarshal(text, &made); err != nil {
+				return err
+			}
+			if done, err := fn(&events[i], data.Plan, made.Task, made.Confirm); done || err != nil {
 				return err
 			}
 		}

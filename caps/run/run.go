@@ -350,12 +350,8 @@ func (v *view) found(t *registry.Tool) *view {
 // that was there when that was evolved, else the current one, if the tool's code tells that it takes such.
 func (v *view) Tool(name string, literal bool) (core.Tool, bool) {
 	t, ok := v.run.tools.Get(name)
-	switch {
-	case v.tool == nil:
-	case !literal:
-		ok = ok && v.tool.Copying("")
-	default:
-		if of, current := v.tool.CodeOf(name); !current {
+	if v.tool != nil {
+		if of, current := v.tool.CodeOf(name, literal); !current {
 			t, ok = of, of != nil
 		}
 	}

@@ -573,6 +573,9 @@ func TestCodeOfIsBound(t *testing.T) {
 			t.Errorf("what %s copies is known", name)
 		}
 	}
+	// That this takes any is seen in its code.
+	w.evolve("any", `x => let lib = code_of("l" ++ "ib") in eval(eval(to_code({op: "code_of", args: [], name: "later"})))(x)`)
+	w.gives("any", "1", "200")
 	w.gives("quoted", "1", "2")
 	w.gives("itself", "1", "7")
 	w.gives("self_too", "1", "true")

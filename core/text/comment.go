@@ -123,6 +123,10 @@ func (r *reader) divisions(src string) (all []division) {
 		}
 		line, _, _ := strings.Cut(src[off:], "\n")
 		c := comment{src: line[2:], known: known, at: i}
+		if i > 0 && (t.kind == tokInt || t.kind == tokDec) {
+			k := r.toks[i-1].kind
+			c.number = k == tokBind || k == tokColon || k == tokComma || k.opens()
+		}
 		if bind > 0 && !strings.Contains(src[r.toks[bind].off:off], "\n") {
 			c.binds = src[r.toks[bind-1].off:r.toks[bind-1].end]
 		}
@@ -140,11 +144,13 @@ type comment struct {
 	toks  []token
 	known map[string]int
 	binds string
-	at, i int
+	// number is set behind a number that is all of a value: how it comes about is no division of it.
+	number bool
+	at, i  int
 }
 
-// dated is a comment that says when.
-var dated = regexp.MustCompile(`^[ \t]*\d{4}-\d\d`)
+// dated is a comment that says when, or from where to where.
+var dated = regexp.MustCompile(`^[ \t]*(\d{4}-\d\d|\d+-\d+[ \t]*$)`)
 
 // divides returns where the operand ends by which the comment divides, 0: it doesn't.
 // unclosed says that a bracket is open before it that nothing closes.
@@ -158,11 +164,14 @@ func (c *comment) divides(unclosed bool) int {
 	default:
 		return 0
 	}
-	if !c.operand() {
+	if t := c.toks[0]; t.kind == tokName && constants[c.src[t.off:t.end]] != "" || !c.operand() {
 		return 0
 	}
 	by := int(c.toks[c.i-1].end)
 	for c.i < len(c.toks) && levels[c.toks[c.i].kind] > levelIf {
+		if k := c.toks[c.i].kind; c.i == 1 && (k == tokAnd || k == tokOr) && c.toks[0].kind != tokName { // 0 or 1
+			return 0
+		}
 		c.i++
 		for k := c.toks[c.i].kind; k == tokMinus || k == tokNot; k = c.toks[c.i].kind {
 			c.i++
@@ -172,7 +181,12 @@ func (c *comment) divides(unclosed bool) int {
 		}
 	}
 	from := c.i
+	names := func(t token) bool { return t.kind == tokName }
 	switch k := c.toks[from].kind; {
+	case c.number && from > 1 && !slices.ContainsFunc(c.toks[:from], names):
+		return 0
+	case k == tokAsk && !slices.ContainsFunc(c.toks, func(t token) bool { return t.kind == tokColon }): // n?
+		return 0
 	case k == tokEnd:
 		return by
 	case k == tokComma:
@@ -303,6 +317,9 @@ func Operands(src string, off, most int) (left, right string) {
 		if deep < 0 || deep == 0 && (level > 0 && level < levelMul || level == 0 && !k.ends() && k != tokDot && k != tokOptional && k != tokPower && !k.opens() || operand && k.ends()) {
 			break
 		}
+	}
+	if from == i {
+		return "", ""
 	}
 	to := i + 1
 	for toks[to].kind == tokMinus {

@@ -46,6 +46,7 @@ func TestCommentsAsDivisions(t *testing.T) {
 		"n => n + 1 // n is what is counted", "n => n // 10 items", "n => n // 2024-11-27", "n => n // 100% of n", "n => n // (see help)", "n => n // in cents", "n => n // \"a\"",
 		"n => n // http://a.example/b", "n => n // 1, 2, 3", "n => n // -1", "r => {total: r.a // total\n}", "n => n // 10:30", "n => n // 3 of n", "n => n // sum", "n => n //", "n => n // TODO(x): y",
 		"n => [n, // 1\n n // the last\n]", "n => f\"{n}//{n}\"", "s => re_match(s, \"a\") // so or not", "n => n // half; see below", "n => n // n, the count",
+		"let day = 86400 // 24 * 60 * 60\n day", "let third = 0.3333 // 1/3\n third", "n => { let m = n // 1-12\n m }", "n => n // 0 or 1", "n => n + 1 // n?", "n => n // None",
 	} {
 		if _, f := text.Parse([]byte(src), text.Options{}); f != nil {
 			t.Errorf("%s\ngives %v", src, f)

@@ -601,12 +601,8 @@ func (v *trialView) sees(name string) (*registry.Tool, bool) {
 // Tool finds what code_of gives.
 func (v *trialView) Tool(name string, literal bool) (core.Tool, bool) {
 	t, ok := v.sees(name)
-	if !literal {
-		ok = ok && v.tool.Copying("")
-	} else {
-		if of, current := v.tool.CodeOf(name); !current {
-			t, ok = of, of != nil
-		}
+	if of, current := v.tool.CodeOf(name, literal); !current {
+		t, ok = of, of != nil
 	}
 	if !ok || t.Unusable() != nil {
 		return core.Tool{}, false
