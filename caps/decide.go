@@ -114,6 +114,14 @@ func (d *decider) declare(i int, text string) *fault.Fault {
 			if ok && m.Server != "" {
 				write = fmt.Sprintf("Write %s.VERB, or %[1]s for all that is granted of the server.", name)
 			}
+			for _, g := range d.p.grants {
+				whole := strings.TrimSuffix(text, ":") + ":" + g.Shown().Scope
+				if _, lacks := Parse(whole, d.p.kinds); ok && g.Kind == name && lacks == nil {
+					err = &TextError{Text: text, At: len(text), Message: "the scope is missing"}
+					write = fmt.Sprintf("Declare %s.", quoted(whole))
+					break
+				}
+			}
 		}
 		return fail(kind, err.Error(), write)
 	}

@@ -211,6 +211,10 @@ func TestRefused(t *testing.T) {
 			says: []string{"isn't granted", "--cap 'fs.read:./sandboxer'", `"fs:./sandbox"`},
 		},
 		{
+			name: "a scope forgotten", grants: []string{"fs:./sandbox/in"}, declared: []string{"fs.read"}, needs: ops("fs.read"),
+			kind: fault.InvalidRequest, says: []string{"the scope is missing", `Declare "fs.read:./sandbox/in".`},
+		},
+		{
 			name: "dots don't lead there", grants: []string{"fs:./sandbox"}, declared: []string{"fs.read:./sandbox/../other"},
 			kind: fault.InvalidRequest, says: []string{".."},
 		},
