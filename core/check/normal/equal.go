@@ -211,6 +211,9 @@ func (n *normaliser) mergeBranches(c val, b *block, blocks []*block) (v val, ok,
 	if b.kinds(c) != prim.KindBool && !n.guard(c, prim.KindBool, b) {
 		return nil, false, true
 	}
+	for _, c := range x.comps {
+		c.m = nil // its functions are equal by what was known in the branch
+	}
 	b.comps = append(b.comps, x.comps...)
 	return x.result, !x.dead, true
 }
@@ -230,7 +233,7 @@ func (p *pairing) block(x, y *block) bool {
 }
 
 func (p *pairing) comp(x, y *comp) bool {
-	if x.what != y.what || x.id != y.id || x.name != y.name || x.in != y.in || x.guard != y.guard || x.total != y.total || (x.sum == nil) != (y.sum == nil) {
+	if x.what != y.what || x.id != y.id || x.name != y.name || x.in != y.in || x.guard != y.guard || x.total != y.total || x.result.kinds != y.result.kinds || (x.sum == nil) != (y.sum == nil) {
 		return false
 	}
 	if !slices.EqualFunc(x.args, y.args, p.val) || !slices.EqualFunc(x.blocks, y.blocks, p.block) {
