@@ -56,6 +56,13 @@ func Full(few, all int) int {
 	return few
 }
 
+// SkipRacing skips a test in which nothing runs at once and which would take long with the race detector.
+func SkipRacing(t interface{ Skip(args ...any) }) {
+	if Racing() {
+		t.Skip("nothing here runs at once")
+	}
+}
+
 // Racing reports whether the race detector is on: much is some ten times slower then, and
 // memory isn't what it is.
 func Racing() bool {

@@ -93,6 +93,7 @@ func TestArguments(t *testing.T) {
 // TestHostileArguments: whatever comes, the answer is one, is small where it is a
 // fault, and the server goes on.
 func TestHostileArguments(t *testing.T) {
+	must.SkipRacing(t)
 	s := New(Options{})
 	var params, given []string
 	for i := range 1000 {

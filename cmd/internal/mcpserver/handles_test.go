@@ -64,6 +64,7 @@ func readAll(t testing.TB, cs *mcp.ClientSession, text string, res *mcp.CallTool
 // TestReadOn: a result that is too large to show can be read whole, by run and as a
 // resource, whatever characters are in it.
 func TestReadOn(t *testing.T) {
+	must.SkipRacing(t)
 	inEras(t, func(t *testing.T, version string) {
 		cs := speaking(t, New(Options{}), version, nil)
 		n := must.Full(1_000_000, 3_000_000)

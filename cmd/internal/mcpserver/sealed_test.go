@@ -332,6 +332,7 @@ func TestSealedShapes(t *testing.T) {
 
 // TestSealedSizes: how large a sealed result is, how deep and of what it is made, isn't told by whether it can be passed on.
 func TestSealedSizes(t *testing.T) {
+	must.SkipRacing(t)
 	t.Parallel()
 	m := newMailbox(t, toModel)
 	m.evolve("size", `r => length(to_json(r.m))`)
@@ -358,6 +359,7 @@ func TestSealedSizes(t *testing.T) {
 // TestSealedPadding: an input that can't be read with what is sealed in it is passed on with something else in its place,
 // which tells no size.
 func TestSealedPadding(t *testing.T) {
+	must.SkipRacing(t)
 	t.Parallel()
 	m := newMailbox(t, toModel)
 	m.evolve("size", `r => length(to_json(r.m))`)

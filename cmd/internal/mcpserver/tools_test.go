@@ -439,6 +439,7 @@ func (shelf shelfOfSchemas) takes(t *testing.T, tool, arguments string) error {
 // known the call that is shown for it is one that its schema lets through, and
 // doesn't fail by its types.
 func TestAnswersFitSchemas(t *testing.T) {
+	must.SkipRacing(t)
 	s := New(Options{Limits: Limits{MaxSteps: 20_000}})
 	given := map[string][]string{}
 	evolve := func(name, code string, with ...string) {
@@ -679,6 +680,7 @@ func groupSizes(t *testing.T, n int) (of sizing) {
 // TestSizes: what evolve answers is short for ordinary tools, those of core/examples and
 // those that models were asked to make; the README has how long answers are.
 func TestSizes(t *testing.T) {
+	must.SkipRacing(t)
 	s := New(Options{})
 	const examples = "../../../core/examples/tasks"
 	var evolves, describes, details, failures sizing
