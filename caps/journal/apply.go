@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps/lease"
 )
 
 // apply applies what is followed.
@@ -176,6 +178,12 @@ func (f *follower) applied(a *round, saved bool) {
 		f.unsaved[b] = true
 	}
 	f.ahead += len(a.points)
+	if a.ownLast > 0 && lease.Since(f.missed) >= missEvery {
+		f.missed = lease.Now()
+		for _, peer := range f.peers {
+			peer.Missed++
+		}
+	}
 	if saved {
 		clear(f.unsaved)
 		f.ahead = 0
@@ -345,9 +353,6 @@ func (f *follower) compare(p *proposal) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if p.boot == f.boot {
-		for _, peer := range f.peers {
-			peer.Missed++
-		}
 		return nil
 	}
 	if p.profile == f.s.o.Profile && p.base != f.base {

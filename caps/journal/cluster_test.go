@@ -109,6 +109,23 @@ func TestCluster(t *testing.T) {
 	}
 }
 
+// TestClusterMissed: a node that proposes much at once doesn't take another for silent that had no time to say something.
+func TestClusterMissed(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	dir := t.TempDir()
+	a, b := clustered(t, filepath.Join(dir, "a.db"), "a", m.Open()), clustered(t, filepath.Join(dir, "b.db"), "b", m.Open())
+	barrier(t, b)
+	begun := lease.Now()
+	for range 100 {
+		barrier(t, a)
+	}
+	c, _ := a.Cluster()
+	if missed, most := c.Peers["b"].Missed, 1+int(lease.Since(begun)/(250*time.Millisecond)); missed < 1 || missed > most {
+		t.Errorf("%d missed, in a time for %d", missed, most)
+	}
+}
+
 // TestClusterFile: a store of today becomes a cluster's, goes on after a restart, and
 // isn't written without its order.
 func TestClusterFile(t *testing.T) {

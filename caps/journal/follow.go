@@ -54,6 +54,7 @@ type follower struct {
 	points    []point       // the last ones
 	peers     map[string]*Peer
 	identity  string
+	missed    lease.Time // when the others missed one last; see [Peer]
 	fresh     lease.Time // when the last of its own proposals was proposed that came back
 	waiting   *waiting
 	stopped   error
@@ -82,7 +83,7 @@ type Peer struct {
 	Place   uint64
 	Differs bool // its order or its events aren't those of this node
 
-	// Missed is how many proposals of this node came back since.
+	// Missed is how many proposals of this node came back since, of those that come at once one.
 	Missed int
 
 	heard time.Time // when the last one of any profile came
@@ -92,6 +93,8 @@ const (
 	maxPoints  = 4096 // places that are held against what others had there
 	maxAhead   = 1024 // proposals, most of other profiles, until the file has their place
 	applyBytes = 4 << 20
+	// missEvery is less than a node's heartbeats are apart.
+	missEvery = 250 * time.Millisecond
 )
 
 // clusterLayout is the tables that a file of a cluster has besides.
