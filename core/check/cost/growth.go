@@ -27,6 +27,9 @@ func (a *analyser) grown(r *prim.Row, of *prim.Type, g *prim.Growth, args []*ava
 			} else if len(g.Words) == 0 {
 				n.words = infinite
 			}
+			if k == prim.KindDec {
+				n.frac = n.words
+			}
 			return n
 		case prim.KindList:
 			return list(items, nothing)

@@ -247,6 +247,8 @@ var shapes = []string{
 	"xs => fold(p => fst(p) * 2, 1, xs)", "xs => fold(p => if snd(p) > 2 then cons(snd(p), fst(p)) else fst(p), [], xs)",
 	"(n, m) => let go = (go, n, acc) => if n <= 0 then acc else go(go, n - 1, acc + m) in go(go, n, 0)",
 	"xs => let go = (go, xs, acc) => if isEmpty(xs) then acc else go(go, tail(xs), cons(head(xs), acc)) in go(go, xs, [])",
+	"n => let go = (go, x) => if x <= 0 then 0 else go(go, x / 2) in go(go, sqrt(2, 20))",
+	"xs => let s = sqrt(2, 2000) in map(y => s * s, xs)", "xs => let s = pow(1.7, 2000) in map(y => s * s, xs)",
 	"x => div_dec(x, 7, 20, \"half_even\")", "x => round_dec(x, 2, \"down\") * x", "x => to_dec(x)", "x => x - x / 2 + x % 3",
 	"xs => fold(p => max([fst(p), snd(p)]), 0, xs)", "xs => sum(map(x => x * x, filter(x => x % 2 == 0, xs)))",
 	"n => map(i => range(0, i), range(0, n))", "s => map(c => index_of(s, c), chars(s))", "s => starts_with(s, s) and ends_with(s, s)",

@@ -108,13 +108,12 @@ func (a *analyser) pow(t *term.Prim, base, exponent *aval) (*aval, cost) {
 	if a.wordsOf(base).inf {
 		words = infinite
 	}
-	v := &aval{kind: isNumber, abs: infinite, words: words, frac: size{}}
+	v := &aval{kind: isNumber, abs: infinite, words: words, frac: base.frac.times(n)}
 	if k, ok := exponent.lin.constant(); ok && k >= 0 && k <= 8 {
 		v.abs = exactly(1)
 		for range k {
 			v.abs = v.abs.times(base.abs)
 		}
-		v.frac = base.frac.times(exactly(uint64(k)))
 	}
 	each, ok := a.product(&aval{kind: isNumber, abs: infinite, words: words}, &aval{kind: isNumber, abs: infinite, words: words})
 	if !ok {
