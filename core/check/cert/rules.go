@@ -29,6 +29,7 @@ type pass struct {
 	err    error // why the type isn't shown
 	cost   bound // of what was gone through
 	calls  bool  // of self, besides
+	longer bool  // a list that a call of self takes may be longer than the parameter
 	seen   map[[2]*Type]bool
 	// what is left of maxWork, how deep it is, the folds so far, the parameters
 	left, deep, folds, params int
@@ -61,12 +62,14 @@ func (c *pass) run(t term.Term, tool bool) (cost, class string) {
 		if tool {
 			c.self = root
 		}
-		s = &env{l.Param, orNothing(claimed.Param).sized(bound{ok: true, by: [4]float64{0, 1}}), s}
+		s = &env{l.Param, orNothing(claimed.Param).sized(longest), s}
 		t, claimed = l.Body, orNothing(claimed.Result)
 	}
 	c.into(t, c.term(t, s), claimed)
 	// The functions, and their applications, are evaluated besides.
-	return c.cost.with(exactly(2*c.params), true).claim(c.calls)
+	most := c.cost.with(exactly(2*c.params), true)
+	most.ok = most.ok && !(c.longer && most.by[1]+most.by[2]+most.by[3] > 0)
+	return most.claim(c.calls)
 }
 
 func (c *pass) fail(t term.Term, why string) *Type {
@@ -171,6 +174,7 @@ func (c *pass) term(t term.Term, s *env) *Type {
 		f, arg := c.term(t.Func, s), c.term(t.Arg, s)
 		if _, self := t.Func.(*term.Self); self && c.params == 1 {
 			c.calls = true // it is counted with them
+			c.longer = c.longer || arg.size.with(longest, false) != longest
 		} else if f.lam == nil {
 			c.cost = bound{} // what is applied isn't written here
 		}

@@ -129,6 +129,9 @@ type bound struct {
 	on int
 }
 
+// longest is the length of a parameter.
+var longest = bound{ok: true, by: [4]float64{0, 1}}
+
 // tooMany is what is unbounded; smaller numbers are exact.
 const tooMany = 1 << 40
 

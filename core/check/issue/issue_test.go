@@ -65,6 +65,8 @@ var written = []struct {
 	{"x => @square(x)", false}, {"x => eval(x)", false}, {"xs => sort(xs)", false}, {"x => code_of(\"square\")", true},
 	{"x => let r = !fs.read(x), s = !kv.put({key: \"a\", value: r}) in [r, s]", true}, {"xs => fold(p => fst(p) + snd(p), 0, xs)", true},
 	{"xs => map(x => map(y => x + y, xs), xs)", true}, {"x => raise(x)", true}, {"f => f(1)", true},
+	{"xs => if length(xs) > 1000 then fold(p => fst(p) + 1, 0, xs) else self([...xs, ...xs])", true},
+	{"xs => if isEmpty(xs) then 0 else sum(xs) + self(tail(xs))", true},
 }
 
 // samples is those and programs of the generator that have types.
