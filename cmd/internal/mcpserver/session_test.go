@@ -268,6 +268,53 @@ func TestModern(t *testing.T) {
 	}
 }
 
+// counted counts what is read of a journal.
+type counted struct {
+	journal.Journal
+	reads atomic.Int64
+}
+
+func (c *counted) Read(q journal.Query) ([]journal.Event, bool, error) {
+	c.reads.Add(1)
+	return c.Journal.Read(q)
+}
+
+// TestUpdateReadsOnce: the journal isn't read anew for each answer to a task that this server doesn't do.
+func TestUpdateReadsOnce(t *testing.T) {
+	t.Parallel()
+	j := &counted{Journal: journal.NewMemory(1<<20, nil)}
+	for _, kind := range []journal.Kind{journal.TaskCreated, journal.TaskCancelled} {
+		_, err := j.Append(journal.Noted, kind, "past-1", "", []byte(`{"call":{"tool":"run","arguments":"{}"}}`))
+		must.NoError(t, err)
+	}
+	kinds, err := caps.NewKinds()
+	must.NoError(t, err)
+	s := New(Options{Broker: run.New(run.Options{Policy: caps.NewPolicy(kinds, nil), Journal: j})})
+	theirs, ours := mcp.NewInMemoryTransports()
+	go s.Serve(t.Context(), theirs)
+	conn, err := ours.Connect(t.Context())
+	must.NoError(t, err)
+	defer conn.Close()
+	responses := map[string]any{}
+	for i := range 1000 {
+		responses[fmt.Sprint(i)] = map[string]any{"action": "decline"}
+	}
+	params, err := json.Marshal(map[string]any{"taskId": "past-1", "inputResponses": responses, "_meta": map[string]any{
+		mcp.MetaKeyProtocolVersion: "2026-07-28", mcp.MetaKeyClientInfo: map[string]any{"name": "t", "version": "1"},
+		mcp.MetaKeyClientCapabilities: map[string]any{"extensions": map[string]any{tasksExtension: map[string]any{}}},
+	}})
+	must.NoError(t, err)
+	id, _ := jsonrpc.MakeID("1")
+	before := j.reads.Load()
+	must.NoError(t, conn.Write(t.Context(), &jsonrpc.Request{ID: id, Method: "tasks/update", Params: params}))
+	m, err := conn.Read(t.Context())
+	must.NoError(t, err)
+	got, _ := jsonrpc.EncodeMessage(m)
+	if reads := j.reads.Load() - before; reads > 10 || !strings.Contains(string(got), `"complete"`) {
+		t.Errorf("the journal was read %d times for %s", reads, got)
+	}
+}
+
 // TestArrivalOrder: calls sent without waiting mean the tools that were there,
 // or were being made, when they were sent.
 func TestArrivalOrder(t *testing.T) {

@@ -81,9 +81,16 @@ func (s *Server) addTaskMethods() {
 		if _, err := s.known(ctx, ss, p, false); err != nil {
 			return nil, err
 		}
+		question, err := s.Questions(p.TaskID)
+		if err != nil {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+		}
+		if question == nil {
+			return &taskAck{ResultType: "complete"}, nil
+		}
 		for key, response := range p.InputResponses {
 			var res mcp.ElicitResult
-			q, err := s.Question(p.TaskID, key, len(response))
+			q, err := question(key, len(response))
 			if err != nil {
 				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 			}

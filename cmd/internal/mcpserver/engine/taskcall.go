@@ -269,11 +269,11 @@ func (s *Engine) AsTask(ctx context.Context, c Call, able bool) (st TaskState) {
 	}
 }
 
-// Question is a question that a task waits with, by its key, for an answer of so many bytes; nil: it doesn't. The error is
-// that the answer can't be taken yet.
-func (s *Engine) Question(id, key string, bytes int) (*TaskQuestion, error) {
+// Questions gives the questions that a task waits with, each by its key and the bytes of its answer; nil: it waits with
+// none. The error is that this server takes no answer for it.
+func (s *Engine) Questions(id string) (func(key string, bytes int) (*TaskQuestion, error), error) {
 	if t := s.tasks.find(id); t != nil {
-		return t.question(key, bytes)
+		return t.question, nil
 	}
 	if rec, err := run.FindTask(s.broker.Journal(), id); err != nil || rec == nil || rec.Over() {
 		return nil, err

@@ -559,7 +559,11 @@ func TestTaskAnsweredEarly(t *testing.T) {
 		return key
 	}
 	reply := func(s *Engine, key string, bytes int) error {
-		q, err := s.Question(started.Task, key, bytes)
+		question, err := s.Questions(started.Task)
+		if err != nil {
+			return err
+		}
+		q, err := question(key, bytes)
 		if q != nil {
 			q.Reply(&mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ann"}})
 		}
