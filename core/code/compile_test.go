@@ -262,3 +262,21 @@ func TestLiteralNodes(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// TestFarCaptures: a captured value that a Caps instruction has no number for ends the compilation.
+func TestFarCaptures(t *testing.T) {
+	p, f := parse.Code([]byte(`{"lam":"y","body":{"eval":{"var":"y"}}}`), parse.Options{})
+	must.NoFault(t, f)
+	o := code.Options{Eval: true}
+	for len(o.Scope) < 1<<15 {
+		o.Scope = append(o.Scope, "v"+strconv.Itoa(len(o.Scope)))
+	}
+	u := code.Compile(p.Term, o)
+	if problems := verify(u, o, 40); u.Entangled || len(problems) > 0 {
+		t.Fatalf("entangled: %t; %s", u.Entangled, strings.Join(problems, "\n"))
+	}
+	o.Scope = append(o.Scope, "last")
+	if u := code.Compile(p.Term, o); !u.Entangled {
+		t.Errorf("compiled: %s", strings.Join(verify(u, o, 40), "\n"))
+	}
+}

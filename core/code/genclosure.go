@@ -1,6 +1,7 @@
 package code
 
 import (
+	"math"
 	"slices"
 
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -72,12 +73,18 @@ func (c *compiler) captured(n *node, info *fnInfo, caps []capture, dst, top uint
 		f.emit(Instr{Op: LoadK, A: dst, D: c.closure(info), K: int64(top)}, n.pos)
 		return
 	}
+	if len(caps) > math.MaxUint16 {
+		panic(entangled{})
+	}
 	slots := make([]int16, len(caps))
 	for i, k := range caps {
 		switch w := c.locate(f, k.b, k.half); w.kind {
 		case inReg:
 			slots[i] = int16(w.n)
 		default:
+			if w.n > math.MaxInt16 {
+				panic(entangled{})
+			}
 			slots[i] = int16(-1 - w.n)
 		}
 	}

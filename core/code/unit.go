@@ -22,7 +22,8 @@ type Unit struct {
 	// closure has to hold, in order.
 	Captures []int32
 	// Entangled is set, and nothing else, where the code captures more
-	// variables through more functions than [MaxCaptures].
+	// variables through more functions than [MaxCaptures], or one function more
+	// than an instruction has numbers for.
 	Entangled bool
 	// Narrows is set where the code is ready for evals that narrow authority:
 	// functions hold that of their creation.

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"math"
 	"slices"
 	"unsafe"
 
@@ -37,7 +38,7 @@ func (m *Machine) link(t term.Term, source *term.Source, o code.Options, ctx *co
 	o.ConstBase = int32(len(m.kinds))
 	o.ScopeBase = int32(len(m.scopes))
 	u := code.Compile(t, o)
-	if u.Entangled {
+	if u.Entangled || len(m.instrs)+len(u.Code) > math.MaxInt32/code.InstrSize {
 		return nil
 	}
 	m.units = append(m.units, unit{from: len(m.instrs), term: t, source: source, depth: o.Depth, scope: o.Scope, acting: u.Acting, uses: u.Uses, context: ctx})

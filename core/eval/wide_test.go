@@ -213,3 +213,21 @@ func TestWideInput(t *testing.T) {
 		}
 	}
 }
+
+// TestFarCaptures: evals inside evals bind more variables than a captured value has numbers for.
+func TestFarCaptures(t *testing.T) {
+	p, err := core.CompileText("", []byte(`
+let leaf = v => {op: "int", value: v, args: []} in
+let me = {op: "var", name: "build", args: []} in
+let build = (self_, k) =>
+  fold((code, i) => {op: "app", args: [{op: "lam", param: join(["v", to_text(k), "_", to_text(i)], ""), args: [code]}, leaf(i)]},
+    if k >= 15 then {op: "lam", param: "x", args: [{op: "eval", args: [{op: "var", name: "x", args: []}]}]} else
+    {op: "eval", args: [{op: "to_code", args: [{op: "app", args: [{op: "app", args: [me, me]}, leaf(k + 1)]}]}]},
+    range(0, 2300)) in
+isEmpty([eval(to_code(build(build, 0)))])`))
+	must.NoError(t, err)
+	stressedNot()
+	if o := (trial{code: string(p.Canonical()), input: "null"}).onEval(t); o.Kind != fault.OutOfMemory {
+		t.Errorf("%+v", o)
+	}
+}
