@@ -68,14 +68,7 @@ func (n *Node) agree() error {
 
 // held reports whether another node may have what the cluster's are.
 func (n *Node) held(docs map[string]document, rules []byte) bool {
-	all := reportedIn(docs)
-	c, _ := n.store.Cluster()
-	for name := range c.Peers {
-		if _, known := all[name]; !known && !strings.Contains(name, "/") {
-			all[name] = report{}
-		}
-	}
-	for name, r := range all {
+	for name, r := range n.members(docs) {
 		if name != n.o.Name && !n.o.Own && !r.Left && n.Alive(name) && (r.Given == nil || bytes.Equal(rulesOf(r.Given), rules)) {
 			return true
 		}

@@ -170,11 +170,12 @@ func Open(ctx context.Context, o Options) (_ *Node, err error) {
 			}
 		}
 		n.learn(docs, at)
-		if slices.ContainsFunc(slices.Collect(maps.Keys(docs)), shared) {
-			select {
-			case n.hurry <- struct{}{}:
-			default:
-			}
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(docs)), shared) {
+			return nil
+		}
+		select {
+		case n.hurry <- struct{}{}:
+		default:
 		}
 		return n.project(docs, at)
 	}
@@ -546,10 +547,15 @@ func (n *Node) Status() Status {
 	for _, c := range n.clusters() {
 		st.Profiles = append(st.Profiles, Profile{c.Profile, c.Place, c.Seq, c.Hash})
 	}
-	all, _ := n.reported() // where they can't be read the node has stopped
-	for _, name := range slices.Sorted(maps.Keys(c.Peers)) {
-		if p := c.Peers[name]; name != n.o.Name && !strings.Contains(name, "/") {
-			st.Nodes = append(st.Nodes, Peer{name, time.Since(p.Seen).Milliseconds(), p.Place, p.Differs, n.unlike(all[name])})
+	docs, _, _ := n.documents() // where they can't be read the node has stopped
+	all := n.members(docs)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		p, r := c.Peers[name], all[name]
+		if p.Seen.IsZero() {
+			p.Seen, p.Place = n.begun, r.Place // silent since then at least
+		}
+		if name != n.o.Name {
+			st.Nodes = append(st.Nodes, Peer{name, time.Since(p.Seen).Milliseconds(), p.Place, p.Differs, n.unlike(r)})
 		}
 	}
 	return st
@@ -676,9 +682,9 @@ func (n *Node) Alive(name string) bool {
 
 // Lost is how many other nodes are gone.
 func (n *Node) Lost() (lost int) {
-	c, _ := n.store.Cluster()
-	for name := range c.Peers {
-		if !n.Alive(name) && !strings.Contains(name, "/") {
+	docs, _, _ := n.documents()
+	for name := range n.members(docs) {
+		if !n.Alive(name) {
 			lost++
 		}
 	}

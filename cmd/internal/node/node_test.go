@@ -562,6 +562,32 @@ func TestRates(t *testing.T) {
 	}
 }
 
+// TestRateAlone: what a rate gives has no decision of the operator's be put in force anew.
+func TestRateAlone(t *testing.T) {
+	t.Parallel()
+	a := start(t, order.NewMemory(order.MemoryOptions{}), "a")
+	before := a.applied.Load()
+	for range 5 {
+		must.NoError(t, a.Take(t.Context(), "kv:x", 10, 10000*time.Hour))
+	}
+	if n := a.applied.Load() - before; n != 0 {
+		t.Errorf("%d times", n)
+	}
+}
+
+// TestNeverBack: a node that didn't come back after all were down is one of those that are gone, unless it left.
+func TestNeverBack(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	a, b, c := start(t, m, "a"), start(t, m, "b"), start(t, m, "c")
+	must.NoError(t, errors.Join(b.Report(t.Context(), false), b.Close(), c.Report(t.Context(), true), c.Close(), a.Close()))
+	a.open(t, "a")
+	wait.Until(t, "b is gone", func() bool { return a.Lost() > 0 })
+	if st := a.Status(); a.Lost() != 1 || len(st.Nodes) != 1 || st.Nodes[0].Name != "b" || st.Nodes[0].Silent < node.Lease.Milliseconds() {
+		t.Errorf("%d are gone: %+v", a.Lost(), st.Nodes)
+	}
+}
+
 // TestRateAhead: a node whose clock is ahead doesn't keep the others from what a rate gives them,
 // and they get no more than that.
 func TestRateAhead(t *testing.T) {

@@ -55,6 +55,22 @@ func reportedIn(docs map[string]document) map[string]report {
 	return all
 }
 
+// members are the nodes that this one hears of, and those that reported something and didn't leave.
+func (n *Node) members(docs map[string]document) map[string]report {
+	all := reportedIn(docs)
+	c, _ := n.store.Cluster()
+	maps.DeleteFunc(all, func(name string, r report) bool {
+		_, heard := c.Peers[name]
+		return r.Left && !heard
+	})
+	for name := range c.Peers {
+		if _, known := all[name]; !known && !strings.Contains(name, "/") {
+			all[name] = report{}
+		}
+	}
+	return all
+}
+
 // Report tells the others how far the files of this node are, or that it leaves.
 func (n *Node) Report(ctx context.Context, left bool) error {
 	place, _, err := n.settle(ctx)
