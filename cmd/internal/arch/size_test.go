@@ -33,7 +33,7 @@ var maxLines = map[string]int{
 	"cmd/internal/loadbench":       1134,
 	"cmd/internal/mcpcmd":          2601,
 	"cmd/internal/mcpserver":       13050,
-	"cmd/internal/node":            1719,
+	"cmd/internal/node":            1732,
 	"cmd/internal/orders/postgres": 398,
 	"cmd/internal/orders/remote":   490,
 	"cmd/internal/packs":           219,
