@@ -79,6 +79,19 @@ type Permit struct {
 	settled  bool
 }
 
+// Each is the permit for each thing that is designated, as if that were all; itself where there are no several.
+func (p *Permit) Each() (list []*Permit) {
+	if len(p.Designates) < 2 {
+		return []*Permit{p}
+	}
+	for _, designated := range p.Designates {
+		one := *p
+		one.Designates = []string{designated}
+		list = append(list, &one)
+	}
+	return list
+}
+
 // Settle says how many bytes the outcome had; what was reserved beyond is given
 // back. Only the first call counts.
 func (p *Permit) Settle(bytes int64) {

@@ -1,7 +1,9 @@
 package flow
 
 import (
+	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -222,8 +224,11 @@ func (r *Rule) Store(permit *caps.Permit) string {
 		return r.to.Anywhere()
 	}
 	g := permit.Held.Grant
-	return caps.Capability{Kind: g.Kind, Scope: g.Scope}.String()
+	return caps.Capability{Kind: g.Kind, Scope: cmp.Or(filepath.ToSlash(g.Real), g.Scope)}.String()
 }
+
+// Keeps reports whether all that a request designates lies in the scope of the rule, whatever the verb; of none it doesn't.
+func (r *Rule) Keeps(permit *caps.Permit) bool { return r != nil && r.to.Keeps(permit) }
 
 // About is the sources among some that rules are about.
 func (p *Policy) About(a Atoms) Atoms { return a & p.rules }

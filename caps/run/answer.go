@@ -416,6 +416,9 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 		r.unsure(a.request.Op)
 	}
 	err := r.owned()
+	if err == nil {
+		err = r.carried(a)
+	}
 	if r.abandoned.Load() { // as if the process had ended just now
 		return
 	}

@@ -55,11 +55,36 @@ type verdict struct {
 	asked flow.Atoms
 	about flow.Atoms // that what it breaks is about; 0: it is of several at once
 	store bool       // it breaks the store's label
-	// taint is what the store holds from then on if the request is made, and tainting the rule that says so; nil: it is one
-	// that remembers.
-	taint    flow.Atoms
-	tainting *flow.Rule
-	verdict  string // allow, deny, yes, no (a person said), taint, report
+	// taints is what stores hold from then on if the request is made.
+	taints  []tainting
+	verdict string // allow, deny, yes, no (a person said), taint, report
+}
+
+// A tainting is a store that takes a label on, by a rule; nil: it is one that remembers.
+type tainting struct {
+	rule *flow.Rule
+	from flow.Atoms
+}
+
+// An end is one of the places that a request acts on, and the label that what is kept there comes back with.
+type end struct {
+	permit *caps.Permit
+	held   flow.Atoms
+}
+
+// ends is the places that a request to a store acts on; moved is what it takes along from one to another.
+func (r *Run) ends(permit *caps.Permit) (list []end, moved flow.Atoms) {
+	for _, one := range permit.Each() {
+		held, _ := r.flows.policy.StoreLabel(one)
+		_, kept := r.b.session.Tainted(one)
+		list = append(list, end{one, held | kept})
+	}
+	if len(list) > 1 {
+		_, moved = r.flows.policy.StoreLabel(permit)
+		read, _ := r.b.session.Tainted(permit)
+		moved |= read
+	}
+	return list, moved
 }
 
 // What a verdict can be.
@@ -206,17 +231,14 @@ func (r *Run) flow(ctx context.Context, a *act) (*verdict, *fault.Fault) {
 	if len(rules) == 0 && !stores {
 		return nil, nil // tier 0
 	}
-	var held, moved flow.Atoms
+	var ends []end
+	var moved flow.Atoms
 	if stores && (f.policy.About(f.entered) != 0 || len(a.permit.Designates) > 1) {
-		held, moved = f.policy.StoreLabel(a.permit)
-		read, kept := r.b.session.Tainted(a.permit)
-		if held |= kept; len(a.permit.Designates) > 1 {
-			moved |= read
-		}
+		ends, moved = r.ends(a.permit)
 	}
 	v := &verdict{tier: 1, verdict: flowAllow}
 	all := flow.Both(f.entered)
-	v.judge(rules, stores, held, moved, f.policy, func(*flow.Rule) (made, argument flow.Label) { return all, all }, a)
+	v.judge(rules, ends, moved, f.policy, func(*flow.Rule) (made, argument flow.Label) { return all, all }, a)
 	if v.rule == nil && !v.store {
 		v.from = 0
 		return v, nil
@@ -227,15 +249,13 @@ func (r *Run) flow(ctx context.Context, a *act) (*verdict, *fault.Fault) {
 	}
 	if err == nil {
 		*v = verdict{tier: 2, verdict: flowAllow}
-		v.judge(rules, stores, held, moved, f.policy, func(rule *flow.Rule) (made, argument flow.Label) { return labels{l}.of(rule, a) }, a)
+		v.judge(rules, ends, moved, f.policy, func(rule *flow.Rule) (made, argument flow.Label) { return labels{l}.of(rule, a) }, a)
 	}
 	if v.rule == nil && !v.store {
 		v.from = flow.Label(l.Made | l.Shadow.All()).Any()
 		return v, nil
 	}
-	if v.about = f.policy.About(^flow.Atoms(0)) &^ held; v.rule != nil {
-		v.about = v.rule.NotFrom
-	}
+	v.setAbout(f.policy, rules, ends)
 	told := all
 	if err == nil {
 		told = v.tells(labels{l}.of(v.rule, a))
@@ -245,6 +265,25 @@ func (r *Run) flow(ctx context.Context, a *act) (*verdict, *fault.Fault) {
 		r.deniedFor(a.index, told, true)
 	}
 	return v, denied
+}
+
+// setAbout says what it is about that a request breaks. What a store may take on is so only where no rule had it do that.
+func (v *verdict) setAbout(p *flow.Policy, rules []*flow.Rule, ends []end) {
+	if v.rule != nil {
+		v.about = v.rule.NotFrom
+		return
+	}
+	for _, end := range ends {
+		v.about |= p.About(^flow.Atoms(0)) &^ end.held
+	}
+	for _, rule := range rules {
+		if rule.Else == flow.Taint {
+			v.about &^= rule.Forbidden()
+		}
+	}
+	if v.from&^v.about != 0 {
+		v.about = 0
+	}
 }
 
 // tells is what it tells of that a request is denied: that it was made, and what decided about the labels of its
@@ -261,8 +300,8 @@ func (v *verdict) tells(made, argument flow.Label) flow.Label {
 }
 
 // judge finds the first rule that a request breaks, of those that deny if there is one; then whether it breaks the
-// label of the store it writes to, which denies too unless the store takes the label on.
-func (v *verdict) judge(rules []*flow.Rule, stores bool, held, moved flow.Atoms, p *flow.Policy, labels func(*flow.Rule) (made, argument flow.Label), a *act) {
+// label of an end that it writes to, which denies too unless that takes the label on: of a rule, or because it remembers.
+func (v *verdict) judge(rules []*flow.Rule, ends []end, moved flow.Atoms, p *flow.Policy, labels func(*flow.Rule) (made, argument flow.Label), a *act) {
 	for _, rule := range rules {
 		made, argument := labels(rule)
 		from := rule.Violation(made, argument|flow.Label(moved))
@@ -272,25 +311,38 @@ func (v *verdict) judge(rules []*flow.Rule, stores bool, held, moved flow.Atoms,
 		switch {
 		case from == 0:
 			continue
-		case rule.Else == flow.Taint && v.taint == 0:
-			v.taint, v.tainting = from, rule
+		case rule.Else == flow.Taint:
+			v.taints = append(v.taints, tainting{rule, from})
 		case rule.Else == flow.Ask:
 			v.asks, v.asked = append(v.asks, rule), v.asked|from
 		}
-		if v.rule == nil || v.rule.Else == flow.Taint || v.rule.Else == flow.Ask && rule.Else == flow.Deny {
+		if v.rule == nil || v.rule.Else == flow.Taint && rule.Else != flow.Taint || v.rule.Else == flow.Ask && rule.Else == flow.Deny {
 			v.rule, v.from = rule, from
 		}
 	}
-	if !stores || v.tainting != nil || v.rule != nil && v.rule.Else == flow.Deny {
+	if len(ends) == 0 || v.rule != nil && v.rule.Else == flow.Deny {
 		return
 	}
 	made, argument := labels(nil)
-	from := p.About(made.Any()|argument.Any()|moved) &^ held
-	if from != 0 && p.Remembers(a.permit) {
-		v.taint = from
+	var left flow.Atoms
+	for _, end := range ends {
+		here := end.held
+		for _, t := range v.taints {
+			if t.rule.Keeps(end.permit) {
+				here |= t.from
+			}
+		}
+		left |= p.About(made.Any()|argument.Any()|moved) &^ here
 	}
-	if from != 0 && (v.rule == nil || v.taint == 0) {
-		v.store, v.rule, v.from = true, nil, from
+	switch {
+	case left == 0:
+	case !p.Remembers(a.permit):
+		v.store, v.rule, v.from, v.taints = true, nil, left, nil
+	default:
+		v.taints = append(v.taints, tainting{nil, left})
+		if v.rule == nil {
+			v.store, v.from = true, left
+		}
 	}
 }
 
@@ -308,14 +360,16 @@ func (r *Run) breaks(ctx context.Context, a *act, v *verdict, long error) *fault
 	case asks && !r.askFlow(ctx, a, v, f):
 		v.verdict = flowNo
 		return f
-	case v.taint != 0 && (asks || v.store || v.rule.Else == flow.Taint):
+	case len(v.taints) > 0 && (asks || v.store || v.rule.Else == flow.Taint):
 		v.verdict = flowTaint
 		if a.planned { // it does when the plan is done
 			return nil
 		}
-		if err := r.taint(a, v); err != nil {
-			f.Message = fmt.Sprintf("%s was not done: that what it writes to has the label %s now could not be recorded", a.request.Op, p.Words(v.taint))
-			return f
+		for _, t := range v.taints {
+			if err := r.taint(a, t); err != nil {
+				f.Message = fmt.Sprintf("%s was not done: that what it writes to has the label %s now could not be recorded", a.request.Op, p.Words(t.from))
+				return f
+			}
 		}
 	case !asks:
 		v.verdict = flowDeny
@@ -428,16 +482,32 @@ func (a *act) appendFlow(data []byte) []byte {
 }
 
 // taint has a store have the label of what is written to it from now on.
-func (r *Run) taint(a *act, v *verdict) error {
-	store := v.tainting.Store(a.permit)
-	changed, err := r.b.session.Taint(store, v.taint)
-	data := appendTexts(append(journal.AppendString([]byte(`{"store":`), store), `,"from":`...), r.flows.policy.Names(v.taint))
+func (r *Run) taint(a *act, t tainting) error {
+	store := t.rule.Store(a.permit)
+	changed, err := r.b.session.Taint(store, t.from)
+	data := appendTexts(append(journal.AppendString([]byte(`{"store":`), store), `,"from":`...), r.flows.policy.Names(t.from))
 	if err != nil || !changed && !r.b.owes(data) {
 		return err
 	}
 	err = r.b.pay(journal.StoreTainted, r.id, a.request.Branch, data)
-	r.b.log.Warn("a store holds what has another label from now on", "store", store, "label", r.flows.policy.Names(v.taint))
+	r.b.log.Warn("a store holds what has another label from now on", "store", store, "label", r.flows.policy.Names(t.from))
 	return err
+}
+
+// carried has the places of a request that was done hold what another of them had taken on by then: it may be there now.
+func (r *Run) carried(a *act) error {
+	if r.flows == nil || r.flows.policy.Report || len(a.permit.Designates) < 2 || !r.flows.policy.Stores(a.permit) {
+		return nil
+	}
+	ends, moved := r.ends(a.permit)
+	var left flow.Atoms
+	for _, end := range ends {
+		left |= r.flows.policy.About(moved) &^ end.held
+	}
+	if left == 0 {
+		return nil
+	}
+	return r.taint(a, tainting{nil, left})
 }
 
 // answered takes in what a round's requests gave.

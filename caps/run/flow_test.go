@@ -24,9 +24,11 @@ import (
 // post is notes, and a way out.
 var post = func() *caps.Manifest {
 	m := *toy
-	m.Verbs = append(append([]caps.Verb{}, toy.Verbs...), caps.Verb{Name: "send", Flags: caps.Flags{OpenWorld: true}})
+	m.Verbs = append(append([]caps.Verb{}, toy.Verbs...), caps.Verb{Name: "send", Flags: caps.Flags{OpenWorld: true}}, caps.Verb{Name: "move"})
 	m.Operations = append(append([]caps.Operation{}, toy.Operations...), caps.Operation{Name: "toy.send", Verb: "send", Params: []caps.Param{
 		{Name: "to", Type: "string"}, {Name: "text", Type: "any", Optional: true},
+	}}, caps.Operation{Name: "toy.move", Verb: "move", Params: []caps.Param{
+		{Name: "from", Type: "string", Designates: true}, {Name: "to", Type: "string", Designates: true},
 	}})
 	return &m
 }()
@@ -39,6 +41,8 @@ type posted struct {
 	kept map[string]value.Value
 	// needed is called where "need" is read.
 	needed func()
+	// moving is called before something is moved.
+	moving func()
 }
 
 func newPosted(t *testing.T, config string, o run.Options) *posted {
@@ -58,6 +62,11 @@ func newPosted(t *testing.T, config string, o run.Options) *posted {
 		switch a.Verb {
 		case "put":
 			p.kept[key] = field(a.Args, "value")
+		case "move":
+			if p.moving != nil {
+				p.moving()
+			}
+			p.kept[string(asText(field(a.Args, "to")))] = p.kept[string(asText(field(a.Args, "from")))]
 		case "send":
 			if text := field(a.Args, "text"); asText(field(a.Args, "to")) == "nobody" {
 				return nil, 0, &fault.Fault{Kind: fault.EffectFailed, Message: "there is nobody", Raised: text}
@@ -822,6 +831,52 @@ func TestFlowStores(t *testing.T) {
 	p.fails("leak", `"open/a"`, fault.Denied, "secret")
 	p.fails("copy", `"other/b"`, fault.Denied, "may not keep")
 	p.count(journal.StoreTainted, 1)
+}
+
+// TestFlowStoresMany: a rule that has a store take labels on is about no others, however many rules there are and places that
+// a request acts on.
+func TestFlowStoresMany(t *testing.T) {
+	t.Parallel()
+	const sources = `{"sources":[{"of":"toy.get:mail/**","label":"mail"},{"of":"toy.get:priv/**","label":"priv"}],"rules":[{"to":"toy.send","not_from":["mail","priv"]},`
+	mail, priv := `{"to":"toy.put:open/**","not_from":"mail","else":"taint"}`, `{"to":"toy.put:open/**","not_from":"priv","else":"taint"}`
+	start := func(t *testing.T, rules ...string) *posted {
+		p := newPosted(t, sources+strings.Join(rules, ",")+"]}", run.Options{AskFlow: sayYes})
+		for _, key := range []string{"mail/a", "priv/a", "other/a"} {
+			p.kept[key] = value.Str(key)
+		}
+		p.evolve("both", `k => !toy.put({key: k, value: !toy.get("mail/a") ++ !toy.get("priv/a")})`, "toy:**")
+		p.evolve("where", `k => !toy.put({key: if !toy.get("priv/a") == "" then k ++ "x" else k, value: !toy.get("mail/a")})`, "toy:**")
+		p.evolve("move", `k => !toy.move({from: k[0], to: k[1]})`, "toy:**")
+		p.evolve("leak", `k => !toy.send({to: "a", text: !toy.get(k)})`, "toy:**")
+		return p
+	}
+	p := start(t, mail)
+	p.fails("both", `"open/b"`, fault.Denied, "may not keep what depends on priv there")
+	p.fails("where", `"open/b"`, fault.Denied, "may not keep what depends on priv there")
+	p = start(t, mail, priv)
+	p.gives("both", `"open/b"`, "null")
+	p.count(journal.StoreTainted, 2)
+	p.fails("leak", `"open/b"`, fault.Denied, "depends on mail and priv")
+	p = start(t, mail, strings.Replace(priv, "taint", "ask", 1))
+	p.fails("both", `"open/b"`, fault.Denied, "may not keep what depends on priv there")
+	p = start(t, `{"to":"toy.put:open/**","argument":"value","not_from":["mail","priv"],"else":"taint"}`)
+	p.fails("where", `"open/b"`, fault.Denied, "may not keep what depends on priv there")
+	// One end of a move isn't both.
+	p = start(t, `{"to":"toy.move:open/**","not_from":["mail","priv"],"else":"taint"}`)
+	p.gives("move", `["mail/a","open/b"]`, "null")
+	p.fails("leak", `"open/b"`, fault.Denied, "mail")
+	p.fails("move", `["open/b","other/b"]`, fault.Denied, "may not keep what depends on mail there")
+	p.fails("move", `["mail/a","other/b"]`, fault.Denied, "may not keep")
+	// What a place takes on while it is moved from.
+	p = start(t, mail)
+	p.evolve("copy", `k => !toy.put({key: k, value: !toy.get("mail/a")})`, "toy:**")
+	p.moving = func() {
+		p.mu.Unlock()
+		defer p.mu.Lock()
+		p.gives("copy", `"open/a"`, "null")
+	}
+	p.gives("move", `["open/a","other/b"]`, "null")
+	p.fails("leak", `"other/b"`, fault.Denied, "mail")
 }
 
 // TestFlowTooLong: where a run is too long to follow, what came in counts, and the denial says so.

@@ -85,6 +85,8 @@ func (p *Replay) judgeFlow(r *Run, i int) *act {
 		j.From = r.origins(context.Background(), a, true)
 		if verdict.rule != nil {
 			j.Verdict, j.Rule = string(verdict.rule.Else), verdict.rule.N
+		} else if len(verdict.taints) > 0 {
+			j.Verdict = flowTaint
 		}
 	}
 	return a

@@ -25,7 +25,7 @@ var flowMistakes = []mutate.Mistake{
 	{"../../../caps/run/flow.go", "r.enter(c.all, origin{a.n, a.request.Op, string(a.request.At)})", ""},
 	{"../../../caps/run/flow.go", "if p.About(r.flows.entered)&^from != 0 || len(where) > 1 {", "if If(M, false, p.About(r.flows.entered)&^from != 0 || len(where) > 1) {"},
 	{"../../../caps/run/flow.go", "from = v.about\n\t}\n\twords", "from = If(M, from, v.about)\n\t}\n\twords"},
-	{"../../../caps/run/flow.go", "if !stores || v.tainting != nil ||", "if M || !stores || v.tainting != nil ||"},
+	{"../../../caps/run/flow.go", "if len(ends) == 0 ||", "if M || len(ends) == 0 ||"},
 	{"../../../caps/run/resume.go", "r.flows.under = r.under(rec.Under) | r.under(s.Under)", "r.flows.under = If(M, 0, r.under(rec.Under)) | r.under(s.Under)"},
 	{"../../../caps/run/plan.go", "&& r.flows != nil && len(p.Steps) == 0:", "&& !M && r.flows != nil && len(p.Steps) == 0:"},
 	{"../../../caps/run/run.go", "v.run.enter(v.run.madeUnder(t), origin{}) // with what its code says", ""},
