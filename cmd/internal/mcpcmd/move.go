@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -464,12 +465,19 @@ func Masked(text string, entries iter.Seq[json.RawMessage]) string {
 	slices.SortStableFunc(all, func(a, b string) int { return cmp.Compare(len(b), len(a)) }) // one may be in another
 	var pairs []string
 	for _, value := range all {
-		if quoted, err := json.Marshal(value); err == nil {
-			pairs = append(pairs, strings.Trim(string(quoted), `"`), "(a secret)")
-		}
 		pairs = append(pairs, value, "(a secret)")
 	}
-	return strings.NewReplacer(pairs...).Replace(text)
+	hide := strings.NewReplacer(pairs...).Replace
+	return hide(quoted.Compiled().ReplaceAllStringFunc(text, func(s string) string {
+		var meant string
+		if json.Unmarshal([]byte(s), &meant) != nil {
+			meant, _ = strconv.Unquote(s) // TOML and YAML have other escapes
+		}
+		if hidden := hide(meant); hidden != meant {
+			return strconv.Quote(hidden)
+		}
+		return s
+	}))
 }
 
 // secretsIn adds the texts in a part of a client's entry that look like secrets, by the names that they stand under.
@@ -494,7 +502,11 @@ func secretsIn(all []string, name string, v any) []string {
 		if placeholder.MatchString(v) {
 			return all
 		}
-		for _, m := range [][]string{assigned.FindStringSubmatch(v), headerLine.FindStringSubmatch(v)} {
+		pairs := [][]string{assigned.FindStringSubmatch(v), headerLine.FindStringSubmatch(v)}
+		if m := pairs[0]; m != nil {
+			pairs[1] = headerLine.FindStringSubmatch(m[2]) // --header=Name: value
+		}
+		for _, m := range pairs {
 			if m != nil && app.LooksSecret(m[1], m[2]) {
 				return append(all, m[2])
 			}
@@ -519,6 +531,8 @@ var (
 	// assigned is --flag=value and NAME=value, and headerLine is Name: value.
 	assigned   = lazyregexp.New(`^([A-Za-z0-9_.-]+)=(.*[A-Za-z0-9].*)$`)
 	headerLine = lazyregexp.New(`^([A-Za-z0-9_.-]+): *([^/ ].*)$`)
+	// quoted is a text with an escape.
+	quoted = lazyregexp.New(`"[^"\\\n]*(\\.[^"\\\n]*)+"`)
 )
 
 // secretsOf is the values of a server's variables and headers that look like secrets.

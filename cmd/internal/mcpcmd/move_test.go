@@ -15,6 +15,9 @@ func TestMasked(t *testing.T) {
 		`{"command":"npx","args":["--api-key","abc","--port","8080"]}`:                                             `{"command":"npx","args":["--api-key","(a secret)","--port","8080"]}`,
 		`{"command":"docker","args":["-e","GITHUB_TOKEN=ghp_a1b2c3d4e5f6g7h8i9j0","ghcr.io/a/b"]}`:                 `{"command":"docker","args":["-e","GITHUB_TOKEN=(a secret)","ghcr.io/a/b"]}`,
 		`{"command":"mcp-remote https://h/mcp --header 'x' --key=abc"}`:                                            `{"command":"mcp-remote https://h/mcp --header 'x' --key=(a secret)"}`,
+		`{"args":["--header=Authorization: Bearer abc","--name=a: b"]}`:                                            `{"args":["--header=Authorization: (a secret)","--name=a: b"]}`,
+		`{"env":{"A_TOKEN":"a\/b\u0063", "B":"x\/y"}}`:                                                             `{"env":{"A_TOKEN":"(a secret)", "B":"x\/y"}}`,
+		`{"args":["--key=\"a\\b\""]}`:                                                                              `{"args":["--key=(a secret)"]}`,
 		`{"args":["--header","Authorization: Bearer abc"]}`:                                                        `{"args":["--header","Authorization: (a secret)"]}`,
 		`{"url":"https://h/mcp?api_key=abc&x=1"}`:                                                                  `{"url":"(a secret)"}`,
 		`{"url":"https://h/mcp?x=1"}`:                                                                              `{"url":"https://h/mcp?x=1"}`,
@@ -28,6 +31,10 @@ func TestMasked(t *testing.T) {
 		if got := Masked(entry, slices.Values([]json.RawMessage{json.RawMessage(entry)})); got != want {
 			t.Errorf("%s is shown as\n%s, not\n%s", entry, got, want)
 		}
+	}
+	const toml = `key = "a\U00000062c" # \e`
+	if got := Masked(toml, slices.Values([]json.RawMessage{json.RawMessage(`{"key":"abc"}`)})); got != `key = "(a secret)" # \e` {
+		t.Errorf("it is shown: %s", got)
 	}
 	if got := Masked(strings.Repeat("abc ", 2), slices.Values([]json.RawMessage{json.RawMessage(`{"key":"abc"}`)})); strings.Contains(got, "abc") {
 		t.Errorf("it is shown: %s", got)
