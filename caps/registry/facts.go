@@ -510,14 +510,14 @@ func (r *Registry) Same(t *Tool) *Tool {
 	slices.SortFunc(list, func(a, b *Tool) int { return cmp.Compare(a.Seq, b.Seq) })
 	for _, u := range list[:min(len(list), mostLike)] {
 		// What is on record is not believed.
-		if u.Problem() == nil && u.Normal() != "" && u.Normal() == t.Normal() && sameVersions(t, u) {
+		if u.Problem() == nil && u.Normal() != "" && u.Normal() == t.Normal() && SameVersions(t, u) {
 			return u
 		}
 	}
 	return nil
 }
 
-// sameVersions reports whether two versions are bound to the same ones.
-func sameVersions(t, u *Tool) bool {
+// SameVersions reports whether two versions are bound to the same ones.
+func SameVersions(t, u *Tool) bool {
 	return maps.EqualFunc(t.Bound, u.Bound, func(a, b *Tool) bool { return a.Version == b.Version && a.Hash == b.Hash })
 }

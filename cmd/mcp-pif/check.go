@@ -153,8 +153,7 @@ func (o *checking) given(cmd *cobra.Command, args []string) (s subject, err erro
 	if s.tools, err = o.grants.Copied(cmd, auth); err != nil {
 		return s, cli.Failed(err)
 	}
-	d := registry.Definition{Name: o.name, Code: []byte(code), Text: !json.Valid([]byte(code)), Capabilities: o.declared}
-	_, trying, err := s.tools.Snapshot().Trying(d)
+	_, trying, err := s.tools.Snapshot().Trying(o.definition(code))
 	if err != nil {
 		s.unreadable = true
 		return s, err
@@ -176,6 +175,10 @@ func (o *checking) given(cmd *cobra.Command, args []string) (s subject, err erro
 	s.kinds = auth.Kinds
 	s.cannot = s.tool.Cannot(s.kinds)
 	return s, nil
+}
+
+func (o *checking) definition(code string) registry.Definition {
+	return registry.Definition{Name: o.name, Code: []byte(code), Text: !json.Valid([]byte(code)), Capabilities: o.declared}
 }
 
 // ofNext reports whether a note of evolve's is about the call that it suggests, which
@@ -234,25 +237,27 @@ func (o *checking) unreadable(cmd *cobra.Command, f *fault.Fault) error {
 
 // compare says whether the subject and another do the same.
 func (o *checking) compare(cmd *cobra.Command, s *subject) error {
-	var other *core.Program
-	if t, ok := s.others.Get(o.equal); ok {
-		if err := t.Problem(); err != nil {
+	other, ok := s.others.Get(o.equal)
+	if ok {
+		if err := other.Problem(); err != nil {
 			return unanswered(cli.Failed(app.PrintableError(err)))
 		}
-		other = t.Program()
 	} else {
 		code, err := cli.Source(cmd, o.equal)
 		if err != nil {
 			return err
 		}
-		if other, err = cli.Compile(o.name, code); err != nil {
+		if _, other, err = s.others.Trying(o.definition(code)); err != nil {
 			if f, ok := errors.AsType[*fault.Fault](err); ok {
 				return o.unreadable(cmd, f)
 			}
 			return err
 		}
 	}
-	v := normal.Equal(s.tool.Program().Term(), other.Term(), true, normal.Limits{})
+	v := normal.Equal(s.tool.Program().Term(), other.Program().Term(), true, normal.Limits{})
+	if v.Answer == normal.Same && !registry.SameVersions(s.tool, other) {
+		v = normal.Verdict{Answer: normal.Unknown, Reason: "their code does the same, but the tools it names are bound to other versions"}
+	}
 	out := cmd.OutOrStdout()
 	if cli.AsJSON(cmd) {
 		if err := cli.PrintJSON(cmd, v); err != nil {
