@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal/order"
 	"github.com/mcp-pif/mcp-pif/caps/lease"
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
 // A tester is a test of Go's or of rapid's.
@@ -123,6 +125,50 @@ func TestClusterMissed(t *testing.T) {
 	c, _ := a.Cluster()
 	if missed, most := c.Peers["b"].Missed, 1+int(lease.Since(begun)/(250*time.Millisecond)); missed < 1 || missed > most {
 		t.Errorf("%d missed, in a time for %d", missed, most)
+	}
+}
+
+// A cuttable order takes and shows nothing while it is cut.
+type cuttable struct {
+	order.Order
+	cut atomic.Bool
+}
+
+func (o *cuttable) Propose(ctx context.Context, p []byte) error {
+	if o.cut.Load() {
+		return order.ErrNotAcknowledged
+	}
+	return o.Order.Propose(ctx, p)
+}
+
+// TestClusterSilent: what was proposed when the order fell silent is said to be unknown, and recorded when it answers;
+// what is refused then is not; what is only noted is.
+func TestClusterSilent(t *testing.T) {
+	t.Parallel()
+	o := &cuttable{Order: order.NewMemory(order.MemoryOptions{}).Open()}
+	s, err := journal.Open(filepath.Join(t.TempDir(), "j.db"), journal.Options{Order: o, Node: "a", Profile: "p", Patience: 50 * time.Millisecond})
+	must.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	barrier(t, s)
+	append := func(stage journal.Stage, run string) error {
+		_, err := s.Append(stage, journal.RunEnded, run, "", []byte(`{}`))
+		return err
+	}
+	o.cut.Store(true)
+	if err := append(journal.Written, "proposed"); !errors.Is(err, journal.ErrUnknown) || !errors.Is(err, journal.ErrCluster) {
+		t.Error(err)
+	}
+	if err := append(journal.Written, "refused"); errors.Is(err, journal.ErrUnknown) || !errors.Is(err, journal.ErrCluster) {
+		t.Error(err)
+	}
+	must.NoError(t, append(journal.Noted, "noted"))
+	o.cut.Store(false)
+	wait.Until(t, "what was noted", func() bool {
+		events, _, err := s.Read(journal.Query{Run: "noted"})
+		return err == nil && len(events) == 1
+	})
+	if events := content(t, s); len(events) != 2 || events[0].Run != "proposed" {
+		t.Errorf("%+v", events)
 	}
 }
 

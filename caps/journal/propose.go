@@ -18,7 +18,7 @@ const (
 
 // errUnknown says that nobody knows whether what was proposed will be applied.
 func (w *writer) errUnknown() error {
-	return &problem{w.path, ErrCluster, "the cluster's order hasn't answered: whether this was recorded isn't known", nil}
+	return &problem{w.path, ErrUnknown, "the cluster's order hasn't answered: whether this was recorded isn't known", nil}
 }
 
 // errSilent says that the order doesn't answer.

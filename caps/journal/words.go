@@ -35,6 +35,9 @@ var (
 	// ErrCluster means that the cluster that the file belongs to doesn't let it be
 	// written, or not now.
 	ErrCluster = errors.New("the cluster can't record it")
+	// ErrUnknown is an ErrCluster of what will be recorded once the order answers, if the
+	// process lives until then.
+	ErrUnknown = fmt.Errorf("%w now", ErrCluster)
 	// ErrBehind means that the tools have changed since the event that the
 	// caller of Change knew of.
 	ErrBehind = errors.New("the tools have changed since")

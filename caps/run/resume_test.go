@@ -3,6 +3,7 @@ package run_test
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -316,6 +317,50 @@ c busy {"input":"notes/"} 7 me 0 false true true
 	}
 	if _, err := run.ReadRecord(w.memory, "a"); err != nil {
 		t.Error("a run that is a task has no record:", err)
+	}
+}
+
+// silent is a cluster's journal whose order doesn't answer: it takes what is only noted, and refuses the rest or doesn't
+// know of it.
+type silent struct {
+	journal.Journal
+	err error
+}
+
+func (j *silent) Append(s journal.Stage, k journal.Kind, id, branch string, data []byte) (uint64, error) {
+	if s == journal.Noted {
+		return j.Journal.Append(s, k, id, branch, data)
+	}
+	if errors.Is(j.err, journal.ErrUnknown) { // it comes to be recorded
+		_, _ = j.Journal.Append(s, k, id, branch, data)
+	}
+	return 0, j.err
+}
+
+// The end of a task is recorded once when the journal can again, and a task that its client was told isn't one ends.
+func TestTasksInSilence(t *testing.T) {
+	t.Parallel()
+	for _, failed := range []error{journal.ErrUnknown, journal.ErrCluster} {
+		w := newWorld(t, run.Options{}, nil)
+		made := w.evolve("one", `x => 1`)
+		for _, id := range []string{"a", "b"} {
+			must.NoError(t, w.broker.CreateTask(&run.Task{ID: id, Call: run.Call{Tool: "one", Arguments: []byte(`{}`)}, Owner: "me"}))
+		}
+		b := run.New(run.Options{Policy: w.policy, Journal: &silent{w.memory, failed}})
+		drive(t, b.Begin(w.tools.Snapshot(), bounds(made, "a", `1`)), made, `1`)
+		if err := b.EndTask("b", "", fault.New(fault.Cancelled, "it can't go on")); err != nil && !errors.Is(err, journal.ErrUnknown) {
+			t.Error(err)
+		}
+		if err := b.CreateTask(&run.Task{ID: "c", Call: run.Call{Tool: "one", Arguments: []byte(`{}`)}, Owner: "me"}); !errors.Is(err, failed) {
+			t.Error(err)
+		}
+		all, err := run.Tasks(w.memory, time.Time{})
+		must.NoError(t, err)
+		for _, x := range all {
+			if ends, _, err := w.memory.Read(journal.Query{Run: x.ID, Kind: journal.RunEnded}); err != nil || !x.Over() || len(ends) != 1 && x.ID != "c" {
+				t.Errorf("%v: %s is over: %v, and has %d ends, %v", failed, x.ID, x.Over(), len(ends), err)
+			}
+		}
 	}
 }
 

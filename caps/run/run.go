@@ -281,7 +281,12 @@ func (r *Run) note(k journal.Kind, branch string, data []byte) bool {
 	if r.aside || !r.mine() {
 		return true
 	}
-	_, err := r.b.journal.Append(r.stage(), k, r.id, branch, r.numbered(data))
+	var err error
+	if data = r.numbered(data); k == journal.RunEnded {
+		err = r.b.recordEnd(r.stage(), r.id, data)
+	} else {
+		_, err = r.b.journal.Append(r.stage(), k, r.id, branch, data)
+	}
 	if err != nil {
 		r.b.log.Error("the journal took no event", "kind", k, "run", r.id, "error", err)
 	}

@@ -74,6 +74,10 @@ func (b *Broker) CreateTask(t *Task) error {
 	}
 	data = journal.AppendString(append(data, `,"owner":`...), t.Owner)
 	_, err = b.journal.Append(journal.Written, journal.TaskCreated, t.ID, "", append(data, '}'))
+	if errors.Is(err, journal.ErrUnknown) { // who asked for it is told that it is none
+		_, undone := b.journal.Append(journal.Noted, journal.TaskCancelled, t.ID, "", []byte(`{"by":"its server, which didn't know that it was recorded"}`))
+		err = errors.Join(err, undone)
+	}
 	return err
 }
 
@@ -255,7 +259,15 @@ func (b *Broker) EndTask(id, by string, f *fault.Fault) error {
 	if f != nil {
 		data = append(b.appendFault(append(data, `"error":`...), f), ',')
 	}
-	_, err := b.journal.Append(journal.Written, journal.RunEnded, id, "", append(data, `"stopped":"running"}`...))
+	return b.recordEnd(journal.Written, id, append(data, `"stopped":"running"}`...))
+}
+
+// recordEnd records an end; where the journal can't now, it does so when it can again.
+func (b *Broker) recordEnd(s journal.Stage, id string, data []byte) error {
+	_, err := b.journal.Append(s, journal.RunEnded, id, "", data)
+	if err != nil && s != journal.Noted && !errors.Is(err, journal.ErrUnknown) {
+		_, err = b.journal.Append(journal.Noted, journal.RunEnded, id, "", data)
+	}
 	return err
 }
 
