@@ -71,7 +71,7 @@ func newFlowExplain() *cobra.Command {
 
 // judged is what rules say of each request of a recorded run.
 func (r *replayer) judged(ctx context.Context, id string, rules *flow.Policy, permits *caps.Policy) ([]run.FlowJudgement, run.Verdict, error) {
-	rec, err := run.ReadRecord(r.store, id)
+	rec, err := r.record(id)
 	if err != nil {
 		return nil, run.Verdict{}, err
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
@@ -34,11 +35,12 @@ type replayOptions struct {
 	from, to uint64
 	all      bool
 	since    string
+	memory   app.Size
 	asJSON   bool
 }
 
 func newReplay() *cobra.Command {
-	var o replayOptions
+	o := replayOptions{memory: replayMemory}
 	cmd := &cobra.Command{
 		Use:   "replay RUN",
 		Short: "Replay a recorded run without any effect",
@@ -75,9 +77,9 @@ The exit status is 0 if nothing differs and nothing is missing.`,
 			defer context.AfterFunc(ctx, stop)() // a second interrupt ends it, whatever it does
 			return cli.Failed(withStore(&o.StoreOptions, journal.Options{ReadOnly: true}, func(s *journal.Store) error {
 				if o.all {
-					return o.replayAll(ctx, cmd, &replayer{store: s})
+					return o.replayAll(ctx, cmd, &replayer{store: s, most: o.memory})
 				}
-				return o.replayOne(ctx, cmd, &replayer{store: s}, args[0])
+				return o.replayOne(ctx, cmd, &replayer{store: s, most: o.memory}, args[0])
 			}))
 		},
 	}
@@ -89,6 +91,7 @@ The exit status is 0 if nothing differs and nothing is missing.`,
 	f.Uint64Var(&o.to, "to", 0, "with --trace, up to this `STEP`")
 	f.BoolVar(&o.all, "all", false, "replay every run on record")
 	f.StringVar(&o.since, "since", "", "with --all, runs that started after this `TIME`: 2026-01-31, a full RFC 3339 time, or 24h for the last day")
+	registerMemory(f, &o.memory)
 	f.BoolVar(&o.asJSON, "json", false, "print JSON: the verdict with the answer, a line for each step of a trace")
 	return cmd
 }
@@ -113,7 +116,7 @@ func (o *replayOptions) check(args []string) error {
 // replayOne replays a run and prints what comes of it.
 func (o *replayOptions) replayOne(ctx context.Context, cmd *cobra.Command, r *replayer, id string) error {
 	out, errs := cmd.OutOrStdout(), cmd.ErrOrStderr()
-	rec, err := run.ReadRecord(r.store, id)
+	rec, err := r.record(id)
 	if err != nil {
 		return o.printVerdict(cmd, nil, run.NoReplay(id, err))
 	}
@@ -177,11 +180,37 @@ type replayer struct {
 	store *journal.Store
 	tools *registry.Registry
 	last  *registry.Snapshot // what was asked for last
+	most  app.Size           // of memory; 0: replayMemory
+}
+
+// replayMemory is the memory that the server of a run may have allowed it for a replay to be
+// made where nothing else is said: the record may be a stranger's.
+const replayMemory app.Size = 1 << 30
+
+func registerMemory(f *pflag.FlagSet, most *app.Size) {
+	f.Var(most, "max-memory", "replay what was allowed at most this `SIZE` of memory")
+}
+
+// record reads a run that may be replayed here.
+func (r *replayer) record(id string) (*run.Record, error) {
+	rec, err := run.ReadRecord(r.store, id)
+	if err == nil {
+		err = r.admit(rec)
+	}
+	return rec, err
+}
+
+// admit refuses a run that was allowed more memory than a replay may have.
+func (r *replayer) admit(rec *run.Record) error {
+	if allowed := app.Size(rec.Bounds.MaxMemory); allowed > cmp.Or(r.most, replayMemory) {
+		return fmt.Errorf("it can't be replayed here: it was allowed %s of memory; 'mcp-pif replay %s --max-memory %s' does, if you trust its code", &allowed, rec.ID, &allowed)
+	}
+	return nil
 }
 
 // walk replays a run, and gives what walks through it.
 func (r *replayer) walk(ctx context.Context, id, with string, max uint64) (*step.Walk, run.Verdict, error) {
-	rec, err := run.ReadRecord(r.store, id)
+	rec, err := r.record(id)
 	if err != nil {
 		return nil, run.NoReplay(id, err), nil
 	}
@@ -223,7 +252,7 @@ func (r *replayer) open() (err error) {
 
 // options is what a run is replayed with: its own code, or other.
 func (r *replayer) options(rec *run.Record, with string) (o engine.ReplayOptions, err error) {
-	core.SetPool(max(128<<20, 2*min(rec.Bounds.MaxMemory, 1<<40))) // a replay is alone
+	core.SetPool(2 * int64(cmp.Or(r.most, replayMemory))) // the same for all of this process
 	o.Replay = run.NewReplay(rec, with != "")
 	if o.Tools, err = r.at(rec.AsOf); err == nil && rec.Tool != "" {
 		if then, older := r.tools.WithVersion(o.Tools, registry.Ref{Name: rec.Tool, Version: rec.Version}); older == nil {
@@ -457,6 +486,9 @@ func (r *replayer) replay(ctx context.Context, id string) (run.Verdict, error) {
 		return run.Verdict{}, err
 	}
 	rec, err := run.ParseRecord(r.store, events)
+	if err == nil {
+		err = r.admit(rec)
+	}
 	if err != nil {
 		return run.NoReplay(id, err), nil
 	}

@@ -27,11 +27,12 @@ type stepOptions struct {
 	with   string
 	lines  int
 	pprof  string
+	memory app.Size
 	asJSON bool
 }
 
 func newStep() *cobra.Command {
-	var o stepOptions
+	o := stepOptions{memory: replayMemory}
 	cmd := &cobra.Command{
 		Use:   "step RUN",
 		Short: "Walk through a recorded run, forwards and backwards",
@@ -60,6 +61,7 @@ file that 'go tool pprof' and speedscope read is written.`,
 	f.StringVar(&o.with, "with", "", "walk through `CODE` in place of what was run: TOOL@VERSION, or a file")
 	f.IntVar(&o.lines, "lines", 0, "print the `N` lines that took most steps, and end")
 	f.StringVar(&o.pprof, "pprof", "", "write the steps by function and line to a `FILE` for go tool pprof, and end")
+	registerMemory(f, &o.memory)
 	f.BoolVar(&o.asJSON, "json", false, "with --lines, print JSON")
 	return cmd
 }
@@ -68,7 +70,7 @@ file that 'go tool pprof' and speedscope read is written.`,
 func (o *stepOptions) walk(cmd *cobra.Command, store *journal.Store, id string) error {
 	ctx, stop := cli.Interruptible(cmd)
 	defer stop()
-	w, v, err := (&replayer{store: store}).walk(ctx, id, o.with, 0)
+	w, v, err := (&replayer{store: store, most: o.memory}).walk(ctx, id, o.with, 0)
 	if err != nil {
 		return err
 	}

@@ -219,11 +219,12 @@ func newTasksShow() *cobra.Command {
 		if t.Ended.IsZero() || t.Fault != nil {
 			return nil
 		}
-		rec, err := run.ReadRecord(s, cmp.Or(t.By, t.ID))
+		r := &replayer{store: s}
+		rec, err := r.record(cmp.Or(t.By, t.ID))
 		if err != nil {
 			return err
 		}
-		options, err := (&replayer{store: s}).options(rec, "")
+		options, err := r.options(rec, "")
 		if err != nil {
 			return err
 		}

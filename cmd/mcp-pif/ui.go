@@ -190,7 +190,7 @@ func (o *uiOptions) openStore(cmd *cobra.Command, name string, write bool) (*ui.
 	return &ui.Store{
 		Journal: k.Journal, Tools: k.Registry(), Server: k.Engine, Policy: k.Auth.Policy, Flow: k.Auth.Flow, Consents: k.Auth.Consents(), Close: k.Close,
 		Replay: func(ctx context.Context, id, with string) (a engine.Answer, v run.Verdict, err error) {
-			rec, err := run.ReadRecord(again.store, id)
+			rec, err := again.record(id)
 			if err != nil {
 				return a, run.NoReplay(id, err), nil
 			}
