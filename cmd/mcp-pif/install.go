@@ -151,7 +151,8 @@ func install(cmd *cobra.Command, o *installOptions, args []string) error {
 	}
 	if !o.undo {
 		if o.move && len(args) == 0 && past.Wrote(file, o.name, file.Servers()[o.name]) {
-			args = clientconfig.Command(file.Servers()[o.name])[1:] // what it is started with stays
+			// What it is started with stays, but what is of the other servers that there were.
+			args = slices.DeleteFunc(clientconfig.Command(file.Servers()[o.name])[1:], func(flag string) bool { return flag == startOther })
 		}
 		if flags, err = o.serverFlags(cmd, args); err != nil {
 			return err
@@ -187,12 +188,17 @@ func install(cmd *cobra.Command, o *installOptions, args []string) error {
 	}
 	entry := c.Entry(o.name, command, flags)
 	if o.print {
+		if o.rules != nil && o.rules.Designates && !o.rules.SaysSession {
+			fmt.Fprintf(cmd.ErrOrStderr(), "If the client has other servers, add %s: then what they give counts as seen by the model from the start.\n", startOther)
+		}
 		text, err := c.Print(path, o.name, entry)
 		fmt.Fprint(cmd.OutOrStdout(), text)
 		return cli.Failed(err)
 	}
 	return o.write(cmd, c, past, file, path, entry, nil, nil)
 }
+
+const startOther = "--flow=start=other"
 
 // startFlags adds to a server's flags that what the client's other servers give was seen by the model from the start,
 // where the rules are about whatever comes from beyond this machine and say nothing of that.
@@ -207,8 +213,8 @@ func (o *installOptions) startFlags(cmd *cobra.Command, c *clientconfig.Client, 
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s, and no rule is about what they give. A rule about a label that --flow=start=LABEL names is.\n", servers)
 		return flags
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s: what they give counts as seen by the model from the start, by --flow=start=other. With --flow=designate,count it doesn't.\n", servers)
-	return append(flags, "--flow=start=other")
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s: what they give counts as seen by the model from the start, by %s. With --flow=designate,count it doesn't.\n", servers, startOther)
+	return append(flags, startOther)
 }
 
 // planMove looks at the other servers of the file.

@@ -159,4 +159,17 @@ func TestMoveServers(t *testing.T) {
 		}
 		return nil
 	})
+
+	// Once no other server is left the model has seen nothing from the start.
+	must.NoError(t, os.WriteFile(config, []byte(`{"mcpServers": {"own": {"command": "`+w.program+`", "args": ["`+mcptest.Word+`", "`+own+`"]}}}`), 0o600))
+	install(true, "--yes", "--", "--folder", t.TempDir(), "--cap=fetch:https://api.example.com", "--flow=designate")
+	contains("with another server the file", read(config), "--flow=start=other")
+	install(true, "--move-servers", "--yes")
+	if contains("the file", read(config), "--flow=designate", "--ask=own"); strings.Contains(read(config), "start=other") || strings.Contains(read(config), `"own"`) {
+		t.Errorf("with no other server the file is\n%s", read(config))
+	}
+	install(true, "--undo", "--yes")
+	if contains("after undo the file", read(config), `"own"`); read(lock) != before {
+		t.Error("after undo the lock is another")
+	}
 }

@@ -79,14 +79,15 @@ func TestMCPCommands(t *testing.T) {
 	calls := filepath.Join(t.TempDir(), "calls.json")
 	for text, says := range map[string]string{
 		`[{"tool":"second.echo","input":{"n":9007199254740993},"data":{"n":9007199254740993.0}},{"tool":"second.fail","fails":true,"has":"it failed"},{"tool":"up.note","text":"noted"}]`: "",
-		`[{"tool":"second.echo","input":{"n":1},"data":{"n":2}}]`:   `second.echo  its data are {"n":1}`,
-		`[{"tool":"second.note","data":{}}]`:                        "second.note  its data are none",
-		`[{"tool":"second.note","has":"x"},{"tool":"second.note"}]`: "second.note  its text is noted",
-		`[{"tool":"second.fail"}]`:                                  "second.fail  it fails: it failed: \\x1b[31m" + mcptest.Canary,
-		`[{"tool":"second.echo","fails":true}]`:                     "second.echo  it doesn't fail",
-		`[{"tool":"second.none"}]`:                                  "--calls: call 1: the server has no tool none",
-		`[{"tool":"third.echo"}]`:                                   "--calls: call 1: there is no server third",
-		`[{"tool":"second.echo","expect":{}}]`:                      "--calls: json: unknown field",
+		`[{"tool":"second.echo","input":{"n":1},"data":{"n":2}}]`:        `second.echo  its data are {"n":1}`,
+		`[{"tool":"second.note","data":{}}]`:                             "second.note  its data are none",
+		`[{"tool":"second.note","has":"x"},{"tool":"second.note"}]`:      "second.note  its text is noted",
+		`[{"tool":"second.fail"}]`:                                       "second.fail  it fails: it failed: \\x1b[31m" + mcptest.Canary,
+		`[{"tool":"second.echo","fails":true}]`:                          "second.echo  it doesn't fail",
+		`[{"tool":"second.none"}]`:                                       "--calls: call 1: the server has no tool none",
+		`[{"tool":"third.echo"}]`:                                        "--calls: call 1: there is no server third",
+		`[{"tool":"second.echo","expect":{}}]`:                           "--calls: json: unknown field",
+		`[{"tool":"second.fail","fails":true}] [{"tool":"second.none"}]`: "--calls: there is something after the list",
 	} {
 		must.NoError(t, os.WriteFile(calls, []byte(text), 0o600))
 		args := []string{"mcp", "test", "second", "--calls", calls}

@@ -547,13 +547,15 @@ func secretsOf(u *clientconfig.Upstream) (all []string) {
 	return all
 }
 
-// Places is where the servers are, for undo: those that no move put into the lock stay there.
+// Places is where the servers are, for undo: nowhere for those that no move put into the lock, which stay there.
 func (m *Move) Places(past *clientconfig.History) map[string]clientconfig.Place {
 	all := map[string]clientconfig.Place{}
 	for _, s := range m.Moved {
-		if p := (clientconfig.Place{Lock: m.lock.Path, Name: s.word}); !s.isThere || past.Refers(p) {
-			all[s.name] = p
+		p := clientconfig.Place{Lock: m.lock.Path, Name: s.word}
+		if s.isThere && !past.Refers(p) {
+			p = clientconfig.Place{}
 		}
+		all[s.name] = p
 	}
 	return all
 }
@@ -615,7 +617,7 @@ func removeServers(l *mcplock.Lock, names ...string) error {
 func Unmove(places map[string]clientconfig.Place, past *clientconfig.History) error {
 	byLock := map[string][]string{}
 	for _, p := range places {
-		if !past.Refers(p) {
+		if p.Lock != "" && !past.Refers(p) {
 			byLock[p.Lock] = append(byLock[p.Lock], p.Name)
 		}
 	}

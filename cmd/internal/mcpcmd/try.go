@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -63,7 +64,11 @@ func readCalls(path string, l *mcplock.Lock) (all []writtenCall, err error) {
 	if err == nil {
 		d := json.NewDecoder(bytes.NewReader(text))
 		d.DisallowUnknownFields()
-		err = d.Decode(&all)
+		if err = d.Decode(&all); err == nil {
+			if _, end := d.Token(); end != io.EOF {
+				err = errors.New("there is something after the list")
+			}
+		}
 	}
 	for i := range all {
 		c := &all[i]
