@@ -31,7 +31,7 @@ var maxLines = map[string]int{
 	"cmd/internal/cli":             724,
 	"cmd/internal/clientconfig":    988,
 	"cmd/internal/loadbench":       1134,
-	"cmd/internal/mcpcmd":          2614,
+	"cmd/internal/mcpcmd":          2621,
 	"cmd/internal/mcpserver":       13050,
 	"cmd/internal/node":            1732,
 	"cmd/internal/orders/postgres": 398,
