@@ -61,9 +61,10 @@ type Ended struct {
 	Fault   *fault.Fault
 	Answer  *journal.Hash // of the whole answer; nil: there was none
 	Stopped Moment        // when it was stopped; "": it ended by itself
-	// Entered is the sources of what came in, and Sealed the name of what it gave; "": that was shown.
-	Entered []string
-	Sealed  string
+	// Entered is the sources of what came in, Rules the hash of the rules about them that were asked, and Sealed the name of
+	// what it gave; "": that was shown.
+	Entered       []string
+	Rules, Sealed string
 	// Unrecorded is how many denials the journal didn't take.
 	Unrecorded int
 }
@@ -386,6 +387,7 @@ func (r *Record) readEnd(text []byte) error {
 		Answer     *journal.Hash
 		Stopped    Moment
 		Entered    []string
+		Rules      string
 		Sealed     string
 		Unrecorded int
 	}
@@ -394,7 +396,7 @@ func (r *Record) readEnd(text []byte) error {
 	}
 	r.End = &Ended{
 		Steps: data.Steps, Rounds: data.Rounds, Effects: data.Effects, Type: data.Type, Result: data.Result,
-		Answer: data.Answer, Stopped: data.Stopped, Entered: data.Entered, Sealed: data.Sealed, Unrecorded: data.Unrecorded,
+		Answer: data.Answer, Stopped: data.Stopped, Entered: data.Entered, Rules: data.Rules, Sealed: data.Sealed, Unrecorded: data.Unrecorded,
 	}
 	if data.Error == nil {
 		return nil

@@ -253,6 +253,9 @@ func (r *Run) End(e End) {
 	}
 	if r.flows != nil && r.flows.entered != 0 {
 		data = appendTexts(append(data, `,"entered":`...), r.flows.policy.Names(r.flows.entered))
+		if !r.flows.policy.Report {
+			data = journal.AppendString(append(data, `,"rules":`...), r.flows.policy.Hash)
+		}
 	}
 	if r.sealed != "" {
 		data = journal.AppendString(append(data, `,"sealed":`...), r.sealed)

@@ -1,8 +1,15 @@
 package mcpserver
 
 import (
+	"cmp"
+	"encoding/json"
+	"os"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/caps/flow"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // TestSealedWithoutRules: what was sealed is kept from the model also by a server that has no such rules any more.
@@ -38,5 +45,65 @@ func TestSealedWithoutRules(t *testing.T) {
 	all := succeed(t, m.Server, "journal", `{"limit":200}`)
 	if !strings.Contains(all.Text, `"input":"\"mail/1\""`) {
 		t.Errorf("what was done without rules isn't in the journal: %.3000s", all.Text)
+	}
+}
+
+// TestSealedAlone: so is what was sealed of a call that wasn't begun, and what was only since it couldn't be recorded that it is shown.
+func TestSealedAlone(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, mailRules+"]}")
+	m.evolve("read", `k => !toy.get(k)`)
+	must.NoError(t, os.Mkdir(m.session, 0o700))
+	if a := do(t, m.Server, "run", `{"tool":"read","input":"mail/1"}`); !a.IsSealed {
+		t.Fatalf("it isn't sealed: %s", a.Text)
+	}
+	must.NoError(t, os.Remove(m.session))
+	_, err := m.broker.Seal(run.Sealed{Text: "pay me", Failed: true}, flow.Both(1)) // as where nothing was begun
+	must.NoError(t, err)
+	m.start(`{}`)
+	if all := succeed(t, m.Server, "journal", `{"limit":200}`); strings.Contains(all.Text, "pay me") {
+		t.Errorf("the journal shows %.3000s", all.Text)
+	}
+}
+
+// TestSealedOfTasks: what a task gave under other rules, or none, is told once more as the rules of now have it; and as it was
+// where they are the same.
+func TestSealedOfTasks(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		config, code string
+		report       bool
+		shown        string // the second time; "": nothing
+	}{
+		"no rule about the model": {mailRules + "]}", `k => !toy.get(k)`, false, ""},
+		"only a report":           {toModel, `k => !toy.get(k)`, true, ""},
+		"no rules":                {`{}`, `k => !toy.get(k)`, false, ""},
+		"a failure":               {mailRules + "]}", `k => raise(!toy.get(k))`, false, ""},
+		"an exception":            {toModel, `k => !toy.get(k).text == "pay me"`, false, "true"},
+		"nothing of it":           {mailRules + "]}", `k => !toy.get("open/1")`, false, `"O"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMailbox(t, c.config)
+			if c.report {
+				m.broker.Flow().Report = true
+			}
+			m.evolve("slow", c.code)
+			var made struct{ Task string }
+			m.mu.Lock() // nothing is read before it is a task
+			_ = json.Unmarshal(succeed(t, m.Server, "run", `{"tool":"slow","input":"mail/1","background":true}`).Structured, &made)
+			m.mu.Unlock()
+			again := `{"task":"` + made.Task + `"}`
+			if a := do(t, m.Server, "run", again); !strings.Contains(a.Text+a.First(), cmp.Or(c.shown, "pay me")) {
+				t.Fatalf("it gives %s", a.Text)
+			}
+			for range 2 {
+				m.start(toModel)
+				a := do(t, m.Server, "run", again)
+				if c.shown == "" && (strings.Contains(a.Text+string(a.Structured), "pay me") || !a.IsSealed) || c.shown != "" && a.Text != c.shown {
+					t.Errorf("later it gives %s %s", a.Text, a.Structured)
+				}
+			}
+		})
 	}
 }

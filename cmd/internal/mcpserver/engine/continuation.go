@@ -315,8 +315,8 @@ func (s *Engine) Result(ctx context.Context, id string) (k wire.Large, ok bool) 
 		s.tasks.recalls.Lock() // one at a time
 		defer s.tasks.recalls.Unlock()
 		if k, ok = s.results.Get(s, id); !ok {
-			a, err := s.answered(ctx, run)
-			if err != nil {
+			a, kept, err := s.answered(ctx, run)
+			if err != nil || kept != 0 {
 				s.log.Warn("a result of another node can't be computed again", "run", run, "error", err)
 				return k, false
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -141,13 +142,21 @@ func (s *Engine) cameInto(id string) (flow.Atoms, error) {
 	return p.About(^flow.Atoms(0)), err
 }
 
-// tellsOf has the session take on what came into a run, of whose course an answer tells.
-func (s *Engine) tellsOf(run string) error {
-	came, err := s.cameInto(run)
-	if err != nil || came == 0 {
-		return err
+// tellsOf has the session take on what came into a run that ended, of whose course an answer tells; rec is nil where it can't be
+// done again. What is kept may not be shown by the rules of now, which weren't asked then: nothing is taken on.
+func (s *Engine) tellsOf(id string, rec *run.Record) (kept flow.Atoms, err error) {
+	p := s.broker.Flow()
+	came, err := s.cameInto(id)
+	if err != nil || p == nil {
+		return 0, err
 	}
-	return s.broker.Show(came, "")
+	if rec != nil && rec.Flow == "" && rec.Requests() > 0 { // nobody knows
+		came = p.About(^flow.Atoms(0))
+	}
+	if p.Keeps(came) && (rec == nil || rec.End == nil || rec.End.Rules != p.Hash) {
+		return came, nil
+	}
+	return 0, s.broker.Show(came, "")
 }
 
 // events is what a query selects. more is set where there may be others: on, where

@@ -119,6 +119,10 @@ func (s *Engine) sealing() func(run string) bool {
 		if !ok {
 			begun, _, err := s.broker.Journal().Read(journal.Query{Run: run, Kind: journal.RunStarted, Limit: 1})
 			is = err != nil || len(begun) == 0 || wire.MemberOf(begun[0].Data, "even") != nil
+			if !is { // it may be sealed since it couldn't be recorded that it was shown
+				ended, _, err := s.broker.Journal().Read(journal.Query{Run: run, Kind: journal.RunEnded, Limit: 1, Last: true})
+				is = err != nil || len(ended) > 0 && wire.MemberOf(ended[0].Data, "sealed") != nil
+			}
 			known[run] = is
 		}
 		return is
@@ -129,7 +133,7 @@ func (s *Engine) sealing() func(run string) bool {
 // done: without data, which would come from nowhere.
 func (s *Engine) redacted(e *journal.Event, sealing func(run string) bool) *journal.Event {
 	p := s.broker.Flow()
-	if (p == nil || p.IgnoreSession && len(p.Shown()) == 0) && !sealing(e.Run) {
+	if (p == nil || p.IgnoreSession && len(p.Shown()) == 0) && e.Kind != journal.ResultSealed && !sealing(e.Run) {
 		return e
 	}
 	drop := redactedMembers

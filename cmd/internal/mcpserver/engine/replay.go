@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
@@ -97,32 +98,47 @@ func WithCode(c run.Call, code []byte) (run.Call, error) {
 
 // replayed is the answer of a run that ended, by its record.
 func (s *Engine) replayed(ctx context.Context, id string) (wire.Answer, error) {
-	a, err := s.answered(ctx, id)
-	if err != nil {
+	a, kept, err := s.answered(ctx, id)
+	switch {
+	case err != nil:
 		return a, err
+	case kept != 0:
+		return s.sealEnded(id, a, kept), nil
 	}
 	return s.offer(a, s.resultID(id)), nil
 }
 
-// answered is the same with all of a large result.
-func (s *Engine) answered(ctx context.Context, id string) (a wire.Answer, err error) {
+// sealEnded is [Engine.seal] of what a run gave that ended.
+func (s *Engine) sealEnded(id string, a wire.Answer, kept flow.Atoms) wire.Answer {
+	rec, err := run.ReadRecord(s.broker.Journal(), id)
+	t := &task{}
+	if err == nil && rec.Tool != "" {
+		if t.tool, err = s.tools.Version(registry.Ref{Name: rec.Tool, Version: rec.Version}); err != nil {
+			t.tool = nil
+		}
+	}
+	return s.seal(nil, t, a, flow.Both(kept))
+}
+
+// answered is the same with all of a large result; what it is of that may not be shown is kept.
+func (s *Engine) answered(ctx context.Context, id string) (a wire.Answer, kept flow.Atoms, err error) {
 	rec, err := run.ReadRecord(s.broker.Journal(), id)
 	if err != nil {
-		return a, err
+		return a, 0, err
 	}
 	if e := rec.End; e != nil && e.Sealed != "" {
 		one, f := s.sealedOf(e.Sealed)
 		if f != nil {
-			return a, f
+			return a, 0, f
 		}
-		return s.sealedAnswer(one), nil
+		return s.sealedAnswer(one), 0, nil
 	}
-	if err := s.tellsOf(id); err != nil {
-		return a, err
+	if kept, err = s.tellsOf(id, rec); err != nil {
+		return a, 0, err
 	}
 	tools, err := s.tools.At(rec.AsOf)
 	if err != nil {
-		return a, err
+		return a, 0, err
 	}
 	if rec.Tool != "" {
 		if then, err := s.tools.WithVersion(tools, registry.Ref{Name: rec.Tool, Version: rec.Version}); err == nil {
@@ -132,10 +148,10 @@ func (s *Engine) answered(ctx context.Context, id string) (a wire.Answer, err er
 	p := run.NewReplay(rec, false)
 	a, v := Replay(ctx, ReplayOptions{Replay: p, Tools: tools, Whole: true, Processors: s.cpu})
 	if !v.OK() && (v.Verdict != run.Incomplete || rec.End == nil || rec.End.Answer != nil) {
-		return a, fmt.Errorf("%s", v.Text)
+		return a, 0, fmt.Errorf("%s", v.Text)
 	}
 	if rec.End != nil {
 		a.Under = rec.End.Entered
 	}
-	return s.orGone(Call{Tool: rec.Call.Tool, Tools: tools}, a), nil
+	return s.orGone(Call{Tool: rec.Call.Tool, Tools: tools}, a), kept, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
@@ -61,8 +62,11 @@ func (s *Engine) recall(ctx context.Context, rec *run.Task) *wire.Answer {
 	a, err := s.replayed(ctx, cmp.Or(rec.By, rec.ID))
 	if err != nil && !rec.Answered { // it ended without a run of its own
 		if a, err = s.planOfTask(ctx, rec); err != nil {
-			if err = s.tellsOf(cmp.Or(rec.By, rec.ID)); err == nil {
-				a = wire.Failed(rec.Fault)
+			id, kept := cmp.Or(rec.By, rec.ID), flow.Atoms(0)
+			if kept, err = s.tellsOf(id, nil); err == nil {
+				if a = wire.Failed(rec.Fault); kept != 0 {
+					a = s.sealEnded(id, a, kept)
+				}
 			}
 		}
 	}
