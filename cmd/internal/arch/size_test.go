@@ -25,7 +25,7 @@ var maxLines = map[string]int{
 	"caps/journal/order":           420,
 	"caps/lease":                   20,
 	"caps/registry":                4707,
-	"caps/run":                     6447,
+	"caps/run":                     6451,
 	"caps/statefile":               587,
 	"cmd/internal/app":             3258,
 	"cmd/internal/cli":             724,
