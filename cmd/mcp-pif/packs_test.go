@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -58,6 +59,70 @@ func TestPackExamples(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestPackEdges: an unknown folder or program is refused, what can't be listed or read is told, and a key that no
+// pack wrote stops nothing.
+func TestPackEdges(t *testing.T) {
+	all, err := app.Kinds()
+	must.NoError(t, err)
+	listed := func(n int, item string) json.RawMessage {
+		return json.RawMessage("[" + strings.Repeat(item+",", n-1) + item + "]")
+	}
+	const kept = `[{"key":"memory/100%","size":1,"version":1},{"key":"memory/a b","size":1,"version":1},{"key":"memory/a%20b","size":2,"version":1}]`
+	effect := func(op, args string, value json.RawMessage) registry.ExampleEffect {
+		return registry.ExampleEffect{Op: op, Args: json.RawMessage(args), Value: value}
+	}
+	for name, e := range map[string]registry.Example{
+		"read_file":      {Input: json.RawMessage(`{"folder":"c","path":"x"}`), Error: "raised"},
+		"write_file":     {Input: json.RawMessage(`{"folder":3,"path":"x","content":""}`), Error: "raised"},
+		"session_send":   {Input: json.RawMessage(`{"session":"sh/1","text":""}`), Error: "raised"},
+		"session_stop":   {Input: json.RawMessage(`{"session":"sh/1"}`), Error: "raised"},
+		"session_start":  {Input: json.RawMessage(`{"program":"sh"}`), Error: "raised"},
+		"session_listen": {Input: json.RawMessage(`{"session":"sh/1"}`), Error: "raised"},
+		"search_files": {Input: json.RawMessage(`{"pattern":"x","folder":"b"}`), Expect: json.RawMessage(`[{"path":"f","error":"f has 9 bytes"}]`), Effects: []registry.ExampleEffect{
+			effect("fs.glob", `{"pattern":"**/*","limit":10001}`, json.RawMessage(`[{"path":"f","kind":"file","size":9}]`)),
+			{Op: "fs.read", Error: "effect_failed", Message: "f has 9 bytes"},
+		}},
+		"search_files ": {Input: json.RawMessage(`{"pattern":"x"}`), Error: "raised", Effects: []registry.ExampleEffect{
+			effect("fs.glob", `{"pattern":"**/*","limit":10001}`, listed(10001, `{"kind":"directory"}`)),
+		}},
+		"memory_list": {Input: json.RawMessage(`{"prefix":"a"}`), Expect: json.RawMessage(`[{"key":"a b","bytes":2}]`), Effects: []registry.ExampleEffect{
+			effect("kv.list", `{"limit":10000}`, listed(10000, `{"key":"memory/%"}`)),
+			effect("kv.list", `{"limit":10000,"after":"memory/%"}`, json.RawMessage(kept)),
+		}},
+		"memory_search": {Input: json.RawMessage(`{"query":""}`), Expect: json.RawMessage(`[{"key":"a b","value":7}]`), Effects: []registry.ExampleEffect{
+			effect("kv.list", `{"limit":10000}`, json.RawMessage(kept)), effect("kv.get", `{"key":"memory/a%20b","default":null}`, json.RawMessage(`7`)),
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, p := range packs.All {
+				labels := map[string][]string{"kv": {"memory/**"}, "fs": {"a", "b"}, "proc": {"python3", "sqlite3"}}[p.Kind]
+				var grants []*caps.Grant
+				for _, label := range labels {
+					grants = append(grants, &caps.Grant{Capability: caps.Capability{Kind: p.Kind}, Label: label})
+				}
+				definitions, err := p.Fill(grants)
+				must.NoError(t, err)
+				for _, d := range definitions {
+					if d.Name != strings.TrimSpace(name) {
+						continue
+					}
+					e.As = "data"
+					d.Examples, d.Input = []registry.Example{e}, nil
+					tools, err := registry.Portables([]registry.Definition{d})
+					must.NoError(t, err)
+					s := engine.New(engine.Options{Registry: registry.New(caps.NewPolicy(all, time.Now))})
+					if _, _, _, err := s.Import(t.Context(), tools); err != nil {
+						t.Error(err)
+					}
+					return
+				}
+			}
+			t.Error("there is no such tool")
+		})
 	}
 }
 

@@ -206,15 +206,22 @@ func (f filling) ask(op, args string) string {
 	if len(f.labels) == 1 {
 		return request(op, "", args)
 	}
+	last := len(f.labels) - 1
+	if f.kind == "fetch" {
+		last-- // the one after it checks the URL itself
+	}
 	var b strings.Builder
-	for i, label := range f.labels {
-		if i < len(f.labels)-1 {
-			fmt.Fprintf(&b, "if %s then ", f.means(label))
-		}
-		b.WriteString(request(op, label, args))
-		if i < len(f.labels)-1 {
-			b.WriteString(" else ")
-		}
+	for _, label := range f.labels[:last+1] {
+		fmt.Fprintf(&b, "if %s then %s else ", f.means(label), request(op, label, args))
+	}
+	there := string(quoted("; there are " + strings.Join(f.labels, ", ")))
+	switch f.kind {
+	case "fs":
+		fmt.Fprintf(&b, `raise("there is no folder " ++ to_text(a.folder) ++ %s)`, there)
+	case "proc":
+		fmt.Fprintf(&b, `raise("there is no program " ++ to_text(program) ++ %s)`, there)
+	default:
+		b.WriteString(request(op, f.labels[last+1], args))
 	}
 	return "(" + b.String() + ")"
 }
