@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -38,10 +39,10 @@ func (s *Engine) OpenTasks(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
 	seen := s.newestCancelled()
-	s.goOn(ctx)
+	all := s.goOn(ctx)
 	go func() {
 		defer close(ended)
-		s.watchTasks(ctx, seen)
+		s.watchTasks(ctx, seen, all)
 	}()
 	return sync.OnceFunc(func() {
 		cancel()
@@ -55,10 +56,10 @@ func (s *Engine) OpenTasks(ctx context.Context) (stop func()) {
 	})
 }
 
-// goOn goes on with the tasks that no server does any more.
-func (s *Engine) goOn(ctx context.Context) {
+// goOn goes on with the tasks that no server does any more, and reports whether it could with all.
+func (s *Engine) goOn(ctx context.Context) bool {
 	if s.tasks.owner == nil {
-		return
+		return true
 	}
 	var found []*taskRun
 	err := s.tasks.owner.alone(func() (err error) {
@@ -85,6 +86,7 @@ func (s *Engine) goOn(ctx context.Context) {
 			t.start(ctx, true)
 		})
 	}
+	return err == nil
 }
 
 // loseRuns records what runs, that are no tasks, ended with their node.
@@ -148,7 +150,9 @@ func (s *Engine) orphans() (found []*taskRun, err error) {
 	}
 	s.Latest()
 	for _, rec := range all {
-		if rec.Over() || s.tasks.owner.lives(rec.Owner) {
+		// It may have taken one up without knowing so.
+		unknown := rec.Owner == s.tasks.owner.name && rec.Resumed > 0 && s.tasks.find(rec.ID) == nil
+		if rec.Over() || s.tasks.owner.lives(rec.Owner) && !unknown {
 			continue
 		}
 		t := s.newTask(rec.ID, Call{Tool: rec.Call.Tool, Arguments: json.RawMessage(rec.Call.Arguments)})
@@ -157,13 +161,15 @@ func (s *Engine) orphans() (found []*taskRun, err error) {
 		t.extra.Store(int64(s.limits.Task - s.limits.Timeout))
 		if f := s.takeUp(t, rec); f != nil {
 			s.log.Warn("a task can't go on", "task", rec.ID, "tool", rec.Call.Tool, "why", f.Message)
-			if s.tasks.owner.elsewhere(rec.Owner) { // it may at another node
+			if s.tasks.owner.elsewhere(rec.Owner) && (f.Kind == fault.Denied || f.Cause != nil) { // it may at another node
 				continue
 			}
-			if err := s.broker.EndTask(rec.ID, "", f); err != nil {
-				return found, err
+			if s.opts.Node == nil {
+				if err := s.broker.EndTask(rec.ID, "", f); err != nil {
+					return found, err
+				}
+				continue
 			}
-			continue
 		}
 		if s.tasks.admit(t) != nil {
 			s.log.Warn("a task waits for the next start: too many are under way", "task", rec.ID)
@@ -203,17 +209,24 @@ func (s *Engine) takeUp(t *taskRun, rec *run.Task) *fault.Fault {
 		return cantGoOn(fmt.Sprintf("%d servers ended while they did it", rec.Crashed+1))
 	}
 	var err error
+	unread := func(err error) *fault.Fault {
+		f := cantGoOn(err.Error())
+		f.Cause = err
+		return f
+	}
 	if t.call.Tools, err = s.tools.Again(rec.AsOf); err != nil {
-		return cantGoOn(err.Error())
+		return unread(err)
 	}
 	begun, _, err := s.broker.Journal().Read(journal.Query{Run: rec.ID, Kind: journal.RunStarted, Limit: 1})
 	if err != nil {
-		return cantGoOn(err.Error())
+		return unread(err)
 	}
 	name, version := rec.Call.Tool, 0
 	if len(begun) > 0 {
-		if t.record, err = run.ReadRecord(s.broker.Journal(), rec.ID); err != nil {
+		if t.record, err = run.ReadRecord(s.broker.Journal(), rec.ID); errors.Is(err, run.ErrNoRecord) {
 			return cantGoOn(err.Error())
+		} else if err != nil {
+			return unread(err)
 		} else if t.record.End != nil {
 			return cantGoOn("the run has ended")
 		}
@@ -250,7 +263,7 @@ func (s *Engine) newestCancelled() uint64 {
 }
 
 // watchTasks ends what others cancelled and what took too long, and starts what is scheduled.
-func (s *Engine) watchTasks(ctx context.Context, seen uint64) {
+func (s *Engine) watchTasks(ctx context.Context, seen uint64, all bool) {
 	tick := time.NewTicker(2 * Glance)
 	defer tick.Stop()
 	due := map[string]time.Time{}
@@ -289,9 +302,8 @@ func (s *Engine) watchTasks(ctx context.Context, seen uint64) {
 		}
 		if s.opts.Node != nil {
 			lost, was := s.opts.Node.Lost(), idle
-			if idle = s.idle(); was && !idle || lost > 0 && (lost != gone || time.Since(looked) > lookAgain) {
-				s.goOn(ctx)
-				looked = time.Now()
+			if idle = s.idle(); was && !idle || (lost > 0 || !all) && (lost != gone || time.Since(looked) > lookAgain) {
+				all, looked = s.goOn(ctx), time.Now()
 			}
 			if gone = lost; lost == 0 {
 				s.tasks.lost = nil

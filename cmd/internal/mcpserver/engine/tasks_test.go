@@ -28,6 +28,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/core/wait"
 )
@@ -69,8 +70,9 @@ type tasked struct {
 	principal string
 	room      *TaskRoom
 	// order and node are set where the server is one of a cluster.
-	order order.Order
-	node  *fakeNode
+	order    order.Order
+	node     *fakeNode
+	patience time.Duration
 }
 
 // A fakeNode is what a node of a cluster sees of the others.
@@ -110,7 +112,7 @@ func (w *tasked) serves(h run.Handler, grants ...string) (s *Engine, stop func()
 		options.TaskDir = ""
 	}
 	if w.node != nil {
-		kept, options.Node = journal.Options{Order: w.order, Node: w.node.name, Profile: "p"}, w.node
+		kept, options.Node = journal.Options{Order: w.order, Node: w.node.name, Profile: "p", Patience: w.patience}, w.node
 	}
 	store, err := journal.Open(filepath.Join(w.dir, "journal.db"), kept)
 	if err != nil {
@@ -232,6 +234,83 @@ func TestCancelledBeforeItGoesOn(t *testing.T) {
 	wait.Until(t, "b has the task", func() bool { return b.tasks.find(id) != nil })
 	if r := two.call(b, "run", `{"task":"`+id+`","cancel":true}`); !strings.Contains(r.Text+string(r.Structured), taskCancelled) || len(h.begun) > 0 {
 		t.Errorf("b answers %s after %d reads", r.Text, len(h.begun))
+	}
+}
+
+// TestTakenUnknown: a task that a node has taken up without knowing so, since the order fell silent, goes on there when it
+// answers.
+func TestTakenUnknown(t *testing.T) {
+	t.Parallel()
+	g, h := newGate(), newGate()
+	defer close(g.open)
+	close(h.open)
+	one, two := nodes(t)
+	a, _ := one.serves(g, "toy:notes/**")
+	if r := one.call(a, "evolve", reads); r.Fault != nil {
+		t.Fatal(r.Text)
+	}
+	id := one.background(a, read)
+	wait.For(t, g.begun, "the read at a")
+	o := &cuttable{Order: two.order, tried: make(chan struct{}, 1)}
+	two.order, two.patience = o, 200*time.Millisecond
+	b, _ := two.serves(h, "toy:notes/**")
+	wait.Until(t, "b has the task", func() bool {
+		rec, err := run.FindTask(b.broker.Journal(), id)
+		return err == nil && rec != nil
+	})
+	o.cut.Store(true)
+	two.node.lost.Store(1)
+	wait.For(t, o.tried, "b tries to take it up")
+	wait.Until(t, "b has given that up", func() bool { return b.tasks.find(id) == nil })
+	two.node.lost.Store(0)
+	o.cut.Store(false)
+	wait.Until(t, "the answer at b", func() bool {
+		return two.call(b, "run", `{"task":"`+id+`"}`).Text == `"readnotes/a"`
+	})
+}
+
+// A cuttable order takes nothing while it is cut, and says when something is tried then.
+type cuttable struct {
+	order.Order
+	cut   atomic.Bool
+	tried chan struct{}
+}
+
+func (o *cuttable) Propose(ctx context.Context, p []byte) error {
+	if !o.cut.Load() {
+		return o.Order.Propose(ctx, p)
+	}
+	select {
+	case o.tried <- struct{}{}:
+	default:
+	}
+	return order.ErrNotAcknowledged
+}
+
+// TestTaskEndsElsewhere: a task of a node that is gone, and that can't go on anywhere, ends.
+func TestTaskEndsElsewhere(t *testing.T) {
+	t.Parallel()
+	g, h := newGate(), newGate()
+	one, two := nodes(t)
+	a, _ := one.serves(g, "toy:notes/**")
+	if r := one.call(a, "evolve", reads); r.Fault != nil {
+		t.Fatal(r.Text)
+	}
+	id := one.background(a, read)
+	wait.For(t, g.begun, "the read at a")
+	b, _ := two.serves(h, "toy:notes/**")
+	wait.Until(t, "b can retire the tool", func() bool { return two.call(b, "retire", `{"name":"reads"}`).Fault == nil })
+	two.node.lost.Store(1)
+	for name, s := range map[string]*Engine{"b": b, "a": a} {
+		wait.Until(t, "the end at "+name, func() bool {
+			rec, err := run.FindTask(s.broker.Journal(), id)
+			return err == nil && rec != nil && !rec.Ended.IsZero() && rec.Fault != nil && rec.Fault.Kind == fault.NoTool
+		})
+	}
+	close(g.open) // a comes back, and says how it ended there
+	wait.For(t, a.tasks.find(id).done, "its end at a")
+	if _, err := run.ReadRecord(b.broker.Journal(), id); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -794,6 +873,28 @@ func TestSchedule(t *testing.T) {
 		if err := p.UnmarshalText([]byte(text)); err != nil || fmt.Sprint(p) != want {
 			t.Errorf("%s is %s, %v", text, p, err)
 		}
+	}
+}
+
+// TestScheduleBehind: what a node began for a time that is far ahead of another's clock doesn't keep that one from
+// starting what is due.
+func TestScheduleBehind(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	s := SchedulesIn(t.TempDir())
+	begun := func(every, ahead time.Duration) error {
+		x, err := s.Add(Schedule{Tool: "x", Every: Period(every), Added: now.Add(-time.Hour), Begun: now.Add(ahead)})
+		must.NoError(t, err)
+		return s.begin(x.ID, now)
+	}
+	for _, same := range []time.Duration{0, 30 * time.Second} {
+		if err := begun(10*time.Second, same); !errors.Is(err, errBegun) {
+			t.Errorf("begun %v ahead: %v", same, err)
+		}
+	}
+	must.NoError(t, begun(10*time.Second, 2*time.Minute))
+	if err := begun(time.Hour, 2*time.Minute); !errors.Is(err, errBegun) {
+		t.Error(err)
 	}
 }
 

@@ -126,13 +126,18 @@ var errBegun = errors.New("another node has begun to start it")
 // begin has this server be the only node of its cluster that starts one for a time at which it was due.
 func (s Schedules) begin(id string, at time.Time) error {
 	return s.change(func(all []Schedule) ([]Schedule, error) {
-		i := slices.IndexFunc(all, func(x Schedule) bool { return x.ID == id && x.Begun.Before(at) })
+		i := slices.IndexFunc(all, func(x Schedule) bool { return x.ID == id && (x.Begun.Before(at) || x.ahead(at)) })
 		if i < 0 {
 			return nil, errBegun
 		}
 		all[i].Begun = at
 		return all, nil
 	})
+}
+
+// ahead reports whether it was begun by a clock that is far ahead of this node's, by which it isn't waited for.
+func (x *Schedule) ahead(at time.Time) bool {
+	return x.Begun.Sub(at) > max(time.Duration(x.Every), time.Minute)
 }
 
 // change changes them, on all nodes of a cluster.
@@ -185,6 +190,9 @@ func (s *Engine) startScheduled(ctx context.Context, due map[string]time.Time, n
 // startAtOne starts what was due at a time unless another node of the cluster does, with all on record that was when
 // this one was the first.
 func (s *Engine) startAtOne(ctx context.Context, x *Schedule, at time.Time) {
+	if x.ahead(at) {
+		s.log.Warn("the clock of this node or of another one is wrong: a scheduled tool was begun in the future", "schedule", x.ID, "tool", x.Tool, "begun", x.Begun)
+	}
 	err := SchedulesIn(s.tasks.owner.dir).begin(x.ID, at)
 	if errors.Is(err, errBegun) {
 		return
