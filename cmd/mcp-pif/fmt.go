@@ -134,14 +134,18 @@ func formatFiles(cmd *cobra.Command, paths []string, asJSON, write, check bool) 
 	return err
 }
 
-// rewrite replaces a file's text, whole or not at all. A link stays one.
+// rewrite replaces a file's text, if that may be written, whole or not at all. A link stays one.
 func rewrite(path string, text []byte) error {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return err
 	}
-	info, err := os.Stat(path)
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	return statefile.Replace(path, text, info.Mode().Perm())

@@ -261,36 +261,42 @@ stays done; one that no server does at present doesn't go on.`,
 		if err := run.CancelTask(s, t.ID, "operator"); err != nil {
 			return err
 		}
-		dir, err := app.TaskDirOf(path)
+		said, err := awaitTask(s, path, t)
 		if err != nil {
-			return err
+			return fmt.Errorf("the task is cancelled on record; whether its server ended it isn't known: %w", err)
 		}
-		lives, err := ownerLives(dir, t.Owner)
-		if err != nil {
-			return err
-		}
-		server := "server that does it"
-		if _, name, _ := strings.Cut(t.Owner, "@"); name != "" {
-			server = "node " + name
-		}
-		for end := time.Now().Add(app.MostAwaited); lives; time.Sleep(app.AwaitEvery) {
-			if t, err = findTask(s, t.ID); err != nil {
-				return err
-			}
-			if !t.Ended.IsZero() {
-				fmt.Fprintln(out, "cancelled: its run has ended")
-				return nil
-			}
-			if time.Now().After(end) {
-				return fmt.Errorf("the task is cancelled on record, but the %s hasn't ended it yet", server)
-			}
-			if lives, err = ownerLives(dir, t.Owner); err != nil {
-				return err
-			}
-		}
-		fmt.Fprintln(out, "cancelled: no server did it, and none goes on with it")
+		fmt.Fprintln(out, said)
 		return nil
 	})
+}
+
+// awaitTask waits for the end of a cancelled task, not long, and says how it ended.
+func awaitTask(s *journal.Store, path string, t *run.Task) (string, error) {
+	dir, err := app.TaskDirOf(path)
+	if err != nil {
+		return "", err
+	}
+	server := "server that does it"
+	if _, name, _ := strings.Cut(t.Owner, "@"); name != "" {
+		server = "node " + name
+	}
+	for end := time.Now().Add(app.MostAwaited); ; time.Sleep(app.AwaitEvery) {
+		switch lives, err := ownerLives(dir, t.Owner); {
+		case err != nil:
+			return "", err
+		case !lives:
+			return "cancelled: no server did it, and none goes on with it", nil
+		}
+		if t, err = findTask(s, t.ID); err != nil {
+			return "", err
+		}
+		if !t.Ended.IsZero() {
+			return "cancelled: its run has ended", nil
+		}
+		if time.Now().After(end) {
+			return "", fmt.Errorf("the %s takes longer", server)
+		}
+	}
 }
 
 // ownerLives reports whether a server that a record names runs, on this machine or, in a

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -372,5 +374,25 @@ func TestTasksSlow(t *testing.T) {
 	}
 	if s.Status != "completed" || s.Result.Content[0].Text != "200" {
 		t.Errorf("it ends as %+v", s)
+	}
+}
+
+// TestTasksCancelUnknown: what goes wrong once a task is cancelled doesn't hide that it is.
+func TestTasksCancelUnknown(t *testing.T) {
+	state := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", state)
+	must.NoError(t, os.MkdirAll(filepath.Join(state, "mcp-pif"), 0o700))
+	must.NoError(t, os.WriteFile(filepath.Join(state, "mcp-pif", "cluster.json"), []byte("{"), 0o600))
+	path := filepath.Join(state, "j.db")
+	s, err := journal.Open(path, journal.Options{})
+	must.NoError(t, err)
+	_, err = s.Append(journal.Written, journal.TaskCreated, "task-1", "", []byte(`{"call":{"tool":"run","arguments":"{}"},"owner":"x"}`))
+	must.NoError(t, errors.Join(err, s.Close()))
+	for _, want := range []string{"the task is cancelled on record; whether its server ended it isn't known: ", "the task is over already"} {
+		var out bytes.Buffer
+		command([]string{"tasks", "cancel", "task-1", "--store", path}, strings.NewReader(""), &out, &out)
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s, not %s", out.String(), want)
+		}
 	}
 }
