@@ -282,6 +282,9 @@ Any server of static files will do; --serve is one on this machine's loopback.`,
 }
 
 func (o *playgroundOptions) write(ctx context.Context, cmd *cobra.Command, dir string) error {
+	if err := playground.Check(dir); err != nil {
+		return err
+	}
 	p := cli.StartProgress(cmd, "building the evaluator")
 	module, licences, err := playground.Build(ctx, o.source)
 	p.Stop()
@@ -300,7 +303,7 @@ func (o *playgroundOptions) write(ctx context.Context, cmd *cobra.Command, dir s
 	if err != nil {
 		return err
 	}
-	s := &http.Server{Handler: playground.Handler(dir), ReadHeaderTimeout: 10 * time.Second}
+	s := &http.Server{Handler: playground.Handler(dir, names), ReadHeaderTimeout: 10 * time.Second}
 	defer context.AfterFunc(ctx, func() { _ = s.Close() })()
 	fmt.Fprintf(cmd.OutOrStdout(), "http://%s/ (Ctrl-C ends it)\n", l.Addr())
 	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {

@@ -17,10 +17,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -103,8 +105,23 @@ func Build(ctx context.Context, source string) (module, licences []byte, err err
 	return b.Bytes(), licences, nil
 }
 
+// Check refuses a folder that has files, and no playground.
+func Check(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) || len(entries) == 0 {
+		return nil
+	}
+	if err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == Module }) {
+		err = fmt.Errorf("%s has other files than a playground's: name a new folder, or an empty one", dir)
+	}
+	return err
+}
+
 // Write writes the playground's files into a folder, which is made, and returns their names.
 func Write(dir string, module, licences []byte) ([]string, error) {
+	if err := Check(dir); err != nil {
+		return nil, err
+	}
 	files := map[string][]byte{Module: module, "LICENCES.txt": licences}
 	sum := sha256.New()
 	sum.Write(module)
@@ -133,7 +150,16 @@ func Write(dir string, module, licences []byte) ([]string, error) {
 	}
 	var names []string
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+		path := filepath.Join(dir, name)
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) // through no link
+		if err != nil {
+			return nil, err
+		}
+		_, err = f.Write(text)
+		if err = errors.Join(err, f.Close()); err != nil {
 			return nil, err
 		}
 		names = append(names, name)
@@ -141,12 +167,25 @@ func Write(dir string, module, licences []byte) ([]string, error) {
 	return names, nil
 }
 
-// Handler serves the folder that Write wrote, with its headers.
-func Handler(dir string) http.Handler {
+// Handler serves those files of the folder that Write wrote, with their headers, under this
+// machine's own names: under another a site could have the browser ask for them.
+func Handler(dir string, names []string) http.Handler {
 	files := http.FileServer(http.Dir(dir))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range Headers() {
 			w.Header().Set(name, value)
+		}
+		host := r.Host
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+		if host != "127.0.0.1" && host != "localhost" {
+			http.Error(w, "This is not the address of the page.", http.StatusMisdirectedRequest)
+			return
+		}
+		if r.URL.Path != "/" && !slices.Contains(names, strings.TrimPrefix(r.URL.Path, "/")) {
+			http.NotFound(w, r)
+			return
 		}
 		files.ServeHTTP(w, r)
 	})

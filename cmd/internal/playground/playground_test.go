@@ -178,10 +178,19 @@ func TestFiles(t *testing.T) {
 		t.Errorf("the page's own files have %d bytes", total)
 	}
 	r := httptest.NewRecorder()
-	Handler(dir).ServeHTTP(r, httptest.NewRequest(http.MethodGet, "/", nil))
+	Handler(dir, names).ServeHTTP(r, httptest.NewRequest(http.MethodGet, "http://localhost:80/", nil))
 	policy := r.Header().Get("Content-Security-Policy")
 	if r.Code != http.StatusOK || !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(policy, "unsafe-inline") || !strings.Contains(r.Body.String(), Policy) {
 		t.Errorf("%d %s: %s", r.Code, policy, r.Body)
+	}
+	must.NoError(t, os.WriteFile(filepath.Join(dir, ".secret"), nil, 0o600))
+	for url, want := range map[string]int{
+		"http://127.0.0.1/sw.js": http.StatusOK, "http://localhost:1/.secret": http.StatusNotFound, "http://localhost//.secret": http.StatusNotFound, "http://example.com/sw.js": http.StatusMisdirectedRequest,
+	} {
+		r := httptest.NewRecorder()
+		if Handler(dir, names).ServeHTTP(r, httptest.NewRequest(http.MethodGet, url, nil)); r.Code != want {
+			t.Errorf("%s gave %d", url, r.Code)
+		}
 	}
 	module := build(t)
 	if len(module) > MaxModule {
@@ -191,5 +200,31 @@ func TestFiles(t *testing.T) {
 	must.NoError(t, err)
 	if text, err := io.ReadAll(z); err != nil || !bytes.HasPrefix(text, []byte("\x00asm")) {
 		t.Errorf("it is no module: %v", err)
+	}
+}
+
+// A folder of something else stays as it is, and so does what a link in a playground leads to.
+func TestFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, module := filepath.Join(dir, "index.html"), filepath.Join(t.TempDir(), Module)
+	must.NoError(t, os.WriteFile(file, []byte("mine"), 0o600))
+	if _, err := Write(dir, []byte("new"), nil); err == nil || !strings.Contains(err.Error(), "other files") {
+		t.Errorf("written over: %v", err)
+	}
+	_, err := Write(filepath.Dir(module), []byte("old"), nil)
+	must.NoError(t, err)
+	index := filepath.Join(filepath.Dir(module), "index.html")
+	must.NoError(t, os.Remove(index))
+	if err := os.Symlink(file, index); err != nil {
+		t.Skip(err)
+	}
+	_, err = Write(filepath.Dir(module), []byte("new"), nil)
+	must.NoError(t, err)
+	text, err := os.ReadFile(file)
+	must.NoError(t, err)
+	written, err := os.ReadFile(module)
+	if err != nil || string(written) != "new" || string(text) != "mine" {
+		t.Errorf("%v: %q, and behind the link %q", err, written, text)
 	}
 }
