@@ -38,7 +38,7 @@ var maxLines = map[string]int{
 	"cmd/internal/orders/remote":   490,
 	"cmd/internal/packs":           223,
 	"cmd/internal/pinned":          433,
-	"cmd/internal/playground":      130,
+	"cmd/internal/playground":      163,
 	"cmd/internal/playground/wasm": 300,
 	"cmd/internal/plugincmd":       790,
 	"cmd/internal/programs":        220,
