@@ -399,7 +399,8 @@ func (b *behindOnce) AppendAll(after uint64, list []Change, read ...string) (uin
 func TestImportJudged(t *testing.T) {
 	tools, err := Decode(strings.NewReader(`{"format":"mcp-pif tools 1","tools":[
 		{"name":"a","code":{"code_of":"b"}},{"name":"b","code":2},{"name":"there","code":1},
-		{"name":"late","capabilities":["call:*"],"code":{"lam":"n","body":{"call":{"tool":{"var":"n"},"input":2}}}}]}`))
+		{"name":"late","capabilities":["call:*"],"code":{"lam":"n","body":{"call":{"tool":{"var":"n"},"input":2}}}},
+		{"name":"copies","code":{"lam":"n","body":{"code_of":{"var":"n"}}}}]}`))
 	must.NoError(t, err)
 	r := open(t, &behindOnce{Log: new(memoryLog)}, nil)
 	evolve(t, r, Definition{Name: "there", Code: []byte("1")})
@@ -425,12 +426,12 @@ func TestImportJudged(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	added, _, same, err := r.ImportChecked(tools, judge(""))
-	if err != nil || added != 3 || same != 1 {
+	if err != nil || added != 4 || same != 1 {
 		t.Errorf("%d added, %d the same: %v", added, same, err)
 	}
-	// It was tried twice: what calls whatever there is has to be judged anew.
+	// It was tried twice: what calls, or takes the code of, whatever there is has to be judged anew.
 	slices.Sort(judged)
-	if want := []string{"a", "b", "late", "late"}; !slices.Equal(judged, want) {
+	if want := []string{"a", "b", "copies", "copies", "late", "late"}; !slices.Equal(judged, want) {
 		t.Errorf("judged %v, expected %v", judged, want)
 	}
 }

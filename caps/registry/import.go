@@ -224,8 +224,8 @@ func (m *importing) judge(fresh []freshOne) error {
 	sees := m.r.current.Load()
 	for _, f := range fresh {
 		// What was said in an earlier try holds for code that is bound to the same
-		// and calls nothing else.
-		if before := m.passed[f.from]; before != nil && !f.tool.Late() && sameBound(before.Bound, f.tool.Bound) {
+		// and neither calls nor takes the code of anything else.
+		if before := m.passed[f.from]; before != nil && !f.tool.Late() && !f.tool.Copies() && sameBound(before.Bound, f.tool.Bound) {
 			continue
 		}
 		if fault := m.check(f.tool, sees); fault != nil {

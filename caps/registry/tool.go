@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -68,7 +69,7 @@ type Tool struct {
 	Held         []*caps.Held
 	// Bound is the versions that the names in its code stand for: of tools it
 	// calls, or whose code it takes. A name that is not here is worked out at run
-	// time, or no tool had it, and stands for the current version (see [Tool.CodeOf]).
+	// time, or no tool had it, and stands for the current version (see [Near.CodeOf]).
 	Bound map[string]*Tool
 	// Group is the tools that were made with it, at once, in their order, itself
 	// among them; nil: it was made alone. It is bound to all the others.
@@ -289,14 +290,21 @@ func (t *Tool) Late() bool {
 // mostNear is how many tools are looked at for a name that stands in code from elsewhere.
 const mostNear = 100
 
-// CodeOf is the tool whose code a name under code_of stands for. Where the name is written (literal), that is the version
+// A Near finds what names under code_of stand for in one tool's code.
+type Near struct{ tools []*Tool } // that and those that it is bound to, from the first written name on
+
+// CodeOf is the tool whose code a name stands for in that of t. Where the name is written (literal), that is the version
 // that the tool is bound to, or itself for its own name; a name that isn't in its code is looked for in what it is bound to,
 // whose code it may evaluate. current is set where it is the current version, if there is one: the name stands in its code
 // and no tool had it when that was evolved, or its code works out names.
-func (t *Tool) CodeOf(name string, literal bool) (found *Tool, current bool) {
-	near := []*Tool{t}
-	for i := 0; literal && i < len(near) && i < mostNear; i++ {
-		of := near[i]
+func (n *Near) CodeOf(t *Tool, name string, literal bool) (found *Tool, current bool) {
+	if !literal {
+		return nil, t.copying("")
+	}
+	if n.tools == nil {
+		n.tools, _ = t.below(mostNear)
+	}
+	for _, of := range n.tools {
 		switch {
 		case of.Bound[name] != nil:
 			return of.Bound[name], false
@@ -304,10 +312,6 @@ func (t *Tool) CodeOf(name string, literal bool) (found *Tool, current bool) {
 			return of, false
 		case of.copying(name): // self, too: where no tool is called that it is its own code
 			return nil, true
-		case len(of.Bound) <= mostNear:
-			for _, b := range slices.Sorted(maps.Keys(of.Bound)) {
-				near = append(near, of.Bound[b])
-			}
 		}
 	}
 	return nil, t.copying("")
@@ -337,22 +341,24 @@ func (t *Tool) copied() []string {
 
 // Copies reports whether the tool, or one that it is bound to, takes the code of tools that are known only when it runs.
 func (t *Tool) Copies() bool {
-	all, _ := t.below()
+	all, _ := t.below(math.MaxInt)
 	return slices.ContainsFunc(all, func(t *Tool) bool {
+		var near Near
 		return slices.ContainsFunc(t.copied(), func(name string) bool {
-			_, current := t.CodeOf(name, true)
+			_, current := near.CodeOf(t, name, true)
 			return current
 		})
 	})
 }
 
-// below is the tool and all that it is bound to, in an order that follows from the names, and each one's place there.
-func (t *Tool) below() ([]*Tool, map[*Tool]int) {
+// below is the tool and all that it is bound to, at most so many, in an order that follows from the names, and each one's
+// place there.
+func (t *Tool) below(most int) ([]*Tool, map[*Tool]int) {
 	all, at := []*Tool{t}, map[*Tool]int{t: 0}
-	for i := 0; i < len(all); i++ {
+	for i := 0; i < len(all) && len(all) < most; i++ {
 		for _, name := range slices.Sorted(maps.Keys(all[i].Bound)) {
 			b := all[i].Bound[name]
-			if _, known := at[b]; !known {
+			if _, known := at[b]; !known && len(all) < most {
 				at[b], all = len(all), append(all, b)
 			}
 		}
@@ -369,7 +375,7 @@ func (t *Tool) Whole() string {
 		return t.Hash
 	}
 	sum := sha256.New()
-	all, at := t.below()
+	all, at := t.below(math.MaxInt)
 	for _, of := range all {
 		fmt.Fprintf(sum, "%s\n", of.Hash)
 		for _, name := range slices.Sorted(maps.Keys(of.Bound)) {

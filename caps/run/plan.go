@@ -187,6 +187,9 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 	case r.b.planned <- struct{}{}:
 		defer func() { <-r.b.planned }()
 	case <-ctx.Done():
+		if ctx.Err() != context.DeadlineExceeded {
+			return nil, fault.New(fault.Cancelled, "the call was cancelled before it was planned")
+		}
 		return nil, &fault.Fault{Kind: fault.Overloaded, Message: "others were planned all the time that it had", Hint: "Try again later."}
 	}
 	config := labelled.Config{Tools: r.Tools(e.Tool), Lend: e.lender(cancel)}

@@ -110,6 +110,11 @@ func TestPlanWithoutTurn(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
+	if f := plan(ctx); kindOf(f) != fault.Cancelled {
+		t.Errorf("cancelled: %v", f)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 0)
+	defer cancel()
 	if f := plan(ctx); kindOf(f) != fault.Overloaded {
 		t.Errorf("without a turn: %v", f)
 	}

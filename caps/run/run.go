@@ -326,6 +326,7 @@ func (r *Run) view(t *registry.Tool) *view {
 type view struct {
 	run  *Run
 	tool *registry.Tool // nil: inline code
+	near registry.Near
 	// program is the tool's, where it was looked up: one and the same in all of the
 	// run, since a machine counts each.
 	program *core.Program
@@ -359,8 +360,11 @@ func (v *view) found(t *registry.Tool) *view {
 func (v *view) Tool(name string, literal bool) (core.Tool, bool) {
 	t, ok := v.run.tools.Get(name)
 	if v.tool != nil {
-		if of, current := v.tool.CodeOf(name, literal); !current {
-			t, ok = of, of != nil
+		if of, current := v.near.CodeOf(v.tool, name, literal); !current {
+			if of == nil {
+				return core.Tool{Unnamed: ok}, false
+			}
+			t, ok = of, true
 		}
 	}
 	if !ok {

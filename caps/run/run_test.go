@@ -564,8 +564,10 @@ func TestCodeOfIsBound(t *testing.T) {
 		w.evolve("lib", code)
 	}
 	w.evolve("self", "x => 300")
+	w.evolve("nobody", `x => eval(eval(to_code({op: "code_of", args: [], name: "none"})))(x)`)
+	w.fails("nobody", "1", fault.RuntimeError, `there is no tool named "none"`)
 	for _, name := range []string{"data", "built"} { // of which nobody can tell from its code
-		w.fails(name, "1", fault.RuntimeError, `no tool named "later"`)
+		w.fails(name, "1", fault.RuntimeError, `code_of "later" in code that doesn't name that tool`)
 	}
 	for _, name := range []string{"late", "quoting", "deep"} {
 		w.gives(name, "1", "200")

@@ -160,8 +160,10 @@ func (m *Machine) eval(in *code.Instr) bool {
 func (m *Machine) codeOf(in *code.Instr, name string, literal bool, height int) bool {
 	q := quoted{}
 	u := m.unitAt(m.index())
+	unnamed := false
 	if u.library != nil {
-		if t, ok := u.library.Tool(name, literal); ok {
+		t, ok := u.library.Tool(name, literal)
+		if unnamed = t.Unnamed; ok {
 			q = quoted{t.Term, t.Source}
 			if _, known := m.codeIndex[q.term]; !known {
 				m.extra += int64(t.Size)
@@ -173,7 +175,7 @@ func (m *Machine) codeOf(in *code.Instr, name string, literal bool, height int) 
 	}
 	if q.term == nil {
 		if name != "self" {
-			return m.fail(prim.UnknownTool(name))
+			return m.fail(prim.UnknownTool(name, unnamed))
 		}
 		if !u.isTool {
 			return m.fail(prim.NoCodeOfSelf())

@@ -192,13 +192,15 @@ func (r *run) quotedCode(n *term.Prim, e *env, ctx *scope, around limits, depth 
 // codeOf finds a tool's code. The name self means the tool that this code
 // belongs to, unless a tool is called that.
 func (r *run) codeOf(n term.Term, name string, literal bool, ctx *scope, w where) (value.Value, *Shadow, *fault.Fault) {
+	unnamed := false
 	if ctx.library != nil {
-		if t, ok := ctx.library.Tool(name, literal); ok {
+		t, ok := ctx.library.Tool(name, literal)
+		if unnamed = t.Unnamed; ok {
 			return &value.Code{Term: t.Term, Source: t.Source}, leaf(w.here | r.madeUnder(t)), nil
 		}
 	}
 	if name != "self" {
-		return nil, nil, r.fail(ctx, n, prim.UnknownTool(name), w.all)
+		return nil, nil, r.fail(ctx, n, prim.UnknownTool(name, unnamed), w.all)
 	}
 	if ctx.tool == nil {
 		return nil, nil, r.fail(ctx, n, prim.NoCodeOfSelf(), w.all)

@@ -171,13 +171,15 @@ func (r *run) quotedCode(n *term.Prim, e *env, ctx *context, around limits, dept
 // codeOf finds a tool's code. The name self means the tool that this code
 // belongs to, unless a tool is called that.
 func (r *run) codeOf(n term.Term, name string, literal bool, ctx *context) (value.Value, *fault.Fault) {
+	unnamed := false
 	if ctx.library != nil {
-		if t, ok := ctx.library.Tool(name, literal); ok {
+		t, ok := ctx.library.Tool(name, literal)
+		if unnamed = t.Unnamed; ok {
 			return &value.Code{Term: t.Term, Source: t.Source}, nil
 		}
 	}
 	if name != "self" {
-		return nil, ctx.fail(n, prim.UnknownTool(name))
+		return nil, ctx.fail(n, prim.UnknownTool(name, unnamed))
 	}
 	if ctx.tool == nil {
 		return nil, ctx.fail(n, prim.NoCodeOfSelf())

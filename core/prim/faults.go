@@ -99,15 +99,19 @@ func NoContinue() *fault.Fault {
 		"continue used outside tool context: this code belongs to no tool")
 }
 
-// UnknownTool returns the fault of code_of with a name that no tool has.
-func UnknownTool(name string) *fault.Fault {
+// UnknownTool returns the fault of code_of with a name that no tool has, or, with unnamed, that the code may not take.
+func UnknownTool(name string, unnamed bool) *fault.Fault {
+	if unnamed {
+		return hinted(fault.RuntimeError, `Evolve a tool whose own code names it: {"code_of":"NAME"}.`,
+			"code_of %q in code that doesn't name that tool", name)
+	}
 	return hinted(fault.RuntimeError, `Name a tool that exists, {"code_of":"NAME"}; list shows them all.`,
 		"there is no tool named %q", name)
 }
 
 // NoCodeOfSelf returns the fault of code_of "self" in code that belongs to no tool.
 func NoCodeOfSelf() *fault.Fault {
-	f := UnknownTool("self")
+	f := UnknownTool("self", false)
 	f.Message = `code_of "self" used outside tool context: this code belongs to no tool`
 	return f
 }

@@ -12,7 +12,8 @@ import (
 // context (a tool, or inline code) sees them.
 type Tools interface {
 	// Tool finds what code_of gives. literal tells that the name is written in
-	// the code and not computed.
+	// the code and not computed. Of a tool that is there, but not for this code, it is
+	// false with [Tool.Unnamed].
 	Tool(name string, literal bool) (Tool, bool)
 	// Callee finds the tool that {"call":…} is to run, or says why not: a fault
 	// of kind denied or no_tool, which is given the place of the call. with is the
@@ -34,7 +35,8 @@ type Tool struct {
 	// call only.
 	Takes func(param int, v Value) bool
 	// Tools is what its own code looks tools up in; nil: there are none.
-	Tools Tools
+	Tools   Tools
+	Unnamed bool
 }
 
 // A Request is an effect that a program asks for.

@@ -124,7 +124,7 @@ func (t *trial) input(e *registry.Example) (core.Input, *fault.Fault) {
 // run evaluates the candidate on an example's input.
 func (t *trial) run(ctx context.Context, e *registry.Example, in core.Input, b core.Budgets) product {
 	s := t.server
-	m := t.candidate.Program().Start(in, b, &trialView{t, t.candidate})
+	m := t.candidate.Program().Start(in, b, &trialView{trial: t, tool: t.candidate})
 	j := job{keep: exampleBytes, until: t.until}
 	for first := true; ; first = false {
 		p, more := s.slice(ctx, m, &j, first)
@@ -586,6 +586,7 @@ func (t *trial) impossible(q *core.Request, v value.Value) *fault.Fault {
 type trialView struct {
 	trial *trial
 	tool  *registry.Tool
+	near  registry.Near
 }
 
 var _ core.Tools = (*trialView)(nil)
@@ -601,8 +602,11 @@ func (v *trialView) sees(name string) (*registry.Tool, bool) {
 // Tool finds what code_of gives.
 func (v *trialView) Tool(name string, literal bool) (core.Tool, bool) {
 	t, ok := v.sees(name)
-	if of, current := v.tool.CodeOf(name, literal); !current {
-		t, ok = of, of != nil
+	if of, current := v.near.CodeOf(v.tool, name, literal); !current {
+		if of == nil {
+			return core.Tool{Unnamed: ok}, false
+		}
+		t, ok = of, true
 	}
 	if !ok || t.Unusable() != nil {
 		return core.Tool{}, false
@@ -626,7 +630,7 @@ func (v *trialView) Callee(name string, with [][]string, _ fault.Pointer) (core.
 		return core.Tool{}, f
 	}
 	tool := t.Program().Tool()
-	tool.Name, tool.Tools = t.Name, &trialView{v.trial, t}
+	tool.Name, tool.Tools = t.Name, &trialView{trial: v.trial, tool: t}
 	return tool, nil
 }
 

@@ -145,8 +145,9 @@ func (s *Engine) withRetired(f *fault.Fault, tools *registry.Snapshot, evolving 
 
 // retiredNotes says of the tools whose code a tool asks for that they aren't there, and whether they were retired.
 func (s *Engine) retiredNotes(t *registry.Tool, tools *registry.Snapshot) (notes []string) {
+	var near registry.Near
 	for _, n := range t.Program().Needs().Codes {
-		if _, current := t.CodeOf(n.Name, true); !current || n.Name == "self" || len(notes) == facts.MostPlaces {
+		if _, current := near.CodeOf(t, n.Name, true); !current || n.Name == "self" || len(notes) == facts.MostPlaces {
 			continue
 		}
 		note := fmt.Sprintf("there is no tool %q: code_of takes whichever has that name when this runs", wire.Short([]byte(n.Name)))

@@ -140,7 +140,7 @@ func (s *Engine) Suggest(t *registry.Tool, sees *registry.Snapshot) Suggestion {
 	if len(t.Program().Canonical()) > maxTryBytes || slices.ContainsFunc(boundTools(t), func(b *registry.Tool) bool { return s.Unseen(b.MadeUnder) }) {
 		return Suggestion{} // with which it succeeds tells of those, too
 	}
-	view := &trialView{&trial{server: s, candidate: t, sees: sees}, t}
+	view := &trialView{trial: &trial{server: s, candidate: t, sees: sees}, tool: t}
 	pools := inputs.PoolsFor(t.Program())
 	for turn := range maxTries {
 		input, ok := inputs.Sample(t, params, pools, turn)
