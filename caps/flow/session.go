@@ -24,6 +24,8 @@ type Session struct {
 	policy *Policy
 	// Stores is what folders hold, whichever profile or principal wrote it there; nil: only this session's is known.
 	Stores *Session
+	// Kept is the session with what all other stores hold, where those last longer than this one; nil: it is this.
+	Kept *Session
 
 	mu   sync.Mutex
 	seen os.FileInfo
@@ -105,14 +107,25 @@ func (s *Session) State() (SessionState, error) {
 	defer s.mu.Unlock()
 	err := s.refresh()
 	state := s.now
-	if s.Stores != nil {
-		all, wrong := s.Stores.State()
+	for _, other := range []*Session{s.Kept, s.Stores} {
+		if other == nil {
+			continue
+		}
+		all, wrong := other.State()
 		both := map[string][]string{}
 		maps.Copy(both, state.Taints)
 		maps.Copy(both, all.Taints)
 		state.Taints, err = both, errors.Join(err, wrong)
 	}
 	return state, err
+}
+
+// keeps is the session that has what stores of a kind hold; nil: this one.
+func (s *Session) keeps(m *caps.Manifest) *Session {
+	if m.Algebra == caps.Path && s.Stores != nil {
+		return s.Stores
+	}
+	return s.Kept
 }
 
 // Label is the sources that count as shown to the model. Where that can't be read it is all of them.
@@ -225,8 +238,10 @@ func (s *Session) Spend(told []Telling) (ok bool, err error) {
 // Taint gives a store the label of sources from now on. It reports whether that is new.
 func (s *Session) Taint(store string, a Atoms) (bool, error) {
 	kind, _, _ := strings.Cut(strings.SplitN(store, ":", 2)[0], ".")
-	if m, ok := s.policy.kinds.Manifest(kind); ok && m.Algebra == caps.Path && s.Stores != nil {
-		return s.Stores.Taint(store, a)
+	if m, ok := s.policy.kinds.Manifest(kind); ok {
+		if other := s.keeps(m); other != nil {
+			return other.Taint(store, a)
+		}
 	}
 	return s.change(func(st *SessionState) (ok bool) {
 		if st.Taints == nil {
@@ -242,8 +257,8 @@ func (s *Session) Taint(store string, a Atoms) (bool, error) {
 func (s *Session) Tainted(permit *caps.Permit) (read, kept Atoms) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.Stores != nil && permit.Held.Grant.Manifest.Algebra == caps.Path {
-		read, kept = s.Stores.Tainted(permit) // see Taint: those of the session's own file are older
+	if other := s.keeps(permit.Held.Grant.Manifest); other != nil {
+		read, kept = other.Tainted(permit) // see Taint: those of the session's own file are older
 	} else if s.refresh() != nil {
 		return ^Atoms(0) >> (maxAtoms - len(s.policy.names)), 0
 	}

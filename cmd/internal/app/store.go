@@ -130,6 +130,17 @@ func (a *Authority) record(lasts bool) error {
 		if options.Session, err = OpenSession(path, a.Flow); err != nil {
 			return err
 		}
+		if _, none := StateDir(); path == "" && none == nil { // what plugins keep lasts
+			if path, err = a.keptBeside(); err == nil {
+				path, err = SessionOf(path)
+			}
+			if err == nil {
+				options.Session.Kept, err = flow.NewSession(path, a.Flow)
+			}
+			if err != nil {
+				return err
+			}
+		}
 		if a.options.AskVia == "elicitation" {
 			options.AskFlow = elicit.AskFlow
 		}
@@ -192,14 +203,19 @@ func (a *Authority) Tools(tell bool) (*registry.Registry, error) {
 // mostBlocked is how many tools the log names at the start.
 const mostBlocked = 20
 
-// stateOf is where a kind's plugin keeps what lasts: for a principal in its own profile, in memory too.
+// keptBeside is the store beside which plugins keep what lasts: for a principal in its own profile, in memory too.
+func (a *Authority) keptBeside() (string, error) {
+	if a.keptAt == "" && strings.HasPrefix(a.client, PrincipalMark) {
+		return FolderPath(FolderName(a.client))
+	}
+	return a.keptAt, nil
+}
+
+// stateOf is where a kind's plugin keeps that.
 func (a *Authority) stateOf(kind string) (string, error) {
-	path := a.keptAt
-	if path == "" && strings.HasPrefix(a.client, PrincipalMark) {
-		var err error
-		if path, err = FolderPath(FolderName(a.client)); err != nil {
-			return "", err
-		}
+	path, err := a.keptBeside()
+	if err != nil {
+		return "", err
 	}
 	return StateOfPlugin(path, kind)
 }
