@@ -270,7 +270,7 @@ func Summarize(events []journal.Event) (s Summary) {
 			s.Result = s.Stage
 		case journal.RunLost:
 			if !s.Ended {
-				s.Ended, s.Failure, s.Result = true, d.Error, d.gave()
+				s.Ended, s.Failure, s.Result, s.Took = true, d.Error, d.gave(), e.Time.Sub(s.Time)
 			}
 		case journal.RunEnded:
 			s.Ended, s.Failure, s.Type, s.Steps, s.Took, s.Used, s.Stopped = true, d.Error, d.Type, d.Steps, e.Time.Sub(s.Time), d.LookedUp, d.Stopped

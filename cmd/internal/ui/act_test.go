@@ -106,7 +106,7 @@ func TestServerChanges(t *testing.T) {
 				return &mcplock.Lock{Servers: map[string]*mcplock.Server{"shop": {}}}, nil
 			}
 			o.Changes = func(_ context.Context, _ *mcplock.Lock, name string) ([]ServerChange, error) {
-				return []ServerChange{{name + ".buy", "HELD: its words changed", "--- a\n+++ b\n@@ -1,1 +1,1 @@\n-buys\n+buys \u202e<b>all</b>\n"}, {"new\u202e", "new", ""}}, nil
+				return []ServerChange{{name + ".buy", "HELD: its words changed", "--- a\n+++ b\n@@ -1,1 +1,1 @@\n-buys\n+buys \u202e<b>all</b>\n"}, {"new\u202e", "new", ""}, {name + ".sell", "HELD", "--- a\n+++ b\n@@ -0,0 +1,2000 @@\n" + strings.Repeat("+ \n", 2000)}}, nil
 			}
 		})
 		status, text := w.post("servers", url.Values{"name": {"shop"}})
@@ -116,7 +116,7 @@ func TestServerChanges(t *testing.T) {
 			}
 			continue
 		}
-		for _, want := range []string{"What <bdi>shop</bdi> lists now", "shop.buy", "HELD: its words changed", `<td class="del"><span class="hidden">removed: </span>buys</td>`, `buys \u{202E}&lt;b&gt;all`} {
+		for _, want := range []string{"What <bdi>shop</bdi> lists now", "shop.buy", "HELD: its words changed", `<td class="del"><span class="hidden">removed: </span>buys</td>`, `buys \u{202E}&lt;b&gt;all`, "500 more lines: <code>mcp-pif mcp upgrade shop</code>"} {
 			if status != http.StatusOK || !strings.Contains(text, want) || strings.Contains(text, "\u202e") {
 				t.Errorf("%d, without %q: %s", status, want, text)
 			}

@@ -13,9 +13,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
@@ -219,6 +221,9 @@ func TestLost(t *testing.T) {
 			t.Errorf("%+v finds %d runs, %v", f, len(l.Runs), err)
 		}
 	}
+	if sum := run.Summarize([]journal.Event{{Kind: journal.RunStarted}, {Kind: journal.RunLost, Time: time.Time{}.Add(time.Second), Data: lost.Data}}); sum.Took != time.Second {
+		t.Errorf("it took %v", sum.Took)
+	}
 	q := &request{page: w.page, profile: "test", store: s}
 	for id := range effects {
 		if r, err := s.summary(id); err != nil || r.State() != "failed" {
@@ -316,6 +321,26 @@ func TestLarge(t *testing.T) {
 			if !strings.Contains(page, word) {
 				t.Errorf("%s doesn't show %q", path, word)
 			}
+		}
+	}
+}
+
+// TestCommands: what a page leaves out is shown by a command about the same.
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"tool?name=a&v=2": "tools show 'a@2' --profile test", "tool?name=a": "tools show 'a' --profile test", "runs": "journal runs --profile test", "tools": "tools list --profile test", "": "journal runs --profile test",
+		"authority?grant=1": "caps --profile test", "flow": "flow --profile test", "act?do=revoke&grant=1": "caps --profile test", "events": "journal tail --profile test", "servers": "mcp list",
+	} {
+		q := &request{Request: httptest.NewRequest(http.MethodGet, "/p/test/"+path, nil), profile: "test"}
+		if got := q.command(); got != "mcp-pif "+want {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+	for path, want := range map[string]string{"/p/test/servers?name=shop": "mcp upgrade 'shop'", "/": "journal runs"} {
+		q := &request{Request: httptest.NewRequest(http.MethodPost, path, nil)}
+		if got := q.command(); got != "mcp-pif "+want {
+			t.Errorf("%s: %s", path, got)
 		}
 	}
 }

@@ -359,20 +359,38 @@ func (q *request) render(v view) ([]byte, error) {
 
 // command is the command that shows what the page is about.
 func (q *request) command() string {
-	words := "journal tail"
+	words, name := "journal tail", q.FormValue("name")
+	if v := q.FormValue("v"); v != "" {
+		name += "@" + v
+	}
+	name = caps.ShellQuote(name)
 	switch _, page, _ := strings.Cut(strings.TrimPrefix(q.URL.Path, "/p/"), "/"); page {
 	case "run", "replay", "steps", "flame":
 		words = "journal show " + caps.ShellQuote(q.FormValue("id"))
+	case "", "runs":
+		words = "journal runs"
+	case "tools":
+		words = "tools list"
 	case "tool", "example":
-		words = "tools show " + caps.ShellQuote(q.FormValue("name"))
+		words = "tools show " + name
 	case "diff":
-		words = "tools diff " + caps.ShellQuote(q.FormValue("name")) + " " + caps.ShellQuote(q.FormValue("a")) + " " + caps.ShellQuote(q.FormValue("b"))
+		words = "tools diff " + name + " " + caps.ShellQuote(q.FormValue("a")) + " " + caps.ShellQuote(q.FormValue("b"))
+	case "authority", "act":
+		words = "caps"
+	case "flow":
+		words = "flow"
 	case "questions":
 		words = "approve --list"
 	case "servers":
+		if q.Method == http.MethodPost {
+			return "mcp-pif mcp upgrade " + name
+		}
 		return "mcp-pif mcp list"
 	}
-	return "mcp-pif " + words + " --profile " + q.profile
+	if q.profile != "" {
+		words += " --profile " + q.profile
+	}
+	return "mcp-pif " + words
 }
 
 // at is the address of a page of a profile's, with pairs of a key and a value.

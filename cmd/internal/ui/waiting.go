@@ -62,6 +62,9 @@ type ServerChange struct {
 // Rows is the difference side by side.
 func (c ServerChange) Rows() []pairOfLines { return fitting(sides(c.Diff)) }
 
+// More is how many rows the page has no room for.
+func (c ServerChange) More() int { return len(sides(c.Diff)) - len(c.Rows()) }
+
 type serversPage struct {
 	Path    string
 	Servers []shownServer
