@@ -115,9 +115,9 @@ func (s *session) close() (replayed int, err error) {
 	}
 	out, err := s.command("replay", "--all", "--store", s.store()).CombinedOutput()
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	var same, incomplete int
-	_, scanned := fmt.Sscanf(lines[len(lines)-1], "%d runs: %d identical, 0 different, %d incomplete", &replayed, &same, &incomplete)
-	if err != nil || scanned != nil || same+incomplete != replayed || incomplete > s.unfinished {
+	var all, incomplete int
+	_, scanned := fmt.Sscanf(lines[len(lines)-1], "%d runs: %d identical, 0 different, %d incomplete", &all, &replayed, &incomplete)
+	if err != nil || scanned != nil || replayed+incomplete != all || incomplete > s.unfinished {
 		return 0, fmt.Errorf("replay: %w\n%s", errors.Join(err, scanned), out)
 	}
 	return replayed, nil

@@ -94,6 +94,14 @@ func TestJudges(t *testing.T) {
 	}
 }
 
+// TestEvery: there is no attack of number 0.
+func TestEvery(t *testing.T) {
+	t.Parallel()
+	if err := measure(t.Context(), os.Args[0], "chat", "", 0); err == nil {
+		t.Error("it is taken")
+	}
+}
+
 // With the policies no attack has its effect, and tasks are done; without them attacks have. One environment and some of
 // its attacks; all of them with PIF_FULL.
 func TestDojo(t *testing.T) {

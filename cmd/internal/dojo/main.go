@@ -17,6 +17,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -59,6 +60,9 @@ func main() {
 }
 
 func measure(ctx context.Context, binary, only, out string, every int) error {
+	if every < 1 {
+		return errors.New("-every is at least 1")
+	}
 	dir, err := os.MkdirTemp("", "dojo")
 	if err != nil {
 		return err

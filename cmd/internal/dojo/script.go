@@ -85,6 +85,9 @@ func (e *examiner) scripts(list []*task) error {
 				shown = append(shown, t)
 			}
 		}
+		if len(shown) == 0 {
+			return fmt.Errorf("%s: no task shows the attack of author %d", e.name, e.by)
+		}
 		for i, s := range all.Scripts {
 			if !e.taken() {
 				continue
