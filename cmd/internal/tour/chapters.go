@@ -83,14 +83,22 @@ var chapters = []chapter{
 			return err
 		}
 		input := json.RawMessage(`{"from":"numbers.txt","to":"sorted.txt"}`)
-		if err := g.gives("run", map[string]any{"tool": "sort_file", "input": input}, "sort_file  "+string(input), "5"); err != nil {
-			return err
+		shown := "sort_file  " + string(input)
+		if g.refused {
+			g.tell("You said no: it can't write.")
+			if err := g.fails("run", map[string]any{"tool": "sort_file", "input": input}, shown, 1, "denied", "said no"); err != nil {
+				return err
+			}
+		} else {
+			if err := g.gives("run", map[string]any{"tool": "sort_file", "input": input}, shown, "5"); err != nil {
+				return err
+			}
+			written, err := os.ReadFile(filepath.Join(g.dir, "sandbox", "sorted.txt"))
+			if err != nil || string(written) != "1\n2\n3" {
+				return fmt.Errorf("expected the sorted lines in sorted.txt, got %q, %v", written, err)
+			}
+			g.say("    sandbox/sorted.txt has %q", written)
 		}
-		written, err := os.ReadFile(filepath.Join(g.dir, "sandbox", "sorted.txt"))
-		if err != nil || string(written) != "1\n2\n3" {
-			return fmt.Errorf("expected the sorted lines in sorted.txt, got %q, %v", written, err)
-		}
-		g.say("    sandbox/sorted.txt has %q", written)
 		g.tell("It can't leave the folder.")
 		outside := json.RawMessage(`{"from":"../tools.db","to":"x"}`)
 		return g.fails("run", map[string]any{"tool": "sort_file", "input": outside}, "sort_file  "+string(outside), 1, "denied")
@@ -108,7 +116,11 @@ var chapters = []chapter{
 		if err != nil {
 			return err
 		}
-		if err := g.command([]string{"replay", run}, 4, "5"); err != nil {
+		replay, want := []string{"replay", run}, "5"
+		if g.refused {
+			replay, want = append(replay, "--json"), "identical"
+		}
+		if err := g.command(replay, 4, want); err != nil {
 			return err
 		}
 		g.tell("Each version is kept, and a change to the record is found.")

@@ -65,6 +65,7 @@ type guide struct {
 	log     bytes.Buffer // the server's
 	session *mcp.ClientSession
 	dir     string // where the store and the granted sandbox are
+	refused bool   // the person said no to the tool that writes
 }
 
 func (g *guide) tour(cmd *cobra.Command) error {
@@ -249,7 +250,7 @@ func (g *guide) elicit(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResu
 	} else {
 		fmt.Fprintf(g.out, "  %s Enter for yes, no for no: ", g.paint("┃ you:", cli.Cyan))
 		if text := g.read(); text == nil || strings.HasPrefix(strings.ToLower(*text), "n") {
-			answer = "no"
+			answer, g.refused = "no", true
 		}
 	}
 	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"answer": answer}}, nil
