@@ -47,7 +47,7 @@ func record(out string) error {
 	r := &recorder{dir: dir}
 	text, err := r.run("mcp-pif tour --all", nil)
 	if err != nil {
-		return err
+		return fmt.Errorf("the tour: %w: %s", err, text)
 	}
 	chapters := regexp.MustCompile(`(?m)^\x1b\[1m\d  `).FindAllStringIndex(text, -1)
 	var screens []string
@@ -58,13 +58,13 @@ func record(out string) error {
 		}
 		screens = append(screens, text[c[0]:end])
 	}
-	if err := os.WriteFile(filepath.Join(out, "tour.svg"), []byte(picture("mcp-pif tour", screens)), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(out, "tour.svg"), []byte(r.picture("mcp-pif tour", screens)), 0o644); err != nil {
 		return err
 	}
 	if screens, err = r.approve(); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(out, "approve.svg"), []byte(picture("mcp-pif approve", screens)), 0o644)
+	return os.WriteFile(filepath.Join(out, "approve.svg"), []byte(r.picture("mcp-pif approve", screens)), 0o644)
 }
 
 // A recorder runs commands in a folder of its own, which holds mcp-pif.
@@ -178,10 +178,12 @@ const (
 
 var graphics = regexp.MustCompile(`\x1b\[([0-9;]*)m`)
 
-// picture draws screens of text with colours, one after the other, without end.
-func picture(title string, screens []string) string {
+// picture draws screens of text with colours, one after the other, without end. The
+// recorder's folder is the reader's own there.
+func (r *recorder) picture(title string, screens []string) string {
 	height := 0
-	for _, s := range screens {
+	for i, s := range screens {
+		screens[i] = strings.ReplaceAll(s, r.dir, "~")
 		height = max(height, strings.Count(strings.Trim(s, "\n"), "\n")+1)
 	}
 	w, h := float64(columns)*charWidth+40, float64(height*lineHeight+70)
