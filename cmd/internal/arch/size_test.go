@@ -18,7 +18,7 @@ import (
 // comments and blank lines: what it has, rounded up to tens. Who raises a number says why
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
-	"(tests)":                      5634,
+	"(tests)":                      5641,
 	"caps":                         7754,
 	"caps/flow":                    1565,
 	"caps/journal":                 5650,
@@ -42,11 +42,11 @@ var maxLines = map[string]int{
 	"cmd/internal/playground/wasm": 300,
 	"cmd/internal/plugincmd":       790,
 	"cmd/internal/programs":        220,
-	"cmd/internal/recording":       210,
+	"cmd/internal/recording":       211,
 	"cmd/internal/stdio":           1824,
 	"cmd/internal/streamable":      1798,
 	"cmd/internal/telemetry":       225,
-	"cmd/internal/tour":            565,
+	"cmd/internal/tour":            574,
 	"cmd/internal/ui":              3043,
 	"cmd/internal/ui/figures":      188,
 	"cmd/mcp-pif":                  9515,
