@@ -172,6 +172,38 @@ func TestClusterSilent(t *testing.T) {
 	}
 }
 
+// TestComparePruned: what another file has dropped isn't something that it lacks.
+func TestComparePruned(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	s := clustered(t, path("j.db"), "a", order.NewMemory(order.MemoryOptions{}).Open())
+	snapshot := func(name string) {
+		must.NoError(t, s.Snapshot(t.Context(), path(name)))
+		must.NoError(t, journal.Adopt(path(name), nil))
+	}
+	populate(t, s, 10)
+	barrier(t, s)
+	snapshot("behind")
+	populate(t, s, 90)
+	barrier(t, s)
+	snapshot("whole")
+	retain(t, s, journal.RetainOptions{MaxBytes: 1})
+	snapshot("pruned")
+	cut, err := journal.ReadCut(&all(t, s, journal.Query{Kind: journal.Checkpoint})[0])
+	must.NoError(t, err)
+	db, err := sql.Open("sqlite", path("whole"))
+	must.NoError(t, err)
+	_, err = db.Exec(`DELETE FROM events WHERE seq > ?`, cut.To)
+	must.NoError(t, errors.Join(err, db.Close()))
+	for name, common := range map[string]uint64{"behind": 0, "whole": cut.To} {
+		d, err := journal.Compare(t.Context(), path(name), path("pruned"))
+		if err != nil || d.Damage != nil || len(d.Extra) > 0 || d.Common != common {
+			t.Errorf("%s: %v, %v: in common up to %d, more: %d", name, err, d.Damage, d.Common, len(d.Extra))
+		}
+	}
+}
+
 // TestClusterFile: a store of today becomes a cluster's, goes on after a restart, and
 // isn't written without its order.
 func TestClusterFile(t *testing.T) {

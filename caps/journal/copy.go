@@ -318,12 +318,23 @@ type Difference struct {
 
 // Compare compares the file at a path with another one, which must be whole.
 func Compare(ctx context.Context, path, other string) (d Difference, err error) {
-	theirs := map[uint64]Hash{}
+	theirs, dropped := map[uint64]Hash{}, uint64(0)
 	before := func(s *Store, fn func(*Event)) error {
-		return s.Each(ctx, Query{}, func(e *Event) error { fn(e); return nil })
+		return s.Each(ctx, Query{}, func(e *Event) error {
+			if e.Kind == Checkpoint { // in the place of an event of that hash
+				e.Hash = e.Prev
+			}
+			fn(e)
+			return nil
+		})
 	}
 	err = open(other, func(s *Store) error {
-		return before(s, func(e *Event) { theirs[e.Seq], d.Theirs = e.Hash, max(d.Theirs, e.Seq) })
+		return before(s, func(e *Event) {
+			theirs[e.Seq], d.Theirs = e.Hash, max(d.Theirs, e.Seq)
+			if e.Kind == Checkpoint {
+				dropped = e.Seq
+			}
+		})
 	})
 	if err != nil {
 		return d, err
@@ -349,7 +360,7 @@ func Compare(ctx context.Context, path, other string) (d Difference, err error) 
 		return before(s, func(e *Event) {
 			if theirs[e.Seq] == e.Hash {
 				d.Common, list = e.Seq, nil
-			} else {
+			} else if e.Seq >= dropped {
 				list = append(list, *e)
 			}
 		})

@@ -299,15 +299,9 @@ func (r *repairing) take(ctx context.Context, c node.Copies, begins *journal.Beg
 				continue
 			}
 		}
-		before, err := node.Install(path, c.Files[profile], begins)
-		if err != nil {
-			return err
-		}
-		switch {
-		case errors.Is(d.Damage, os.ErrNotExist):
-			r.print("%s: copied from the node %s, %d events", profile, c.From, theirs)
-			continue
-		case d.Damage != nil:
+		isNew := errors.Is(d.Damage, os.ErrNotExist)
+		switch { // said before, since nothing tells it afterwards
+		case d.Damage != nil && !isNew:
 			r.print("%s: was damaged: %s", profile, cli.Printable(d.Damage.Error()))
 		case len(d.Extra) > 0:
 			r.print("%s: had something else after event %d; the cluster doesn't have:", profile, d.Common)
@@ -315,6 +309,14 @@ func (r *repairing) take(ctx context.Context, c node.Copies, begins *journal.Beg
 				e := &d.Extra[i]
 				r.print("  event %d of %s: %s %s", e.Seq, e.Time.Format(time.DateTime), e.Kind, cli.Printable(e.Tool()))
 			}
+		}
+		before, err := node.Install(path, c.Files[profile], begins)
+		if err != nil {
+			return err
+		}
+		if isNew {
+			r.print("%s: copied from the node %s, %d events", profile, c.From, theirs)
+			continue
 		}
 		r.print("%s: is the node %s's up to event %d; what it was is in %s", profile, c.From, theirs, before)
 	}

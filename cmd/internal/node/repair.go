@@ -287,10 +287,21 @@ func (c *collecting) close() (err error) {
 	return err
 }
 
-// Install puts a copy in the place of a file, which is kept beside it.
+// Install puts a copy in the place of a file, which is kept beside it. The copy is this machine's before that, with its key.
 func Install(path, copied string, begins *journal.Beginning) (before string, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", err
+	}
+	switch key, err := os.ReadFile(path + ".key"); {
+	case err == nil:
+		if err := os.WriteFile(copied+".key", key, 0o600); err != nil {
+			return "", err
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return "", err
+	}
+	if err := journal.Adopt(copied, begins); err != nil {
+		return "", fmt.Errorf("the copy for %s: %w", path, err)
 	}
 	if _, err := os.Lstat(path); err == nil {
 		for n := 1; ; n++ {
@@ -305,8 +316,10 @@ func Install(path, copied string, begins *journal.Beginning) (before string, err
 			return before, err
 		}
 	}
-	if err := os.Rename(copied, path); err != nil {
-		return before, err
+	for _, end := range []string{".key", ""} {
+		if err := os.Rename(copied+end, path+end); err != nil {
+			return before, err
+		}
 	}
-	return before, journal.Adopt(path, begins)
+	return before, nil
 }
