@@ -97,17 +97,20 @@ func OwnerLives(dir, name string) bool {
 }
 
 // alone does something while no other server of the journal does the like, and afterwards
-// removes the files of those that are gone.
-func (o *taskOwner) alone(do func() error) error {
+// removes the files of those that are gone, but of those of which tasks wait still.
+func (o *taskOwner) alone(do func() (waiting map[string]bool, err error)) error {
 	unlock, err := statefile.Lock(filepath.Join(o.dir, "lock"))
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	err = do()
+	waiting, err := do()
+	if err != nil {
+		return err
+	}
 	entries, _ := os.ReadDir(o.dir)
 	for _, e := range entries {
-		if name, ok := strings.CutSuffix(e.Name(), ownerEnding); ok && !o.lives(name) {
+		if name, ok := strings.CutSuffix(e.Name(), ownerEnding); ok && !waiting[name] && !o.lives(name) {
 			err = errors.Join(err, os.Remove(o.path(name)))
 		}
 	}

@@ -58,18 +58,18 @@ func (s *Engine) OpenTasks(ctx context.Context) (stop func()) {
 
 // goOn goes on with the tasks that no server does any more, and reports whether it could with all.
 func (s *Engine) goOn(ctx context.Context) bool {
-	if s.tasks.owner == nil {
+	if s.tasks.owner == nil || s.idle() {
 		return true
 	}
 	var found []*taskRun
-	err := s.tasks.owner.alone(func() (err error) {
-		found, err = s.orphans()
-		return err
+	err := s.tasks.owner.alone(func() (waiting map[string]bool, err error) {
+		found, waiting, err = s.orphans()
+		return waiting, err
 	})
 	if err != nil {
 		s.log.Error("tasks of servers that ended can't be taken up", "error", err)
 	}
-	if s.opts.Node != nil && !s.idle() {
+	if s.opts.Node != nil {
 		s.loseRuns()
 	}
 	for _, t := range found {
@@ -139,14 +139,12 @@ func (ts *taskSet) abandon() {
 	ts.answered = nil
 }
 
-// orphans is the tasks that no server does any more, taken up by this one.
-func (s *Engine) orphans() (found []*taskRun, err error) {
-	if s.idle() {
-		return nil, nil
-	}
+// orphans is the tasks that no server does any more, taken up by this one, and the owners of those that there is no room for.
+func (s *Engine) orphans() (found []*taskRun, waiting map[string]bool, err error) {
+	waiting = map[string]bool{}
 	all, err := run.Tasks(s.broker.Journal(), time.Now().Add(-TaskLifetime))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s.Latest()
 	for _, rec := range all {
@@ -166,19 +164,20 @@ func (s *Engine) orphans() (found []*taskRun, err error) {
 			}
 			if s.opts.Node == nil {
 				if err := s.broker.EndTask(rec.ID, "", f); err != nil {
-					return found, err
+					return found, waiting, err
 				}
 				continue
 			}
 		}
 		if s.tasks.admit(t) != nil {
 			s.log.Warn("a task waits for the next start: too many are under way", "task", rec.ID)
+			waiting[rec.Owner] = true
 			continue
 		}
 		if mine, err := s.broker.ResumeTask(rec.ID, s.tasks.owner.name, rec.Resumed, s.tasks.owner.left(rec.Owner)); !mine {
 			s.tasks.leave(t)
 			if err != nil {
-				return found, err
+				return found, waiting, err
 			}
 			continue
 		}
@@ -191,7 +190,7 @@ func (s *Engine) orphans() (found []*taskRun, err error) {
 					err = s.broker.EndTask(rec.ID, "", f)
 				}
 				if err != nil {
-					return found, err
+					return found, waiting, err
 				}
 				continue
 			}
@@ -199,7 +198,7 @@ func (s *Engine) orphans() (found []*taskRun, err error) {
 		s.log.Info("a task goes on", "task", rec.ID, "tool", rec.Call.Tool)
 		found = append(found, t)
 	}
-	return found, nil
+	return found, waiting, nil
 }
 
 // takeUp prepares a task to go on; the fault says why it can't.

@@ -707,6 +707,34 @@ func TestTaskGoesOnOften(t *testing.T) {
 	}
 }
 
+// TestTaskCrashedWaits: that a server crashed counts also for a task that there was no room for when the next looked.
+func TestTaskCrashedWaits(t *testing.T) {
+	t.Parallel()
+	w, world := &tasked{t: t, dir: t.TempDir()}, &asksWorld{}
+	s, stop := w.serves(world, "toy:notes/**")
+	w.call(s, "evolve", asksTwice)
+	a := s.Call(elicit.With(t.Context(), &elicit.Elicitor{}), Call{Tool: "run", Arguments: json.RawMessage(`{"tool":"asks","input":"notes/a","background":true}`)})
+	var started struct{ Task string }
+	if err := json.Unmarshal(a.Structured, &started); err != nil || started.Task == "" {
+		t.Fatal(a.Text)
+	}
+	next, _ := w.serves(world, "toy:notes/**")
+	file := s.tasks.owner.path(s.tasks.owner.name)
+	stop()
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, under := range []int{maxTasks, 0} {
+		next.tasks.under = under
+		next.goOn(t.Context())
+		_, err := os.Stat(file)
+		rec, failed := run.FindTask(next.broker.Journal(), started.Task)
+		if waits := under > 0; failed != nil || (err == nil) != waits || (rec.Crashed == 1) == waits {
+			t.Errorf("with %d others: %+v, %v, %v", under, rec, err, failed)
+		}
+	}
+}
+
 // TestTaskAnswers: where answers take too much it is who has most that loses the oldest, and whoever asks gets it all the same.
 func TestTaskAnswers(t *testing.T) {
 	t.Parallel()
