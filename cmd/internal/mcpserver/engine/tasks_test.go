@@ -707,6 +707,21 @@ func TestTaskGoesOnOften(t *testing.T) {
 	}
 }
 
+// TestTaskPutBy: a client that refuses a question answers it; one that has closed its end leaves it to another call.
+func TestTaskPutBy(t *testing.T) {
+	t.Parallel()
+	for code, refuses := range map[int64]bool{jsonrpc.CodeInternalError: true, -32005: false} {
+		task, q := &taskRun{}, newQuestion("k")
+		q.put = true
+		e := &elicit.Elicitor{Put: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			return nil, &jsonrpc.Error{Code: code}
+		}}
+		if put := task.putBy(t.Context(), e, q); put != refuses || q.put != refuses || len(q.answer) == 1 != refuses {
+			t.Errorf("%d: %v, %v, %d answers", code, put, q.put, len(q.answer))
+		}
+	}
+}
+
 // TestTaskCrashedWaits: that a server crashed counts also for a task that there was no room for when the next looked.
 func TestTaskCrashedWaits(t *testing.T) {
 	t.Parallel()
