@@ -91,7 +91,8 @@ func Change(path string, edit func(before []byte) (after []byte, err error)) err
 	}
 	c, name, err := inCluster(path)
 	if err == nil {
-		for range maxTries {
+		for tries := range maxTries {
+			time.Sleep(time.Duration(min(tries, 20)) * time.Millisecond) // the file comes to be what the cluster has
 			before, after, err := read()
 			if err != nil {
 				return err

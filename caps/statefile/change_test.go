@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
 	"github.com/mcp-pif/mcp-pif/core/must"
@@ -24,10 +25,18 @@ func TestChangeInCluster(t *testing.T) {
 	l, err := net.Listen("unix", socket)
 	must.NoError(t, err)
 	asked := make(chan string, 10)
+	var first time.Time
 	server := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var change statefile.Replacement
 		if err := json.NewDecoder(r.Body).Decode(&change); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		}
+		if first.IsZero() {
+			first = time.Now()
+		}
+		if time.Since(first) < 100*time.Millisecond { // the machine's file isn't what the cluster has yet
+			w.WriteHeader(http.StatusConflict)
+			return
 		}
 		asked <- change.Name
 		_, _ = w.Write([]byte("null"))

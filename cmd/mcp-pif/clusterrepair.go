@@ -219,6 +219,8 @@ func repairCluster(cmd *cobra.Command, target, from string, without []string) (e
 		err = r.take(ctx, copies, nil)
 	case errors.Is(err, node.ErrNobody) && lost:
 		err = r.begin(ctx, dir, without)
+	case errors.Is(err, node.ErrNobody) && r.others:
+		err = errHalfway
 	}
 	if err != nil {
 		return err
@@ -240,7 +242,12 @@ type repairing struct {
 	at    order.Order
 	files map[string]string
 	name  string
+	// others is set where a file that is whole followed another order.
+	others bool
 }
+
+// errHalfway is why a repair that was stopped can't go on in the order that it began in.
+var errHalfway = errors.New("some files of this machine are in this order and others in the one before, as a repair that was stopped leaves them, and no other node runs: start one that can be, or give another empty ORDER to 'mcp-pif cluster repair ORDER' on each machine")
 
 func (r *repairing) print(format string, args ...any) {
 	fmt.Fprintf(r.cmd.OutOrStdout(), format+"\n", args...)
@@ -254,6 +261,7 @@ func (r *repairing) follows(ctx context.Context, path string) (*journal.Membersh
 	}
 	m, unread := journal.Member(path)
 	if unread != nil || m == nil || m.Identity != identity {
+		r.others = r.others || m != nil && m.Identity != ""
 		return nil, nil
 	}
 	return m, m.Follows(ctx, r.at)

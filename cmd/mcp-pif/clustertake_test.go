@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,5 +67,23 @@ func TestTakeFails(t *testing.T) {
 	must.NoError(t, err)
 	if now, err := os.ReadFile(path + ".key"); m.Identity != "another" || m.Place != 7 || m.Seq != 2 || err != nil || !bytes.Equal(now, key) {
 		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+// TestHalfway: a repair whose order has some of a machine's files, and not all, says so.
+func TestHalfway(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := repairing{at: order.NewMemory(order.MemoryOptions{}).Open(), files: map[string]string{}, name: "a"}
+	for i, o := range []order.Order{r.at, r.at, order.NewMemory(order.MemoryOptions{}).Open()} {
+		profile := string(rune('a' + i))
+		path := filepath.Join(dir, profile)
+		s, err := journal.Open(path, journal.Options{Order: o, Profile: profile, Node: "a"})
+		must.NoError(t, err)
+		must.NoError(t, errors.Join(s.Barrier(t.Context()), s.Close()))
+		r.files[profile] = path
+		if lost, err := r.lost(t.Context()); lost || err != nil || r.others != (i == 2) {
+			t.Errorf("%d files: %v, %v, others: %v", i+1, lost, err, r.others)
+		}
 	}
 }
