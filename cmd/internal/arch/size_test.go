@@ -26,7 +26,7 @@ var maxLines = map[string]int{
 	"caps/lease":                   20,
 	"caps/registry":                4710,
 	"caps/run":                     6458,
-	"caps/statefile":               587,
+	"caps/statefile":               588,
 	"cmd/internal/app":             3272,
 	"cmd/internal/cli":             724,
 	"cmd/internal/clientconfig":    988,
