@@ -43,7 +43,7 @@ func (n *normaliser) branch(c val, b *block, yes, no then) (val, bool) {
 	}
 	if b.kinds(c)&prim.KindBool == 0 {
 		// It fails whatever the branches are.
-		null := func() *block { return &block{parent: b, result: lit{value.Unit{}}} }
+		null := func() *block { return &block{n: n, parent: b, result: lit{value.Unit{}}} }
 		return n.fail(b, &comp{what: aIf, args: []val{c}, blocks: []*block{null(), null()}})
 	}
 	if a, ok := c.(*atom); ok && a.c != nil && a.c.what == aPrim && a.c.id == prim.Not && b.kinds(a.c.args[0]) == prim.KindBool {

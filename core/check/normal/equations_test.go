@@ -2,10 +2,12 @@ package normal_test
 
 import (
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/check/normal"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
@@ -229,6 +231,35 @@ func TestBudget(t *testing.T) {
 	small, err := normal.Of(parseText(t, "x => x + 1"), normal.Options{Steps: 3})
 	if err == nil {
 		t.Errorf("three steps gave %s", small.JSON)
+	}
+}
+
+// TestLongKeys: what computations are called by doesn't outgrow their steps.
+func TestLongKeys(t *testing.T) {
+	long, digits := strings.Repeat("K", 60_000), strings.Repeat("7", 4_000)
+	for _, made := range []string{`'{"` + long + `"}`, `{"` + long + `": x}`, `"` + long + `"`, digits, digits[:2000] + "." + digits[:2000]} {
+		code := parseText(t, `x => let r = `+made+` in fold(p => let e = equal([`+strings.Repeat("r, ", 15)+`x], [snd(p), x]) in fst(p), 0, range(0, 300))`)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := normal.Of(code, normal.Options{Tool: true})
+		runtime.ReadMemStats(&after)
+		if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 40 {
+			t.Errorf("%.20s… took %d MiB (%v)", made, took, err)
+		}
+	}
+}
+
+// TestDeepScopes: to look for what is known takes steps where much is around.
+func TestDeepScopes(t *testing.T) {
+	for _, around := range []string{"let z = x in ", "z => "} {
+		steps := func(deep, uses int) int {
+			f, err := normal.Of(parseText(t, "x => let y = [x] in "+strings.Repeat(around, deep)+"["+strings.Repeat("y[0], ", uses)+"x]"), normal.Options{Tool: true})
+			must.NoError(t, err)
+			return f.Steps
+		}
+		if more := steps(320, 200) - steps(320, 0) - steps(1, 200) + steps(1, 0); more < 200*320/64 {
+			t.Errorf("300 times %q around takes %d steps more", around, more)
+		}
 	}
 }
 

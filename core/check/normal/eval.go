@@ -34,7 +34,7 @@ func (n *normaliser) eval(t term.Term, e *env, b *block) (v val, ok bool) {
 	case *term.Unit:
 		return lit{value.Unit{}}, true
 	case *term.Var:
-		if v, ok := e.lookup(t.Name); ok {
+		if v, ok := n.lookup(e, t.Name); ok {
 			return b.resolve(v), true
 		}
 		return n.once(b, &comp{what: aVar, name: t.Name}, "var "+t.Name)

@@ -280,7 +280,7 @@ func makes(c *comp) []test {
 // free reports whether what only computes does so by what its operands are in
 // themselves.
 func (n *normaliser) free(c *comp) bool {
-	bare := &block{}
+	bare := &block{n: n}
 	for _, a := range c.args {
 		if _, function := a.(*fun); function {
 			return false // which may need anything

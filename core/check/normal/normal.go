@@ -118,7 +118,7 @@ func once(t term.Term, o Options, steps int) (Form, error) {
 		n.self = &atom{kinds: prim.KindFunction, self: true}
 	}
 	n.tool = o.Tool
-	top := &block{}
+	top := &block{n: n}
 	n.run(t, nil, top)
 	if n.opaque == "" && n.left >= 0 && n.observesPlaces(top) {
 		n.opaque = "a try gives the place and the words of a failure on"
@@ -131,7 +131,7 @@ func once(t term.Term, o Options, steps int) (Form, error) {
 	}
 	w := writer{n: n, prefix: n.prefix()}
 	out := w.block(top)
-	if n.left < 0 || w.deepest > maxDepth {
+	if n.left < 0 || w.deepest > maxDepth || !fits(out) {
 		return Form{}, ErrBudget
 	}
 	if _, ok := out.(*term.Lam); !ok && o.Tool && len(term.Free(out)) == 1 {
@@ -143,6 +143,29 @@ func once(t term.Term, o Options, steps int) (Form, error) {
 		return Form{}, ErrBudget
 	}
 	return f, nil
+}
+
+// fits reports whether a term, in which parts may be shared, isn't certain to be longer than maxForm as JSON.
+func fits(t term.Term) bool {
+	left := maxForm
+	var walk func(t term.Term) bool
+	walk = func(t term.Term) bool {
+		left--
+		switch t := t.(type) {
+		case *term.Str:
+			left -= len(t.Value)
+		case *term.Big:
+			left -= t.Value.BitLen() / 4
+		case *term.Dec:
+			left -= t.Unscaled.BitLen() / 4
+		case *term.Record:
+			for _, f := range t.Fields {
+				left -= len(f.Key)
+			}
+		}
+		return left >= 0 && term.Children(t, walk)
+	}
+	return walk(t)
 }
 
 func form(t term.Term, opaque string, steps int) Form {

@@ -151,11 +151,14 @@ func (n *normaliser) once(b *block, c *comp, key string) (val, bool) {
 }
 
 func (b *block) done(key string) (*atom, bool) {
+	n, around := b.n, 0
 	for ; b != nil; b = b.parent {
 		if a, ok := b.number[key]; ok {
 			return a, true
 		}
+		around++
 	}
+	n.spend(around / aStep)
 	return nil, false
 }
 

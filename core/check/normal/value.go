@@ -61,6 +61,9 @@ func (quoted) isVal()   {}
 func (*atom) isVal()    {}
 func (*fun) isVal()     {}
 
+// aStep is how many names and blocks around are looked through in a step.
+const aStep = 64
+
 // An env is the variables in scope, innermost first.
 type env struct {
 	name string
@@ -68,13 +71,16 @@ type env struct {
 	next *env
 }
 
-func (e *env) lookup(name string) (val, bool) {
-	for ; e != nil; e = e.next {
-		if e.name == name {
-			return e.val, true
-		}
+func (n *normaliser) lookup(e *env, name string) (val, bool) {
+	far := 0
+	for ; e != nil && e.name != name; e = e.next {
+		far++
 	}
-	return nil, false
+	n.spend(far / aStep)
+	if e == nil {
+		return nil, false
+	}
+	return e.val, true
 }
 
 // what says which computation a comp is.
@@ -128,6 +134,7 @@ type comp struct {
 // A block is computations in their order, and the value they lead to; where
 // the last one never gives a value, dead is set and there is none.
 type block struct {
+	n      *normaliser
 	parent *block
 	comps  []*comp
 	result val
@@ -144,12 +151,13 @@ type fact struct {
 	some  bool // it is a list with items
 }
 
-func (b *block) child() *block { return &block{parent: b} }
+func (b *block) child() *block { return &block{n: b.n, parent: b} }
 
 // fact returns what is known of a here.
 func (b *block) fact(a *atom) fact {
-	f := fact{kinds: a.kinds}
+	f, n, around := fact{kinds: a.kinds}, b.n, 0
 	for ; b != nil; b = b.parent {
+		around++
 		if g, ok := b.facts[a]; ok {
 			f.kinds &= g.kinds
 			f.some = f.some || g.some
@@ -158,6 +166,7 @@ func (b *block) fact(a *atom) fact {
 			}
 		}
 	}
+	n.spend(around / aStep)
 	return f
 }
 
@@ -350,8 +359,11 @@ func (n *normaliser) key(id term.ID, args []val) (string, bool) {
 	return w.String(), true
 }
 
+// maxKey is how long such a name may be, in bytes.
+const maxKey = 4 << 10
+
 func (n *normaliser) keyOf(w *strings.Builder, v val, left *int) bool {
-	if *left--; *left < 0 {
+	if *left--; *left < 0 || w.Len() > maxKey {
 		return false
 	}
 	switch v := v.(type) {
@@ -359,13 +371,12 @@ func (n *normaliser) keyOf(w *strings.Builder, v val, left *int) bool {
 		w.WriteString(string(v.v.Type()))
 		switch x := v.v.(type) {
 		case value.Str:
-			if !n.spend(len(x) / 64) {
-				return false
-			}
-			w.WriteString(strconv.Quote(string(x)))
+			return n.quote(w, string(x))
 		case value.Int:
+			n.spend(x.Words() / 4)
 			w.WriteString(x.String())
 		case value.Dec:
+			n.spend(x.Words() / 4)
 			w.WriteString(x.String())
 		case value.Bool:
 			w.WriteString(strconv.FormatBool(bool(x)))
@@ -391,8 +402,7 @@ func (n *normaliser) keyOf(w *strings.Builder, v val, left *int) bool {
 	case *record:
 		w.WriteString("{")
 		for i, key := range v.keys {
-			w.WriteString(strconv.Quote(key))
-			if !n.keyOf(w, v.vals[i], left) {
+			if !n.quote(w, key) || !n.keyOf(w, v.vals[i], left) {
 				return false
 			}
 		}
@@ -403,6 +413,14 @@ func (n *normaliser) keyOf(w *strings.Builder, v val, left *int) bool {
 		return true
 	}
 	return false
+}
+
+func (n *normaliser) quote(w *strings.Builder, s string) bool {
+	if len(s) > maxKey-min(maxKey, w.Len()) || !n.spend(len(s)/64) {
+		return false
+	}
+	w.WriteString(strconv.Quote(s))
+	return true
 }
 
 // maxCompared is how many parts one comparison of two values looks at.
