@@ -369,9 +369,10 @@ func (c *check) with(r Request) ([]account, *fault.Fault) {
 			return nil, c.p.outsideEval(c.o, Capability{Kind: c.m.Kind, Verbs: []string{c.verb.Name}, Scope: c.h.Scope})
 		}
 		c.narrowed = c.narrowed.narrow(entry, c.m)
-		key := c.h.Grant.ID + "\x00" + r.Tool + "\x00with " + entry.String()
+		of := c.p.principal + "\x00" + r.Tool
+		key := c.h.Grant.ID + "\x00" + of + "\x00with " + entry.String()
 		if entry.Limits != (Limits{}) && !slices.ContainsFunc(accounts, func(a account) bool { return a.key == key }) {
-			accounts = append(accounts, account{key, entry.Limits, entry.String(), true})
+			accounts = append(accounts, account{key, entry.Limits, entry.String(), of})
 		}
 	}
 	return accounts, nil

@@ -75,30 +75,46 @@ func TestRateOfATool(t *testing.T) {
 	}
 }
 
-// TestRatesOfEntries: of the entries of evals' lists, of which code may write any number, so many have a rate at once.
+// TestRatesOfEntries: of the entries of evals' lists, of which code may write any number, so many of a tool, and of a principal,
+// have a rate at once, whatever others have.
 func TestRatesOfEntries(t *testing.T) {
-	w := newWorld(t, "a/")
-	w.grant("fs:./a")
-	held := w.hold("fs.read:./a")
-	ask := func(calls int) *fault.Fault {
-		r := caps.Request{Operation: "fs.read", Arg: str("x"), Tool: "t"}
+	h := newHouse(t, "all/")
+	h.must([]string{"fs:./all"}, map[string][]string{"ann": nil, "bob": nil})
+	ann, bob := h.Open("ann"), h.Open("bob")
+	ask := func(p *caps.Policy, tool string, calls int) *fault.Fault {
+		r := caps.Request{Operation: "fs.read", Arg: str("x"), Tool: tool, From: uint32(calls)}
 		if calls > 0 {
-			r.With = [][]string{{fmt.Sprintf("fs.read:./a,rate=%d/h", calls)}}
+			r.With = [][]string{{fmt.Sprintf("fs.read:./all,rate=%d/h", calls)}}
 		}
-		_, f := w.policy.Permit(caps.NewLedger(), held, r)
+		_, f := p.Permit(caps.NewLedger(), decides(p, "fs.read:./all"), r)
 		return f
 	}
-	for i := range 10_000 {
-		if f := ask(1 + i); f != nil {
+	for i := range 1000 {
+		if f := ask(ann, "t", 1+i); f != nil {
 			t.Fatalf("entry %d: %v", i, f)
 		}
 	}
-	wantFault(t, ask(20_000), fault.Denied, "20000/h", "in 1h")
-	if f := cmp.Or(ask(0), ask(7000)); f != nil {
+	wantFault(t, ask(ann, "t", 1<<20), fault.Denied, fmt.Sprint(1<<20, "/h"), "in 1h")
+	if ann.Grants()[0].Takers()&(1<<20) == 0 {
+		t.Error("who was refused is forgotten")
+	}
+	if f := cmp.Or(ask(ann, "t", 0), ask(ann, "t", 700), ask(ann, "u", 20_000), ask(bob, "t", 20_000)); f != nil {
 		t.Error(f)
 	}
-	w.clock.pass(time.Hour)
-	if f := ask(20_000); f != nil {
+	for i := range 10_000 {
+		if f := ask(ann, fmt.Sprint(i/1000), 1+i); f != nil {
+			if i < 8999 {
+				t.Fatalf("entry %d: %v", i, f)
+			}
+			break
+		}
+	}
+	wantFault(t, ask(ann, "v", 20_000), fault.Denied, "20000/h")
+	if f := ask(bob, "v", 20_000); f != nil {
+		t.Error(f)
+	}
+	h.clock.pass(time.Hour)
+	if f := cmp.Or(ask(ann, "t", 20_000), ask(ann, "v", 20_000)); f != nil {
 		t.Error(f)
 	}
 }

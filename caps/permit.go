@@ -492,8 +492,8 @@ func (c *check) debit(l *Ledger, r Request, args *value.Record, accounts []accou
 	}
 	g := c.h.Grant
 	accounts = append(accounts,
-		account{g.ID, g.Limit(), g.Shown().String(), false},
-		account{g.ID + "\x00" + r.Tool + "\x00" + c.h.String(), c.h.Limits, c.h.String(), false})
+		account{g.ID, g.Limit(), g.Shown().String(), ""},
+		account{g.ID + "\x00" + c.p.principal + "\x00" + r.Tool + "\x00" + c.h.String(), c.h.Limits, c.h.String(), ""})
 	most, short, name := l.debit(accounts, narrower(limit.Max, c.o.Most), r.Among)
 	if short != nil {
 		f := denied(fmt.Sprintf("%s: the run has used up the %s of %s", c.o.Name, name, short.says),

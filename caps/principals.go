@@ -270,7 +270,8 @@ type account struct {
 	limit Limits
 	// says names the limit in a denial.
 	says string
-	with bool // it is of an entry of eval's with, of which code may write any number
+	// of is the tool that has eval write entries, of which code may have any number, after the principal and a NUL; "": it is of no such entry.
+	of string
 }
 
 // debit charges a call and reserves up to most bytes in every account, or in
@@ -343,6 +344,7 @@ type bucket struct {
 	rate   Rate
 	tokens float64
 	last   time.Time
+	of     string // as the account has it
 }
 
 // take takes a token, or says how long it is until there is one.
@@ -362,8 +364,9 @@ func (b *bucket) take(now time.Time) (wait time.Duration) {
 type rates struct {
 	mu      sync.Mutex
 	buckets map[string]*bucket
-	swept   time.Time // when full ones were last looked for
-	takers  uint32    // what came from any who took a token
+	entries map[string]int // how many of them are of entries, by principals and their tools
+	swept   time.Time      // when full ones were last looked for
+	takers  uint32         // what came from any who may have changed them
 }
 
 // takeRate takes a token from the bucket of each account of a grant that has a
@@ -377,6 +380,7 @@ func (g *Grant) takeRate(accounts []account, now time.Time, from uint32) (wait t
 		if a.limit.Rate.Per == 0 {
 			continue
 		}
+		g.rates.takers |= from
 		b, wait := g.rates.bucket(a, now), a.limit.Rate.Per
 		if b != nil {
 			wait = b.take(now)
@@ -389,13 +393,10 @@ func (g *Grant) takeRate(accounts []account, now time.Time, from uint32) (wait t
 		}
 		taken = append(taken, b)
 	}
-	if len(taken) > 0 {
-		g.rates.takers |= from
-	}
 	return 0, nil
 }
 
-// Takers is where the requests came from that took from the grant's rates, by whomever it is held: the bits that they
+// Takers is where the requests came from that took from the grant's rates, or wanted to, by whomever it is held: the bits that they
 // gave.
 func (g *Grant) Takers() uint32 {
 	g.rates.mu.Lock()
@@ -403,8 +404,9 @@ func (g *Grant) Takers() uint32 {
 	return g.rates.takers
 }
 
-// mostBuckets bounds the buckets of one grant; full ones can be forgotten, which is looked for once a second.
-const mostBuckets = 10_000
+// mostBuckets bounds the buckets of one grant that are of a principal's entries, and mostOfTool those of one tool; full ones can
+// be forgotten, which is looked for once a second.
+const mostBuckets, mostOfTool = 10_000, 1000
 
 // bucket is that of an account; nil: there is room for no more of those of which code may write any number.
 func (r *rates) bucket(a *account, now time.Time) *bucket {
@@ -413,18 +415,40 @@ func (r *rates) bucket(a *account, now time.Time) *bucket {
 		return b
 	}
 	if r.buckets == nil {
-		r.buckets = map[string]*bucket{}
+		r.buckets, r.entries = map[string]*bucket{}, map[string]int{}
 	}
-	if len(r.buckets) >= mostBuckets {
-		if now.Sub(r.swept) >= time.Second {
-			r.swept = now
-			maps.DeleteFunc(r.buckets, func(_ string, b *bucket) bool { return now.Sub(b.last) >= b.rate.Per })
-		}
-		if a.with && len(r.buckets) >= mostBuckets {
-			return nil
-		}
+	principal, _, _ := strings.Cut(a.of, "\x00")
+	full := func() bool {
+		return a.of != "" && (r.entries[a.of] >= mostOfTool || r.entries[principal] >= mostBuckets)
 	}
-	b := &bucket{rate: a.limit.Rate, tokens: float64(a.limit.Rate.Calls), last: now}
+	if (full() || len(r.buckets) >= mostBuckets) && now.Sub(r.swept) >= time.Second {
+		r.swept = now
+		maps.DeleteFunc(r.buckets, func(_ string, b *bucket) bool {
+			old := now.Sub(b.last) >= b.rate.Per
+			if old {
+				r.counts(b.of, -1)
+			}
+			return old
+		})
+	}
+	if full() {
+		return nil
+	}
+	r.counts(a.of, 1)
+	b := &bucket{rate: a.limit.Rate, tokens: float64(a.limit.Rate.Calls), last: now, of: a.of}
 	r.buckets[key] = b
 	return b
+}
+
+// counts counts a bucket of an entry for its tool and principal.
+func (r *rates) counts(of string, n int) {
+	if of == "" {
+		return
+	}
+	principal, _, _ := strings.Cut(of, "\x00")
+	for _, whose := range []string{of, principal} {
+		if r.entries[whose] += n; r.entries[whose] == 0 {
+			delete(r.entries, whose)
+		}
+	}
 }

@@ -179,7 +179,7 @@ func (p *Policy) Stores(permit *caps.Permit) bool {
 // ask a person: no source is about the places of the grants that the rule is about, with those as its label.
 func (p *Policy) Unkept(op string, r *Rule, from Atoms, grants []*caps.Grant) bool {
 	m, o, ok := p.kinds.Operation(op)
-	if !ok || !stores(m, o) || remembers(m) || slices.ContainsFunc(p.Rules, func(r *Rule) bool { return r.Else == Taint }) {
+	if !ok || !stores(m, o) || remembers(m) {
 		return false
 	}
 	reached := false
@@ -191,6 +191,11 @@ func (p *Policy) Unkept(op string, r *Rule, from Atoms, grants []*caps.Grant) bo
 		for _, s := range p.Sources {
 			if s.of.Overlaps(g) {
 				left &^= s.Atoms
+			}
+		}
+		for _, t := range p.byOp[op] {
+			if t.Else == Taint && t.to.Reaches(g) {
+				left &^= t.Forbidden()
 			}
 		}
 		if reached = true; p.About(left) == 0 {

@@ -181,6 +181,15 @@ func TestStores(t *testing.T) {
 			t.Errorf("%s: %s", to, s)
 		}
 	}
+	// Nor does it where another store, or another label, is taken on.
+	for more, asked := range map[string]bool{
+		`"to":"kv:notes/**","not_from":"private"`: false, `"to":"fs.write:DIR/out","not_from":"other"`: false, `"to":"fs.write:DIR/out","not_from":"private"`: true,
+	} {
+		f := p.mustCompile(`{"sources":[{"of":"fs.read:DIR/private","label":"private"},{"of":"fetch","label":"other"}],"rules":[{"to":"fs.write:DIR/out","not_from":"private","else":"ask"},{` + more + `,"else":"taint"}]}`)
+		if s := f.Sentences()[0]; strings.HasSuffix(s, "Otherwise you are asked.") != asked {
+			t.Errorf("beside %s: %s", more, s)
+		}
+	}
 }
 
 func TestDesignate(t *testing.T) {

@@ -16,6 +16,11 @@ func TestWalkedLists(t *testing.T) {
 	for i := range items {
 		items[i], shadows[i] = value.NewInt(int64(i)), flow.Whole(flow.Atom(i%2))
 	}
+	c := configOf(t, "xs => fold((a, i) => a + nth(xs, i), 0, range(0, 1000))")
+	c.Inputs, c.Bounds.Steps = []flow.Input{{Value: value.FromSlice(items), Shadow: flow.Whole(flow.Atom(1))}}, 100_000
+	if _, err := flow.Run(context.Background(), c); err != nil {
+		t.Errorf("the first thousand items: %v", err)
+	}
 	for _, index := range []string{"nth(xs, 99999)", "at(xs, 99999)", "xs[-1]"} {
 		for _, labels := range []*flow.Shadow{flow.ListOf(shadows), nil} {
 			c := configOf(t, "xs => fold((a, i) => a + "+index+", 0, range(0, 1000))")

@@ -5,6 +5,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"math"
 )
 
 // eval evaluates t with the variables of e. tail says that nothing is left to
@@ -275,7 +276,13 @@ func (r *run) apply(n *term.Prim, args []value.Value, shadows []*Shadow, e *env,
 	r.touched |= tested | w.all
 	r.parts = deep != 0
 	if indexing[n.ID] {
-		r.walk(args[0])
+		most := math.MaxInt64
+		if i, ok := args[1].(value.Int); ok && n.ID == nthID && len(shadows[0].kids) == 0 { // no more of it is looked at
+			if i, ok := i.Int64(); ok && i >= 0 {
+				most = int(i) + 1
+			}
+		}
+		r.walk(args[0], most)
 	}
 	v, f := r.compute(prim.Get(n.ID), args, n, ctx)
 	switch {

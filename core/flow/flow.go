@@ -409,10 +409,10 @@ func (r *run) charge(n uint64, t term.Term, ctx *scope) *fault.Fault {
 	return nil
 }
 
-// walk counts the cells of a list that a row goes through, besides its steps.
-func (r *run) walk(list value.Value) {
+// walk counts the cells of a list that a row goes through, so many at most, besides its steps.
+func (r *run) walk(list value.Value, most int) {
 	before := r.walked
-	for c, ok := list.(*value.Cons); ok; c, ok = c.Tail.(*value.Cons) {
+	for c, ok := list.(*value.Cons); ok && r.walked-before < uint64(most); c, ok = c.Tail.(*value.Cons) {
 		r.walked++
 	}
 	if r.walked/cellsPerStep > r.Bounds.Steps-r.steps {

@@ -19,7 +19,9 @@ type rule struct {
 var counts = map[term.ID]bool{id("count"): true, id("find_index"): true}
 
 // indexing is the rows that walk a list here and take one step, since the machine's lists are arrays.
-var indexing = map[term.ID]bool{id("nth"): true, id("at"): true}
+var indexing = map[term.ID]bool{nthID: true, id("at"): true}
+
+var nthID = id("nth")
 
 // rules has the rules by their rows.
 var rules = func() []*rule {
