@@ -417,10 +417,10 @@ func (c *checker) apart(t term.Term, a, b *shape, same bool) {
 	asked := a.seed != nil && b.kind == prim.KindUnit || b.seed != nil && a.kind == prim.KindUnit
 	if !same && !asked {
 		x.left, x.right = x.left|a.kind, x.right|b.kind
-		is, rest := "never", ""
+		how, rest := "never", ""
 		if src := c.src; src != nil && src.Form == term.PIF {
 			if bytes.HasPrefix(src.Text[min(max(t.Pos()-1, 0), len(src.Text)):], []byte("!=")) {
-				is = "always"
+				how = "always"
 			}
 			if x.left|x.right == prim.KindString|prim.KindUnit && bytes.Contains(src.Text, []byte("re_find")) {
 				rest = `; a group of re_find that took no part is ""`
@@ -429,7 +429,9 @@ func (c *checker) apart(t term.Term, a, b *shape, same bool) {
 				rest = "; index_of gives -1 where there is none"
 			}
 		}
-		x.message = fmt.Sprintf("this is %s true: %s and %s are never equal%s", is, describe(x.left), describe(x.right), rest)
+		if x.message = fmt.Sprintf("this is %s true: %s and %s are never equal%s", how, describe(x.left), describe(x.right), rest); !is(t, prim.Equal) {
+			x.message = fmt.Sprintf("this finds nothing: %s and %s are never equal", describe(x.left), describe(x.right))
+		}
 	}
 }
 

@@ -34,6 +34,11 @@ func (c *checker) compares(a, b *variable, ordered bool, x *test, t term.Term) {
 	})
 }
 
+// outermost reports whether what is compared is what stands there, or the items of a list, and no part of it.
+func (x *test) outermost() bool { return x.inner == "" || x.inner == itsItems }
+
+const itsItems = "its items"
+
 // plain is the kinds without parts, which equal compares with everything.
 const plain = prim.KindInt | prim.KindDec | prim.KindBool | prim.KindString | prim.KindUnit
 
@@ -45,7 +50,7 @@ func (c *checker) compareTwo(a, b *shape, ordered bool, x *test, t term.Term) {
 	}
 	if a.unknown != nil || b.unknown != nil {
 		x.ok = true
-		if y := c.remarks[t]; y != nil && !ordered && x.inner == "" {
+		if y := c.remarks[t]; y != nil && !ordered && x.outermost() {
 			y.unknown = append(y.unknown, a.unknown, b.unknown)
 		}
 		for i, s := range []*shape{a, b} {
@@ -65,13 +70,13 @@ func (c *checker) compareTwo(a, b *shape, ordered bool, x *test, t term.Term) {
 	}
 	if a.dynamic || b.dynamic {
 		x.ok = true
-		if !ordered && x.inner == "" {
+		if !ordered && x.outermost() {
 			c.apart(t, a, b, true)
 		}
 		return
 	}
 	same := a.kind == b.kind || (a.kind|b.kind)&^prim.KindNumber == 0
-	if !ordered && x.inner == "" {
+	if !ordered && x.outermost() {
 		c.apart(t, a, b, same)
 	}
 	bad := same && a.kind&notEqual != 0

@@ -269,10 +269,18 @@ func (q *quotients) operation(t *term.Prim, used bool) {
 		q.found = append(q.found, t)
 		return
 	case t.ID == prim.Mul:
-		for i := range 2 { // a / b * b
+		for i := range 2 { // down to a multiple: x / 10 * 10
 			if p, ok := t.Args[i].(*term.Prim); ok && p.ID == prim.Div && canonical(p.Args[1]) == canonical(t.Args[1-i]) {
-				used = false
+				used = used && (!isInt(p.Args[1]) || isInt(p.Args[0]))
 			}
+		}
+	case t.ID == prim.Sub: // what is left: a - a / b * b
+		if p, ok := t.Args[1].(*term.Prim); ok && p.ID == prim.Mul && slices.ContainsFunc(p.Args, func(d term.Term) bool {
+			return is(d, prim.Div) && canonical(d.(*term.Prim).Args[0]) == canonical(t.Args[0])
+		}) {
+			q.walk(t.Args[0], used)
+			q.walk(p, false)
+			return
 		}
 	}
 	for i, arg := range t.Args {
@@ -282,7 +290,9 @@ func (q *quotients) operation(t *term.Prim, used bool) {
 			_, dec := t.Args[1-min(i, 1)].(*term.Dec)
 			of = used || dec
 		case row.Group == "comparison":
-			_, of = t.Args[1-min(i, 1)].(*term.Dec)
+			other := t.Args[1-min(i, 1)]
+			_, dec := other.(*term.Dec)
+			of = dec || hasQuotient(other) || !downward(t.ID, i, arg)
 		case row.Name == "floor", t.ID == prim.At && i > 0:
 			of = false
 		case len(row.Params) > 0:
@@ -290,6 +300,35 @@ func (q *quotients) operation(t *term.Prim, used bool) {
 		}
 		q.walk(arg, of)
 	}
+}
+
+// downward reports whether an operand of a comparison with an integer may be rounded down
+// before: floor(x) >= n is x >= n, and floor(x) > n isn't x > n.
+func downward(id term.ID, i int, t term.Term) bool {
+	switch id {
+	case prim.Lt, prim.Gte:
+		if i == 1 {
+			return !hasQuotient(t)
+		}
+	case prim.Gt, prim.Lte:
+		if i == 0 {
+			return !hasQuotient(t)
+		}
+	}
+	for p, ok := t.(*term.Prim); ok && (p.ID == prim.Add || p.ID == prim.Sub); p, ok = t.(*term.Prim) { // n / 2 + 1 >= k
+		if t = p.Args[0]; p.ID == prim.Add && !hasQuotient(t) {
+			t = p.Args[1]
+		} else if hasQuotient(p.Args[1]) {
+			return false
+		}
+	}
+	return is(t, prim.Div) || !hasQuotient(t)
+}
+
+// hasQuotient reports whether there is a division in the sums and products that t is.
+func hasQuotient(t term.Term) bool {
+	p, ok := t.(*term.Prim)
+	return ok && (p.ID == prim.Div || (p.ID == prim.Add || p.ID == prim.Sub || p.ID == prim.Mul) && slices.ContainsFunc(p.Args, hasQuotient))
 }
 
 func isInt(t term.Term) bool { _, ok := t.(*term.Int); return ok }
@@ -323,12 +362,12 @@ func (q *quotients) meant(t *term.Prim) bool {
 }
 
 // noted is what a source may have a note on.
-var noted = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[=!]=|match|re_find`) })
+var noted = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[=!]=|match|re_find|contains|includes|ndex| in \[`) })
 
 // Noted is what [Report.Notes] has, with its place in a source in the text form; types are
 // found only where something may be noted.
 func Noted(t term.Term, src *term.Source, b Budget) (notes []string) {
-	if src == nil || !noted().Match(src.Text) && len(divides(t, src)) == 0 {
+	if src == nil || !noted().Match(src.Text) && len(divides(t, src)) == 0 && len(datesIn(t, src).notes) == 0 {
 		return nil
 	}
 	for _, n := range Infer(t, src, Env{}, b).Notes {

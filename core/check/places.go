@@ -30,6 +30,10 @@ func (c *checker) report() *Report {
 		if at, said := c.rounded(); said != "" {
 			told.pos, told.notes = append(told.pos, at), append(told.notes, Note{Message: said})
 		}
+		found := datesIn(c.root, c.src)
+		for i, said := range found.notes {
+			told.pos, told.notes = append(told.pos, found.pos[i]), append(told.notes, Note{Message: said})
+		}
 	}
 	places := newPlaces(c, told.pos)
 	guarded := c.guarded()

@@ -211,7 +211,8 @@ func adding(u *use) *variable {
 
 func contains(u *use) *variable {
 	c := u.c
-	x := c.testOf(u.t, u.t.ID, 0, "its items", prim.KindAny&^notEqual)
+	x := c.testOf(u.t, u.t.ID, 0, itsItems, prim.KindAny&^notEqual)
+	c.remark(u.t)
 	u.take(0, func(s *shape) {
 		switch {
 		case s.kind == prim.KindString:

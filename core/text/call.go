@@ -391,12 +391,21 @@ var patterned = regexp.MustCompile(`\\[dwsbDWSB]|^\^|\[\^|\[\w-\w|\(\?|\.[*+]`)
 // another operand is, since nothing but itself could be there: one character, for split
 // several that are no letters, a pattern.
 func isSought(row *prim.Row, s string, part term.Term) bool {
-	if strings.HasPrefix(row.Name, "re_") {
+	switch {
+	case strings.HasPrefix(row.Name, "re_"):
 		return patterned.MatchString(s)
+	case row.Name == "starts_with", row.Name == "ends_with":
+		return true
 	}
 	p, ok := part.(*term.Str)
 	return utf8.RuneCountInString(s) == 1 && (len(row.Params) == 2 || ok && s != p.Value) ||
 		row.Name == "split" && s != "" && !strings.ContainsFunc(s, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) })
+}
+
+// isPattern reports whether t is written out as a pattern rather than as a text.
+func isPattern(t term.Term) bool {
+	s, ok := t.(*term.Str)
+	return ok && patterned.MatchString(s.Value)
 }
 
 func isList(t term.Term) bool {
@@ -417,7 +426,7 @@ func (r *reader) noteOrder(c callee, args []term.Term) {
 			r.note(v.Pos(), "the function of %s takes one item; where that is a pair, write ((a, b)) => %s(a, b)", row.Name, v.Name)
 		}
 	}
-	if s, ok := first.(*term.Str); ok && textFirst[row.Name] && !literally(last) && isSought(row, s.Value, args[1]) {
+	if s, ok := first.(*term.Str); ok && textFirst[row.Name] && (!literally(last) || len(args) == 2 && isPattern(s) && !isPattern(last)) && isSought(row, s.Value, args[1]) {
 		own := r.writtenArgs()
 		if len(own) != len(args) {
 			own = own[:0]

@@ -222,6 +222,9 @@ func TestNotes(t *testing.T) {
 		{`r => {...r, price: undefined}`, `line 1, column 20: undefined is null here, and the key stays; del(r, "price") is the record without it`},
 		{`r => {...r, price: null, n: r.a == undefined}`, ``},
 		{`x => x or 5`, `line 1, column 8: nothing but true and false stands beside or; write x ?? 5 where`},
+		{`s => starts_with("ab", s)`, `line 1, column 6: starts_with takes the text first: starts_with(s, "ab")`},
+		{`re_find_all("\d+", "a1 b2")`, `line 1, column 1: re_find_all takes the text first: re_find_all("a1 b2", "\d+")`},
+		{`s => [starts_with("abc", "a"), re_find("a1", "\d"), re_find("\d", "\\d")]`, ``},
 		{`s => re_find_all(s, "id=(\\d+)") ++ re_find_all(s, "[a-z]+(?:\\.com|\\.uk)")`, ``},
 	} {
 		notes := mustRead(t, c.src).Notes
