@@ -263,6 +263,13 @@ func TestAsElsewhere(t *testing.T) {
 		{`x => { let n = match x { [] => 0; _ => 1 }; x + n + 1 }`, `5`, `7`, ``},
 		{`([xs, ys]) => match xs { [] => ys; _ => xs + ys }`, `[[1],[2]]`, `[1,2]`, `[1,2]`},
 		{`([xs, ys]) => match xs { [] => ys; [h, ...t] => xs + ys + [h] }`, `[[1],[2]]`, `[1,2,1]`, ``},
+		// Semantics 15
+		{`r => Object.entries(r).sort((a, b) => b[1] - a[1]).map((kv, i) => ` + "`${i + 1}. ${kv[0]}: ${kv[1]}`" + `)`, `{"tea":3,"cup":5}`, `["1. cup: 5","2. tea: 3"]`, `["6. c: u","4. t: e"]`},
+		{`r => entries(r).map(([k, v], i) => f"{i}{k}{v}").concat(entries(r).map(((k, v), i) => f"{i}{k}{v}"))`, `{"a":1,"b":2}`, `["0a1","1b2","0a1","1b2"]`, ``},
+		{`r => entries(r).filter((e, i) => e[1] > 1 and i > 0)`, `{"a":4,"b":5}`, `[{"pair":["b",5]}]`, ``},
+		{`xs => zip(xs, xs).some((p, i) => p[0] == i) == any((p, i) => p == i, zip(xs, xs))`, `[3,1]`, `true`, ``},
+		{`r => { let f = qs => qs.map((q, i) => f"{i}{q[0]}"); [f(entries(r)), f([["c", 3], ["d", 4]])] }`, `{"a":1,"b":2}`, `[["0a","1b"],["0c","1d"]]`, `[["1a","2b"],["0c","1d"]]`},
+		{`r => [entries(r).map((k, v) => k + k[0]), map((k, i) => f"{k[0]}{i}", entries(r)), entries(r).map((k, i) => f"{k}{k[0]}{i}")]`, `{"ab":1}`, `[["aba"],["a1"],["aba1"]]`, `[["aba"],["a1"],["aba1"]]`},
 	} {
 		p := program{code: c.code, inline: true, input: c.input}
 		e, n := p.onEval(t), p.onNaive(t)

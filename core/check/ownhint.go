@@ -66,6 +66,14 @@ func OwnHint(root term.Term, src *term.Source, f *fault.Fault) string {
 	case f.Kind == fault.MissingKey && len(t.Args) == 2 && strings.HasPrefix(whole, "get("):
 		return fill("Write %s, null), or what stands in for it in place of null.", strings.TrimSuffix(whole, ")"))
 	case f.Kind == fault.MissingKey || f.Kind == fault.OutOfRange && t.ID == prim.At:
+		if key, ok := t.Args[1].(*term.Str); ok {
+			if of, ok := t.Args[0].(*term.Prim); ok && strings.EqualFold(key.Value, "weekday") && prim.Get(of.ID).Name == "parse_time" {
+				return fill("Write weekday(%s).", written(of.Args[0]))
+			}
+			if after := key.Pos() + len(key.Value); src.Text[t.Pos()] == '.' && after < len(src.Text) && src.Text[after] == '(' {
+				return "" // of a method
+			}
+		}
 		if len(t.Args) == 2 && (name == "get" || t.ID == prim.At) {
 			return fill("Write %s ?? d, with d for what stands in for it.", whole)
 		}

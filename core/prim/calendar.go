@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -362,13 +363,25 @@ func wholeAndNanos(v value.Value) (n, nanos int64, ok bool) {
 	return n, nanos, ok && n >= -maxAddedUnits && n <= maxAddedUnits
 }
 
+// slashed is a day and a month, in this order or the other, before a year; monthFirst and
+// monthSecond are dates with the month's name.
+var (
+	slashed     = lazyregexp.New(`^(\d\d)/(\d\d)/\d{4}$`)
+	monthFirst  = lazyregexp.New(`^[A-Za-z]{3,9} \d{1,2}, \d{4}$`)
+	monthSecond = lazyregexp.New(`^\d{1,2} [A-Za-z]{3,9} \d{4}$`)
+)
+
 // badTime returns the fault of a text that is no time.
 func badTime(row, s, problem string) *fault.Fault {
 	f := &fault.Fault{
 		Kind: fault.ParseError, Message: fmt.Sprintf("%s: %s is no time", row, quoted(s)),
 		Expected: "a date or time of RFC 3339, 2026-11-22 or 2026-11-22T09:30:00Z", Got: quoted(s),
-		Hint: `Read another form by its layout first: {"parse_time":[S,"` + layoutLike(s) + `"]}.`,
+		Hint: `Read another form by its layout first: {"parse_time":[S,"` + layoutLike(s) + `"]}`,
 	}
+	if m := slashed.FindStringSubmatch(s); m != nil && m[1] <= "12" && m[2] <= "12" {
+		f.Hint += ", or MM before DD where the month is first"
+	}
+	f.Hint += "."
 	if problem != "" {
 		f.Message += ": " + problem
 		f.Hint = `Catch the failure if it may be there: {"try":{"parse_time":S}}.`
@@ -386,6 +399,17 @@ func badParts(row, problem string) *fault.Fault {
 
 // layoutLike returns a layout that a text with a date in it may have.
 func layoutLike(s string) string {
+	switch m := slashed.FindStringSubmatch(s); {
+	case m != nil && m[2] > "12" && m[1] <= "12":
+		return "MM/DD/YYYY"
+	case len(s) == 8 && strings.Trim(s, "0123456789") == "":
+		return "YYYYMMDD"
+	case monthFirst.MatchString(s):
+		return strings.Repeat("M", min(max(3, strings.IndexByte(s, ' ')), 4)) + " D, YYYY"
+	case monthSecond.MatchString(s):
+		name := strings.Fields(s)[1]
+		return "D " + strings.Repeat("M", min(max(3, len(name)), 4)) + " YYYY"
+	}
 	var b strings.Builder
 	parts := []string{"DD", "MM", "HH", "mm", "ss"}
 	for i := 0; i < len(s) && i < 40; {

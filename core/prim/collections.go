@@ -71,7 +71,7 @@ var collections = []Row{
 		Name: "scan", Group: "collections", Shape: Array, Passes: PassesPair, Result: KindList,
 		Params: []Param{{"f", KindFunction}, {"init", KindAny}, {"list", KindList}},
 		Doc:    "gives what fold has after each item: running totals for a sum.",
-		Also:   []string{"accumulate", "running", "running_total", "cumsum", "cumulative", "scanl", "reductions", "prefix_sums"},
+		Also:   []string{"accumulate", "running", "running_total", "cumsum", "cumulative", "reductions", "prefix_sums"},
 		Examples: []Example{
 			{Code: `{"scan":[{"lam":"p","body":{"add":[{"fst":{"var":"p"}},{"snd":{"var":"p"}}]}},0,[10,20,5]]}`, Want: `[10,30,35]`},
 			{Code: `{"scan":[1,0,[1]]}`, Fault: fault.TypeError},

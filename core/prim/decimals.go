@@ -120,7 +120,7 @@ var decimals = []Row{
 		Name: "to_int", Group: "decimals", Shape: Array, Result: KindInt,
 		Params: []Param{{"a", KindNumber}, {"mode", KindString}},
 		Doc:    "gives the integer that a is rounded to by mode, as div_dec rounds.",
-		Also:   []string{"trunc", "truncate"},
+		Also:   []string{"trunc"},
 		Examples: []Example{
 			{Code: `{"to_int":[{"dec":"2.5"},"half_even"]}`, Want: `2`, Steps: 3},
 			{Code: `{"to_int":[{"dec":"-2.1"},"floor"]}`, Want: `-3`, Steps: 3},

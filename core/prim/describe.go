@@ -131,7 +131,7 @@ func (r *Row) hint(want Kinds, got string) string {
 	case r.Name == "pow" && is("decimal"):
 		return `The exponent is an integer, {"pow":[A,{"to_int":[N,"down"]}]}; ` + noPower + "."
 	case got == "a record" && want&KindList != 0:
-		return fmt.Sprintf("Make a list of the record: {\"entries\":R} gives pairs (key, value), {\"values\":R} the values. Correct: %s.", correct)
+		return fmt.Sprintf("Make a list of the record: {\"entries\":R} gives pairs (key, value), {\"keys\":R} the keys, {\"values\":R} the values. Correct: %s.", correct)
 	case r.Name == "append" && is("string"):
 		return `A string's characters are the list {"chars":S}; an item is added by {"push":[LIST,ITEM]}.`
 	case r.Name == "append":

@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/long"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -243,7 +244,11 @@ func cleaned(op, s, otherwise string) string {
 	case comma > 0 && len(whole)-comma == 4 && isDec(strings.ReplaceAll(s, ",", "")): // of thousands
 		otherwise = `Take "," away first, {"` + op + `":{"replace":[S,",",""]}}`
 	case isDec(s):
-		otherwise = `Write {"to_dec":S} for a number with a point`
+		otherwise = `Write {"to_dec":S} for a number with a point, {"to_int":[{"to_dec":S},"down"]} for the integer before it`
+	case strings.HasSuffix(s, "%") && isDec(strings.TrimSuffix(s, "%")):
+		otherwise, op = `Take "%" away and divide, {"ratio":[{"to_dec":{"replace":[S,"%",""]}},100]}`, "to_dec"
+	case scattered.MatchString(s):
+		otherwise = `Take the first number out of it, {"` + op + `":{"re_find":[S,"-?\\d+"]}}`
 	case isDec(strings.TrimSpace(s)):
 		otherwise = `Take blanks away first, {"` + op + `":{"trim":S}}`
 	case strings.Count(s, ",") == 1 && isDec(european.Replace(s)):
@@ -258,6 +263,9 @@ func cleaned(op, s, otherwise string) string {
 	}
 	return otherwise + `, or catch the failure: {"try":{"` + op + `":S}}.`
 }
+
+// scattered is what has more than one number in it.
+var scattered = lazyregexp.New(`\d[^\d.,]+\d`)
 
 // numeral drops what no number has in it.
 func numeral(c rune) rune {

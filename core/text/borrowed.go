@@ -110,7 +110,17 @@ func (r *reader) part(c callee, args []term.Term) term.Term {
 			return operationOf(at, "to_text", t)
 		}
 	case "zfill":
-		return operationOf(at, "pad_left", append(args, str("0"))...)
+		if r.before(15) {
+			return operationOf(at, "pad_left", append(args, str("0"))...)
+		}
+		width := args[n-1]
+		return bound(at, prim.Fresh("text", width), args[0], func(s term.Term) term.Term { // the zeros stand after a sign
+			rest := &term.Prim{At: at, ID: prim.At, Args: []term.Term{again(s), num(1), &term.Unit{At: at}}}
+			first := &term.Prim{At: at, ID: prim.At, Args: []term.Term{again(s), &term.Unit{At: at}, num(1)}}
+			less := operationOf(at, "max", &term.List{At: at, Items: []term.Term{&term.Prim{At: at, ID: prim.Sub, Args: []term.Term{again(width), num(1)}}, num(0)}})
+			signed := operationOf(at, "re_match", s, str("^[+-]"))
+			return &term.If{At: at, Cond: signed, Then: operationOf(at, "concat", first, operationOf(at, "pad_left", rest, less, str("0"))), Else: operationOf(at, "pad_left", again(s), width, str("0"))}
+		})
 	case "capitalize":
 		return bound(at, "text", args[0], func(s term.Term) term.Term {
 			part := func(f string, from, to term.Term) term.Term {

@@ -521,9 +521,22 @@ func (r *reader) wrongCount(c callee, args []term.Term) bool {
 			f.Hint = fmt.Sprintf("Write join(%[1]s, \"\") for a list of texts, flatten(%[1]s) for one of lists; a ++ b joins two.", list)
 		case c.row.Beside:
 			f.Hint = fmt.Sprintf("Write %[1]s(a, b), or %[1]s(list).", c.name)
+		case n == 3 && c.row.Name == "sort_by":
+			f.Hint = fmt.Sprintf("Write sorted(%s, key=%s, reverse=True) for the largest first.", r.own(args[1], "xs"), r.own(args[0], "f"))
 		case n == most+1 && (c.row.Name == "sort_by" || c.row.Name == "sort"):
 			sorted := r.own(&term.Prim{ID: c.id, Args: args[:most]}, Shape(c.row))
 			f.Hint = fmt.Sprintf("Write reverse(%s), where the largest is to come first.", sorted)
+		case n == 2 && c.row.Name == "sum" && (r.kinds.always(args[0], prim.KindList) || !isNumber(args[0]) && isNumber(args[1])):
+			f.Hint = fmt.Sprintf("Write sum(%s) + %s.", r.own(args[0], "xs"), r.own(args[1], "start"))
+		case n == 3 && c.row.Name == "pow":
+			f.Hint = fmt.Sprintf("Write %s %% %s.", r.own(&term.Prim{ID: c.id, Args: args[:2]}, "pow(a, b)"), r.own(args[2], "m"))
+		case n == 2 && c.row.Name == "trim" && isText(args[1]):
+			set := "[" + regexp.QuoteMeta(args[1].(*term.Str).Value) + "]+"
+			f.Hint = fmt.Sprintf(`Write re_replace(%s, %s, "").`, r.own(args[0], "s"), AppendString(nil, "^"+set+"|"+set+"$"))
+		case n > 2 && c.row.Name == "zip":
+			f.Hint = fmt.Sprintf("Write transpose(%s), a list of lists.", r.own(&term.List{Items: args}, "[a, b, c]"))
+		case n == 4 && c.row.Name == "replace":
+			f.Hint = "Write " + replacedOnce(r.own(args[0], "s"), r.own(args[1], "old"), r.own(args[2], "new")) + "."
 		case n == 3 && c.row.Name == "split":
 			f.Hint = r.splitOnce(args[0], args[1])
 		case n == 3 && c.row.Name == "range":

@@ -353,6 +353,60 @@ func (r around) keyword() string {
 	return "Operands have no names: write them in their order, f(a, b). To compare write a == b."
 }
 
+// operandBefore returns the first token of the operand, with fields and arguments, that ends before
+// token k, and operandAfter the token after the one that begins at k.
+func (r around) operandBefore(k int) int {
+	for k > 0 {
+		k--
+		switch kind := r.toks[k].kind; {
+		case kind.closes():
+			for deep := 1; deep > 0 && k > 0; {
+				k--
+				if kind := r.toks[k].kind; kind.closes() {
+					deep++
+				} else if kind.opens() {
+					deep--
+				}
+			}
+			if k > 0 && r.toks[k-1].kind.ends() && r.toks[k-1].end == r.toks[k].off {
+				continue
+			}
+		}
+		if k > 1 && r.toks[k-1].kind == tokDot {
+			k--
+			continue
+		}
+		return k
+	}
+	return k
+}
+
+func (r around) operandAfter(k int) int {
+	for k < len(r.toks)-1 {
+		kind := r.toks[k].kind
+		if k++; kind.opens() {
+			k = min(r.end(k)+1, len(r.toks)-1)
+		}
+		if next := r.toks[k].kind; next != tokDot && kind != tokDot && (next != tokOpen || r.toks[k].off != r.toks[k-1].end) {
+			return k
+		}
+	}
+	return k
+}
+
+// unequal returns a hint for a /= b, where the token here is the =.
+func (r around) unequal() string {
+	from := r.operandBefore(r.i - 1)
+	for from > 1 && r.toks[from-1].kind >= tokPlus && r.toks[from-1].kind <= tokMod {
+		from = r.operandBefore(from - 1)
+	}
+	left, right := r.said(from, r.i-1), r.said(r.i+1, r.operandAfter(r.i+1))
+	if from == r.i-2 && r.toks[from].kind == tokName && (from == 0 || r.toks[from-1].kind == tokSemi || r.toks[from-1].kind == tokOpenBrace || r.reader.begins(from)) {
+		return fmt.Sprintf("Values never change: write let y = %s / … for another value, and %[1]s != %[2]s for whether they differ.", left, right)
+	}
+	return fmt.Sprintf("Write %s != %s.", left, right)
+}
+
 // params returns the parameters of another language's function as a function here has
 // them.
 func (r around) params(a, b int) string {

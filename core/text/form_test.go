@@ -222,6 +222,8 @@ func TestNotes(t *testing.T) {
 		{`r => {...r, price: undefined}`, `line 1, column 20: undefined is null here, and the key stays; del(r, "price") is the record without it`},
 		{`r => {...r, price: null, n: r.a == undefined}`, ``},
 		{`x => x or 5`, `line 1, column 8: nothing but true and false stands beside or; write x ?? 5 where`},
+		{`r => entries(r).filter((e, i) => i < 1)`, `line 1, column 17: filter over pairs takes them apart: i is the second part of each; for its index write filter((i, (a, b)) => …, enumerate(pairs))`},
+		{`r => [entries(r).map((kv, i) => kv[1]), entries(r).map((k, v) => v), map((e, i) => i, entries(r))]`, ``},
 		{`s => starts_with("ab", s)`, `line 1, column 6: starts_with takes the text first: starts_with(s, "ab")`},
 		{`re_find_all("\d+", "a1 b2")`, `line 1, column 1: re_find_all takes the text first: re_find_all("a1 b2", "\d+")`},
 		{`s => [starts_with("abc", "a"), re_find("a1", "\d"), re_find("\d", "\\d")]`, ``},

@@ -153,10 +153,10 @@ func identifier(s string) int {
 // foreign are operators of other languages, with how PIF says it. None is the
 // beginning of anything legal.
 var foreign = []struct{ wrote, hint string }{
-	{"^", "Write a ** b."},
+	{"^", "Write a ** b for a power, bit_xor(a, b) for the bits of integers."}, {"~", "Write -n - 1 for the opposite of each bit of n."},
 	{"<>", "Write a != b."}, {":=", "Write let x = 1 in x + 1."}, {"..", "Write range(a, b), which ends before b."},
 	{"/*", "Write a comment from // to the end of its line."}, {"#", "Write a comment from // to the end of its line."},
-	{"&", "Write a and b."},
+	{"&", "Write a and b for conditions, bit_and(a, b) for the bits of integers."},
 }
 
 // sets is what stands before and after & of two sets.
@@ -228,6 +228,16 @@ func (l *lexer) rangeHint(rest string) string {
 	if strings.HasPrefix(rest, "=>") || strings.HasPrefix(rest, "->") {
 		sign := map[bool]string{true: "<=", false: "<"}[last]
 		return fmt.Sprintf("Write a branch of match with a condition: n if n >= %s and n %s %s => ….", from, sign, to)
+	}
+	if n > 3 && l.toks[n-4].kind == tokOpenList && l.toks[n-2].kind == tokComma && l.toks[n-3].kind == tokInt && l.toks[n-1].kind == tokInt { // [1,3..9]
+		begin := l.src[l.toks[n-3].off:l.toks[n-3].end]
+		x, _ := strconv.Atoi(begin)
+		y, _ := strconv.Atoi(from)
+		if by := y - x; by > 0 {
+			return fmt.Sprintf("Write range(%s, %s + 1, %d), which has %[2]s as its last.", begin, to, by)
+		} else if by < 0 {
+			return fmt.Sprintf("Write range(%s, %s - 1, %d), which has %[2]s as its last.", begin, to, by)
+		}
 	}
 	if last {
 		return fmt.Sprintf("Write range(%s, %s + 1), which has %[2]s as its last.", from, to)

@@ -399,6 +399,26 @@ func (r *reader) itemPattern(p *prim.Pattern, bound *[]string, far int) bool {
 	return ok
 }
 
+// wayTo returns how the key at token k, in patterns of records inside each other, is reached from
+// the record r that is taken apart.
+func (r *reader) wayTo(k int) string {
+	way := "." + r.src[r.toks[k].off:r.toks[k].end]
+	if kind := r.toks[k].kind; !kind.word() {
+		way = "[" + way[1:] + "]"
+	}
+	for deep := 0; k > 0 && deep >= 0; k-- {
+		if kind := r.toks[k-1].kind; kind.closes() {
+			deep++
+		} else if kind.opens() {
+			deep--
+		}
+		if deep < 0 && k > 2 && r.toks[k-2].kind == tokColon {
+			return r.wayTo(k-3) + way
+		}
+	}
+	return "r" + way
+}
+
 // fieldPattern reads k: p, or a name for the key of that name.
 func (r *reader) fieldPattern(p *prim.Pattern, bound *[]string, far int) bool {
 	key := r.tok()
@@ -420,7 +440,7 @@ func (r *reader) fieldPattern(p *prim.Pattern, bound *[]string, far int) bool {
 	if t := r.tok(); t.kind == tokBind {
 		return r.fail(t, &fault.Fault{
 			Message: "a pattern has no default", Expected: `":" or ","`,
-			Hint: fmt.Sprintf("Take the record as r, and write get(r, %s, 0) where the key may be missing.", strconv.Quote(shorter(name))),
+			Hint: fmt.Sprintf("Take the record as r, and write %s ?? %s where the key may be missing.", r.wayTo(r.i-1), (around{r}).said(r.i+1, (around{r}).end(r.i+1, ","))),
 		})
 	}
 	for _, other := range p.Keys {

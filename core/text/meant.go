@@ -384,12 +384,22 @@ func (r *reader) indexed(c callee, args []term.Term) term.Term {
 	}
 	l, _ := args[0].(*term.Lam)
 	two, ok := r.two[l]
-	if !ok || r.kinds.ofPairs(args[1]) || two.params[0].At == two.params[1].At {
+	if !ok || two.params[0].At == two.params[1].At {
+		return nil
+	}
+	of, method := r.kinds.ofPairs(args[1]), c.tok.off > 0 && r.src[c.tok.off-1] == '.'
+	whole := method && indexNames[two.params[1].Name] && !r.before(15) && isParted(two.params[0].Pattern, two.body)
+	if whole && of {
+		two.params[0] = asPair(two.params[0])
+	} else if of {
+		if index := two.params[1].Name; method && indexNames[index] {
+			r.note(int(c.tok.off), "%[1]s over pairs takes them apart: %[2]s is the second part of each; for its index write %[1]s((%[2]s, (a, b)) => …, enumerate(pairs))", c.row.Name, index)
+		}
 		return nil
 	}
 	at, item, place := l.At, prim.Fresh("item", two.body), prim.Fresh("place", two.body)
 	never := neverPairs(args[1])
-	if never = never && !r.kinds.ofTwo(args[1]); !never && !indexNames[two.params[1].Name] {
+	if never = whole || never && !r.kinds.ofTwo(args[1]); !never && !indexNames[two.params[1].Name] {
 		return nil
 	}
 	name := func(s string) term.Term { return &term.Var{At: at, Name: s} }
@@ -408,6 +418,39 @@ func (r *reader) indexed(c callee, args []term.Term) term.Term {
 		return t
 	}
 	return operationOf(at, "map", &term.Lam{At: at, Param: item, Body: operationOf(at, "snd", name(item))}, t)
+}
+
+// isParted reports whether what a parameter takes is looked at as a pair: by a pattern of two, or
+// by nothing but x[0] and x[1] in t.
+func isParted(p prim.Pattern, t term.Term) bool {
+	if !p.Bind {
+		return len(p.Items) == 2 && p.Rest == nil
+	}
+	found, alone := false, true
+	var walk func(t term.Term) bool
+	walk = func(t term.Term) bool {
+		switch t := t.(type) {
+		case *term.Var:
+			alone = alone && t.Name != p.Name
+		case *term.Lam:
+			if t.Param == p.Name {
+				return true
+			}
+		case *term.Prim:
+			if t.ID == prim.At && len(t.Args) == 2 {
+				v, name := t.Args[0].(*term.Var)
+				n, number := t.Args[1].(*term.Int)
+				if name && v.Name == p.Name && number && (n.Value == 0 || n.Value == 1) {
+					found = true
+					return true
+				}
+			}
+		}
+		term.Children(t, walk)
+		return true
+	}
+	walk(t)
+	return found && alone
 }
 
 // neverPairs reports whether no item of a list is a pair, by its form.

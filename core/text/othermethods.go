@@ -40,9 +40,31 @@ func (r *reader) otherMethod(name string, x term.Term, args []term.Term) string 
 	case name == "reduceRight" && len(args) == 2:
 		return fmt.Sprintf("write fold(f, %s, reverse(%s))", r.own(args[1], "init"), of)
 	case name == "center" && len(args) > 0:
-		return fmt.Sprintf("write pad_right(pad_left(%[1]s, (length(%[1]s) + %[2]s) / 2, \" \"), %[2]s, \" \")", of, first)
+		fill := `" "`
+		if len(args) > 1 {
+			fill = r.own(args[1], "fill")
+		}
+		return fmt.Sprintf("write pad_right(pad_left(%[1]s, (length(%[1]s) + %[2]s) / 2, %[3]s), %[2]s, %[3]s)", of, first, fill)
+	case name == "splice" && len(args) == 2:
+		n := r.own(args[1], "n")
+		return fmt.Sprintf("write take(%[3]s, drop(%[2]s, %[1]s)) for the items taken out, take(%[2]s, %[1]s) ++ drop(%[2]s + %[3]s, %[1]s) for those left", of, first, n)
+	case name == "replace" && len(args) == 3:
+		return "write " + replacedOnce(of, first, r.own(args[1], "b"))
+	case (name == "rsplit" || name == "rpartition") && len(args) > 0:
+		return fmt.Sprintf("write let parts = split(%s, %s) in [join(parts[:-1], %[2]s), parts[-1]]", of, first)
+	case name == "update" && len(args) == 1:
+		return fmt.Sprintf("write {...%s, ...%s}", of, first)
+	case name == "pop" && len(args) == 1:
+		return fmt.Sprintf("write get(%[1]s, %[2]s) for the value, del(%[1]s, %[2]s) for the record without it", of, first)
+	case name == "setdefault" && len(args) == 2:
+		return fmt.Sprintf("write get(%s, %s, %s)", of, first, r.own(args[1], "d"))
 	}
 	return ""
+}
+
+// replacedOnce is how the first place of a text alone is replaced.
+func replacedOnce(s, old, with string) string {
+	return fmt.Sprintf("replace(s, old, new) for all; for the first: let i = index_of(%[1]s, %[2]s) in if i < 0 then %[1]s else %[1]s[:i] ++ %[3]s ++ %[1]s[i + length(%[2]s):]", s, old, with)
 }
 
 func isText(t term.Term) bool {
@@ -83,7 +105,11 @@ func (r *reader) ofList(c callee, x term.Term) term.Term {
 		return x
 	case !r.kinds.always(x, prim.KindString):
 		of := r.own(x, "xs")
-		r.fail(c.tok, &fault.Fault{Message: "list is of what is known to be a list or a text", Expected: "a list", Hint: fmt.Sprintf("Write %[1]s alone where it is a list, chars(%[1]s) for a text's characters, entries(%[1]s) for a record's pairs.", of)})
+		if r.kinds.always(x, prim.KindRecord) {
+			r.fail(c.tok, &fault.Fault{Message: "list is of what is known to be a list or a text", Expected: "a list", Hint: fmt.Sprintf("Write keys(%[1]s), as Python has it, or entries(%[1]s) for its pairs.", of)})
+			return x
+		}
+		r.fail(c.tok, &fault.Fault{Message: "list is of what is known to be a list or a text", Expected: "a list", Hint: fmt.Sprintf("Write %[1]s alone where it is a list, chars(%[1]s) for a text's characters, keys(%[1]s) for a record's keys.", of)})
 		return x
 	}
 	return operationOf(term.At(c.tok.off), "chars", x)

@@ -208,7 +208,23 @@ func (r *reader) climb(left term.Term, level int) (term.Term, bool) {
 		}
 		if id, _ := infix(op.kind); id == prim.Or && literally(right) {
 			x := r.own(left, "x")
-			r.note(int(op.off), "nothing but true and false stands beside %[1]s; write %[2]s ?? %[3]s where %[2]s may be null, and if %[2]s != \"\" then %[2]s else %[3]s for an empty text", spelled[op.kind], x, r.own(right, "d"))
+			d, rest := r.own(right, "d"), ""
+			of := right
+			if isZero(right) || isEmpty(right) || isList(right) && len(right.(*term.List).Items) == 0 {
+				of = nil
+			}
+			if literally(left) {
+				of = left
+			}
+			switch of.(type) {
+			case *term.Str:
+				rest = fmt.Sprintf(`, and if %[1]s != "" then %[1]s else %[2]s for an empty text`, x, d)
+			case *term.Int, *term.Dec:
+				rest = fmt.Sprintf(", and if %[1]s != 0 then %[1]s else %[2]s for 0", x, d)
+			case *term.List:
+				rest = fmt.Sprintf(", and if isEmpty(%[1]s) then %[2]s else %[1]s for an empty list", x, d)
+			}
+			r.note(int(op.off), "nothing but true and false stands beside %[1]s; write %[2]s ?? %[3]s where %[2]s may be null%[4]s", spelled[op.kind], x, d, rest)
 		}
 		if left, ok = r.compares(op, left, right); !ok || !r.numbers(op, left) {
 			return nil, false

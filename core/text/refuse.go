@@ -116,6 +116,11 @@ func (r *reader) surprise(t token) string {
 		}
 		return "Write ...xs in a list or a record, [x, ...xs] or {...r, k: 1}, or last in the pattern of a list."
 	case tokBind:
+		if r.i > 1 && before == "/" {
+			if hint := (around{r}).unequal(); hint != "" {
+				return hint
+			}
+		}
 		if r.i > 1 && r.toks[r.i-1].kind >= tokPlus && r.toks[r.i-1].kind <= tokMod && r.toks[r.i-2].kind == tokName {
 			name := r.text(r.toks[r.i-2])
 			return fmt.Sprintf("Values never change: write let y = %s %s … for another value, and fold((acc, x) => acc + x, 0, list) for what a loop adds up.", name, before)
@@ -125,12 +130,21 @@ func (r *reader) surprise(t token) string {
 		}
 		return "Compare with a == b, or bind a name with let x = 1 in x + 1."
 	case tokBar:
-		return "Write a pipeline as x |> f, a or b for conditions, and alternatives as patterns of match: match v { 1 | 2 => a; _ => b }."
+		return "Write a pipeline as x |> f, a or b for conditions, bit_or(a, b) for the bits of integers, and alternatives as patterns of match: match v { 1 | 2 => a; _ => b }."
 	case tokArrow:
 		if r.i > 1 && r.toks[r.i-2].kind == tokCloseBrace {
 			return "Put the pattern of a parameter into parentheses: ({name, qty}) => name."
 		}
 		return "Write a function as x => x + 1 or (x, y) => x + y; its parameters are names."
+	case tokLt, tokGt:
+		if r.i > 1 && r.toks[r.i-1].kind == t.kind && r.toks[r.i-1].end == t.off {
+			a := around{r}
+			x, n := a.said(a.operandBefore(r.i-1), r.i-1), a.said(r.i+1, a.operandAfter(r.i+1))
+			if t.kind == tokLt {
+				return fmt.Sprintf("Write shift(%s, %s).", x, n)
+			}
+			return fmt.Sprintf("Write shift(%s, -%s).", x, n)
+		}
 	case tokSemi:
 		if before == "++" {
 			return "Values never change: write x + 1 where the next one is used, let y = x + 1 for a name of it."

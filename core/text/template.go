@@ -148,7 +148,7 @@ func (r *reader) template() (term.Term, bool) {
 			}
 			if at := r.tok(); ok && at.kind == tokColon && !r.older {
 				if base := map[string]int{"x": 16, "X": 16, "b": 2, "o": 8}[r.src[at.end:min(int(at.end)+1, len(r.src))]]; base > 0 {
-					return nil, r.fail(at, &fault.Fault{Message: "a template has no such format", Expected: `"}"`, Hint: fmt.Sprintf("Write {to_base(%s, %d)}.", r.own(x, "x"), base)})
+					return nil, r.fail(at, &fault.Fault{Message: "a template has no such format", Expected: `"}"`, Hint: fmt.Sprintf("Write {%s}.", based(r.own(x, "x"), base, r.src[at.end] == 'X'))})
 				}
 			}
 			if !r.close(t, tokCloseBrace, ok) {
@@ -283,4 +283,13 @@ func (r *reader) noteHoles(t token) {
 	if name := hole[:identifier(hole)]; r.scope[name] > 0 {
 		r.note(int(t.off), "only a text in backquotes, or with $ before it, shows what is in braces: $\"{%s}\"", name)
 	}
+}
+
+// based is how an integer is written with the digits of a base.
+func based(x string, base int, capital bool) string {
+	x = fmt.Sprintf("to_base(%s, %d)", x, base)
+	if capital {
+		return "upper(" + x + ")"
+	}
+	return x
 }
