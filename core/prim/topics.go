@@ -318,7 +318,7 @@ var Topics = []Topic{
 	},
 	{
 		Names: []string{"regex", "regexp", "regular expressions", "regular expression", "re", "grep", "search", "findall"},
-		Doc:   "The text stands first, then the pattern, in the syntax of RE2: re_match, re_find, re_find_all, re_replace, re_split. A backslash is written twice in a string, \"\\\\d+\". What named groups, (?P<k>…), fit is given as a record.",
+		Doc:   "The text stands first, then the pattern, in the syntax of RE2: re_match, re_find, re_find_all, re_replace, re_split. A backslash is written twice in a string, \"\\\\d+\". What named groups, (?P<k>…), fit is given as a record. \\w, \\d and \\b are of ASCII: a letter of any script is \\p{L}, a word's sign [\\p{L}\\p{N}_]. Directly behind what was found no empty text is found; re_split leaves groups out; in what re_replace puts in, $1 is a group, $0 the whole.",
 		Examples: []Written{
 			{Code: `s => map(n => parse_int(n), re_find_all(s, "[0-9]+"))`, Input: `"a1 b22"`, Want: `[1,22]`},
 			{Code: `s => re_find(s, "(?P<key>\\w+)=(?P<value>\\w+)")`, Input: `"-- a=1"`, Want: `{"key":"a","value":"1"}`},

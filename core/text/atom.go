@@ -183,6 +183,13 @@ func (r *reader) record() (term.Term, bool) {
 		if !key.kind.word() && key.kind != tokString {
 			hint := `Write a record as {name: 1, "a key": 2}.`
 			if key.kind == tokInt || key.kind == tokDec {
+				if next := r.toks[r.i+1].kind; next == tokComma || next == tokCloseBrace { // {1, 2}
+					a := around{r}
+					end := a.end(r.i)
+					r.refuseToken("a key", fmt.Sprintf("Write unique([%s]), a list that has each value once.", a.said(r.i, end)))
+					r.i = end
+					return false
+				}
 				hint = fmt.Sprintf(`A key is a text: write {"%s": …}, and r[to_text(n)] for the key of a number.`, r.src[key.off:key.end])
 			}
 			return r.refuseToken("a key", hint)

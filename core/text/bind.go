@@ -55,7 +55,7 @@ func (r *reader) lambda() (term.Term, bool) {
 		p, ok := r.parameter(&bound)
 		if t.kind == tokName && ok && r.toks[r.i-1] == t && !told {
 			ok, told = r.untaken(), true
-		} else if told && ok && r.tok().kind == tokColon {
+		} else if k := r.tok().kind; told && ok && (k == tokColon || k == tokBind || k == tokAsk) {
 			return false
 		}
 		if t.kind == tokName && r.text(t) == "_" {
@@ -723,6 +723,8 @@ func (r *reader) freeName(name string, t token) {
 		if near, _ := prim.Meant(name + "." + method); near != "" {
 			_, row, _ := prim.Lookup(near)
 			r.note(f.Off, "there is no %s.%s; did you mean %s?", name, method, Shape(row))
+		} else if instead := prim.Instead(name + "." + method); instead != "" {
+			r.note(f.Off, "there is no %s.%s; %s", name, method, instead)
 		} else if instead := prim.Instead(name); instead != "" {
 			r.note(f.Off, "%q is neither bound here nor a primitive; %s", name, instead)
 		} else if instead := prim.Instead(method); instead != "" && len(name) > 1 {

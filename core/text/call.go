@@ -368,6 +368,7 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 	r.passPair(c, args)
 	r.noteOrder(c, args)
 	r.noteGroup(c, args)
+	r.noteReplaced(c, args)
 	if sought[c.row.Name] {
 		r.noteEscape(args...)
 	}
@@ -471,6 +472,8 @@ func (r *reader) refuseUnapplied(c callee, least int) bool {
 		what = "an effect, which is no value: it stands before its operands in parentheses only"
 	} else if c.tool {
 		what = "a tool, which is no value: it stands before its operands in parentheses only"
+	} else if r.tok().kind == tokDot {
+		hint = fmt.Sprintf("Write one function inside the other, x => %s(f(x)), or x |> f |> %[1]s.", c.name)
 	} else if h := (around{r}).foreign(); c.name == "try" && h != "" {
 		hint = h
 	} else {

@@ -136,7 +136,11 @@ var foreignInfix = map[string]func(r around, k int) string{
 		}
 		return fmt.Sprintf("Write equal(%s, %s).", left, right)
 	},
+	"like": around.alike, "LIKE": around.alike, "ilike": around.alike, "ILIKE": around.alike,
 	"when": func(r around, k int) string {
+		if k > 0 && strings.EqualFold(r.word(k-1), "case") {
+			return r.cases(k)
+		}
 		return fmt.Sprintf("Write a branch with a condition as %s if %s => ….", r.said(max(0, k-1), k), r.said(k+1, r.end(k+1, "=>", "->")))
 	},
 	"as":         func(around, int) string { return castHint },
@@ -177,6 +181,9 @@ var foreignPrefix = map[string]func(r around, k int) string{
 	"function": around.foreignFunction, "def": around.foreignFunction, "fn": around.foreignFunction, "fun": around.foreignFunction, "func": around.foreignFunction,
 	"lambda": func(r around, k int) string {
 		colon := r.end(k+1, ":")
+		if r.toks[k+1].kind == tokTimes {
+			return fmt.Sprintf("Write %s => %s, of one list.", r.params(k+2, colon), r.said(colon+1, r.end(colon+1, ",")))
+		}
 		return fmt.Sprintf("Write %s => %s.", r.params(k+1, colon), r.said(colon+1, r.end(colon+1, ",")))
 	},
 	"class": noClass, "struct": noClass, "interface": noClass, "enum": noClass,
@@ -186,13 +193,21 @@ var foreignPrefix = map[string]func(r around, k int) string{
 			return "Write unique(xs), which has each value once."
 		case "Map":
 			return "Write a record, {}, and put(r, k, v) or {...r, [k]: v}."
+		case "Array":
+			return "Write repeat(n, 0) for n copies, range(0, n) for the numbers below n."
 		case "Date":
 			return "Write dates as text: parse_time(t).year, add_time(t, {days: 1}), diff_time(a, b, \"days\"), weekday(t)."
 		}
 		return "Write a record, {name: \"a\"}, or a value of its own: there are no classes and no new."
 	},
 	"switch": switchHint, "when": switchHint,
-	"case": func(around, int) string { return "Write match v { 0 => a; _ => b }: no word stands before a pattern." },
+	"SELECT": noQuery, "select": noQuery,
+	"case": func(r around, k int) string {
+		if strings.EqualFold(r.word(k+1), "when") {
+			return r.cases(k + 1)
+		}
+		return "Write match v { 0 => a; _ => b }: no word stands before a pattern."
+	},
 	"try": func(r around, k int) string {
 		return fmt.Sprintf("Write match try(%s) { {ok: v} => v; {error: e} => null }.", r.body(k+1))
 	},
@@ -432,8 +447,8 @@ func (r around) foreignFunction(k int) string {
 	if r.toks[k].kind != tokOpen {
 		return "Write a function as x => x + 1 or (x, y) => x + y."
 	}
-	after := r.end(k+1) + 1
-	f := fmt.Sprintf("%s => %s", r.params(k, min(after, len(r.toks)-1)), r.body(min(after, len(r.toks)-1)))
+	params, body := r.foreignHead(k)
+	f := fmt.Sprintf("%s => %s", params, r.one(params, r.body(body)))
 	if name == "" {
 		return fmt.Sprintf("Write %s.", f)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
@@ -168,6 +169,13 @@ func (r *reader) member(x term.Term, key token, args []term.Term) (t term.Term, 
 	if whole[c.name] && len(args) == 0 && !r.older {
 		return x, true, true
 	}
+	if name := c.name; !r.older && !r.before(15) {
+		if _, number := firstOf(args).(*term.Int); number && name == "with" && len(args) == 2 {
+			return operationOf(term.At(key.off), "set_nth", append([]term.Term{x}, args...)...), true, true
+		} else if name == "entries" && len(args) == 0 && r.kinds.always(x, prim.KindList) {
+			return operationOf(term.At(key.off), "enumerate", x), true, true
+		}
+	}
 	if c, ok = method(c.name); !ok || r.older {
 		return nil, false, true
 	}
@@ -246,6 +254,13 @@ func (r *reader) member(x term.Term, key token, args []term.Term) (t term.Term, 
 	}
 	t, ok = r.apply(c, args)
 	return t, true, ok
+}
+
+func firstOf(args []term.Term) term.Term {
+	if len(args) == 0 {
+		return nil
+	}
+	return args[0]
 }
 
 func isEmpty(t term.Term) bool {
@@ -780,6 +795,21 @@ func (r *reader) noteEscape(args ...term.Term) {
 			if m := kept.FindStringSubmatch(r.src[s.At:]); m != nil {
 				r.note(int(s.At), `this text has a backslash in it, since %s is for regular expressions; write %q for the sign, or \\ for a backslash`, m[1], m[1][1:])
 			}
+		}
+	}
+}
+
+// wholeOf is how other languages name a group, or the whole, in what is put in.
+var wholeOf = lazyregexp.New(`\\(?:0|g<(\w+)>)`)
+
+// noteReplaced notes that what re_replace puts in has a group as Python names it.
+func (r *reader) noteReplaced(c callee, args []term.Term) {
+	if c.row.Name != "re_replace" || len(args) != 3 {
+		return
+	}
+	if s, ok := args[2].(*term.Str); ok {
+		if m := wholeOf.FindStringSubmatch(s.Value); m != nil {
+			r.note(s.Pos(), "%s is put in as it stands; write ${%s} for what that fits", m[0], cmp.Or(m[1], "0"))
 		}
 	}
 }

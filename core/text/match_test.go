@@ -199,7 +199,7 @@ func TestHabits(t *testing.T) {
 		`x => x || "none"`:                                          `write x ?? "none" where`,
 		`(a, b) => days_between(a, b)`:                              `did you mean diff_time, as in diff_time(a, b, unit?)?`,
 		`s => padEnd(s, 5)`:                                         `did you mean pad_right, as in pad_right(s, width, fill?)?`,
-		`n => isqrt(n)`:                                             `did you mean sqrt, as in sqrt(number, digits?)?`,
+		`n => isqrt(n)`:                                             `write floor(sqrt(n))`,
 		`s => splitlines(s)`:                                        `did you mean lines, as in lines(s)?`,
 		`s => title_case(s)`:                                        `did you mean title, as in title(s)?`,
 		`(a, b) => zip_with((x, y) => x + y, a, b)`:                 ``,

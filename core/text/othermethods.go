@@ -27,6 +27,9 @@ func (r *reader) otherMethod(name string, x term.Term, args []term.Term) string 
 		from, ok := args[0].(*term.Int)
 		n, counts := args[1].(*term.Int)
 		to := fmt.Sprintf("%s + %s", first, r.own(args[1], "n"))
+		if ok && from.Value < 0 {
+			return fmt.Sprintf("write %s[%s:][:%s]", of, first, r.own(args[1], "n"))
+		}
 		if ok && counts {
 			to = strconv.FormatInt(from.Value+n.Value, 10)
 		}
@@ -52,6 +55,14 @@ func (r *reader) otherMethod(name string, x term.Term, args []term.Term) string 
 		return "write " + replacedOnce(of, first, r.own(args[1], "b"))
 	case (name == "rsplit" || name == "rpartition") && len(args) > 0:
 		return fmt.Sprintf("write let parts = split(%s, %s) in [join(parts[:-1], %[2]s), parts[-1]]", of, first)
+	case name == "insert" && len(args) == 2:
+		return fmt.Sprintf("write take(%[2]s, %[1]s) ++ [%[3]s] ++ drop(%[2]s, %[1]s)", of, first, r.own(args[1], "x"))
+	case name == "remove" && len(args) == 1:
+		return fmt.Sprintf("write filter(x => x != %[2]s, %[1]s) for a list, del(%[1]s, %[2]s) for a record", of, first)
+	case name == "reduceRight" && len(args) == 1:
+		return fmt.Sprintf("write reverse(%s).reduce(f)", of)
+	case name == "flat" && len(args) == 1:
+		return fmt.Sprintf("write let flat = xs => flat_map(x => if is_list(x) then flat(x) else [x], xs) in flat(%s)", of)
 	case name == "update" && len(args) == 1:
 		return fmt.Sprintf("write {...%s, ...%s}", of, first)
 	case name == "pop" && len(args) == 1:
@@ -92,7 +103,7 @@ func (r *reader) untaken() bool {
 	case tokColon:
 		return r.fail(next, &fault.Fault{
 			Message: "a parameter has no type", Expected: `"," or ")"`,
-			Hint: "Leave the types away: (a, b) => a + b.",
+			Hint: "Leave the types away: (a, b) => a + b; the first item of a list and the others are [x, ...rest].",
 		})
 	}
 	return true

@@ -253,6 +253,9 @@ func (r *reader) within(x term.Term) (term.Term, bool) {
 	if !ok {
 		return nil, false
 	}
+	if p, pair := of.(*term.Prim); pair && p.ID == prim.Pair && !r.before(15) { // in ("a", "b")
+		of = &term.List{At: p.At, Items: p.Args}
+	}
 	var t term.Term
 	switch kinds := r.kinds.of(of) & prim.KindAny; {
 	case kinds == prim.KindRecord:
@@ -614,6 +617,9 @@ func (r *reader) suffixes(t term.Term) (term.Term, bool) {
 				return nil, false
 			}
 			r.noteHidden(t.Pos(), t, len(args))
+			if _, null := t.(*term.Unit); null && len(args) == 1 {
+				r.note(t.Pos(), "null is a value here, no function; isEmpty(%s) tells whether a list is empty", r.own(args[0], "xs"))
+			}
 			if all := r.given[tok.off]; all != nil { // xs.sort(key=f)
 				if t, ok = r.byGiven(before, key, append(args, t.(*term.Prim).Args[0]), all); !ok {
 					return nil, false

@@ -130,6 +130,9 @@ func (r *reader) surprise(t token) string {
 		}
 		return "Compare with a == b, or bind a name with let x = 1 in x + 1."
 	case tokBar:
+		if hint := (around{r}).drawn(); hint != "" {
+			return hint
+		}
 		return "Write a pipeline as x |> f, a or b for conditions, bit_or(a, b) for the bits of integers, and alternatives as patterns of match: match v { 1 | 2 => a; _ => b }."
 	case tokArrow:
 		if r.i > 1 && r.toks[r.i-2].kind == tokCloseBrace {
@@ -165,18 +168,43 @@ func (r *reader) surprise(t token) string {
 		}
 	case tokAsk:
 		return "Put it into parentheses: (c ? a : b), and a pipeline before it as well: (x |> f) ? a : b."
+	case tokQuoted:
+		if r.i > 0 && r.toks[r.i-1].kind.ends() {
+			return (around{r}).between()
+		}
+	case tokBang:
+		if r.i > 0 && r.toks[r.i-1].kind.ends() && r.toks[r.i+1].kind == tokBang {
+			a := around{r}
+			return fmt.Sprintf("Write %s[%s].", a.said(a.operandBefore(r.i), r.i), a.said(r.i+2, a.operandAfter(r.i+2)))
+		}
+	case tokPrim:
+		if r.i > 0 && r.toks[r.i-1].kind == tokName {
+			return "Leave the type away: nothing has a signature."
+		}
+	case tokDot:
+		if next := r.toks[r.i+1]; next.kind.word() && (r.i == 0 || !r.toks[r.i-1].kind.ends()) {
+			return fmt.Sprintf("Write x => x.%s.", r.src[next.off:next.end])
+		}
+	case tokTimes:
+		if before == "(" && r.i > 1 && r.src[r.toks[r.i-2].off:r.toks[r.i-2].end] == "zip" {
+			a := around{r}
+			return fmt.Sprintf("Write transpose(%s).", a.said(r.i+1, a.operandAfter(r.i+1)))
+		}
 	case tokNot:
 		return "Put it into parentheses: (not a) == b."
 	case tokPlus:
 		if r.i > 0 && r.toks[r.i-1].kind.ends() {
 			return ""
 		}
+		if next := r.toks[r.i+1]; before == "(" && r.toks[min(r.i+2, len(r.toks)-1)].kind == tokClose {
+			return fmt.Sprintf("Write x => x + %s.", r.src[next.off:next.end])
+		}
 		return "Write parse_int(s) or to_dec(s) for a number of a text: + stands between two operands."
 	case tokColon:
 		if hint := (around{r}).colon(); hint != "" {
 			return hint
 		}
-		return "Write a record as {key: 1} and a condition as c ? a : b."
+		return "Write a record as {key: 1}, a condition as c ? a : b, and a list with an item before it as [x, ...xs]."
 	}
 	return ""
 }
@@ -212,6 +240,9 @@ func (r *reader) beside(t token) string {
 	case tokName, tokString, tokInt:
 		if before == tokString && t.kind == tokString {
 			return `Write one text in double quotes, "a\nb", or join two: "a" ++ "b".`
+		}
+		if p := r.toks[r.i-1]; t.kind == tokString && before == tokName && p.end == t.off && r.src[p.off:p.end] == "r" {
+			return fmt.Sprintf("Write %s: what is no escape keeps its backslash, and \\\\ is one.", r.src[t.off:t.end])
 		}
 		if before == tokName || before == tokClose {
 			return "Write an application as f(x), a list as [a, b], and an operator between two operands."

@@ -150,6 +150,9 @@ func (r *reader) template() (term.Term, bool) {
 				if base := map[string]int{"x": 16, "X": 16, "b": 2, "o": 8}[r.src[at.end:min(int(at.end)+1, len(r.src))]]; base > 0 {
 					return nil, r.fail(at, &fault.Fault{Message: "a template has no such format", Expected: `"}"`, Hint: fmt.Sprintf("Write {%s}.", based(r.own(x, "x"), base, r.src[at.end] == 'X'))})
 				}
+				if closes := strings.IndexByte(r.src[at.end:], '}'); closes > 0 && closes < 12 {
+					return nil, r.fail(at, &fault.Fault{Message: "a template has no such format", Expected: `"}"`, Hint: r.unknownFormat(x, r.src[at.end:int(at.end)+closes])})
+				}
 			}
 			if !r.close(t, tokCloseBrace, ok) {
 				return nil, false
