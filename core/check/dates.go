@@ -2,10 +2,10 @@ package check
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
@@ -22,14 +22,14 @@ type dates struct {
 // datesIn returns the notes on a program in the text form, and their places.
 func datesIn(root term.Term, src *term.Source) dates {
 	d := dates{lets: map[string]term.Term{}}
-	if src != nil && src.Form == term.PIF && onDates.Compiled().Match(src.Text) {
+	if src != nil && src.Form == term.PIF && onDates.Match(src.Text) {
 		d.walk(root)
 	}
 	return d
 }
 
 // onDates is what stands in a source that has notes on dates.
-var onDates = lazyregexp.New(`weekday|add_time|format_time|parse_time`)
+var onDates = regexp.MustCompile(`weekday|add_time|format_time|parse_time`)
 
 func (d *dates) note(at term.Term, format string, parts ...any) {
 	d.pos, d.notes = append(d.pos, at.Pos()), append(d.notes, fmt.Sprintf(format, parts...))
@@ -90,7 +90,7 @@ func (d *dates) operation(t *term.Prim) {
 			break
 		}
 		said := literally.ReplaceAllString(layout.Value, "")
-		if run := unknownRun.Compiled().FindString(said); strings.HasPrefix(run, "D") {
+		if run := unknownRun.FindString(said); strings.HasPrefix(run, "D") {
 			d.note(layout, `%s is no part of a time and is read as DD and D; the day of the year is diff_time(t, format_time(t, "YYYY") ++ "-01-01", "days") + 1`, run)
 		} else if run != "" {
 			d.note(layout, "%s is no part of a time and is read as MMMM and M; the month's name is MMMM", run)
@@ -162,8 +162,8 @@ var weekdays = []string{"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", 
 // literally is what stands in a layout as it is, unknownRun a part that no layout has, and ofDay
 // a part of the time of day.
 var (
-	literally  = lazyregexp.New(`\[[^\]]*\]|'[^']*'`)
-	unknownRun = lazyregexp.New(`D{3,}|M{5,}`)
-	ofDay      = lazyregexp.New(`[HhmsSAX]|%[HIMSTpcX]`)
-	dateAlone  = lazyregexp.New(`^\d{4}-\d\d-\d\d$`)
+	literally  = regexp.MustCompile(`\[[^\]]*\]|'[^']*'`)
+	unknownRun = regexp.MustCompile(`D{3,}|M{5,}`)
+	ofDay      = regexp.MustCompile(`[HhmsSAX]|%[HIMSTpcX]`)
+	dateAlone  = regexp.MustCompile(`^\d{4}-\d\d-\d\d$`)
 )

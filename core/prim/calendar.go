@@ -3,10 +3,11 @@ package prim
 import (
 	"fmt"
 	"math/big"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
-	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -366,10 +367,15 @@ func wholeAndNanos(v value.Value) (n, nanos int64, ok bool) {
 // slashed is a day and a month, in this order or the other, before a year; monthFirst and
 // monthSecond are dates with the month's name.
 var (
-	slashed     = lazyregexp.New(`^(\d\d)/(\d\d)/\d{4}$`)
-	monthFirst  = lazyregexp.New(`^[A-Za-z]{3,9} \d{1,2}, \d{4}$`)
-	monthSecond = lazyregexp.New(`^\d{1,2} [A-Za-z]{3,9} \d{4}$`)
+	slashed     = onceCompiled(`^(\d\d)/(\d\d)/\d{4}$`)
+	monthFirst  = onceCompiled(`^[A-Za-z]{3,9} \d{1,2}, \d{4}$`)
+	monthSecond = onceCompiled(`^\d{1,2} [A-Za-z]{3,9} \d{4}$`)
 )
+
+// onceCompiled is an expression that is compiled at its first use.
+func onceCompiled(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 // badTime returns the fault of a text that is no time.
 func badTime(row, s, problem string) *fault.Fault {
@@ -378,7 +384,7 @@ func badTime(row, s, problem string) *fault.Fault {
 		Expected: "a date or time of RFC 3339, 2026-11-22 or 2026-11-22T09:30:00Z", Got: quoted(s),
 		Hint: `Read another form by its layout first: {"parse_time":[S,"` + layoutLike(s) + `"]}`,
 	}
-	if m := slashed.FindStringSubmatch(s); m != nil && m[1] <= "12" && m[2] <= "12" {
+	if m := slashed().FindStringSubmatch(s); m != nil && m[1] <= "12" && m[2] <= "12" {
 		f.Hint += ", or MM before DD where the month is first"
 	}
 	f.Hint += "."
@@ -399,14 +405,14 @@ func badParts(row, problem string) *fault.Fault {
 
 // layoutLike returns a layout that a text with a date in it may have.
 func layoutLike(s string) string {
-	switch m := slashed.FindStringSubmatch(s); {
+	switch m := slashed().FindStringSubmatch(s); {
 	case m != nil && m[2] > "12" && m[1] <= "12":
 		return "MM/DD/YYYY"
 	case len(s) == 8 && strings.Trim(s, "0123456789") == "":
 		return "YYYYMMDD"
-	case monthFirst.MatchString(s):
+	case monthFirst().MatchString(s):
 		return strings.Repeat("M", min(max(3, strings.IndexByte(s, ' ')), 4)) + " D, YYYY"
-	case monthSecond.MatchString(s):
+	case monthSecond().MatchString(s):
 		name := strings.Fields(s)[1]
 		return "D " + strings.Repeat("M", min(max(3, len(name)), 4)) + " YYYY"
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/long"
-	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -247,7 +246,7 @@ func cleaned(op, s, otherwise string) string {
 		otherwise = `Write {"to_dec":S} for a number with a point, {"to_int":[{"to_dec":S},"down"]} for the integer before it`
 	case strings.HasSuffix(s, "%") && isDec(strings.TrimSuffix(s, "%")):
 		otherwise, op = `Take "%" away and divide, {"ratio":[{"to_dec":{"replace":[S,"%",""]}},100]}`, "to_dec"
-	case scattered.MatchString(s):
+	case scattered().MatchString(s):
 		otherwise = `Take the first number out of it, {"` + op + `":{"re_find":[S,"-?\\d+"]}}`
 	case isDec(strings.TrimSpace(s)):
 		otherwise = `Take blanks away first, {"` + op + `":{"trim":S}}`
@@ -265,7 +264,7 @@ func cleaned(op, s, otherwise string) string {
 }
 
 // scattered is what has more than one number in it.
-var scattered = lazyregexp.New(`\d[^\d.,]+\d`)
+var scattered = onceCompiled(`\d[^\d.,]+\d`)
 
 // numeral drops what no number has in it.
 func numeral(c rune) rune {

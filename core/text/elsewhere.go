@@ -1,7 +1,9 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -171,4 +173,35 @@ func (r *reader) unknownFormat(x term.Term, spec string) string {
 		return fmt.Sprintf("Write {%s}.", number)
 	}
 	return "Formats are such as {x:.2f}, {x:,.2f}, {x:05d}, {x:.1%}, {s:<8} and {s:>8}; for another write a function of x in its place."
+}
+
+// wholeOf is how other languages name a group, or the whole, in what is put in.
+var wholeOf = regexp.MustCompile(`\\(?:0|g<(\w+)>)`)
+
+// noteReplaced notes that what re_replace puts in has a group as Python names it.
+func (r *reader) noteReplaced(c callee, args []term.Term) {
+	if c.row.Name != "re_replace" || len(args) != 3 {
+		return
+	}
+	if s, ok := args[2].(*term.Str); ok {
+		if m := wholeOf.FindStringSubmatch(s.Value); m != nil {
+			r.note(s.Pos(), "%s is put in as it stands; write ${%s} for what that fits", m[0], cmp.Or(m[1], "0"))
+		}
+	}
+}
+
+func firstOf(args []term.Term) term.Term {
+	if len(args) == 0 {
+		return nil
+	}
+	return args[0]
+}
+
+// groupsIn is how many groups a pattern has.
+func groupsIn(pattern string) int {
+	p, err := regexp.Compile(pattern)
+	if err != nil {
+		return 0
+	}
+	return p.NumSubexp()
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
-	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
@@ -254,13 +253,6 @@ func (r *reader) member(x term.Term, key token, args []term.Term) (t term.Term, 
 	}
 	t, ok = r.apply(c, args)
 	return t, true, ok
-}
-
-func firstOf(args []term.Term) term.Term {
-	if len(args) == 0 {
-		return nil
-	}
-	return args[0]
 }
 
 func isEmpty(t term.Term) bool {
@@ -773,15 +765,6 @@ func takesApart(f *term.Lam) (found bool) {
 	return found
 }
 
-// groupsIn is how many groups a pattern has.
-func groupsIn(pattern string) int {
-	p, err := regexp.Compile(pattern)
-	if err != nil {
-		return 0
-	}
-	return p.NumSubexp()
-}
-
 // sought is the operations that look for a text as it stands.
 var sought = map[string]bool{"index_of": true, "last_index_of": true, "split": true, "replace": true, "contains": true, "starts_with": true, "ends_with": true, "equal": true}
 
@@ -795,21 +778,6 @@ func (r *reader) noteEscape(args ...term.Term) {
 			if m := kept.FindStringSubmatch(r.src[s.At:]); m != nil {
 				r.note(int(s.At), `this text has a backslash in it, since %s is for regular expressions; write %q for the sign, or \\ for a backslash`, m[1], m[1][1:])
 			}
-		}
-	}
-}
-
-// wholeOf is how other languages name a group, or the whole, in what is put in.
-var wholeOf = lazyregexp.New(`\\(?:0|g<(\w+)>)`)
-
-// noteReplaced notes that what re_replace puts in has a group as Python names it.
-func (r *reader) noteReplaced(c callee, args []term.Term) {
-	if c.row.Name != "re_replace" || len(args) != 3 {
-		return
-	}
-	if s, ok := args[2].(*term.Str); ok {
-		if m := wholeOf.FindStringSubmatch(s.Value); m != nil {
-			r.note(s.Pos(), "%s is put in as it stands; write ${%s} for what that fits", m[0], cmp.Or(m[1], "0"))
 		}
 	}
 }

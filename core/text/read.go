@@ -207,24 +207,7 @@ func (r *reader) climb(left term.Term, level int) (term.Term, bool) {
 			return nil, false
 		}
 		if id, _ := infix(op.kind); id == prim.Or && literally(right) {
-			x := r.own(left, "x")
-			d, rest := r.own(right, "d"), ""
-			of := right
-			if isZero(right) || isEmpty(right) || isList(right) && len(right.(*term.List).Items) == 0 {
-				of = nil
-			}
-			if literally(left) {
-				of = left
-			}
-			switch of.(type) {
-			case *term.Str:
-				rest = fmt.Sprintf(`, and if %[1]s != "" then %[1]s else %[2]s for an empty text`, x, d)
-			case *term.Int, *term.Dec:
-				rest = fmt.Sprintf(", and if %[1]s != 0 then %[1]s else %[2]s for 0", x, d)
-			case *term.List:
-				rest = fmt.Sprintf(", and if isEmpty(%[1]s) then %[2]s else %[1]s for an empty list", x, d)
-			}
-			r.note(int(op.off), "nothing but true and false stands beside %[1]s; write %[2]s ?? %[3]s where %[2]s may be null%[4]s", spelled[op.kind], x, d, rest)
+			r.noteTruth(op, left, right)
 		}
 		if left, ok = r.compares(op, left, right); !ok || !r.numbers(op, left) {
 			return nil, false
@@ -308,19 +291,6 @@ func (r *reader) compares(op token, left, right term.Term) (term.Term, bool) {
 		})
 	}
 	return from(0, left), true
-}
-
-// remains reports whether what is divided by after op stands after a % somewhere, too: then the
-// quotient goes with a remainder, and is rounded down.
-func (r *reader) remains(op token) bool {
-	by := r.toks[1+slices.IndexFunc(r.toks, func(t token) bool { return t.off == op.off }) : r.i]
-	same := func(a, b token) bool { return r.src[a.off:a.end] == r.src[b.off:b.end] }
-	for i, t := range r.toks {
-		if t.kind == tokMod && i+len(by) < len(r.toks) && slices.EqualFunc(by, r.toks[i+1:i+1+len(by)], same) {
-			return true
-		}
-	}
-	return false
 }
 
 // literally reports whether a term is a literal that is neither true nor false.
