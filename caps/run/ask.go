@@ -72,21 +72,11 @@ func (a *act) ask(ctx context.Context, by Act, q Question) Reply {
 	if len(q.Message) > maxQuestion || len(q.Schema) > maxForm || !utf8.ValidString(q.Message) || !utf8.Valid(q.Schema) {
 		return Reply{Action: "decline", Reason: "the question is too long, or no text"}
 	}
-	r.mu.Lock()
-	consent := r.consent(a.tool)
-	r.mu.Unlock()
-	request := caps.Request{
-		Operation: asker.AskOperation(), Arg: value.Str(q.Message), With: a.request.With, Tool: a.request.Tool,
-		Declared: a.tool.Declared, Consent: consent,
-	}
-	if r.flows != nil {
-		request.From = uint32(r.flows.entered)
-	}
-	permit, f := r.b.policy.Permit(r.ledger, a.tool.Held, request)
+	permit, f := a.permitQuestion(q.Message, false)
 	if f == nil {
 		defer permit.Settle(0)
 		if err := r.b.takeRate(ctx, permit.Held.Grant); err != nil {
-			f = &fault.Fault{Kind: fault.Denied, Message: request.Operation + ": " + err.Error(), Cause: caps.TooOften{Grant: permit.Held.Grant}}
+			f = &fault.Fault{Kind: fault.Denied, Message: asker.AskOperation() + ": " + err.Error(), Cause: caps.TooOften{Grant: permit.Held.Grant}}
 		}
 	}
 	data := strconv.AppendUint([]byte(`{"request":`), a.seq, 10)
@@ -117,6 +107,22 @@ func (a *act) ask(ctx context.Context, by Act, q Question) Reply {
 		return Reply{Action: "decline", Reason: "the answer could not be recorded"}
 	}
 	return reply
+}
+
+// permitQuestion decides a question; again is set where it was permitted before.
+func (a *act) permitQuestion(message string, again bool) (*caps.Permit, *fault.Fault) {
+	r := a.run
+	r.mu.Lock()
+	consent := r.consent(a.tool)
+	r.mu.Unlock()
+	request := caps.Request{
+		Operation: r.b.asker.AskOperation(), Arg: value.Str(message), With: a.request.With, Tool: a.request.Tool,
+		Declared: a.tool.Declared, Consent: consent, Again: again,
+	}
+	if r.flows != nil {
+		request.From = uint32(r.flows.entered)
+	}
+	return r.b.policy.Permit(r.ledger, a.tool.Held, request)
 }
 
 // asks notes what else an outcome tells of that a question came before: whether limits and rates let it be put. It

@@ -521,6 +521,33 @@ func (inquirer) Ask(context.Context, run.Act, run.Question) run.Reply {
 	return run.Reply{Action: "accept"}
 }
 
+// TestResumeCountsQuestions: what strangers asked before the process died counts for the limits of the run that goes on.
+func TestResumeCountsQuestions(t *testing.T) {
+	t.Parallel()
+	m := *ledger
+	m.Kind, m.Operations = "ask", []caps.Operation{m.Operations[0]}
+	m.Operations[0].Name = "ask.get"
+	kinds, err := caps.NewKinds(&m, post)
+	must.NoError(t, err)
+	perform := func(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+		return value.Str(a.Ask(ctx, run.Question{Message: "sure"}).Action), 1, nil
+	}
+	w := newWorldOfKinds(t, kinds, run.Options{}, nil, "toy:**", "ask:**,calls=1")
+	made := w.evolve("send", `x => if x == 1 then !ask.get("b") else let a = !toy.send({to: "a"}) in let b = !toy.send({to: "b"}) in [a, b]`, "ask:**", "toy:**")
+	begins := func(j journal.Journal) *run.Broker {
+		return run.New(run.Options{Policy: w.policy, Journal: j, Asker: inquirer{}, Handler: &performer{perform: perform}})
+	}
+	j := &mortal{Journal: w.memory, takes: 5} // with the first outcome
+	drive(t, begins(j).Begin(w.tools.Snapshot(), bounds(made, "r", "null")), made, "null")
+	rec, err := run.ReadRecord(w.memory, "r")
+	must.NoError(t, err)
+	r, err := begins(w.memory).Resume(w.tools.Snapshot(), bounds(made, "r", "null"), rec)
+	must.NoError(t, err)
+	if got, f := drive(t, r, made, "null"); f != nil || got != `["accept","decline"]` {
+		t.Errorf("%s, %v", got, f)
+	}
+}
+
 // TestFlowRatedQuestion: a stranger's question takes from a rate as a request does, and what comes of it tells of that.
 func TestFlowRatedQuestion(t *testing.T) {
 	t.Parallel()

@@ -164,10 +164,15 @@ func (r *Record) read(e *journal.Event, first bool, bySeq map[uint64]*decision) 
 		var data struct {
 			Request uint64
 			Limited bool
+			Message string
+			Error   json.RawMessage
 		}
 		err := json.Unmarshal(e.Data, &data)
-		if d := bySeq[data.Request]; d != nil && data.Limited {
-			d.limited = true
+		if d := bySeq[data.Request]; d != nil {
+			d.limited = d.limited || data.Limited
+			if data.Error == nil {
+				d.questions = append(d.questions, data.Message)
+			}
 		}
 		return err
 	case journal.RunEnded:
@@ -495,9 +500,10 @@ type decision struct {
 	measured   int64        // bytes of arguments of which only that is on record; 0: there are none
 	callee     string       // of a denied call
 	denied     *fault.Fault
-	tells      *told // of a denial; nil: that isn't on record
-	limited    bool  // a limit or a rate decided about a question that was to be put meanwhile
-	done       bool  // there is an outcome
+	tells      *told    // of a denial; nil: that isn't on record
+	limited    bool     // a limit or a rate decided about a question that was to be put meanwhile
+	questions  []string // that were put meanwhile
+	done       bool     // there is an outcome
 	outcome    recordedText
 	outcomeErr *fault.Fault
 }

@@ -124,8 +124,16 @@ func (a *act) goOn(ctx context.Context, f *fault.Fault) *fault.Fault {
 	}
 	a.limited.Store(d.limited)
 	a.seq = d.seq
+	once := !a.permit.Flags.ReadOnly && !a.permit.Flags.Idempotent
+	if r.b.asker != nil && (d.done || once) {
+		for _, message := range d.questions {
+			if p, f := a.permitQuestion(message, true); f == nil {
+				p.Settle(0)
+			}
+		}
+	}
 	if !d.done {
-		if flags := a.permit.Flags; !flags.ReadOnly && !flags.Idempotent {
+		if once {
 			return a.interrupted()
 		}
 		if r.flows != nil && r.b.flow.Hash != r.past.rec.Flow { // other rules let it be made
