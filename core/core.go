@@ -102,7 +102,8 @@ const (
 // the text form that is a function is that function, None, True and the like are literals in patterns, and
 // [x] * n repeats; with 14 what Python and JavaScript write in the text form is read as they do: {{ and formats in
 // f"{x:05d}", s.find(a, from), the index in reduce without a first value; what a pattern for lists tells ends with
-// its branches, and a function before a let in the next line, that nothing uses, is refused; with 15 the second parameter of the function in pairs.map((p, i) => p[0]) is the index.
+// its branches, and a function before a let in the next line, that nothing uses, is refused; with 15 the second parameter of the function in pairs.map((p, i) => p[0]) is the index,
+// and x?.f(y) null where x is missing.
 const Semantics = 15
 
 // SetPool sets how many bytes all machines of the process may hold together,

@@ -70,6 +70,8 @@ var instead = map[string]string{
 	"quot":              `write to_int(div_dec(a, b, 0, "down"), "down"), which rounds towards 0; a / b rounds down`,
 	"truncate":          `write to_int(x, "down") for a number, s[:n] for a text`,
 	"scanl":             `write [init, ...scan(f, init, list)]`,
+	"ascii_upcase":      `write upper(s)`,
+	"ascii_downcase":    `write lower(s)`,
 	"nub":               `write unique(xs)`,
 	"span":              `write (take_while(f, xs), drop_while(f, xs))`,
 	"replicate":         `write repeat(n, x) for a list, repeat_text(s, n) for a text`,

@@ -472,6 +472,9 @@ func (r *reader) refuseUnapplied(c callee, least int) bool {
 		what = "an effect, which is no value: it stands before its operands in parentheses only"
 	} else if c.tool {
 		what = "a tool, which is no value: it stands before its operands in parentheses only"
+	} else if t := r.tok(); least == 1 && (t.kind == tokName && r.scope[r.text(t)] > 0 || t.kind == tokInt || t.kind == tokString) {
+		a := around{r}
+		hint = fmt.Sprintf("Write %s(%s).", c.name, a.said(r.i, a.operandAfter(r.i)))
 	} else if r.tok().kind == tokDot {
 		hint = fmt.Sprintf("Write one function inside the other, x => %s(f(x)), or x |> f |> %[1]s.", c.name)
 	} else if h := (around{r}).foreign(); c.name == "try" && h != "" {
@@ -529,6 +532,8 @@ func (r *reader) wrongCount(c callee, args []term.Term) bool {
 		case n == most+1 && (c.row.Name == "sort_by" || c.row.Name == "sort"):
 			sorted := r.own(&term.Prim{ID: c.id, Args: args[:most]}, Shape(c.row))
 			f.Hint = fmt.Sprintf("Write reverse(%s), where the largest is to come first.", sorted)
+		case n == 2 && c.row.Name == "sum" && isLam(args[1]):
+			f.Hint = fmt.Sprintf("Write sum(map(%s, %s)).", r.own(args[1], "f"), r.own(args[0], "xs"))
 		case n == 2 && c.row.Name == "sum" && (r.kinds.always(args[0], prim.KindList) || !isNumber(args[0]) && isNumber(args[1])):
 			f.Hint = fmt.Sprintf("Write sum(%s) + %s.", r.own(args[0], "xs"), r.own(args[1], "start"))
 		case n == 3 && c.row.Name == "pow":

@@ -205,3 +205,21 @@ func groupsIn(pattern string) int {
 	}
 	return p.NumSubexp()
 }
+
+// unlessMember reads x?.f(y): null where x is, or a part of the chain that it is isn't there.
+func (r *reader) unlessMember(point token, x term.Term, key token, args []term.Term) (t term.Term, done, ok bool) {
+	if point.kind != tokOptional || r.older || r.before(15) {
+		return nil, false, true
+	}
+	at := term.At(point.off)
+	t = bound(at, prim.Fresh("whole", append([]term.Term{x}, args...)...), orNull(at, x), func(whole term.Term) term.Term {
+		if v, is := whole.(*term.Var); is && whole != x {
+			r.bind(v.Name)
+			defer r.unbind(v.Name)
+		}
+		var m term.Term
+		m, done, ok = r.member(whole, key, args)
+		return unlessNull(at, again(whole), &term.Unit{At: at}, m)
+	})
+	return t, done, ok
+}

@@ -225,6 +225,19 @@ func (l *lexer) rangeHint(rest string) string {
 	if k := max(identifier(rest), digitRun(rest)); k > 0 {
 		to, rest = rest[:k], strings.TrimLeft(rest[k:], " ")
 	}
+	beyond := to + " + 1"
+	if whole, _, ok := strings.Cut(rest, "]"); ok && last && len(whole) < 40 && whole != "" && !strings.ContainsAny(whole, "[{\n") && strings.ContainsAny(whole[:1], "+-*/(.") {
+		if minus := strings.ReplaceAll(whole, " ", ""); minus == "-1" {
+			beyond = to
+			to += " - 1"
+		} else {
+			if whole[0] != '(' && whole[0] != '.' {
+				to += " "
+			}
+			to = strings.TrimSpace(to + whole)
+			beyond = to + " + 1"
+		}
+	}
 	if strings.HasPrefix(rest, "=>") || strings.HasPrefix(rest, "->") {
 		sign := map[bool]string{true: "<=", false: "<"}[last]
 		return fmt.Sprintf("Write a branch of match with a condition: n if n >= %s and n %s %s => ….", from, sign, to)
@@ -234,13 +247,13 @@ func (l *lexer) rangeHint(rest string) string {
 		x, _ := strconv.Atoi(begin)
 		y, _ := strconv.Atoi(from)
 		if by := y - x; by > 0 {
-			return fmt.Sprintf("Write range(%s, %s + 1, %d), which has %[2]s as its last.", begin, to, by)
+			return fmt.Sprintf("Write range(%s, %s, %d), which ends with %s or before.", begin, beyond, by, to)
 		} else if by < 0 {
-			return fmt.Sprintf("Write range(%s, %s - 1, %d), which has %[2]s as its last.", begin, to, by)
+			return fmt.Sprintf("Write range(%s, %s - 1, %d), which ends with %[2]s or before.", begin, to, by)
 		}
 	}
 	if last {
-		return fmt.Sprintf("Write range(%s, %s + 1), which has %[2]s as its last.", from, to)
+		return fmt.Sprintf("Write range(%s, %s), which has %s as its last.", from, beyond, to)
 	}
 	return fmt.Sprintf("Write range(%s, %s), which ends before %[2]s.", from, to)
 }

@@ -577,9 +577,9 @@ func (r *reader) suffixes(t term.Term) (term.Term, bool) {
 		case tokOpen:
 			r.breaks()
 			key := ""
-			var before token
+			var before, point token
 			if r.i > 1 && (r.toks[r.i-2].kind == tokDot || r.toks[r.i-2].kind == tokOptional) {
-				before = r.toks[r.i-1]
+				point, before = r.toks[r.i-2], r.toks[r.i-1]
 				key = r.src[before.off:before.end]
 			}
 			args, places, ok := r.args()
@@ -597,6 +597,13 @@ func (r *reader) suffixes(t term.Term) (term.Term, bool) {
 				continue
 			}
 			if field, is := t.(*term.Prim); is && key != "" {
+				if m, done, ok := r.unlessMember(point, field.Args[0], before, args); done {
+					if !ok {
+						return nil, false
+					}
+					t = m
+					continue
+				}
 				if m, done, ok := r.member(field.Args[0], before, args); done || !ok {
 					if !ok {
 						return nil, false

@@ -183,6 +183,10 @@ func (r *reader) surprise(t token) string {
 		}
 	case tokDot:
 		if next := r.toks[r.i+1]; next.kind.word() && (r.i == 0 || !r.toks[r.i-1].kind.ends()) {
+			a := around{r}
+			if all := a.said(r.i, a.end(r.i+1, ",")); all != "…" && isRead("x => x"+all) {
+				return fmt.Sprintf("Write x => x%s.", all)
+			}
 			return fmt.Sprintf("Write x => x.%s.", r.src[next.off:next.end])
 		}
 	case tokTimes:
