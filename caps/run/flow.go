@@ -255,10 +255,12 @@ func (r *Run) flow(ctx context.Context, a *act) (*verdict, *fault.Fault) {
 		v.from = flow.Label(l.Made | l.Shadow.All()).Any()
 		return v, nil
 	}
-	v.setAbout(f.policy, rules, ends)
+	v.setAbout(f.policy, rules, ends, a)
 	told := all
 	if err == nil {
-		told = v.tells(labels{l}.of(v.rule, a))
+		if told = v.tells(labels{l}.of(v.rule, a)); v.rule != nil && v.rule.Else == flow.Ask { // it may be too long to be put
+			told |= labels{l}.beside(v.rule)
+		}
 	}
 	denied := r.breaks(ctx, a, v, err)
 	if denied != nil || r.replay != nil && r.replay.denies(a.n) {
@@ -267,10 +269,12 @@ func (r *Run) flow(ctx context.Context, a *act) (*verdict, *fault.Fault) {
 	return v, denied
 }
 
-// setAbout says what it is about that a request breaks. What a store may take on is so only where no rule had it do that.
-func (v *verdict) setAbout(p *flow.Policy, rules []*flow.Rule, ends []end) {
+// setAbout says what it is about that a request breaks: nothing that is released, nor what a rule has a store take on.
+func (v *verdict) setAbout(p *flow.Policy, rules []*flow.Rule, ends []end, a *act) {
 	if v.rule != nil {
-		v.about = v.rule.NotFrom
+		if v.about = v.rule.NotFrom; a.tool != nil {
+			v.about &^= p.Released(a.tool.Name, a.tool.Whole, v.rule)
+		}
 		return
 	}
 	for _, end := range ends {

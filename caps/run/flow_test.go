@@ -316,6 +316,31 @@ func TestFlowAskTells(t *testing.T) {
 	}
 }
 
+// TestFlowAskDenies: that a person wasn't asked tells of the arguments that the rule isn't about, too, since together they may be
+// too long; and what is released decides about what isn't.
+func TestFlowAskDenies(t *testing.T) {
+	t.Parallel()
+	const sources = `{"sources":[{"of":"toy.get:secret/**","label":"secret"},{"of":"toy.get:other/**","label":"other"}],"rules":[{"to":"toy.move","not_from":["secret","other"]},`
+	const code = `x => let s = !toy.get("secret/a"), o = !toy.get("other/a") in let long = join(map(_ => "x", range(0, if o == "long" then 30000 else 1)), "\n") in
+		let r = try(!toy.send({to: %s, text: long})) in !toy.put({key: "open/b", value: has(r, "ok")})`
+	for _, other := range []string{"long", "short"} {
+		p := newPosted(t, sources+`{"to":"toy.send","argument":"to","not_from":"secret","else":"ask"}]}`, run.Options{AskFlow: sayYes})
+		p.kept["other/a"] = value.Str(other)
+		p.evolve("it", fmt.Sprintf(code, "s"), "toy:**")
+		p.fails("it", "null", fault.Denied, "may not keep what depends on")
+		p.evolve("it", fmt.Sprintf(code, `if o == "long" then s else "a"`), "toy:**")
+		p.fails("it", "null", fault.Denied, "may not keep what depends on")
+	}
+	const released = `x => let s = !toy.get("secret/a") in let to = if s == "S" then !toy.get("other/a") else "a" in let r = try(!toy.send({to: to})) in !toy.put({key: "open/b", value: has(r, "ok")})`
+	for _, secret := range []string{"S", "T"} {
+		made := newPosted(t, toSend, run.Options{}).evolve("it", released, "toy:**")
+		p := newPosted(t, sources+`{"to":"toy.send","by":"any","not_from":["secret","other"]}],"release":[{"tool":"it@sha256:`+made.Whole()+`","from":"secret","to":"toy.send"}]}`, run.Options{})
+		p.kept["other/a"], p.kept["secret/a"] = value.Str("x"), value.Str(secret)
+		p.evolve("it", released, "toy:**")
+		p.fails("it", "null", fault.Denied, "may not keep what depends on")
+	}
+}
+
 // TestFlowContinues: that there is another step depends on what came into the one before, and so does all that it does.
 func TestFlowContinues(t *testing.T) {
 	t.Parallel()

@@ -262,6 +262,20 @@ func (q labels) of(rule *flow.Rule, a *act) (made, argument flow.Label) {
 	return made, flow.Label(q.Shadow.Label(q.Arg, rule.ArgumentText()))
 }
 
+// beside gives the label of the arguments that a rule doesn't test.
+func (q labels) beside(rule *flow.Rule) (l flow.Label) {
+	r, ok := value.Force(q.Arg).(*value.Record)
+	if rule.Argument == nil || !ok {
+		return 0
+	}
+	for _, f := range r.Fields {
+		if f.Key != rule.Argument[0] {
+			l |= flow.Label(q.Shadow.Label(q.Arg, f.Key))
+		}
+	}
+	return l
+}
+
 type labels struct{ *labelled.Request }
 
 // follow has a follower, the run's or another one of it, come to the pending requests.
