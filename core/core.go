@@ -732,7 +732,7 @@ const readSteps = 60_000
 // or unknown parameter.
 func (p *Program) ReadInput(src []byte) (Input, error) {
 	env := check.Env{Tool: p.prog.Tool}
-	r, f := check.Read(json.RawMessage(src), check.Infer(p.Term(), nil, env, check.Budget{Steps: readSteps, Places: 1}), nil)
+	r, f := check.Read(json.RawMessage(src), check.Infer(p.Term(), p.Tool().Source, env, check.Budget{Steps: readSteps, Places: 1}), nil)
 	if f != nil {
 		return Input{}, f
 	}

@@ -238,7 +238,7 @@ func TestAsElsewhere(t *testing.T) {
 		{`n => f'{{"a": {n}}}'`, `5`, `"{\"a\": 5}"`, `"{\"a\":{\"n\":5}}"`},
 		{`x => f"{{x}} {{{x}}} \{}}" ++ $"{({a: x}).a}"`, `1`, `"{x} {1} {}1"`, ``},
 		{`x => f"{x:,}|{x:,f}|{x:f}|{x:.1f}"`, `1234.56`, `"1,234.56|1,234.560000|1234.560000|1234.6"`, ``},
-		{`x => f"{x:,}|{x:,d}|{x:010,}"`, `-1234567`, `"-1,234,567|-1,234,567|-1,234,567"`, ``},
+		{`x => f"{x:,}|{x:,d}|{x:10,}"`, `-1234567`, `"-1,234,567|-1,234,567|-1,234,567"`, ``},
 		{`x => f"{x:05d}|{x:08.2f}|{x:05}|{x:6}|{x:<6}|{x:06}|{x:>06}"`, `-42`, `"-0042|-0042.00|-0042|   -42|-42   |-00042|000-42"`, `"00-42|00-42.00|00-42|   -42|-42   |000-42|000-42"`},
 		{`s => f"{s:6}|{s:6s}|{s:>6}|{s:<6}|{str(s):6}|{2:3}|"`, `"ab"`, `"ab    |ab    |    ab|ab    |ab    |  2|"`, ``},
 		{`x => f"{x / 3:.2f}|{x / 3:07.2f}"`, `10`, `"3.33|0003.33"`, ``},
@@ -291,7 +291,21 @@ func TestAsElsewhere(t *testing.T) {
 			t.Errorf("%s gave %s, and gives %v as before", c.code, c.before, e)
 		}
 	}
-	p := program{code: `(s, i) => s.find("a", i)`, inline: true}
+	for code, at13 := range map[string]bool{`(a, b) => unique(a) - unique(b)`: true, `x => f"{x:08,.2f}"`: true, `x => f"{x:08z}"`: false} {
+		for semantics, reads := range map[int]bool{13: at13, core.Semantics: false} {
+			if _, err := core.CompileUnder(semantics, []byte(code)); (err == nil) != reads {
+				t.Errorf("%s under %d: %v", code, semantics, err)
+			}
+		}
+	}
+	if _, err := core.CompileInline([]byte(`x => f"{x:08,.2f}"`)); !strings.Contains(fmt.Sprint(err), "Leave the 0 before the width") {
+		t.Error(err)
+	}
+	p := program{code: `r => Object.entries(r).reduce((acc, [k, v], i) => acc + v * i, 0)`, inline: true, input: `{"a":10}`, semantics: 13}
+	if e := p.onEval(t); e.fault == nil || e.fault.Kind != fault.TypeError {
+		t.Errorf("a list that takes a pair apart gave a fault, and gives %v", e)
+	}
+	p = program{code: `(s, i) => s.find("a", i)`, inline: true}
 	if e := p.onEval(t); e.fault == nil || e.fault.Kind != fault.ParseError || !strings.Contains(e.fault.Hint, "index_of(s[from:], part)") {
 		t.Errorf("a place from which is looked gives %v", e)
 	}

@@ -394,7 +394,7 @@ func (x *remark) stands() bool {
 // remark is that on a term of the program; nil for one of the library, or of what ?? and
 // ?. are read as.
 func (c *checker) remark(t term.Term) *remark {
-	if c.src != nil && c.src.Form == term.PIF && t.Pos() < len(c.src.Text) && c.src.Text[t.Pos()] == '?' {
+	if c.stands(t, "?") {
 		return nil
 	}
 	x, ok := c.remarks[t]
@@ -404,6 +404,11 @@ func (c *checker) remark(t term.Term) *remark {
 		c.remarked = append(c.remarked, x)
 	}
 	return x
+}
+
+// stands reports whether a term is of the text form and made of what begins with one of some characters there.
+func (c *checker) stands(t term.Term, chars string) bool {
+	return c.src != nil && c.src.Form == term.PIF && t.Pos() < len(c.src.Text) && strings.IndexByte(chars, c.src.Text[t.Pos()]) >= 0
 }
 
 // apart notes that two values are compared by equal, of the same kind or not.

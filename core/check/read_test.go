@@ -23,6 +23,8 @@ func TestReadNotes(t *testing.T) {
 	}{
 		{`s => s ++ "!"`, `{"input":"42"}`, nil},
 		{`n => n / 2`, `{"input":"42"}`, []string{"input: the string was read as JSON"}},
+		{`n => f"{n:6}" ++ to_text(n + 1)`, `{"input":"42"}`, []string{"input: the string was read as JSON"}},
+		{`n => f"{n:6}"`, `{"input":"42"}`, nil},
 		{`(a, b) => a / b`, `{"a":"42","b":2.0}`, []string{"a: the string was read as JSON"}},
 		{`r => sum(r.a.b) / 2`, `{"input":{"a":{"b":[1,"2"]}}}`, []string{"input/a/b/1: the string was read as JSON"}},
 		{`rows => filter(r => r[0] == "10115" and r[1] > 2, rows)`, `{"input":[["10115",3],["01067",2]]}`, nil},

@@ -137,7 +137,7 @@ func distinct(t term.Term) term.Term {
 // numbers refuses - between what each value is there of once.
 func (r *reader) numbers(op token, t term.Term) bool {
 	p, ok := t.(*term.Prim)
-	if !ok || p.ID != prim.Sub {
+	if !ok || p.ID != prim.Sub || r.before(14) {
 		return true
 	}
 	a, b := distinct(p.Args[0]), distinct(p.Args[1])

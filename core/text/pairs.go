@@ -57,7 +57,7 @@ func (r *reader) passPair(c callee, args []term.Term) {
 			r.note(args[0].Pos(), "the third parameter of the function of fold is the item's index; for the parts of pairs write fold((%s, (%s, %s)) => …, init, list)", of.params[0].Name, of.params[1].Name, of.params[2].Name)
 		}
 		acc, x, index := of.params[0], of.params[1], of.params[2]
-		if ofPairs && x.IsList {
+		if ofPairs && x.IsList && !r.before(14) {
 			x = asPair(x)
 		}
 		indexed := prim.Pattern{At: x.At, IsPair: true, Items: []prim.Pattern{index.Pattern, x.Pattern}}

@@ -147,6 +147,9 @@ func (r *reader) template() (term.Term, bool) {
 				x = r.shownAs(x)
 			}
 			if at := r.tok(); ok && at.kind == tokColon && !r.older {
+				if shown, _, _ := strings.Cut(r.src[at.end:], "}"); spec.MatchString(shown) {
+					return nil, r.fail(at, &fault.Fault{Message: "a template has no zeros with separators", Expected: `"}"`, Hint: "Leave the 0 before the width, or the comma, away."})
+				}
 				if base := map[string]int{"x": 16, "X": 16, "b": 2, "o": 8}[r.src[at.end:min(int(at.end)+1, len(r.src))]]; base > 0 {
 					return nil, r.fail(at, &fault.Fault{Message: "a template has no such format", Expected: `"}"`, Hint: fmt.Sprintf("Write {%s}.", based(r.own(x, "x"), base, r.src[at.end] == 'X'))})
 				}
@@ -188,6 +191,9 @@ func (r *reader) shownAs(x term.Term) term.Term {
 			return r.formatted(callee{tok: token{off: int32(at), end: int32(at)}}, x, parts)
 		}
 		return x
+	}
+	if !r.before(14) && m[2] != "" && m[5] != "" {
+		return x // Python puts separators between the zeros, too
 	}
 	r.i = end
 	if !r.before(14) {

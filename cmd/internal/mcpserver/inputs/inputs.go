@@ -37,7 +37,7 @@ type Source struct {
 // For finds the types by which an input is read.
 func For(t *registry.Tool, p *core.Program) (*Source, *fault.Fault) {
 	if t == nil {
-		return &Source{program: p, Report: check.Infer(p.Term(), nil, check.Env{}, check.Budget{Steps: inlineTypeSteps, Places: 1})}, nil
+		return &Source{program: p, Report: check.Infer(p.Term(), p.Tool().Source, check.Env{}, check.Budget{Steps: inlineTypeSteps, Places: 1})}, nil
 	}
 	d, f := t.Narrowed()
 	if f != nil {
