@@ -244,6 +244,12 @@ func TestHeaderAttacks(t *testing.T) {
 	}
 	fails(t, h, fields{"url": s.URL, "headers": fields{"X-A": "a", "x-a": "b"}}, "invalid", "two spellings")
 	fails(t, h, fields{"url": s.URL, "headers": fields{"X-A": strings.Repeat("a", maxHeaderBytes)}}, "invalid", "bytes")
+	typed := func(body string, types ...any) fields {
+		return fields{"url": s.URL, "body": body, "headers": fields{"content-type": types}}
+	}
+	part := func(disposition string) string {
+		return "--x\r\ncontent-disposition: " + disposition + "\r\n\r\ndelete\r\n--x--\r\n"
+	}
 	many := fields{}
 	for i := range maxHeaderFields + 1 {
 		many[fmt.Sprint("x-", i)] = ""
@@ -251,7 +257,21 @@ func TestHeaderAttacks(t *testing.T) {
 	fails(t, h, fields{"url": s.URL, "headers": many}, "invalid", "more than")
 	for _, args := range []fields{
 		{"url": s.URL + "/?_method=DELETE"}, {"url": s.URL + "/?a=b&_METHOD=delete"}, {"url": s.URL + "/?%5fmethod=put"}, {"url": s.URL + "/?X-HTTP-Method-Override=PUT"},
-		{"url": s.URL, "body": "a=b&_method=delete", "headers": fields{"content-type": "application/x-www-form-urlencoded; charset=utf-8"}},
+		{"url": s.URL + "/?a=1;_method=DELETE"}, {"url": s.URL + "/?.method=DELETE"}, {"url": s.URL + "/?[_method]=DELETE"}, {"url": s.URL + "/?_method=DELETE%"},
+		typed("a=b&_method=delete", "application/x-www-form-urlencoded; charset=utf-8"),
+		{"url": s.URL, "body": "_method=delete"},
+		{"url": s.URL, "body": "X21ldGhvZD1kZWxldGU=", "encoding": "base64"},
+		typed("_method=delete", "application/x-www-form-urlencoded; a=1; a=2"),
+		typed("_method=delete", ""),
+		typed("_method=delete", "text/plain", "application/x-www-form-urlencoded"),
+		typed(part(`form-data; name="_method"`), "multipart/form-data; boundary=x"),
+		typed(part(`form-data; name="_method"`), "multipart/form-data"),
+		typed(part(`form-data; name="_method"`), "multipart/form-data; boundary=x; boundary=y"),
+		typed(part(`form-data; name="_method"`)),
+		typed(part("form-data;\r\n\tNAME=_Method"), "Multipart/Form-Data; boundary=x"),
+		typed(part(`form-data; name="\_method"`), "multipart/form-data; boundary=x"),
+		typed(part("form-data; name*=utf-8''%5fmethod"), "multipart/form-data; boundary=x"),
+		typed(part(`form-data; name="a"; name="_method"`), "multipart/form-data; boundary=x"),
 	} {
 		args["method"] = "POST"
 		fails(t, h, args, "invalid", "_method")
@@ -260,7 +280,14 @@ func TestHeaderAttacks(t *testing.T) {
 		t.Errorf("%d requests were made", reached)
 	}
 	do(t, h, fields{"url": s.URL + "/?_method=post&x_method=DELETE", "method": "POST"})
-	do(t, h, fields{"url": s.URL, "method": "POST", "body": "a=_method=delete"})
+	for _, args := range []fields{
+		{"url": s.URL, "body": "a=_method=delete"}, {"url": s.URL, "body": "method=delete"}, {"url": s.URL, "json": "&_method=delete"}, typed("_method=delete", "text/plain"),
+		typed(part(`form-data; name="a"; filename="_method"`)+`<input name="_method" value="delete">`, "multipart/form-data; boundary=x"),
+		typed("_method=delete\r\n"+part(`form-data; name="_method"`), "message/http"),
+	} {
+		args["method"] = "POST"
+		do(t, h, args)
+	}
 }
 
 // TestWire: what arrives is one request, as it was checked, byte by byte.

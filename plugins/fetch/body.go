@@ -56,30 +56,65 @@ func requestBody(args arguments, max int64) (body []byte, contentType string, er
 	return body, contentType, nil
 }
 
-// overridden reports whether a form asks the server to take another method for
-// the request's own, as frameworks for browsers let it do.
-func overridden(form, method string) bool {
-	if !strings.Contains(form, "=") {
-		return false
+// checkOverride refuses a request that asks the server to take another method for its own, as
+// frameworks for browsers let a query or a form do.
+func (c call) checkOverride() error {
+	types := c.headers.Values("Content-Type")
+	if c.contentType != "" && len(types) == 0 {
+		types = []string{c.contentType}
 	}
-	values, _ := url.ParseQuery(form) // what is well-formed in it, at least
-	for name, all := range values {
-		if name = strings.ToLower(name); name != "_method" && !strings.HasPrefix(name, "x-http-method") {
-			continue
+	for _, s := range c.secrets {
+		if s.header == "Content-Type" {
+			types = append(types, s.prefix)
 		}
-		for _, v := range all {
-			if !strings.EqualFold(v, method) {
+	}
+	if overridden(strings.TrimPrefix(c.target.query, "?"), c.method) || overriddenBy(string(c.body), types, c.method) {
+		return invalid("the request asks for another method than its own by _method; give the method as method")
+	}
+	return nil
+}
+
+// unfold has what continues a line of a header on that line.
+var unfold = strings.NewReplacer("\r\n ", " ", "\r\n\t", " ", "\n ", " ", "\n\t", " ")
+
+// overriddenBy is overridden of a body. Without one content type that can be read a server may take it for any form.
+func overriddenBy(body string, types []string, method string) bool {
+	kind := ""
+	if len(types) == 1 {
+		if read, _, err := mime.ParseMediaType(types[0]); err == nil {
+			kind = read
+		}
+	}
+	if kind == "" || kind == "multipart/form-data" {
+		for line := range strings.Lines(unfold.Replace(body)) {
+			name, disposition, _ := strings.Cut(line, ":")
+			if !strings.EqualFold(strings.TrimSpace(name), "content-disposition") {
+				continue
+			}
+			_, params, err := mime.ParseMediaType(disposition)
+			if err != nil || overridden(strings.ReplaceAll(params["name"], `\`, "")+"=", method) {
 				return true
 			}
 		}
 	}
-	return false
+	return (kind == "" || kind == "application/x-www-form-urlencoded") && overridden(body, method)
 }
 
-// isForm reports whether a content type is a form's that a query is written in.
-func isForm(contentType string) bool {
-	kind, _, _ := mime.ParseMediaType(contentType)
-	return kind == "application/x-www-form-urlencoded"
+// overridden reports whether a form has a member that asks for another method. Old servers part members at semicolons, too, and
+// PHP has an underscore for what no name of its has.
+func overridden(form, method string) bool {
+	for pair := range strings.FieldsFuncSeq(form, func(c rune) bool { return c == '&' || c == ';' }) {
+		name, v, ok := strings.Cut(pair, "=")
+		name, _ = url.QueryUnescape(name)
+		seen := seenName(name)
+		if !ok || !strings.HasPrefix(seen, "x-http-method") && (seen != "method" || strings.HasPrefix(strings.ToLower(name), "m")) {
+			continue
+		}
+		if v, err := url.QueryUnescape(v); err != nil || !strings.EqualFold(v, method) {
+			return true
+		}
+	}
+	return false
 }
 
 // errTooLarge is what reading beyond the limit gives.

@@ -140,11 +140,7 @@ func (args arguments) call(max int64) (c call, err error) {
 	if c.body != nil && (c.method == http.MethodGet || c.method == http.MethodHead) {
 		return c, invalid("a %s has no body", c.method)
 	}
-	if overridden(strings.TrimPrefix(c.target.query, "?"), c.method) ||
-		isForm(c.headers.Get("Content-Type")) && overridden(string(c.body), c.method) {
-		return c, invalid("the request asks for another method than its own by _method; give the method as method")
-	}
-	return c, nil
+	return c, c.checkOverride()
 }
 
 // methodOf reads a method in any case.

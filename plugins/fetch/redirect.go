@@ -37,10 +37,14 @@ func (k *client) follow(ctx context.Context, c call) (*answer, error) {
 		if err == nil {
 			err = k.permits(method, next)
 		}
+		again := c.redirectTo(method, next)
+		if err == nil {
+			err = again.checkOverride()
+		}
 		if err != nil {
 			return nil, after(made, refusedRedirect(err, c, resp.StatusCode))
 		}
-		c = c.redirectTo(method, next)
+		c = again
 	}
 	return nil, after(made, failf(codeFailed, "%s redirects more than %d times", c.target.host, maxRedirects))
 }

@@ -108,6 +108,10 @@ func TestRedirectsOut(t *testing.T) {
 	}
 	// The method that a redirect makes has to be permitted, too.
 	fails(t, h2, fields{"url": inside.URL + "/303?to=/a", "method": "POST", "body": "x"}, "unknown", "redirect", "POST", "GET")
+	// So does one that it asks for in another way.
+	h3 := open(t, world{resolver: n}, inside.URL)
+	fails(t, h3, fields{"url": inside.URL + "/307?to=/a?_method=DELETE", "method": "POST", "body": "x"}, "unknown", "redirect", "_method")
+	fails(t, h3, fields{"url": inside.URL + "/302?to=/a?_method=DELETE"}, "denied", "redirect", "_method")
 	if reached.Load() > 0 {
 		t.Errorf("%d requests were made outside", reached.Load())
 	}
@@ -147,6 +151,8 @@ func TestRedirectDropsHeaders(t *testing.T) {
 	if want := "GET a.example.com" + port + "/x  Authorization=s1 Cookie=s2 X-Key=s3 User-Agent=s4"; text(got, "body") != want {
 		t.Errorf("gave %s, expected %s", text(got, "body"), want)
 	}
+	// A body without its type may be taken for a form.
+	fails(t, h, fields{"url": a + "/307?to=" + escapeQuery(b+"/x"), "method": "POST", "body": "_method=DELETE", "headers": secret}, "unknown", "redirect", "_method")
 	// Another port is another origin, and outside.
 	fails(t, h, fields{"url": a + "/302?to=http://a.example.com/x"}, "denied", "redirect")
 }
