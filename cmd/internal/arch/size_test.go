@@ -75,7 +75,7 @@ var maxLines = map[string]int{
 	"core/value":                   376,
 	"plugins/clock":                60,
 	"plugins/env":                  50,
-	"plugins/fetch":                1471,
+	"plugins/fetch":                1501,
 	"plugins/fs":                   2456,
 	"plugins/host":                 2943,
 	"plugins/internal/address":     30,
