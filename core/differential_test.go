@@ -231,6 +231,9 @@ func draw(d gen.Draw) trial {
 	} else {
 		tr.code, tr.input = gen.Function(d, size, o)
 	}
+	if d(20) == 0 {
+		tr.code, tr.input = gen.Kept(d)
+	}
 	return tr.limited(d)
 }
 

@@ -64,7 +64,9 @@ func (c *compiler) prim(n *node, dst, top uint8) {
 		}
 		c.binary(n, op, dst, top, c.operand(n.list[0], top))
 	case Eq, Lt, Lte, Gt, Gte, Cons, Pair, Concat:
-		n.list[0].fresh = op == Concat
+		if a := n.list[0]; a.kind == kPrim {
+			a.fresh = op == Concat
+		}
 		c.binary(n, op, dst, top, c.operand(n.list[0], top))
 	case Head, Tail, Fst, Snd, IsEmpty, Length, Not:
 		a := c.operand(n.list[0], top)

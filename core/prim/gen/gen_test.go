@@ -29,6 +29,9 @@ func TestPrograms(t *testing.T) {
 			options.Tool = "t"
 			code, input = gen.Function(draw, 1+i%60, o)
 		}
+		if i%50 == 1 {
+			code, input = gen.Kept(draw)
+		}
 		p, f := parse.Code([]byte(code), options)
 		if f != nil {
 			t.Fatalf("%v\n%s", f, code)

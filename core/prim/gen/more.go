@@ -202,3 +202,44 @@ func (g *generator) library(t *typ, size int) {
 	}
 	g.w("}")
 }
+
+// Kept gives a function of a list of integers and a list. It tries operations on what is
+// made of the list, most of them on an operand that doesn't fit, and gives the list.
+func Kept(draw Draw) (code, input string) {
+	ints := &typ{prim.KindList, integer, nil}
+	g := &generator{draw: draw, o: Options{Records: true}, budget: 200, env: []variable{{"xs", ints}}}
+	made := func() {
+		switch g.draw(6) {
+		case 0:
+			g.w(`{"fold":[{"lam":"p","body":{"put":[{"fst":`, g.ref("p"), `},{"to_text":{"snd":`, g.ref("p"), `}},`, g.integer(), `]}},{"record":{}},`, g.ref("xs"), `]}`)
+		case 1:
+			g.w(`{"map":[`, g.lam("x", integer, g.sub(g.anyType(1), 3)), `,`, g.ref("xs"), `]}`)
+		case 2:
+			g.expr(g.anyType(2), 6)
+		default:
+			item := []string{`{"snd":{"var":"p"}}`, `{"sub":[0,{"snd":{"var":"p"}}]}`}[g.draw(2)]
+			g.w(`{"fold":[{"lam":"p","body":{"cons":[`, item, `,{"fst":`, g.ref("p"), `}]}},[],`, g.ref("xs"), `]}`)
+		}
+	}
+	g.w(`{"lam":"xs","body":[`)
+	for range 1 + g.draw(3) {
+		op := []string{"concat", "concat", "cons", "pair", "eq", "add", "put", "join", "append", "get", "push"}[g.draw(11)]
+		g.w(`{"try":{"`, op, `":[`)
+		n := 2
+		if op == "put" {
+			n = 3
+		}
+		g.list(n, func(int) {
+			if g.draw(2) == 0 {
+				made()
+			} else {
+				g.small(g.anyType(1))
+			}
+		})
+		g.w(`]}},`)
+	}
+	g.w(g.ref("xs"), `]}`)
+	in := &generator{draw: draw, budget: 40}
+	in.value(ints, 3)
+	return g.out.String(), in.out.String()
+}
