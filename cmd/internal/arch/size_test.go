@@ -18,7 +18,7 @@ import (
 // comments and blank lines: what it has, rounded up to tens. Who raises a number says why
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
-	"(tests)":                      5641,
+	"(tests)":                      5679,
 	"caps":                         7754,
 	"caps/flow":                    1570,
 	"caps/journal":                 5661,
@@ -57,7 +57,7 @@ var maxLines = map[string]int{
 	"core/check/flows":             1257,
 	"core/check/issue":             180,
 	"core/check/normal":            4070,
-	"core/code":                    2862,
+	"core/code":                    2864,
 	"core/display":                 28,
 	"core/eval":                    8014,
 	"core/examples":                10,
