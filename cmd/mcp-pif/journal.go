@@ -169,7 +169,11 @@ func eventLine(e *journal.Event, width int) string {
 		where += "/" + e.Branch
 	}
 	r := run.ShowEvent(e)
-	line := fmt.Sprintf("%6d  %s  %-16s  %-11s  %s", e.Seq, e.Time.Local().Format("2006-01-02 15:04:05"), e.Kind, where, oneLine(r.Words(e)))
+	at, words := e.Time.Local(), oneLine(r.Words(e))
+	line := fmt.Sprintf("%6d  %s  %-16s  %-11s  %s", e.Seq, at.Format(time.DateTime), e.Kind, where, words)
+	if width < 64 { // too narrow for columns
+		line = fmt.Sprintf("%d %s %s %s", e.Seq, at.Format(time.TimeOnly), e.Kind, words)
+	}
 	return ansi.Truncate(cli.Printable(line), width, "…")
 }
 

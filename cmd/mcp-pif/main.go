@@ -39,13 +39,12 @@ func main() {
 
 // command runs the command line and gives the exit status.
 func command(args []string, in io.Reader, out, errs io.Writer) int {
-	root := newRoot()
+	shownOut, shownErrs := &cli.TerminalWriter{Out: out}, &cli.TerminalWriter{Out: errs}
+	root := newRoot(shownOut)
 	root.SetArgs(negatives(args))
 	root.SetIn(in)
-	shownOut, shownErrs := &cli.TerminalWriter{Out: out}, &cli.TerminalWriter{Out: errs}
 	defer shownOut.Close()
 	defer shownErrs.Close()
-	root.SetOut(shownOut)
 	root.SetErr(shownErrs)
 	cmd, err := root.ExecuteC()
 	shownOut.Close() // before anything else is said, a pager is left

@@ -20,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/core/must"
@@ -403,12 +405,21 @@ func TestLostOutput(t *testing.T) {
 	if status := command(strings.Fields("tools import pack:self"+kept), strings.NewReader(""), io.Discard, io.Discard); status != 0 {
 		t.Fatalf("import: status %d", status)
 	}
-	for _, line := range []string{"run 1", "run --json 1", "tools list" + kept, "tools history interpret" + kept, "mcp list", "help fold", "caps", "fmt x=>x", "check 1", "version"} {
+	for _, line := range []string{"run 1", "run --json 1", "tools list" + kept, "tools history interpret" + kept, "mcp list", "help fold", "caps", "fmt x=>x", "check 1", "version", "--help", "help", "run --help", "completion bash", "completion zsh", "completion fish", "completion powershell"} {
 		var errs strings.Builder
 		status := command(strings.Fields(line), strings.NewReader(""), fullDisk{}, &errs)
 		if status != cli.StatusFailed || errs.String() != "mcp-pif: the disk is full\n" {
 			t.Errorf("%s: status %d\nstderr: %s", line, status, errs.String())
 		}
+	}
+}
+
+// TestNarrowEvent: where there is no room for columns a line has what the event tells.
+func TestNarrowEvent(t *testing.T) {
+	t.Parallel()
+	e := &journal.Event{Seq: 4, Run: "abcdefgh-2", Kind: journal.EffectRequested, Data: []byte(`{"op":"fs.read","args":"a"}`)}
+	if got := eventLine(e, 40); !strings.Contains(got, " effect.requested fs.read") || ansi.StringWidth(got) > 40 {
+		t.Error(got)
 	}
 }
 
@@ -435,7 +446,7 @@ func TestMisusedCommands(t *testing.T) {
 			}
 		}
 	}
-	walk(newRoot())
+	walk(newRoot(io.Discard))
 	if n < 60 {
 		t.Errorf("%d commands", n)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"slices"
@@ -27,7 +28,7 @@ import (
 )
 
 // newRoot is the command line.
-func newRoot() *cobra.Command {
+func newRoot(out io.Writer) *cobra.Command {
 	var o serveOptions
 	root := &cobra.Command{
 		Use:   "mcp-pif",
@@ -66,7 +67,10 @@ does, try 'mcp-pif tour'.`,
 		if !*noPager {
 			cli.StartPager(cmd)
 		}
+		errs := cmd.ErrOrStderr()
+		cmd.SetErr(io.Discard) // what can't be printed is told at the end
 		printHelp(cmd, args)
+		cmd.SetErr(errs)
 	})
 	for _, group := range []struct {
 		title    string
@@ -87,6 +91,7 @@ does, try 'mcp-pif tour'.`,
 	root.SetHelpCommand(newHelp(root))
 	root.SetHelpCommandGroupID("Start here")
 	root.SetCompletionCommandGroupID("The server")
+	root.SetOut(out) // which the next line takes
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.HasSubCommands() && !c.Runnable() { // a word that is no command of its own is a mistake
