@@ -102,6 +102,8 @@ func (s *session) fail(ctx context.Context, o *operation, x *exchange, err error
 		return &trouble{wasSent: true, failure: f}
 	case errors.Is(err, errAnswer):
 		return &trouble{wasSent: true, failure: unknown(o, "the server's answer is against the protocol, or made of more than a million values")}
+	case errors.As(err, &rpc):
+		return &trouble{wasSent: true, failure: s.rpcFailure(o, rpc)}
 	case ctx.Err() != nil && x.sent.Load():
 		what := "the server didn't answer in time"
 		if errors.Is(context.Cause(ctx), context.Canceled) {
@@ -110,10 +112,8 @@ func (s *session) fail(ctx context.Context, o *operation, x *exchange, err error
 		return &trouble{wasSent: true, failure: unknown(o, what)}
 	case ctx.Err() != nil:
 		return &trouble{failure: notSent("there was no time left for it")}
-	case errors.As(err, &rpc):
-		return &trouble{wasSent: true, failure: s.rpcFailure(o, rpc)}
-	case errors.As(err, &status) && status.status >= 500:
-		return &trouble{isLost: true, wasSent: true, failure: unknown(o, "the server failed with HTTP status "+strconv.Itoa(status.status))}
+	case errors.As(err, &status) && status.status/100 != 4:
+		return &trouble{isLost: status.status >= 500, wasSent: true, failure: unknown(o, "the server answered with HTTP status "+strconv.Itoa(status.status))}
 	case errors.As(err, &status):
 		return &trouble{wasSent: true, isLost: status.isLost, failure: u.refusal(status, "it did nothing")}
 	case x.sent.Load():

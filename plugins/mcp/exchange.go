@@ -172,6 +172,7 @@ func (e *exchanges) receive(m jsonrpc.Message) jsonrpc.Message {
 			return nil
 		}
 		if m.Error != nil {
+			p.fail(m.Error) // the SDK takes some codes for its own, of a lost connection
 			return m
 		}
 		stub := stubs[p.method]

@@ -39,7 +39,7 @@ func TestFailures(t *testing.T) {
 		if got := shown(t, f.Value); got != `{"text":"it failed: \u001b[31m`+mcptest.Canary+`"}` {
 			t.Errorf("the failure's value is %s", got)
 		}
-		for code, want := range map[int]string{-32602: "invalid", -32603: "failed", -32000: "failed", 7: "failed"} {
+		for code, want := range map[int]string{-32602: "invalid", -32603: "failed", -32000: "failed", -32003: "failed", -32004: "failed", 7: "failed"} {
 			f := w.fails("error", fmt.Sprintf(`{"code":%d}`, code), want, fmt.Sprintf("error %d", code))
 			if got, want := shown(t, f.Value), fmt.Sprintf(`{"code":%d,"text":"%s"}`, code, mcptest.Canary); got != want {
 				t.Errorf("the failure's value is %s, want %s", got, want)
@@ -47,6 +47,9 @@ func TestFailures(t *testing.T) {
 			if want == "invalid" && !strings.HasPrefix(f.Hint, `Write {"srv.error":{}}.`) {
 				t.Errorf("the hint has no right call: %s", f.Hint)
 			}
+		}
+		if w.http != nil && w.script.Era == "" && w.http.Made() != 1 {
+			t.Errorf("%d sessions were made", w.http.Made())
 		}
 		w.fails("error", `{"code":-32601}`, "not_found", "the server has it no longer")
 		w.fails("large", `{"bytes":1048576}`, "unknown", "more than the 1048576 bytes")
@@ -158,7 +161,7 @@ func TestStatuses(t *testing.T) {
 		t.Run(era, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, mcptest.Script{Era: era}, true, nil)
-			for status, want := range map[int]string{400: "failed", 404: "failed", 401: "failed", 403: "failed", 429: "failed", 500: "unknown", 503: "unknown"} {
+			for status, want := range map[int]string{302: "unknown", 304: "unknown", 400: "failed", 404: "failed", 401: "failed", 403: "failed", 429: "failed", 500: "unknown", 503: "unknown"} {
 				f := w.fails("status", fmt.Sprintf(`{"status":%d}`, status), want, fmt.Sprintf("HTTP status %d", status))
 				if isLogin := status == 401 || status == 403; isLogin != strings.Contains(f.Hint, "mcp-pif mcp login srv") {
 					t.Errorf("%d: the hint is %q", status, f.Hint)
@@ -167,8 +170,8 @@ func TestStatuses(t *testing.T) {
 					t.Errorf("%d has the value %v", status, f.Value)
 				}
 			}
-			if got := len(w.lines()); got != 7 {
-				t.Errorf("the server was asked %d times for 7 statuses", got)
+			if got := len(w.lines()); got != 9 {
+				t.Errorf("the server was asked %d times for 9 statuses", got)
 			}
 			w.gives("log", `{}`, `{"text":"logged"}`)
 			w = newWorld(t, mcptest.Script{Era: era}, true, func(s *Settings) {

@@ -38,7 +38,7 @@ func (s *session) tools(ctx context.Context) (listed []json.RawMessage, ttl time
 		x := &exchange{most: left}
 		_, err := s.client.ListTools(exchanging(ctx, x), &sdkmcp.ListToolsParams{Cursor: cursor})
 		raw, trouble := x.result()
-		if err := errors.Join(trouble, err); err != nil {
+		if err := cmp.Or(trouble, err); err != nil {
 			return nil, 0, err
 		}
 		var page struct {

@@ -384,7 +384,7 @@ func (c *httpConn) refused(m *jsonrpc.Request, answer *http.Response, kind strin
 				status.isLost = false // it is about the call
 			}
 			if ok && e.Error != nil && !status.isLost {
-				x.fail(status)
+				x.fail(e.Error)
 				if _, ok := c.forget(m.ID); ok {
 					c.deliver(&jsonrpc.Response{ID: m.ID, Error: e.Error})
 				}
