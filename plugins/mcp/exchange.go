@@ -175,6 +175,10 @@ func (e *exchanges) receive(m jsonrpc.Message) jsonrpc.Message {
 			p.fail(m.Error) // the SDK takes some codes for its own, of a lost connection
 			return m
 		}
+		if int64(len(m.Result)) > p.exchange.most {
+			p.fail(errTooLarge)
+			return &jsonrpc.Response{ID: m.ID, Error: errTooLarge}
+		}
 		stub := stubs[p.method]
 		if stub == nil {
 			return m

@@ -484,6 +484,46 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
+// An answer has no more than its own request allows, though its identifier isn't seen in passing.
+func TestBoundOfHiddenIdentifier(t *testing.T) {
+	t.Parallel()
+	one, _ := jsonrpc.MakeID(1.0)
+	two, _ := jsonrpc.MakeID(2.0)
+	for bytes, want := range map[int]error{50: nil, 200: errTooLarge} {
+		x := &exchange{most: 100}
+		c := &stdioConn{exchanges: exchanges{byID: map[jsonrpc.ID]pending{one: {exchange: x, method: "tools/list"}, two: {exchange: &exchange{most: 1 << 20}}}}}
+		f, err := readFrame(bufio.NewReader(strings.NewReader(`{"jsonrpc":"2.0","\u0069d":1,"result":{"a":"`+strings.Repeat("x", bytes)+`"}}`+"\n")), c.most, nil)
+		must.NoError(t, err)
+		if m, ok := c.message(f).(*jsonrpc.Response); !ok || m.ID != one {
+			t.Fatalf("%d bytes are no answer", bytes)
+		}
+		if raw, err := x.result(); err != want || (raw != nil) != (want == nil) {
+			t.Errorf("%d bytes give %.80s, %v", bytes, raw, err)
+		}
+	}
+}
+
+// What is kept of what a server writes is what is logged of it: no more than an operator reads.
+func TestKeptIsLogged(t *testing.T) {
+	t.Parallel()
+	u, _ := pluginOf(t, Settings{Name: "srv", Server: &mcplock.Server{URL: "http://127.0.0.1:9"}})
+	var log wait.Log
+	u.log.to, u.log.file = &log, filepath.Join(t.TempDir(), "stderr")
+	r, w, err := os.Pipe()
+	must.NoError(t, err)
+	over := make(chan struct{})
+	go func() { defer close(over); u.log.copy(r) }()
+	_, err = w.WriteString(strings.Repeat("noise\n", 5000))
+	must.NoError(t, err)
+	w.Close()
+	wait.For(t, over, "the end of what it wrote")
+	kept, err := os.ReadFile(u.log.file)
+	must.NoError(t, err)
+	if kept, logged := strings.Count(string(kept), "noise"), strings.Count(log.String(), "noise"); kept != logged || kept == 0 {
+		t.Errorf("%d lines are kept, %d logged", kept, logged)
+	}
+}
+
 // What a message may have is asked when it comes: the wait for it began before the call that allows it more.
 func TestFrameAllowedLate(t *testing.T) {
 	t.Parallel()

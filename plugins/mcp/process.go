@@ -196,22 +196,23 @@ const (
 	maxKept           = 256 << 10
 )
 
-// say logs a sentence of ours.
-func (l *logger) say(text string) {
+// say logs a sentence of ours, unless there were too many.
+func (l *logger) say(text string) (logged bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
 	l.room = min(logBurst, l.room+now.Sub(l.since).Seconds()*logRate)
 	l.since = now
 	if l.room < 1 {
-		return
+		return false
 	}
 	l.room--
 	fmt.Fprintf(l.to, "the MCP server %s: %s\n", l.name, text)
+	return true
 }
 
-// quote logs the server's words.
-func (l *logger) quote(what, words string) {
+// quote logs the server's words, unless there were too many.
+func (l *logger) quote(what, words string) (logged bool) {
 	words = l.hide.Replace(words)
 	if l.scrub != nil {
 		words = l.scrub().Text(words)
@@ -219,7 +220,7 @@ func (l *logger) quote(what, words string) {
 	if len(words) > maxLine {
 		words = words[:maxLine] + "…"
 	}
-	l.say(what + ": " + strconv.QuoteToASCII(words))
+	return l.say(what + ": " + strconv.QuoteToASCII(words))
 }
 
 // copy logs what the server writes to its standard error, line by line, and keeps the last
@@ -236,8 +237,7 @@ func (l *logger) copy(from *os.File) {
 		for errors.Is(err, bufio.ErrBufferFull) {
 			_, err = r.ReadSlice('\n')
 		}
-		if words != "" {
-			l.quote("it wrote", words)
+		if words != "" && l.quote("it wrote", words) {
 			l.keep(words)
 		}
 		if err != nil {
