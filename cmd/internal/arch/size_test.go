@@ -87,7 +87,7 @@ var maxLines = map[string]int{
 	"plugins/internal/wire":        1045,
 	"plugins/kv":                   840,
 	"plugins/lock":                 1094,
-	"plugins/mcp":                  2442,
+	"plugins/mcp":                  2444,
 	"plugins/mcp/mcpprobe":         140,
 	"plugins/mcplock":              1202,
 	"plugins/mcplogin":             520,
