@@ -126,6 +126,12 @@ func (r around) alike(k int) string {
 	return fmt.Sprintf("Write re_match(%s, pattern), contains(%[1]s, part), starts_with(%[1]s, part) or ends_with(%[1]s, part).", x)
 }
 
+// among returns a hint for SQL's a between b and c, of which the token k is the word.
+func (r around) among(k int) string {
+	x, and := r.said(r.operandBefore(k), k), r.end(k+1, "and", "AND")
+	return fmt.Sprintf("Write %s <= %s and %[2]s <= %s.", r.said(k+1, and), x, r.said(and+1, r.operandAfter(and+1)))
+}
+
 // cases returns a hint for SQL's case when a then b else c end, of which the token k is when.
 func (r around) cases(k int) string {
 	then := r.end(k+1, "then", "THEN")
@@ -139,7 +145,13 @@ func (r around) cases(k int) string {
 	return fmt.Sprintf("Write if %s then %s else %s.", r.said(k+1, then), r.said(then+1, no), other)
 }
 
-func noQuery(around, int) string {
+func noQuery(r around, k int) string {
+	if r.toks[k+1].kind == tokOpen { // of jq
+		if r.toks[k+2].kind == tokDot {
+			return fmt.Sprintf("Write filter(x => x%s, list).", r.said(k+2, r.end(k+2)))
+		}
+		return ""
+	}
 	return `Write map(r => {name: r.name}, filter(r => r.n > 5, rows)): sort_by, take, group_by and sum do what the other clauses do.`
 }
 

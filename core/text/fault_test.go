@@ -90,6 +90,9 @@ func TestFaults(t *testing.T) {
 		// SQL and jq.
 		{`r => case when r.n > 5 then "a" else "b" end`, "1:11", `got "when"`, `Write if r.n > 5 then "a" else "b".`},
 		{`rows => filter(r => r.name like "o%", rows)`, "1:28", `got "like"`, `Write starts_with(r.name, "o").`},
+		{`rows => filter(r => r.n between 5 and 9, rows)`, "1:25", `got "between"`, "Write 5 <= r.n and r.n <= 9."},
+		{`d => map(select(.price > 3), d)`, "1:17", `got "."`, "Write filter(x => x.price > 3, list)."},
+		{`d => map(.[0].n + 1, d)`, "1:10", `got "."`, "Write x => x[0].n + 1."},
 		{`SELECT name FROM rows`, "1:8", `got "name"`, "Write map(r => {name: r.name}, filter("},
 		{`sort_by(.price, xs)`, "1:9", `got "."`, "Write x => x.price."},
 		{`d => d |> group_by(.price > 3, d)`, "1:20", `got "."`, "Write x => x.price > 3."},

@@ -136,7 +136,7 @@ var foreignInfix = map[string]func(r around, k int) string{
 		}
 		return fmt.Sprintf("Write equal(%s, %s).", left, right)
 	},
-	"like": around.alike, "LIKE": around.alike, "ilike": around.alike, "ILIKE": around.alike,
+	"like": around.alike, "LIKE": around.alike, "ilike": around.alike, "ILIKE": around.alike, "between": around.among, "BETWEEN": around.among,
 	"when": func(r around, k int) string {
 		if k > 0 && strings.EqualFold(r.word(k-1), "case") {
 			return r.cases(k)

@@ -182,7 +182,11 @@ func (r *reader) surprise(t token) string {
 			return "Leave the type away: nothing has a signature."
 		}
 	case tokDot:
-		if next := r.toks[r.i+1]; next.kind.word() && (r.i == 0 || !r.toks[r.i-1].kind.ends()) {
+		if next := r.toks[r.i+1]; next.kind == tokOpenList && (r.i == 0 || !r.toks[r.i-1].kind.ends()) {
+			if all := (around{r}).said(r.i+1, (around{r}).end(r.i+1, ",")); all != "…" && isRead("x => x"+all) {
+				return fmt.Sprintf("Write x => x%s.", all)
+			}
+		} else if next.kind.word() && (r.i == 0 || !r.toks[r.i-1].kind.ends()) {
 			a := around{r}
 			if all := a.said(r.i, a.end(r.i+1, ",")); all != "…" && isRead("x => x"+all) {
 				return fmt.Sprintf("Write x => x%s.", all)
