@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
@@ -47,7 +49,11 @@ type typed struct {
 	history     *history
 	editor      *term.Terminal // nil: to be made
 	interrupted bool
+	cut         bool // the editor left something of the line out
 }
+
+// maxTyped is how many characters of a line that isn't pasted the editor takes.
+const maxTyped = 4096
 
 func (t *typed) interactive() bool     { return true }
 func (t *typed) remember(entry string) { t.history.remember(entry) }
@@ -84,7 +90,12 @@ func (t *typed) read(first bool) (string, error) {
 	}
 	t.editor.SetBracketedPasteMode(true)
 	defer t.editor.SetBracketedPasteMode(false)
+	t.cut = false
 	line, err := t.editor.ReadLine()
+	if t.cut && err == nil {
+		fmt.Fprintf(t.editor, "a typed line has at most %d characters, so this one isn't read; 'mcp-pif run --file FILE' reads a longer one\n", maxTyped)
+		return "", errInterrupted
+	}
 	if errors.Is(err, term.ErrPasteIndicator) {
 		err = nil
 	}
@@ -105,6 +116,7 @@ const mostListed = 100
 // them where that adds nothing.
 func (t *typed) tab(line string, pos int, key rune) (string, int, bool) {
 	if key != '\t' {
+		t.cut = t.cut || unicode.IsPrint(key) && utf8.RuneCountInString(line) >= maxTyped
 		return "", 0, false
 	}
 	word, candidates := t.complete(line[:pos])

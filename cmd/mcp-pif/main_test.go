@@ -32,6 +32,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 )
 
 // TestMain lets the test binary be the command itself, and a server of the
@@ -420,6 +421,22 @@ func TestNarrowEvent(t *testing.T) {
 	e := &journal.Event{Seq: 4, Run: "abcdefgh-2", Kind: journal.EffectRequested, Data: []byte(`{"op":"fs.read","args":"a"}`)}
 	if got := eventLine(e, 40); !strings.Contains(got, " effect.requested fs.read") || ansi.StringWidth(got) > 40 {
 		t.Error(got)
+	}
+}
+
+// TestTypedLong: the repl notices what the editor leaves out of a line.
+func TestTypedLong(t *testing.T) {
+	t.Parallel()
+	for length, cut := range map[int]bool{maxTyped: false, maxTyped + 1: true} {
+		in := &typed{}
+		editor := term.NewTerminal(struct {
+			io.Reader
+			io.Writer
+		}{strings.NewReader(strings.Repeat("1", length) + "\r"), io.Discard}, "")
+		editor.AutoCompleteCallback = in.tab
+		if line, err := editor.ReadLine(); err != nil || len(line) != maxTyped || in.cut != cut {
+			t.Errorf("of %d characters %d are read, %v, cut: %v", length, len(line), err, in.cut)
+		}
 	}
 }
 
