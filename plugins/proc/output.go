@@ -4,6 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/display"
 )
 
 // add takes what the session wrote, and which of its outputs have ended.
@@ -90,7 +94,8 @@ func (s *session) refusal() string {
 		st := &s.streams[i]
 		text, _ := st.from(max(0, st.end()-maxRefusal))
 		if path := DeniedFile(text); path != "" {
-			return fmt.Sprintf("the sandbox refused %s: the operator can add it to what the command may read or execute, in \"processes\" of the policy file", path)
+			path = strconv.Quote(display.Truncate(strings.ToValidUTF8(path, ""), 200))
+			return fmt.Sprintf("the program says it was refused %s: the operator can add it to what the command may read or execute, in \"processes\" of the policy file", path)
 		}
 	}
 	return ""

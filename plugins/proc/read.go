@@ -48,7 +48,7 @@ type reading struct {
 	Running bool    `doc:"whether the session runs"`
 	Code    *int64  `doc:"the status that the program exited with"`
 	Signal  *string `doc:"the signal that ended it"`
-	Why     string  `pif:"why,optional" doc:"where it didn't end by itself: stopped, idle, total, output, memory, processes, capability or lost; or that the sandbox refused it a file"`
+	Why     string  `pif:"why,optional" doc:"where it didn't end by itself: stopped, idle, total, output, memory, processes, capability or lost; or the file that it says it was refused"`
 }
 
 const readingWords = "record: stdout, stderr, over (pattern, prompt, silence, end, full or time), match?, cursor, lost?, more, running, code?, signal?, why?"

@@ -9,10 +9,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -274,8 +276,23 @@ func TestRefusalTold(t *testing.T) {
 	if out == "x" {
 		t.Skip("nothing holds it here")
 	}
-	if why := text(v, "why"); !strings.Contains(why, "the sandbox refused "+file) {
+	if why := text(v, "why"); !strings.Contains(why, "the program says it was refused "+strconv.Quote(file)) {
 		t.Errorf("%s\n%s", errs, why)
+	}
+}
+
+// TestRefusalIsTheProgramsWord: what a program says that it was refused is quoted, whatever is in it.
+func TestRefusalIsTheProgramsWord(t *testing.T) {
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("there is no shell")
+	}
+	h := hold(t, sdk.Command{Args: []string{shell, "-c", `printf '/\377\001%01000d: Permission denied\n' 0 >&2; exit 1`}})
+	s := h.start()
+	_, errs, v := h.rest(s)
+	why := text(v, "why")
+	if !utf8.ValidString(why) || !strings.Contains(why, `the program says it was refused "/\x01000`) || len(why) > 500 || len(errs) < 1000 {
+		t.Errorf("%d bytes, %q", len(errs), why)
 	}
 }
 

@@ -23,7 +23,7 @@ type state struct {
 	Written places  `doc:"bytes of each stream ever written"`
 	Code    *int64  `doc:"the status that the program exited with"`
 	Signal  *string `doc:"the signal that ended it"`
-	Why     string  `pif:"why,optional" doc:"where it didn't end by itself: stopped, idle, total, output, memory, processes, capability or lost; or that the sandbox refused it a file"`
+	Why     string  `pif:"why,optional" doc:"where it didn't end by itself: stopped, idle, total, output, memory, processes, capability or lost; or the file that it says it was refused"`
 }
 
 const stateWords = "record: session, running, age (ms), unread, written (bytes of stdout and stderr), code?, signal?, why?"

@@ -156,7 +156,7 @@ var rules = map[string]rule{
 	"plugins/random":               {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
 	// What a plugin starts is held closer than the plugin: by the sandbox's launcher again.
 	"plugins/internal/keeper": {std: anyStd, ours: []string{"caps", "plugins/internal/sandbox"}, libraries: []string{"golang.org/x/sys/unix"}},
-	"plugins/proc":            {std: anyStd, ours: []string{"core/value", "plugins/sdk", "plugins/internal/keeper"}, libraries: []string{"golang.org/x/sys/unix"}},
+	"plugins/proc":            {std: anyStd, ours: []string{"core/display", "core/value", "plugins/sdk", "plugins/internal/keeper"}, libraries: []string{"golang.org/x/sys/unix"}},
 
 	// The one client of the MCP SDK in what ships: it speaks with other servers.
 	"plugins/mcp": {
