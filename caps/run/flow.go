@@ -258,7 +258,7 @@ func (r *Run) flow(ctx context.Context, a *act) (*verdict, *fault.Fault) {
 	v.setAbout(f.policy, rules, ends, a)
 	told := all
 	if err == nil {
-		if told = v.tells(labels{l}.of(v.rule, a)); v.rule != nil && v.rule.Else == flow.Ask { // it may be too long to be put
+		if told = v.tells(r.reach(), labels{l}, a); v.rule != nil && v.rule.Else == flow.Ask { // it may be too long to be put
 			told |= labels{l}.beside(v.rule)
 		}
 	}
@@ -292,10 +292,11 @@ func (v *verdict) setAbout(p *flow.Policy, rules []*flow.Rule, ends []end, a *ac
 
 // tells is what it tells of that a request is denied: that it was made, and what decided about the labels of its
 // argument. Of the sources that the rule is about it tells nothing: where something depends on one of them its label
-// has that, and the rule is broken whatever the value is.
-func (v *verdict) tells(made, argument flow.Label) flow.Label {
+// has that, and the rule is broken whatever the value is. Where there may be others, those may decide which others it has.
+func (v *verdict) tells(reach flow.Atoms, l labels, a *act) flow.Label {
+	made, argument := l.of(v.rule, a)
 	switch {
-	case v.about == 0: // of several at once
+	case v.about == 0 || reach&^v.about != 0:
 		return made | argument
 	case v.rule != nil && !v.rule.Any:
 		return made | argument&^flow.Label(v.about)
@@ -540,6 +541,32 @@ func (r *Run) answered(requests []core.Request, answers []core.Answer, acts []*a
 	if !f.apart {
 		f.keep(requests, answers, labels)
 	}
+}
+
+// reach is all that may come into what is evaluated, whatever it reads there: what all rules are about where that isn't known.
+func (r *Run) reach() (a flow.Atoms) {
+	f, all := r.flows, r.flows.policy.About(^flow.Atoms(0))
+	state, err := r.b.session.State()
+	if f.evaluation.Tool == nil || f.evaluation.Shadows != nil || f.way != 0 || r.replay != nil || err != nil || len(state.Taints) > 0 {
+		return all
+	}
+	tools, known := f.evaluation.Tool.Runs()
+	a = f.code | f.input
+	for _, t := range tools {
+		a |= r.madeUnder(t)
+		for _, h := range t.Held {
+			if h.Grant == nil {
+				continue
+			}
+			if a |= f.policy.Gives(h); h.Limit().Rate.Calls > 0 {
+				return all
+			}
+		}
+	}
+	if !known {
+		return all
+	}
+	return a & all
 }
 
 // apart reports whether no label that a rule is about can come into what is evaluated, by what those hold whose code it may

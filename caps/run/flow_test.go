@@ -949,3 +949,19 @@ func TestFlowAcrossCalls(t *testing.T) {
 	p.gives("it", `"open/a"`, "null")
 	p.fails("it", `"secret/a"`, fault.Denied, "secret is what toy.get gave")
 }
+
+// TestFlowDenialBeside: where what a rule is about decides whether another label comes in, too, a denial has both in either case.
+func TestFlowDenialBeside(t *testing.T) {
+	t.Parallel()
+	const rules = `{"sources":[{"of":"toy.get:secret/**","label":"secret"},{"of":"toy.get:other/**","label":"other"}],"rules":[{"to":"toy.send","not_from":"secret"},{"to":"toy.move","not_from":["secret","other"]}]}`
+	for _, secret := range []string{"S", "T"} {
+		p := newPosted(t, rules, run.Options{})
+		p.kept["other/a"], p.kept["secret/a"] = value.Str("x"), value.Str(secret)
+		const code = `x => let s = !toy.get("secret/a") in let to = if s == "S" then !toy.get("other/a") else s in let r = try(!toy.send({to: to})) in !toy.put({key: "open/b", value: has(r, "ok")})`
+		p.evolve("it", code, "toy:**")
+		p.fails("it", "null", fault.Denied, "may not keep what depends on")
+	}
+	p := newPosted(t, toSend, run.Options{}) // there is no other
+	p.evolve("it", `x => let s = !toy.get("secret/a") in let r = try(!toy.send({to: s})) in !toy.put({key: "open/b", value: has(r, "ok")})`, "toy:**")
+	p.gives("it", "null", "null")
+}

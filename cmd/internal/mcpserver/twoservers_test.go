@@ -26,6 +26,10 @@ import (
 const twoRules = `{"sources":[{"of":"toy.get:mail/**","label":"mail"},{"of":"toy.get:web/**","label":"web"}],
  "rules":[{"to":"toy.send","not_from":["mail","web"]},{"to":"model","not_from":["mail","web"]}]}`
 
+// manyRules say the same with a rule for each source, and have the mail take on what is of the web.
+const manyRules = `{"sources":[{"of":"toy.get:mail/**","label":"mail"},{"of":"toy.get:web/**","label":"web"}],
+ "rules":[{"to":"toy.put:mail/**","not_from":"web","else":"taint"},{"to":"toy.send","not_from":"mail"},{"to":"toy.send","not_from":"web"},{"to":"model","not_from":"mail"},{"to":"model","not_from":"web"}]}`
+
 // mailOf is a message of a world: what is in it differs, and how much.
 func mailOf(r *rand.Rand) value.Value {
 	n := r.IntN(12)
@@ -218,7 +222,7 @@ func TestTwoServers(t *testing.T) {
 	for seed := range scripts {
 		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { // which closes both servers
 			r := rand.New(rand.NewPCG(uint64(seed), 22))
-			p := newPair(t, twoRules, uint64(seed))
+			p := newPair(t, [...]string{twoRules, manyRules}[seed%2], uint64(seed))
 			made := 0
 			for range 4 + r.IntN(12) {
 				name := fmt.Sprint("t", r.IntN(max(1, made)))
