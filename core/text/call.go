@@ -539,7 +539,12 @@ func (r *reader) wrongCount(c callee, args []term.Term) bool {
 		case n == 3 && c.row.Name == "pow":
 			f.Hint = fmt.Sprintf("Write %s %% %s.", r.own(&term.Prim{ID: c.id, Args: args[:2]}, "pow(a, b)"), r.own(args[2], "m"))
 		case n == 2 && c.row.Name == "trim" && isText(args[1]):
-			set := "[" + regexp.QuoteMeta(args[1].(*term.Str).Value) + "]+"
+			chars := args[1].(*term.Str).Value
+			set := regexp.QuoteMeta(strings.ReplaceAll(chars, "-", ""))
+			if strings.Contains(chars, "-") {
+				set += "-" // there it's no range
+			}
+			set = "[" + set + "]+"
 			f.Hint = fmt.Sprintf(`Write re_replace(%s, %s, "").`, r.own(args[0], "s"), AppendString(nil, "^"+set+"|"+set+"$"))
 		case n > 2 && c.row.Name == "zip":
 			f.Hint = fmt.Sprintf("Write transpose(%s), a list of lists.", r.own(&term.List{Items: args}, "[a, b, c]"))

@@ -48,7 +48,7 @@ func (r around) foreignHead(open int) (params string, body int) {
 		return params, len(r.toks) - 1
 	}
 	body = after
-	if kind := r.toks[body].kind; kind == tokArrow || kind == tokColon && r.word(open-2) == "function" { // what it gives
+	if kind := r.toks[body].kind; kind == tokArrow || kind == tokColon && (r.word(open-1) == "function" || r.word(open-2) == "function") { // what it gives
 		for body < len(r.toks)-1 && r.toks[body].kind != tokOpenBrace && (r.toks[body].kind != tokColon || body == after) {
 			body++
 		}

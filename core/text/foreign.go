@@ -36,7 +36,7 @@ func (of *reader) foreign() string {
 
 // word returns a token as it stands in the source.
 func (r around) word(k int) string {
-	t := r.toks[min(k, len(r.toks)-1)]
+	t := r.toks[max(0, min(k, len(r.toks)-1))]
 	return r.src[t.off:t.end]
 }
 
