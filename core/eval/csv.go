@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"slices"
 	"unicode/utf8"
-	"unsafe"
 
 	"github.com/mcp-pif/mcp-pif/core/code"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -32,7 +31,7 @@ func (m *Machine) nativeToCSV(in *code.Instr) (done, stop bool) {
 	}
 	var w csvWriter
 	done, stop = m.inFree(in, 256, func() unfit {
-		free := unsafe.Slice((*byte)(unsafe.Pointer(m.at(word(m.hp)+16))), int(m.hlim-m.hp)-32)
+		free := m.unused()
 		w = csvWriter{m: m, to: free[:0]}
 		return w.records(*m.reg(in.C))
 	})

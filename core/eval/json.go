@@ -65,7 +65,7 @@ type jsonWriter struct {
 func (m *Machine) nativeToJSON(in *code.Instr) (done, stop bool) {
 	var w jsonWriter
 	done, stop = m.inFree(in, 256, func() unfit {
-		free := unsafe.Slice((*byte)(unsafe.Pointer(m.at(word(m.hp)+16))), int(m.hlim-m.hp)-32)
+		free := m.unused()
 		w = jsonWriter{m: m, to: free[:0]}
 		w.value(*m.reg(in.C), 0)
 		return w.bad
@@ -77,6 +77,11 @@ func (m *Machine) nativeToJSON(in *code.Instr) (done, stop bool) {
 		return true, true
 	}
 	return m.set(in, m.keepText(w.to))
+}
+
+// unused is the bytes of the heap that keepText can make a string of.
+func (m *Machine) unused() []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(m.at(word(m.hp)+16))), (int(m.hlim-m.hp)-32)&^15)
 }
 
 // keepText makes a string of a text that was written where it is to be, in a slice of

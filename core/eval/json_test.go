@@ -3,6 +3,7 @@ package eval_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,18 @@ func TestJSONInOnePass(t *testing.T) {
 		tr.check(t)
 	}
 	stressedNot()
+}
+
+// TestTextsAtTheLimit: a heap whose limit is any number is written to its end.
+func TestTextsAtTheLimit(t *testing.T) {
+	p := mustCompileText(t, `k => to_json(repeat_text("\u0001", k))`)
+	for memory := int64(40_000); memory < 40_016; memory++ {
+		for k := 3300; k < 3400; k++ {
+			m := p.Start(mustInput(t, strconv.Itoa(k), core.InputTerm), core.Budgets{Memory: memory}, nil)
+			m.Run(0)
+			m.Release()
+		}
+	}
 }
 
 // TestCSVInOnePass: lines are read and written in the heap as the rows do it.

@@ -300,6 +300,17 @@ func (m *Machine) Release() {
 	machines.Put(m)
 }
 
+// Abandon is [Machine.Release] of a machine that panicked: it isn't used again, nor is its memory.
+func (m *Machine) Abandon() {
+	held := m.lent
+	for _, s := range [...][]word{m.heap, m.stack} {
+		if cap(s) > firstHeap {
+			held += int64(cap(s)) * 8
+		}
+	}
+	pool.lend(m.stake, -held)
+}
+
 // begin lays out the first memory, which belongs to the machine and isn't
 // counted in the pool: it is small, and idle machines keep it.
 func (m *Machine) begin() {

@@ -6,9 +6,13 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/eval"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // TestDefect: a panic is an answer, and in the log.
@@ -17,6 +21,27 @@ func TestDefect(t *testing.T) {
 	a := New(Options{Log: slog.New(slog.NewTextHandler(&log, nil))}).guarded("run", func() Answer { panic("boom") })
 	if a.Fault == nil || a.Fault.Kind != fault.Internal || !strings.Contains(log.String(), "stack=") {
 		t.Errorf("%s\n%s", a.Text, log.String())
+	}
+}
+
+// TestDefectsHoldNothing: the memory of a run that panicked is nobody's.
+func TestDefectsHoldNothing(t *testing.T) {
+	s := New(Options{})
+	p, err := core.CompileTool("t", []byte(`{"let":[["l",{"map":[{"lam":"x","body":{"var":"x"}},{"range":[0,100000]}]}]],"in":[{"call":{"tool":"u","input":1}},{"var":"l"}]}`))
+	must.NoError(t, err)
+	before := eval.PoolHeld()
+	for range 3 {
+		panicked := false
+		func() {
+			defer func() { panicked = recover() != nil }()
+			s.execute(t.Context(), job{program: p, tools: struct{ core.Tools }{}, until: time.Now().Add(time.Hour)})
+		}()
+		if !panicked {
+			t.Fatal("no panic")
+		}
+	}
+	if held := eval.PoolHeld(); held != before {
+		t.Errorf("%d bytes are held", held-before)
 	}
 }
 

@@ -53,13 +53,20 @@ type product struct {
 // execute does a job in slices. The caller holds a slot.
 func (s *Engine) execute(ctx context.Context, j job) product {
 	m := j.program.Start(j.input, j.budgets, j.tools)
+	whole := false
+	defer func() {
+		if whole {
+			m.Release()
+		} else {
+			m.Abandon()
+		}
+	}()
 	acting := ctx                           // ends when the run has to give way, too
 	if j.run == nil || !j.run.Replaying() { // a replay is alone
 		var end func()
 		acting, end = s.draw(ctx, m, &j)
 		defer end()
 	}
-	// A machine that panicked is not given back: who knows what it holds.
 	for first := j.first; ; first = false {
 		p, more := s.slice(ctx, m, &j, first)
 		if more && m.State() == core.Suspended {
@@ -79,13 +86,12 @@ func (s *Engine) execute(ctx context.Context, j job) product {
 			if j.run != nil && j.run.Replaying() {
 				s.most.Store(max(s.most.Load(), m.Memory()))
 			}
-			m.Release()
+			whole = true
 			return p
 		}
 		if f := s.ends(ctx, &j, m.Steps(), run.Running); f != nil {
-			p = product{Steps: m.Steps(), Fault: j.explain(f)}
-			m.Release()
-			return p
+			whole = true
+			return product{Steps: m.Steps(), Fault: j.explain(f)}
 		}
 		if j.report != nil {
 			j.report(m.Steps())
