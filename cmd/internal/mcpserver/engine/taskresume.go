@@ -24,6 +24,9 @@ const maxCrashed = 20
 // lookAgain is how long a node of a cluster waits until it looks again for tasks of nodes that are gone.
 const lookAgain = 30 * time.Second
 
+// tryAgain is how long it waits where that failed.
+const tryAgain = 5 * time.Second
+
 // OpenTasks goes on with the tasks of servers on the same journal that ended, and has an eye on
 // what is cancelled and scheduled, until what it gives is called: then the tasks under way are
 // left to the next server. Tasks work without it, and end with the process.
@@ -39,7 +42,7 @@ func (s *Engine) OpenTasks(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
 	seen := s.newestCancelled()
-	all := s.goOn(ctx)
+	all := s.goOn(ctx, false)
 	go func() {
 		defer close(ended)
 		s.watchTasks(ctx, seen, all)
@@ -56,13 +59,19 @@ func (s *Engine) OpenTasks(ctx context.Context) (stop func()) {
 	})
 }
 
-// goOn goes on with the tasks that no server does any more, and reports whether it could with all.
-func (s *Engine) goOn(ctx context.Context) bool {
+// goOn goes on with the tasks that no server does any more, and reports whether it could with all; again is set where it
+// couldn't before.
+func (s *Engine) goOn(ctx context.Context, again bool) bool {
 	if s.tasks.owner == nil || s.idle() {
 		return true
 	}
 	var found []*taskRun
 	err := s.tasks.owner.alone(func() (waiting map[string]bool, err error) {
+		if b, ok := s.broker.Journal().(interface{ Barrier(context.Context) error }); ok && again {
+			if err := b.Barrier(ctx); err != nil { // what it recorded before may come yet
+				return nil, err
+			}
+		}
 		found, waiting, err = s.orphans()
 		return waiting, err
 	})
@@ -301,8 +310,8 @@ func (s *Engine) watchTasks(ctx context.Context, seen uint64, all bool) {
 		}
 		if s.opts.Node != nil {
 			lost, was := s.opts.Node.Lost(), idle
-			if idle = s.idle(); was && !idle || (lost > 0 || !all) && (lost != gone || time.Since(looked) > lookAgain) {
-				all, looked = s.goOn(ctx), time.Now()
+			if idle = s.idle(); was && !idle || (lost > 0 || !all) && (lost != gone || time.Since(looked) > lookAgain || !all && time.Since(looked) > tryAgain) {
+				all, looked = s.goOn(ctx, !all), time.Now()
 			}
 			if gone = lost; lost == 0 {
 				s.tasks.lost = nil

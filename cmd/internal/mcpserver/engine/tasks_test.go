@@ -199,7 +199,7 @@ func TestTaskGoesOnElsewhere(t *testing.T) {
 		rec, err := run.FindTask(b.broker.Journal(), id)
 		return err == nil && rec != nil
 	})
-	b.goOn(t.Context())
+	b.goOn(t.Context(), false)
 	if rec, err := run.FindTask(b.broker.Journal(), id); err != nil || rec.Resumed != 0 {
 		t.Fatalf("b takes over the task of a, which lives: %v %v", rec, err)
 	}
@@ -252,7 +252,7 @@ func TestTakenUnknown(t *testing.T) {
 	id := one.background(a, read)
 	wait.For(t, g.begun, "the read at a")
 	o := &cuttable{Order: two.order, tried: make(chan struct{}, 1)}
-	two.order, two.patience = o, 200*time.Millisecond
+	two.order, two.patience = o, time.Second
 	b, _ := two.serves(h, "toy:notes/**")
 	wait.Until(t, "b has the task", func() bool {
 		rec, err := run.FindTask(b.broker.Journal(), id)
@@ -741,7 +741,7 @@ func TestTaskCrashedWaits(t *testing.T) {
 	}
 	for _, under := range []int{maxTasks, 0} {
 		next.tasks.under = under
-		next.goOn(t.Context())
+		next.goOn(t.Context(), false)
 		_, err := os.Stat(file)
 		rec, failed := run.FindTask(next.broker.Journal(), started.Task)
 		if waits := under > 0; failed != nil || (err == nil) != waits || (rec.Crashed == 1) == waits {
