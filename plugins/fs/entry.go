@@ -285,8 +285,6 @@ func (t *tree) remove(in dir, name string, depth int) error {
 	if err != nil {
 		return err
 	}
-	// Removing while reading makes some file systems skip names: until a pass
-	// removes nothing.
 	for {
 		before := t.gone
 		if err := t.pass(d, depth); err != nil {
@@ -303,30 +301,27 @@ func (t *tree) remove(in dir, name string, depth int) error {
 	return nil
 }
 
-// pass removes what is in a directory.
+// pass removes what is in a directory, as far as one look at its names gives. That is closed first: the directories below are
+// held open, too, and some file systems skip names while others are removed.
 func (t *tree) pass(d dir, depth int) error {
 	f, err := d.names()
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	for {
-		names, err := f.Readdirnames(512)
-		for _, name := range names {
-			if err := t.ctx.Err(); err != nil {
-				return err
-			}
-			if err := t.entry(d, name, depth); err != nil && !isAbsent(err) {
-				return err
-			}
+	names, err := f.Readdirnames(512)
+	f.Close()
+	if err != nil && err != io.EOF {
+		return err
+	}
+	for _, name := range names {
+		if err := t.ctx.Err(); err != nil {
+			return err
 		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
+		if err := t.entry(d, name, depth); err != nil && !isAbsent(err) {
 			return err
 		}
 	}
+	return nil
 }
 
 func (t *tree) entry(d dir, name string, depth int) error {

@@ -238,3 +238,20 @@ func TestExchangedDirectory(t *testing.T) {
 		}
 	})
 }
+
+// TestDescriptors: the deepest tree takes one descriptor a level, to list and to remove.
+func TestDescriptors(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		w.makeDir(w.at(strings.TrimSuffix(strings.Repeat("d/", maxDepth), "/")))
+		h := w.hold(nil)
+		var was unix.Rlimit
+		must.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &was))
+		now := was
+		now.Cur = 3 * maxDepth / 2
+		must.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &now))
+		defer func() { must.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &was)) }()
+		h.ok("fs.list", "recursive", true)
+		h.ok("fs.remove", "path", "d", "recursive", true)
+		w.gone("d")
+	})
+}

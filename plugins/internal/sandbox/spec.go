@@ -108,7 +108,7 @@ const ProxyAddress = "127.0.0.1:3128"
 // DefaultMemory and DefaultFiles are the limits where a [Limits] says nothing.
 const (
 	DefaultMemory = 1 << 30
-	DefaultFiles  = 256
+	DefaultFiles  = 1024
 )
 
 // smallestMemory is what the launcher itself needs to get to its end.
