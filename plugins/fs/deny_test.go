@@ -48,6 +48,19 @@ func TestDenied(t *testing.T) {
 	})
 }
 
+// TestAbsentSpelled: what is denied before it is there can't be made under a spelling that some file system takes for its own.
+func TestAbsentSpelled(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		h := w.hold(denying(".github", "café", "straße", "d/file"))
+		for _, path := range []string{".gi\u00adthub", ".g\u200bithub/x", ".GITHUB\ufe0f", "cafe\u0301", "CAFE\u0301/x", "STRASSE", "stra\u1e9ee", "d/\ufb01le", "d/\uff46ile"} {
+			h.refused("denied", "fs.write", "path", path, "content", "x")
+			h.refused("denied", "fs.mkdir", "path", path, "recursive", true)
+		}
+		h.ok("fs.write", "path", "cafe", "content", "x")
+		h.ok("fs.write", "path", "git\u00adhub", "content", "x")
+	})
+}
+
 // TestDenialsHold: no renaming, linking or replacing gives what is denied.
 func TestDenialsHold(t *testing.T) {
 	worlds(t, func(t *testing.T, w *world) {

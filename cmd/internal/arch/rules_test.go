@@ -144,7 +144,7 @@ var rules = map[string]rule{
 	"plugins/plugintest":           {std: anyStd, ours: []string{"core/...", "plugins/sdk", "plugins/plugintest/conform"}},
 	// Tests alone; the examples are modules, and languages, of their own.
 	"plugins/examples":             {std: anyStd, libraries: mcpSDK, tests: true},
-	"plugins/fs":                   {std: anyStd, ours: []string{"core/display", "core/value", "plugins/sdk"}, libraries: []string{"golang.org/x/sys/unix"}},
+	"plugins/fs":                   {std: anyStd, ours: []string{"core/display", "core/value", "plugins/sdk"}, libraries: []string{"golang.org/x/sys/unix", "golang.org/x/text/cases", "golang.org/x/text/unicode/norm"}},
 	"plugins/internal/jsonvalue":   {std: pure, ours: []string{"core/json", "core/value"}},
 	"plugins/fetch":                {std: anyStd, ours: []string{"core/display", "core/value", "plugins/sdk", "plugins/internal/jsonvalue", "plugins/internal/address"}, libraries: []string{"golang.org/x/sync/semaphore"}},
 	"plugins/internal/originproxy": {std: anyStd, ours: []string{"plugins/internal/address"}},
