@@ -76,7 +76,7 @@ var maxLines = map[string]int{
 	"plugins/clock":                60,
 	"plugins/env":                  50,
 	"plugins/fetch":                1501,
-	"plugins/fs":                   2456,
+	"plugins/fs":                   2466,
 	"plugins/host":                 2943,
 	"plugins/internal/address":     30,
 	"plugins/internal/dice":        40,
