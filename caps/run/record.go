@@ -61,7 +61,7 @@ type Ended struct {
 	Fault   *fault.Fault
 	Answer  *journal.Hash // of the whole answer; nil: there was none
 	Stopped Moment        // when it was stopped; "": it ended by itself
-	// Entered is the sources of what came in, Rules the hash of the rules about them that were asked, and Sealed the name of
+	// Entered is the sources of what came in, Rules the hash of the rules that let it be shown, and Sealed the name of
 	// what it gave; "": that was shown.
 	Entered       []string
 	Rules, Sealed string

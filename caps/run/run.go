@@ -220,6 +220,8 @@ type End struct {
 	// Answer is the hash of the whole answer that the caller was given; zero
 	// where there was none.
 	Answer journal.Hash
+	// Shown is set where the rules about what the model is shown were asked, and let it be.
+	Shown bool
 }
 
 // End records how the run ended.
@@ -253,7 +255,7 @@ func (r *Run) End(e End) {
 	}
 	if r.flows != nil && r.flows.entered != 0 {
 		data = appendTexts(append(data, `,"entered":`...), r.flows.policy.Names(r.flows.entered))
-		if !r.flows.policy.Report {
+		if e.Shown && !r.flows.policy.Report {
 			data = journal.AppendString(append(data, `,"rules":`...), r.flows.policy.Hash)
 		}
 	}

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime"
@@ -41,6 +42,7 @@ type mailbox struct {
 	*Server
 	t       testing.TB
 	memory  *journal.Memory
+	refuses journal.Kind // what the journal doesn't take
 	session string
 	mu      sync.Mutex
 	sent    []string
@@ -59,6 +61,19 @@ func newMailbox(t testing.TB, config string) *mailbox {
 	}}
 	m.start(config)
 	return m
+}
+
+// A refusing journal takes no events of a kind.
+type refusing struct {
+	*journal.Memory
+	kind journal.Kind
+}
+
+func (j refusing) Append(s journal.Stage, k journal.Kind, run, branch string, data []byte) (uint64, error) {
+	if k == j.kind {
+		return 0, errors.New("it is full")
+	}
+	return j.Memory.Append(s, k, run, branch, data)
 }
 
 // start is a server on the same journal and session.
@@ -94,7 +109,7 @@ func (m *mailbox) start(config string) {
 			m.t.Fatal(err)
 		}
 	}
-	broker := run.New(run.Options{Policy: policy, Handler: m, Journal: m.memory, Flow: rules, Session: session})
+	broker := run.New(run.Options{Policy: policy, Handler: m, Journal: refusing{m.memory, m.refuses}, Flow: rules, Session: session})
 	tools, problems, err := registry.Open(run.Log(m.memory), policy)
 	if err != nil || len(problems) > 0 {
 		m.t.Fatal(err, problems)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/caps/flow"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core/must"
 )
@@ -73,18 +74,22 @@ func TestSealedOfTasks(t *testing.T) {
 	for name, c := range map[string]struct {
 		config, code string
 		report       bool
+		refuses      journal.Kind
 		shown        string // the second time; "": nothing
 	}{
-		"no rule about the model": {mailRules + "]}", `k => !toy.get(k)`, false, ""},
-		"only a report":           {toModel, `k => !toy.get(k)`, true, ""},
-		"no rules":                {`{}`, `k => !toy.get(k)`, false, ""},
-		"a failure":               {mailRules + "]}", `k => raise(!toy.get(k))`, false, ""},
-		"an exception":            {toModel, `k => !toy.get(k).text == "pay me"`, false, "true"},
-		"nothing of it":           {mailRules + "]}", `k => !toy.get("open/1")`, false, `"O"`},
+		"no rule about the model": {mailRules + "]}", `k => !toy.get(k)`, false, "", ""},
+		"only a report":           {toModel, `k => !toy.get(k)`, true, "", ""},
+		"no rules":                {`{}`, `k => !toy.get(k)`, false, "", ""},
+		"a failure":               {mailRules + "]}", `k => raise(!toy.get(k))`, false, "", ""},
+		"an exception":            {toModel, `k => !toy.get(k).text == "pay me"`, false, "", "true"},
+		"nothing of it":           {mailRules + "]}", `k => !toy.get("open/1")`, false, "", `"O"`},
+		"what couldn't be sealed": {toModel, `k => !toy.get(k)`, false, journal.ResultSealed, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := newMailbox(t, c.config)
+			m.refuses = c.refuses
+			m.start(c.config)
 			if c.report {
 				m.broker.Flow().Report = true
 			}
@@ -94,9 +99,14 @@ func TestSealedOfTasks(t *testing.T) {
 			_ = json.Unmarshal(succeed(t, m.Server, "run", `{"tool":"slow","input":"mail/1","background":true}`).Structured, &made)
 			m.mu.Unlock()
 			again := `{"task":"` + made.Task + `"}`
-			if a := do(t, m.Server, "run", again); !strings.Contains(a.Text+a.First(), cmp.Or(c.shown, "pay me")) {
+			want := cmp.Or(c.shown, "pay me")
+			if c.refuses != "" {
+				want = "couldn't be kept"
+			}
+			if a := do(t, m.Server, "run", again); !strings.Contains(a.Text+a.First(), want) {
 				t.Fatalf("it gives %s", a.Text)
 			}
+			m.refuses = ""
 			for range 2 {
 				m.start(toModel)
 				a := do(t, m.Server, "run", again)

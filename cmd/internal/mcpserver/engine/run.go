@@ -242,7 +242,8 @@ func (s *Engine) perform(ctx context.Context, c Call, t task, program *core.Prog
 	if a.Fault != nil {
 		a.More = append(a.More, help.Said(a.Fault)...) // the record has it with the outcome
 	}
-	return s.offer(s.show(ctx, r, &t, a), s.resultID(r.ID()))
+	a, end.Shown = s.show(ctx, r, &t, a)
+	return s.offer(a, s.resultID(r.ID()))
 }
 
 // rounds does a task, round by round where it is driven, and says how many those

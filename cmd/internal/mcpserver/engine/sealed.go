@@ -63,19 +63,19 @@ func (s *Engine) evenBudgets(t *task) {
 	t.rounds = defaultRounds
 }
 
-// show gives an answer to the model, as far as the rules about that let it: or seals it. What is shown is
-// on record before.
-func (s *Engine) show(ctx context.Context, r *run.Run, t *task, a wire.Answer) wire.Answer {
+// show gives an answer to the model, as far as the rules about that let it, and reports whether they do: or seals it. What
+// is shown is on record before.
+func (s *Engine) show(ctx context.Context, r *run.Run, t *task, a wire.Answer) (_ wire.Answer, lets bool) {
 	p := s.broker.Flow()
 	if p == nil || r.Replaying() {
-		return a
+		return a, true
 	}
 	if p.Keeps(r.Entered()) {
 		a = a.Uncounted()
 	}
 	l, ended := r.Shown(ctx)
 	if l|ended == 0 {
-		return a
+		return a, true
 	}
 	shown := l.Any()
 	var told []flow.Telling
@@ -95,7 +95,7 @@ func (s *Engine) show(ctx context.Context, r *run.Run, t *task, a wire.Answer) w
 		if p.Report {
 			continue
 		}
-		return s.seal(r, t, a, l|ended)
+		return s.seal(r, t, a, l|ended), false
 	}
 	if len(told) > 0 {
 		if ok, err := s.broker.Session().Spend(told); ok && err == nil {
@@ -103,18 +103,18 @@ func (s *Engine) show(ctx context.Context, r *run.Run, t *task, a wire.Answer) w
 				shown &^= t.Of
 			}
 		} else if !p.Report {
-			return s.seal(r, t, a, l|ended)
+			return s.seal(r, t, a, l|ended), false
 		}
 	}
 	a.Under = p.Names(shown)
 	if scheduled(ctx) { // it counts as shown when it is asked for
-		return a
+		return a, true
 	}
 	if err := s.broker.Show(shown, r.ID()); err != nil {
 		s.log.Error("a result is sealed, since it can't be recorded that it is shown", "run", r.ID(), "error", err)
-		return s.seal(r, t, a, l|ended)
+		return s.seal(r, t, a, l|ended), false
 	}
-	return a
+	return a, true
 }
 
 // again has an answer that is kept be told once more, maybe in another conversation.
