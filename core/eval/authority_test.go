@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/eval"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // A loop through functions that were made in evals takes no space, however
@@ -134,6 +135,36 @@ func TestSharedStringsAreNotCopiedUnpaid(t *testing.T) {
 		if n > 256<<20 {
 			t.Errorf("%s: Go was asked for %d MiB", c.code, n>>20)
 		}
+	}
+}
+
+// A list isn't copied for an effect that the run has no memory for.
+func TestLargeArgumentsAreNotCopiedUnpaid(t *testing.T) {
+	p, f := compileAs("t", `{"kv.put":{"range":[0,4000000]}}`)
+	must.NoFault(t, f)
+	n := allocated(func() {
+		m := p.Start(core.Input{}, core.Budgets{}, nil)
+		defer m.Release()
+		m.Run(0)
+		if f := m.Fault(); f == nil || f.Kind != fault.OutOfMemory {
+			t.Errorf("%v", f)
+		}
+	})
+	if n > 128<<20 {
+		t.Errorf("Go was asked for %d MiB", n>>20)
+	}
+}
+
+// Nothing put after a text makes it no longer.
+func TestEmptyPartsTakeNoRoom(t *testing.T) {
+	for _, part := range []string{`fst(p) ++ "" ++ ""`, `"" ++ fst(p) ++ ""`} {
+		p := mustCompileText(t, `fold(p => `+part+`, repeat_text("a", 60), range(0, 300000))`)
+		m := p.Start(core.Input{}, core.Budgets{}, nil)
+		m.Run(0)
+		if m.Fault() != nil || m.Memory() > 8<<20 {
+			t.Errorf("%s: %d bytes, %v", part, m.Memory(), m.Fault())
+		}
+		m.Release()
 	}
 }
 

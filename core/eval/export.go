@@ -53,6 +53,7 @@ func (e *exporter) put(w word, to *value.Value) {
 	for {
 		tag := w & tagMask
 		if isInt(w) || tag == tagImm {
+			m.look(1)
 			*to = m.sketch(w)
 			return
 		}
@@ -111,7 +112,12 @@ func (e *exporter) object(w word) (v value.Value, next *value.Value, at word) {
 	case kStr, kRope:
 		return value.Str(m.goString(w)), nil, 0
 	case kVec:
-		cells := make([]value.Cons, m.vecLen(w))
+		n := m.vecLen(w)
+		if e.limit > 0 && e.bytes+56*int64(n) > e.limit { // with todo
+			e.bytes = e.limit + 1
+			return value.Nil{}, nil, 0
+		}
+		cells := make([]value.Cons, n)
 		m.look(len(cells) / 2)
 		for i := range cells {
 			cells[i].Tail = value.Nil{}
@@ -320,11 +326,10 @@ func (m *Machine) concat(in *code.Instr) bool {
 		copy(m.grow(*m.reg(in.B), lb, m.runes(b)), m.rawBytes(b, 2, lb))
 		*m.reg(in.A) = *m.reg(in.B)
 		return false
-	case fresh:
-	case la == 0:
+	case la == 0 && !(fresh && m.isFlat(b)):
 		*m.reg(in.A) = b
 		return false
-	case lb == 0:
+	case lb == 0 && !(fresh && m.isFlat(a)):
 		*m.reg(in.A) = a
 		return false
 	}

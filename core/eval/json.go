@@ -180,6 +180,7 @@ func (w *jsonWriter) string(v word) {
 	w.to = append(w.to, '"')
 	m.look(n / perBytes)
 	m.pieces(v, func(s []byte) bool {
+		m.look(1)
 		start := 0
 		for i, c := range s {
 			if c >= ' ' && c != '"' && c != '\\' {

@@ -136,7 +136,7 @@ var texts = []Row{
 			{Code: `{"codepoints":65}`, Fault: fault.TypeError},
 		},
 		Cost: func(args []value.Value) uint64 { return ItemsCost(utf8.RuneCountInString(string(args[0].(value.Str)))) },
-		Size: func(args []value.Value) int64 { return 16 * int64(utf8.RuneCountInString(string(args[0].(value.Str)))) },
+		Size: func(args []value.Value) int64 { return 64 * int64(utf8.RuneCountInString(string(args[0].(value.Str)))) },
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 			s := string(args[0].(value.Str))
 			all := make([]value.Value, 0, utf8.RuneCountInString(s))
