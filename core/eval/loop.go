@@ -920,7 +920,7 @@ func (m *Machine) loop() exit {
 			end := w + h>>8*8
 			for w += 16; w < end; w += 16 {
 				q := *heapWord(hb, w) - tagBox
-				if *heapWord(hb, q+16) == k0 && *heapWord(hb, q+8) == size && *heapWord(hb, q+24) == k1 {
+				if *heapWord(hb, q+8) == size && *heapWord(hb, q+16) == k0 && *heapWord(hb, q+24) == k1 {
 					break
 				}
 			}
