@@ -409,7 +409,7 @@ var hostilities = map[string]func(at string) error{
 				unix.Close(fd)
 			}
 		}()
-		for range 1000 {
+		for range 2000 {
 			fd, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 0)
 			if err != nil {
 				return err
