@@ -124,7 +124,7 @@ func ParseRecord(j journal.Journal, events []journal.Event) (*Record, error) {
 	events = slices.DeleteFunc(slices.Clone(events), func(e journal.Event) bool {
 		late, err := o.late(&e)
 		failed = cmp.Or(failed, err)
-		return late || aboutRun(e.Kind)
+		return late || aboutRun(e.Kind) || e.Kind == journal.ResultSealed
 	})
 	if r.resumed = o.newest; failed != nil {
 		return nil, failed
@@ -418,6 +418,9 @@ func ReadRecord(j journal.Journal, id string) (*Record, error) {
 	events, _, err := j.Read(journal.Query{Run: id})
 	if err != nil {
 		return nil, err
+	}
+	for n := len(events); n > 1 && events[n-1].Kind == journal.ResultSealed; n-- { // maybe long after the end
+		events = events[:n-1]
 	}
 	if id == "" || len(events) == 0 {
 		return nil, noRecord("there is no run %q on record%s; 'mcp-pif journal runs' lists them", id, droppedBefore(j))

@@ -114,6 +114,9 @@ func TestSealedOfTasks(t *testing.T) {
 					t.Errorf("later it gives %s %s", a.Text, a.Structured)
 				}
 			}
+			if all, _, err := m.memory.Read(journal.Query{Kind: journal.ResultSealed}); err != nil || len(all) > 1 {
+				t.Errorf("it was sealed %d times: %v", len(all), err)
+			}
 		})
 	}
 }

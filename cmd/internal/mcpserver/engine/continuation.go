@@ -270,7 +270,10 @@ func (s *Engine) readResult(ctx context.Context, a *wire.Arguments, in *wire.Run
 	if in.From != nil {
 		from = uint64(*in.From)
 	}
-	k, ok := s.Result(ctx, id)
+	k, sealed, ok := s.result(ctx, id)
+	if sealed != nil {
+		return *sealed
+	}
 	if !ok {
 		return wire.Failed(fault.Newf(fault.InvalidRequest, "there is no result %q to read on", wire.Short([]byte(id))).
 			Hinted("Results are kept until newer ones need the room, and no longer than the server runs: run the tool again."))
@@ -307,8 +310,14 @@ func (s *Engine) resultID(run string) string {
 // Result is a large result of a run, to be read on; in a cluster one of another node's, too, whose run is done
 // again from the record.
 func (s *Engine) Result(ctx context.Context, id string) (k wire.Large, ok bool) {
+	k, _, ok = s.result(ctx, id)
+	return k, ok
+}
+
+// result is [Engine.Result], or the answer in its place where it may not be shown.
+func (s *Engine) result(ctx context.Context, id string) (k wire.Large, sealed *wire.Answer, ok bool) {
 	if s.results == nil {
-		return k, false
+		return k, nil, false
 	}
 	run, named := strings.CutSuffix(id, ofRun)
 	if k, ok = s.results.Get(s, id); !ok && named && s.opts.Node != nil {
@@ -316,18 +325,22 @@ func (s *Engine) Result(ctx context.Context, id string) (k wire.Large, ok bool) 
 		defer s.tasks.recalls.Unlock()
 		if k, ok = s.results.Get(s, id); !ok {
 			a, kept, err := s.answered(ctx, run)
-			if err != nil || kept != 0 {
+			if err != nil {
 				s.log.Warn("a result of another node can't be computed again", "run", run, "error", err)
-				return k, false
+				return k, nil, false
+			}
+			if kept != 0 {
+				a = s.sealEnded(run, a, kept)
+				return k, &a, false
 			}
 			s.offer(a, id)
 			k, ok = s.results.Get(s, id)
 		}
 	}
 	if ok && s.broker.ShowNames(k.Under, "") != nil {
-		return wire.Large{}, false // it can't be recorded that it is shown
+		return wire.Large{}, nil, false // it can't be recorded that it is shown
 	}
-	return k, ok
+	return k, nil, ok
 }
 
 // completed has an answer be all of a result that is too large to be shown, where a

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/mcp-pif/mcp-pif/caps/flow"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
@@ -108,8 +109,17 @@ func (s *Engine) replayed(ctx context.Context, id string) (wire.Answer, error) {
 	return s.offer(a, s.resultID(id)), nil
 }
 
-// sealEnded is [Engine.seal] of what a run gave that ended.
+// sealEnded is [Engine.seal] of what a run gave that ended, once.
 func (s *Engine) sealEnded(id string, a wire.Answer, kept flow.Atoms) wire.Answer {
+	before, _, err := s.broker.Journal().Read(journal.Query{Run: id, Kind: journal.ResultSealed, Last: true, Limit: 1})
+	if err == nil && len(before) > 0 {
+		var data struct{ Sealed string }
+		_ = json.Unmarshal(before[0].Data, &data)
+		one, f := s.sealedOf(data.Sealed)
+		if f == nil && one.Text == a.First() && one.Failed == (a.Fault != nil) && flow.Both(kept)&^one.Label(s.broker.Flow()) == 0 {
+			return s.sealedAnswer(one)
+		}
+	}
 	rec, err := run.ReadRecord(s.broker.Journal(), id)
 	t := &task{}
 	if err == nil && rec.Tool != "" {
@@ -117,7 +127,8 @@ func (s *Engine) sealEnded(id string, a wire.Answer, kept flow.Atoms) wire.Answe
 			t.tool = nil
 		}
 	}
-	return s.seal(nil, t, a, flow.Both(kept))
+	_, a = s.keep(id, t, a, flow.Both(kept))
+	return a
 }
 
 // answered is the same with all of a large result; what it is of that may not be shown is kept.

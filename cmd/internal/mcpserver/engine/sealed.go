@@ -143,10 +143,20 @@ func (s *Engine) failSealed(t *task, a wire.Answer) wire.Answer {
 
 // seal keeps an answer and gives its name; r is nil where no run gave it.
 func (s *Engine) seal(r *run.Run, t *task, a wire.Answer, l flow.Label) wire.Answer {
-	kept := run.Sealed{Text: a.First(), Failed: a.Fault != nil, Type: typeOf(t.tool)}
+	id := ""
 	if r != nil {
-		kept.Run = r.ID()
+		id = r.ID()
 	}
+	one, a := s.keep(id, t, a, l)
+	if one != nil && r != nil {
+		r.Sealed(one.ID)
+	}
+	return a
+}
+
+// keep is [Engine.seal] of what a run gave, maybe before; nil: it couldn't be kept.
+func (s *Engine) keep(id string, t *task, a wire.Answer, l flow.Label) (*run.Sealed, wire.Answer) {
+	kept := run.Sealed{Text: a.First(), Failed: a.Fault != nil, Type: typeOf(t.tool), Run: id}
 	switch {
 	case a.Fault != nil:
 		kept.Result = json.RawMessage(wire.Begin().Raw("error", wire.Begin().Text("kind", string(a.Fault.Kind)).Text("message", a.Fault.Message).End()).End())
@@ -160,12 +170,9 @@ func (s *Engine) seal(r *run.Run, t *task, a wire.Answer, l flow.Label) wire.Ans
 	one, err := s.broker.Seal(kept, l)
 	if err != nil {
 		s.log.Error("a result that may not be shown couldn't be kept", "run", kept.Run, "error", err)
-		return wire.Failed(&fault.Fault{Kind: fault.Internal, Message: "the result may not be shown to you, and couldn't be kept", Hint: "Tell the user."})
+		return nil, wire.Failed(&fault.Fault{Kind: fault.Internal, Message: "the result may not be shown to you, and couldn't be kept", Hint: "Tell the user."})
 	}
-	if r != nil {
-		r.Sealed(one.ID)
-	}
-	return s.sealedAnswer(one)
+	return one, s.sealedAnswer(one)
 }
 
 // typeOf is the static type of what a tool gives; nil: inline code.

@@ -42,7 +42,7 @@ func (s *Engine) OpenTasks(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
 	seen := s.newestCancelled()
-	all := s.goOn(ctx, false)
+	all := s.goOn(ctx)
 	go func() {
 		defer close(ended)
 		s.watchTasks(ctx, seen, all)
@@ -59,20 +59,14 @@ func (s *Engine) OpenTasks(ctx context.Context) (stop func()) {
 	})
 }
 
-// goOn goes on with the tasks that no server does any more, and reports whether it could with all; again is set where it
-// couldn't before.
-func (s *Engine) goOn(ctx context.Context, again bool) bool {
+// goOn goes on with the tasks that no server does any more, and reports whether it could with all.
+func (s *Engine) goOn(ctx context.Context) bool {
 	if s.tasks.owner == nil || s.idle() {
 		return true
 	}
 	var found []*taskRun
 	err := s.tasks.owner.alone(func() (waiting map[string]bool, err error) {
-		if b, ok := s.broker.Journal().(interface{ Barrier(context.Context) error }); ok && again {
-			if err := b.Barrier(ctx); err != nil { // what it recorded before may come yet
-				return nil, err
-			}
-		}
-		found, waiting, err = s.orphans()
+		found, waiting, err = s.orphans(ctx)
 		return waiting, err
 	})
 	if err != nil {
@@ -149,8 +143,11 @@ func (ts *taskSet) abandon() {
 }
 
 // orphans is the tasks that no server does any more, taken up by this one, and the owners of those that there is no room for.
-func (s *Engine) orphans() (found []*taskRun, waiting map[string]bool, err error) {
+func (s *Engine) orphans(ctx context.Context) (found []*taskRun, waiting map[string]bool, err error) {
 	waiting = map[string]bool{}
+	if err := s.barrier(ctx); err != nil {
+		return nil, nil, err
+	}
 	all, err := run.Tasks(s.broker.Journal(), time.Now().Add(-TaskLifetime))
 	if err != nil {
 		return nil, nil, err
@@ -274,7 +271,7 @@ func (s *Engine) newestCancelled() uint64 {
 func (s *Engine) watchTasks(ctx context.Context, seen uint64, all bool) {
 	tick := time.NewTicker(2 * Glance)
 	defer tick.Stop()
-	due := map[string]time.Time{}
+	known := map[string]*due{}
 	looked, gone, idle := time.Now(), 0, s.idle()
 	for {
 		select {
@@ -311,14 +308,14 @@ func (s *Engine) watchTasks(ctx context.Context, seen uint64, all bool) {
 		if s.opts.Node != nil {
 			lost, was := s.opts.Node.Lost(), idle
 			if idle = s.idle(); was && !idle || (lost > 0 || !all) && (lost != gone || time.Since(looked) > lookAgain || !all && time.Since(looked) > tryAgain) {
-				all, looked = s.goOn(ctx, !all), time.Now()
+				all, looked = s.goOn(ctx), time.Now()
 			}
 			if gone = lost; lost == 0 {
 				s.tasks.lost = nil
 			}
 		}
 		if s.tasks.owner != nil && !idle {
-			s.startScheduled(ctx, due, time.Now())
+			s.startScheduled(ctx, known, time.Now())
 		}
 	}
 }

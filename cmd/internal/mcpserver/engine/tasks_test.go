@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -199,7 +200,7 @@ func TestTaskGoesOnElsewhere(t *testing.T) {
 		rec, err := run.FindTask(b.broker.Journal(), id)
 		return err == nil && rec != nil
 	})
-	b.goOn(t.Context(), false)
+	b.goOn(t.Context())
 	if rec, err := run.FindTask(b.broker.Journal(), id); err != nil || rec.Resumed != 0 {
 		t.Fatalf("b takes over the task of a, which lives: %v %v", rec, err)
 	}
@@ -258,25 +259,33 @@ func TestTakenUnknown(t *testing.T) {
 		rec, err := run.FindTask(b.broker.Journal(), id)
 		return err == nil && rec != nil
 	})
-	o.cut.Store(true)
+	o.armed.Store(true)
 	two.node.lost.Store(1)
 	wait.For(t, o.tried, "b tries to take it up")
 	wait.Until(t, "b has given that up", func() bool { return b.tasks.find(id) == nil })
 	two.node.lost.Store(0)
+	if found, _, err := b.orphans(t.Context()); err == nil {
+		t.Errorf("%d tasks are found, before it is known what is on record", len(found))
+	}
+	o.armed.Store(false)
 	o.cut.Store(false)
 	wait.Until(t, "the answer at b", func() bool {
 		return two.call(b, "run", `{"task":"`+id+`"}`).Text == `"readnotes/a"`
 	})
 }
 
-// A cuttable order takes nothing while it is cut, and says when something is tried then.
+// A cuttable order takes nothing while it is cut, and says when something is tried then. Where it is armed, that begins as a
+// task is taken up.
 type cuttable struct {
 	order.Order
-	cut   atomic.Bool
-	tried chan struct{}
+	armed, cut atomic.Bool
+	tried      chan struct{}
 }
 
 func (o *cuttable) Propose(ctx context.Context, p []byte) error {
+	if o.armed.Load() && bytes.Contains(p, []byte(journal.TaskResumed)) {
+		o.cut.Store(true)
+	}
 	if !o.cut.Load() {
 		return o.Order.Propose(ctx, p)
 	}
@@ -741,7 +750,7 @@ func TestTaskCrashedWaits(t *testing.T) {
 	}
 	for _, under := range []int{maxTasks, 0} {
 		next.tasks.under = under
-		next.goOn(t.Context(), false)
+		next.goOn(t.Context())
 		_, err := os.Stat(file)
 		rec, failed := run.FindTask(next.broker.Journal(), started.Task)
 		if waits := under > 0; failed != nil || (err == nil) != waits || (rec.Crashed == 1) == waits {
@@ -880,7 +889,7 @@ func TestSchedule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	due, now := map[string]time.Time{}, time.Now()
+	known, now := map[string]*due{}, time.Now()
 	count := func() int {
 		all, err := run.Tasks(s.broker.Journal(), time.Time{})
 		if err != nil {
@@ -892,20 +901,20 @@ func TestSchedule(t *testing.T) {
 		at   time.Duration
 		want int
 	}{{0, 0}, {29 * time.Minute, 0}, {31 * time.Minute, 1}, {32 * time.Minute, 1}} {
-		s.startScheduled(t.Context(), due, now.Add(step.at))
+		s.startScheduled(t.Context(), known, now.Add(step.at))
 		if got := count(); got != step.want {
 			t.Errorf("step %d: %d tasks, not %d", i, got, step.want)
 		}
 	}
 	wait.For(t, g.begun, "the read")
-	s.startScheduled(t.Context(), due, now.Add(5*time.Hour))
+	s.startScheduled(t.Context(), known, now.Add(5*time.Hour))
 	if got := count(); got != 1 {
 		t.Errorf("%d tasks, though the one before is under way", got)
 	}
 	close(g.open)
 	all, _ := run.Tasks(s.broker.Journal(), time.Time{})
 	wait.For(t, s.tasks.find(all[0].ID).done, "the end of the task")
-	if s.startScheduled(t.Context(), due, now.Add(10*time.Hour)); count() != 2 {
+	if s.startScheduled(t.Context(), known, now.Add(10*time.Hour)); count() != 2 {
 		t.Errorf("%d tasks after hours without one", count())
 	}
 	if all[0].Schedule != x.ID || all[0].Call.Tool != "run" || string(all[0].Call.Arguments) != `{"tool":"reads","input":"notes/a"}` {
@@ -919,25 +928,50 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// TestScheduleBehind: what a node began for a time that is far ahead of another's clock doesn't keep that one from
-// starting what is due.
+// TestScheduleBehind: of two nodes one starts what is due, though their clocks are far apart and one may be paused; where the
+// one ahead is gone, the other starts it.
 func TestScheduleBehind(t *testing.T) {
 	t.Parallel()
-	now := time.Now()
-	s := SchedulesIn(t.TempDir())
-	begun := func(every, ahead time.Duration) error {
-		x, err := s.Add(Schedule{Tool: "x", Every: Period(every), Added: now.Add(-time.Hour), Begun: now.Add(ahead)})
+	start := time.Now().Truncate(time.Hour)
+	for _, c := range []struct {
+		every, ahead time.Duration
+		pause, until int    // periods in which b does nothing, and in which a does something
+		want         [2]int // how often each starts it, in 20 periods
+	}{
+		{time.Minute, 0, 0, 20, [2]int{20, 0}},
+		{time.Minute, 0, 10, 20, [2]int{20, 0}},
+		{time.Minute, 5 * time.Minute, 0, 20, [2]int{20, 0}},
+		{10 * time.Second, time.Hour, 0, 20, [2]int{20, 0}},
+		{time.Hour, 2 * time.Minute, 0, 10, [2]int{10, 10}},
+		{time.Minute, time.Hour, 0, 10, [2]int{10, 9}},
+	} {
+		s := SchedulesIn(t.TempDir())
+		x, err := s.Add(Schedule{Tool: "x", Every: Period(c.every), Added: start})
 		must.NoError(t, err)
-		return s.begin(x.ID, now)
-	}
-	for _, same := range []time.Duration{0, 30 * time.Second} {
-		if err := begun(10*time.Second, same); !errors.Is(err, errBegun) {
-			t.Errorf("begun %v ahead: %v", same, err)
+		var of, got [2]int // the period that each is in
+		nodes, clocks := [2]due{}, [2]time.Duration{c.ahead, 0}
+		begins := func(i, period int) {
+			now, at := start.Add(clocks[i]+time.Duration(period)*c.every), start.Add((clocks[i] + time.Duration(of[i])*c.every).Truncate(c.every))
+			all, err := s.Load()
+			must.NoError(t, err)
+			if err := s.begin(x.ID, at, nodes[i].stale(&all[0], at, now)); err == nil {
+				got[i]++
+			} else if !errors.Is(err, errBegun) {
+				t.Fatal(err)
+			}
+			of[i] = period + 1
 		}
-	}
-	must.NoError(t, begun(10*time.Second, 2*time.Minute))
-	if err := begun(time.Hour, 2*time.Minute); !errors.Is(err, errBegun) {
-		t.Error(err)
+		for period := range 20 {
+			if period < c.until {
+				begins(0, period)
+			}
+			if period == 0 || period > c.pause {
+				begins(1, period)
+			}
+		}
+		if got != c.want {
+			t.Errorf("every %v, %v ahead, paused for %d, gone after %d: %v, expected %v", c.every, c.ahead, c.pause, c.until, got, c.want)
+		}
 	}
 }
 
@@ -949,15 +983,15 @@ func TestScheduleFlow(t *testing.T) {
 	s, _ := w.serves(&noteWorld{notes: map[string]string{"mail/1": "hi"}}, "toy:**")
 	w.call(s, "evolve", `{"name":"gets","code":"k => !toy.get(k)","capabilities":["toy:**"]}`)
 	w.call(s, "evolve", `{"name":"puts","code":"k => !toy.put({key: k, value: k})","capabilities":["toy:**"]}`)
-	now, due := time.Now(), map[string]time.Time{}
+	now, known := time.Now(), map[string]*due{}
 	ends := func(tool, input string) string {
 		t.Helper()
 		if _, err := SchedulesIn(s.opts.TaskDir).Add(Schedule{Tool: tool, Input: json.RawMessage(input), Every: Period(time.Hour), Added: now}); err != nil {
 			t.Fatal(err)
 		}
-		s.startScheduled(t.Context(), due, now)
+		s.startScheduled(t.Context(), known, now)
 		now = now.Add(time.Hour)
-		s.startScheduled(t.Context(), due, now)
+		s.startScheduled(t.Context(), known, now)
 		all, err := run.Tasks(s.broker.Journal(), time.Time{})
 		i := slices.IndexFunc(all, func(x *run.Task) bool { return strings.Contains(string(x.Call.Arguments), tool) })
 		if err != nil || i < 0 {
@@ -1000,9 +1034,9 @@ func TestScheduleConfirm(t *testing.T) {
 	if _, err := SchedulesIn(s.opts.TaskDir).Add(Schedule{Tool: "puts", Input: json.RawMessage(`"a"`), Every: Period(time.Hour), Added: time.Now().Add(-time.Minute)}); err != nil {
 		t.Fatal(err)
 	}
-	due := map[string]time.Time{}
+	known := map[string]*due{}
 	for i, want := range []int{0, 1, 1, 2} {
-		s.startScheduled(t.Context(), due, time.Now().Add(time.Duration(i)*time.Hour))
+		s.startScheduled(t.Context(), known, time.Now().Add(time.Duration(i)*time.Hour))
 		all, err := run.Tasks(s.broker.Journal(), time.Time{})
 		if err != nil || len(all) != want {
 			t.Fatalf("at the hour %d there are %d tasks, not %d: %v", i, len(all), want, err)

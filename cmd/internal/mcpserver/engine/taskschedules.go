@@ -123,10 +123,10 @@ func (s Schedules) Remove(id string) error {
 // errBegun says that another node of the cluster starts what is due.
 var errBegun = errors.New("another node has begun to start it")
 
-// begin has this server be the only node of its cluster that starts one for a time at which it was due.
-func (s Schedules) begin(id string, at time.Time) error {
+// begin has this server be the only node of its cluster that starts one for a time at which it was due; stale is of [due.stale].
+func (s Schedules) begin(id string, at, stale time.Time) error {
 	return s.change(func(all []Schedule) ([]Schedule, error) {
-		i := slices.IndexFunc(all, func(x Schedule) bool { return x.ID == id && (x.Begun.Before(at) || x.ahead(at)) })
+		i := slices.IndexFunc(all, func(x Schedule) bool { return x.ID == id && (x.Begun.Before(at) || x.Begun.Equal(stale)) })
 		if i < 0 {
 			return nil, errBegun
 		}
@@ -135,9 +135,25 @@ func (s Schedules) begin(id string, at time.Time) error {
 	})
 }
 
-// ahead reports whether it was begun by a clock that is far ahead of this node's, by which it isn't waited for.
-func (x *Schedule) ahead(at time.Time) bool {
-	return x.Begun.Sub(at) > max(time.Duration(x.Every), time.Minute)
+// A due is what a server knows of a schedule.
+type due struct {
+	at time.Time // when it is due next
+	// ahead is when it was begun by a clock that is far ahead of this node's, and since when that was seen.
+	ahead, since time.Time
+}
+
+// stale is when it was begun by a clock far ahead whose node doesn't start it any more, so that it isn't waited for; zero: it
+// wasn't. A node that does begins it once a period.
+func (d *due) stale(x *Schedule, at, now time.Time) time.Time {
+	switch most := max(time.Duration(x.Every), time.Minute); {
+	case x.Begun.Sub(now) <= most:
+		d.ahead = time.Time{}
+	case !x.Begun.Equal(d.ahead):
+		d.ahead, d.since = x.Begun, at
+	case at.Sub(d.since) > most:
+		return d.ahead
+	}
+	return time.Time{}
 }
 
 // change changes them, on all nodes of a cluster.
@@ -158,53 +174,66 @@ func (x *Schedule) Next(now time.Time) time.Time {
 }
 
 // startScheduled starts what has become due since it was called last.
-func (s *Engine) startScheduled(ctx context.Context, due map[string]time.Time, now time.Time) {
+func (s *Engine) startScheduled(ctx context.Context, known map[string]*due, now time.Time) {
 	all, err := SchedulesIn(s.tasks.owner.dir).Load()
 	if err != nil {
-		if due[""].IsZero() { // once
+		if known[""] == nil { // once
 			s.log.Error("nothing that is scheduled is started", "error", err)
 		}
-		due[""] = now
+		known[""] = &due{}
 		return
 	}
 	if len(all) == 0 || !s.tasks.owner.startsSchedules() {
-		clear(due)
+		clear(known)
 		return
 	}
 	for i := range all {
 		x := &all[i]
-		at, known := due[x.ID]
-		if !known || !now.Before(at) {
-			due[x.ID] = x.Next(now)
+		d := known[x.ID]
+		if d == nil {
+			known[x.ID] = &due{at: x.Next(now)}
+			continue
 		}
-		switch {
-		case !known || now.Before(at):
-		case s.opts.Node == nil:
+		at := d.at
+		if now.Before(at) {
+			continue
+		}
+		d.at = x.Next(now)
+		if s.opts.Node == nil {
 			s.startSchedule(ctx, x)
-		default:
-			s.tasks.running.Go(func() { s.startAtOne(ctx, x, at) })
+			continue
 		}
+		stale := d.stale(x, at, now)
+		s.tasks.running.Go(func() { s.startAtOne(ctx, x, at, stale) })
 	}
 }
 
 // startAtOne starts what was due at a time unless another node of the cluster does, with all on record that was when
 // this one was the first.
-func (s *Engine) startAtOne(ctx context.Context, x *Schedule, at time.Time) {
-	if x.ahead(at) {
+func (s *Engine) startAtOne(ctx context.Context, x *Schedule, at, stale time.Time) {
+	if !stale.IsZero() {
 		s.log.Warn("the clock of this node or of another one is wrong: a scheduled tool was begun in the future", "schedule", x.ID, "tool", x.Tool, "begun", x.Begun)
 	}
-	err := SchedulesIn(s.tasks.owner.dir).begin(x.ID, at)
+	err := SchedulesIn(s.tasks.owner.dir).begin(x.ID, at, stale)
 	if errors.Is(err, errBegun) {
 		return
 	}
-	if b, ok := s.broker.Journal().(interface{ Barrier(context.Context) error }); ok && err == nil {
-		err = b.Barrier(ctx)
+	if err == nil {
+		err = s.barrier(ctx)
 	}
 	if err != nil {
 		s.log.Error("a scheduled tool isn't started", "schedule", x.ID, "tool", x.Tool, "error", err)
 		return
 	}
 	s.startSchedule(ctx, x)
+}
+
+// barrier waits until all is applied here that the cluster has on record, and what this node gave up waiting for.
+func (s *Engine) barrier(ctx context.Context) error {
+	if b, ok := s.broker.Journal().(interface{ Barrier(context.Context) error }); ok {
+		return b.Barrier(ctx)
+	}
+	return nil
 }
 
 // waits returns why a schedule isn't started by what is on record: another node does the task before, or that gave a
