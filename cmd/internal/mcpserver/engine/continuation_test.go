@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/wait"
@@ -43,5 +44,39 @@ func TestResultOfAnotherNode(t *testing.T) {
 	}
 	if got, err := b.replayed(t.Context(), of); err != nil || !strings.Contains(string(got.Structured), id) {
 		t.Errorf("%s, %v", got.Structured, err)
+	}
+}
+
+// TestResultElsewhereSealed: where the rules of now keep a large result that another node showed, it is sealed, once.
+func TestResultElsewhereSealed(t *testing.T) {
+	t.Parallel()
+	one, two := nodes(t)
+	rules := `{"sources":[{"of":"toy.get:mail/**","label":"mail"}],"rules":[{"to":"toy.put","not_from":"mail"}`
+	one.flow, two.flow = rules+`]}`, rules+`,{"to":"model","not_from":"mail"}]}`
+	world := &noteWorld{notes: map[string]string{"mail/1": strings.Repeat("pay me ", 5000)}}
+	a, _ := one.serves(world, "toy:**")
+	b, _ := two.serves(world, "toy:**")
+	one.call(a, "evolve", `{"name":"gets","code":"k => !toy.get(k)","capabilities":["toy:**"]}`)
+	var shown struct{ URI string }
+	made := one.call(a, "run", `{"tool":"gets","input":"mail/1"}`)
+	if err := json.Unmarshal(made.Structured, &shown); err != nil || shown.URI == "" {
+		t.Fatalf("no large result: %s", made.Text)
+	}
+	id := strings.TrimPrefix(shown.URI, wire.ResultURI(""))
+	of, _, _ := strings.Cut(id, ".")
+	wait.Until(t, "b has the run", func() bool {
+		rec, err := run.ReadRecord(b.broker.Journal(), of)
+		return err == nil && rec.End != nil
+	})
+	for range 2 {
+		if got := two.call(b, "run", fmt.Sprintf(`{"result":%q}`, id)); !got.IsSealed || strings.Contains(got.Text, "pay me") {
+			t.Errorf("it gives %.300s", got.Text)
+		}
+	}
+	if all, _, err := b.broker.Journal().Read(journal.Query{Kind: journal.ResultSealed}); err != nil || len(all) != 1 {
+		t.Errorf("it was sealed %d times: %v", len(all), err)
+	}
+	if _, err := run.ReadRecord(b.broker.Journal(), of); err != nil {
+		t.Error(err)
 	}
 }
