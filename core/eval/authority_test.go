@@ -138,6 +138,19 @@ func TestSharedStringsAreNotCopiedUnpaid(t *testing.T) {
 	}
 }
 
+// What compiling takes counts as long as it lasts.
+func TestCompilingIsCounted(t *testing.T) {
+	for nodes, want := range map[int]fault.Kind{100_000: "", 300_000: fault.OutOfMemory} {
+		p := mustCompileText(t, fmt.Sprintf(`eval(to_code({op: "list", args: repeat(%d, {op: "int", value: 1})}))`, nodes))
+		m := p.Start(core.Input{}, core.Budgets{Steps: 100_000_000}, nil)
+		m.Run(0)
+		if f := m.Fault(); want == "" && f != nil || want != "" && (f == nil || f.Kind != want) {
+			t.Errorf("%d nodes: %v", nodes, f)
+		}
+		m.Release()
+	}
+}
+
 // A list isn't copied for an effect that the run has no memory for.
 func TestLargeArgumentsAreNotCopiedUnpaid(t *testing.T) {
 	p, f := compileAs("t", `{"kv.put":{"range":[0,4000000]}}`)

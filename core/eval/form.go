@@ -87,6 +87,7 @@ func (m *Machine) eval(in *code.Instr) bool {
 	}
 	q := m.codes[*m.obj(w, 1)>>1]
 	key := evalKey{q.term, in.D}
+	a := int(in.A)
 	u, ok := m.evals[key]
 	if !ok {
 		names := make([]string, len(sc.Vars))
@@ -94,7 +95,23 @@ func (m *Machine) eval(in *code.Instr) bool {
 			// The innermost comes first there and last here.
 			names[len(names)-1-i] = v.Name
 		}
-		u = m.link(q.term, q.source, code.Options{Scope: names, Depth: sc.Depth + 1, Eval: true}, m.unitAt(m.index()).within())
+		takes := int64(0)
+		var count func(term.Term) bool
+		count = func(t term.Term) bool {
+			m.look(4)
+			takes += compiling
+			return term.Children(t, count)
+		}
+		if count(q.term); takes < lending {
+			takes = 0
+		}
+		if !m.walk(a+1, func() {
+			if m.borrow(takes) == nil {
+				u = m.link(q.term, q.source, code.Options{Scope: names, Depth: sc.Depth + 1, Eval: true}, m.unitAt(m.index()).within())
+			}
+		}) {
+			return true
+		}
 		if u == nil {
 			return m.outOfMemory()
 		}
@@ -111,7 +128,7 @@ func (m *Machine) eval(in *code.Instr) bool {
 			return m.outOfMemory()
 		}
 	}
-	a, n := int(in.A), len(u.Captures)
+	n := len(u.Captures)
 	if n > 0 {
 		size := even(n + 1)
 		for _, c := range u.Captures {
@@ -209,6 +226,9 @@ func (m *Machine) made(t term.Term) {
 	m.acted = true
 	m.owe(madeBytes(t))
 }
+
+// compiling is about what a node takes while it is compiled.
+const compiling = 256
 
 // madeBytes returns about what a term takes, with the names and literals in it.
 func madeBytes(t term.Term) int64 {
