@@ -411,6 +411,18 @@ func TestSealedShortage(t *testing.T) {
 	}
 }
 
+// TestShownSources: a denial names the sources that its rule is about, not which of them what it denies is from.
+func TestShownSources(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, `{"sources":[{"of":"toy.get:mail/**","label":"mail"},{"of":"toy.get:open/**","label":"open"}],"rules":[{"to":"toy.send","argument":"to","not_from":["mail","open"]}]}`)
+	m.evolve("sends", `k => let t = to_json(!toy.get(k)) in !toy.send({to: t, text: "x"})`)
+	for _, key := range []string{"mail/1", "open/1"} {
+		if a := do(t, m.Server, "run", `{"tool":"sends","input":"`+key+`"}`); !strings.Contains(a.Text, "mail and open") {
+			t.Errorf("of %s: %s", key, a.Text)
+		}
+	}
+}
+
 // TestPagesForgotten: a page of tools with what others wrote isn't kept for a model that wasn't shown what those were.
 func TestPagesForgotten(t *testing.T) {
 	t.Parallel()
