@@ -937,13 +937,16 @@ func TestScheduleBehind(t *testing.T) {
 		every, ahead time.Duration
 		pause, until int    // periods in which b does nothing, and in which a does something
 		want         [2]int // how often each starts it, in 20 periods
+		first        bool   // b is the first of the two, from the second period after the pause
 	}{
-		{time.Minute, 0, 0, 20, [2]int{20, 0}},
-		{time.Minute, 0, 10, 20, [2]int{20, 0}},
-		{time.Minute, 5 * time.Minute, 0, 20, [2]int{20, 0}},
-		{10 * time.Second, time.Hour, 0, 20, [2]int{20, 0}},
-		{time.Hour, 2 * time.Minute, 0, 10, [2]int{10, 10}},
-		{time.Minute, time.Hour, 0, 10, [2]int{10, 9}},
+		{time.Minute, 0, 0, 20, [2]int{20, 0}, false},
+		{time.Minute, 0, 10, 20, [2]int{20, 0}, false},
+		{time.Minute, 5 * time.Minute, 0, 20, [2]int{20, 0}, false},
+		{time.Minute, 5 * time.Minute, 10, 20, [2]int{20, 0}, false},
+		{time.Minute, 5 * time.Minute, 10, 20, [2]int{20, 0}, true},
+		{10 * time.Second, time.Hour, 0, 20, [2]int{20, 0}, false},
+		{time.Hour, 2 * time.Minute, 0, 10, [2]int{10, 10}, false},
+		{time.Minute, time.Hour, 0, 10, [2]int{10, 9}, false},
 	} {
 		s := SchedulesIn(t.TempDir())
 		x, err := s.Add(Schedule{Tool: "x", Every: Period(c.every), Added: start})
@@ -962,15 +965,18 @@ func TestScheduleBehind(t *testing.T) {
 			of[i] = period + 1
 		}
 		for period := range 20 {
-			if period < c.until {
-				begins(0, period)
+			order := []int{0, 1}
+			if c.first && period > c.pause+1 {
+				order = []int{1, 0}
 			}
-			if period == 0 || period > c.pause {
-				begins(1, period)
+			for _, i := range order {
+				if i == 0 && period < c.until || i == 1 && (period == 0 || period > c.pause) {
+					begins(i, period)
+				}
 			}
 		}
 		if got != c.want {
-			t.Errorf("every %v, %v ahead, paused for %d, gone after %d: %v, expected %v", c.every, c.ahead, c.pause, c.until, got, c.want)
+			t.Errorf("every %v, %v ahead, paused for %d, gone after %d, b first: %v: %v, expected %v", c.every, c.ahead, c.pause, c.until, c.first, got, c.want)
 		}
 	}
 }

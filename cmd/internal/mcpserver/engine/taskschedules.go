@@ -149,7 +149,7 @@ func (d *due) stale(x *Schedule, at, now time.Time) time.Time {
 	case x.Begun.Sub(now) <= most:
 		d.ahead = time.Time{}
 	case !x.Begun.Equal(d.ahead):
-		d.ahead, d.since = x.Begun, at
+		d.ahead, d.since = x.Begun, x.Next(now).Add(-time.Duration(x.Every)) // at may be long ago
 	case at.Sub(d.since) > most:
 		return d.ahead
 	}
