@@ -52,7 +52,8 @@ type typed struct {
 	cut         bool // the editor left something of the line out
 }
 
-// maxTyped is how many characters of a line that isn't pasted the editor takes.
+// maxTyped is how many characters a line has when the editor takes no further key, other than of a longer one, which was
+// pasted or is of the history.
 const maxTyped = 4096
 
 func (t *typed) interactive() bool     { return true }
@@ -116,7 +117,7 @@ const mostListed = 100
 // them where that adds nothing.
 func (t *typed) tab(line string, pos int, key rune) (string, int, bool) {
 	if key != '\t' {
-		t.cut = t.cut || unicode.IsPrint(key) && utf8.RuneCountInString(line) >= maxTyped
+		t.cut = t.cut || unicode.IsPrint(key) && utf8.RuneCountInString(line) == maxTyped
 		return "", 0, false
 	}
 	word, candidates := t.complete(line[:pos])

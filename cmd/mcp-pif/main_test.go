@@ -427,15 +427,21 @@ func TestNarrowEvent(t *testing.T) {
 // TestTypedLong: the repl notices what the editor leaves out of a line.
 func TestTypedLong(t *testing.T) {
 	t.Parallel()
-	for length, cut := range map[int]bool{maxTyped: false, maxTyped + 1: true} {
+	for _, c := range []struct {
+		pasted, typed, read int
+		cut                 bool
+	}{
+		{0, maxTyped, maxTyped, false}, {0, maxTyped + 1, maxTyped, true}, {maxTyped, 1, maxTyped, true}, {maxTyped + 4, 1, maxTyped + 5, false},
+	} {
+		keys := "\x1b[200~" + strings.Repeat("1", c.pasted) + "\x1b[201~" + strings.Repeat("1", c.typed) + "\r"
 		in := &typed{}
 		editor := term.NewTerminal(struct {
 			io.Reader
 			io.Writer
-		}{strings.NewReader(strings.Repeat("1", length) + "\r"), io.Discard}, "")
+		}{strings.NewReader(keys), io.Discard}, "")
 		editor.AutoCompleteCallback = in.tab
-		if line, err := editor.ReadLine(); err != nil || len(line) != maxTyped || in.cut != cut {
-			t.Errorf("of %d characters %d are read, %v, cut: %v", length, len(line), err, in.cut)
+		if line, err := editor.ReadLine(); err != nil || len(line) != c.read || in.cut != c.cut {
+			t.Errorf("of %d pasted characters and %d more %d are read, %v, cut: %v", c.pasted, c.typed, len(line), err, in.cut)
 		}
 	}
 }
