@@ -291,9 +291,9 @@ func TestAsElsewhere(t *testing.T) {
 			t.Errorf("%s gave %s, and gives %v as before", c.code, c.before, e)
 		}
 	}
-	for code, at13 := range map[string]bool{`(a, b) => unique(a) - unique(b)`: true, `x => f"{x:08,.2f}"`: true, `x => f"{x:08z}"`: false} {
-		for semantics, reads := range map[int]bool{13: at13, core.Semantics: false} {
-			if _, err := core.CompileUnder(semantics, []byte(code)); (err == nil) != reads {
+	for code, last := range map[string]int{`(a, b) => unique(a) - unique(b)`: 13, `x => f"{x:08,.2f}"`: 14, `x => f"{x:08z}"`: 0} {
+		for _, semantics := range []int{13, 14, core.Semantics} {
+			if _, err := core.CompileUnder(semantics, []byte(code)); (err == nil) != (semantics <= last) {
 				t.Errorf("%s under %d: %v", code, semantics, err)
 			}
 		}

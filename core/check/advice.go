@@ -411,6 +411,12 @@ func (c *checker) stands(t term.Term, chars string) bool {
 	return c.src != nil && c.src.Form == term.PIF && t.Pos() < len(c.src.Text) && strings.IndexByte(chars, c.src.Text[t.Pos()]) >= 0
 }
 
+// formats reports whether a term is of a format in a template, which begins with one colon.
+func (c *checker) formats(t term.Term) bool {
+	i := t.Pos() + 1
+	return c.stands(t, ":") && (i == len(c.src.Text) || c.src.Text[i] != ':')
+}
+
 // apart notes that two values are compared by equal, of the same kind or not.
 func (c *checker) apart(t term.Term, a, b *shape, same bool) {
 	x := c.remarks[t]

@@ -57,12 +57,37 @@ func (d *dates) walk(t term.Term) {
 		return
 	case *term.App:
 		if l, ok := t.Func.(*term.Lam); ok {
-			d.lets[l.Param] = t.Arg
+			d.walk(t.Arg)
+			d.bound(l, t.Arg)
+			return
 		}
+	case *term.Lam:
+		d.bound(t, nil)
+		return
 	case *term.Prim:
 		d.operation(t)
 	}
 	each(t, d.walk)
+}
+
+// bound walks a function's body, in which its parameter means arg; nil: it isn't known.
+func (d *dates) bound(l *term.Lam, arg term.Term) {
+	outer := d.lets[l.Param]
+	d.lets[l.Param] = arg
+	d.walk(l.Body)
+	d.lets[l.Param] = outer
+}
+
+// seconds reports whether a number of them stands in a term, or in what its names mean, so many names deep.
+func (d *dates) seconds(t term.Term, names int) (found bool) {
+	if n, ok := t.(*term.Int); ok {
+		return n.Value >= 60 || n.Value <= -60
+	}
+	if m := d.meaning(t); m != t {
+		return names > 0 && d.seconds(m, names-1)
+	}
+	each(t, func(child term.Term) { found = found || d.seconds(child, names) })
+	return found
 }
 
 func (d *dates) operation(t *term.Prim) {
@@ -136,10 +161,7 @@ func (d *dates) days(t term.Term) {
 			return
 		}
 	case *term.Prim:
-		if prim.Get(a.ID).Group != "arithmetic" && prim.Get(a.ID).Name != "get" || slices.ContainsFunc(a.Args, func(f term.Term) bool {
-			n, ok := f.(*term.Int)
-			return ok && n.Value >= 60
-		}) {
+		if prim.Get(a.ID).Group != "arithmetic" && prim.Get(a.ID).Name != "get" || d.seconds(a, 3) {
 			return
 		}
 	case *term.Var:

@@ -271,7 +271,7 @@ func (q *quotients) operation(t *term.Prim, used bool) {
 	case t.ID == prim.Mul:
 		for i := range 2 { // down to a multiple: x / 10 * 10
 			if p, ok := t.Args[i].(*term.Prim); ok && p.ID == prim.Div && canonical(p.Args[1]) == canonical(t.Args[1-i]) {
-				used = used && (!isInt(p.Args[1]) || isInt(p.Args[0]))
+				used = used && isInt(p.Args[0]) && isInt(p.Args[1])
 			}
 		}
 	case t.ID == prim.Sub: // what is left: a - a / b * b
@@ -292,7 +292,7 @@ func (q *quotients) operation(t *term.Prim, used bool) {
 		case row.Group == "comparison":
 			other := t.Args[1-min(i, 1)]
 			_, dec := other.(*term.Dec)
-			of = dec || hasQuotient(other) || !downward(t.ID, i, arg)
+			of = dec || hasQuotient(other) || !isZero(other) && !downward(t.ID, i, arg)
 		case row.Name == "floor", t.ID == prim.At && i > 0:
 			of = false
 		case len(row.Params) > 0:

@@ -57,7 +57,7 @@ func (c *checker) prim(t *term.Prim, e env, ctx context) *variable {
 	switch t.ID {
 	case typeOf:
 		c.tested = u.args[0]
-		if c.library == elsewhere && !c.stands(t, ":") { // none of a format in a template
+		if c.library == elsewhere && !c.formats(t) {
 			c.asksType(c.tested)
 		}
 	case has:

@@ -74,6 +74,7 @@ func TestFaults(t *testing.T) {
 		{`(amount, currency = "EUR", digits = 2) => amount`, "1:19", "a parameter has no default", `p.currency ?? "EUR"`},
 		// Heads of functions as Rust and TypeScript have them; a body that isn't one expression is left out.
 		{`fn gcd(a: u64, mut b: &u64) -> u64 { gcd(b, a % b) }`, "1:4", `got "gcd"`, "Write (a, b) => gcd(b, a % b), and name it"},
+		{`n => [1..(n-1)]`, "1:8", "..", "Write range(1, (n-1) + 1), which has (n-1) as its last."},
 		{`function (n): number { return n + 1 }`, "1:13", `got ":"`, "Write n => n + 1."},
 		{`def (n): n`, "1:8", `got ":"`, "Write n => n."},
 		{`trim(s, "+-*")`, "1:1", "got 2", `^[\\+\\*-]+|`},

@@ -222,11 +222,12 @@ func (l *lexer) rangeHint(rest string) string {
 		rest, last = rest[1:], true
 	}
 	rest = strings.TrimLeft(rest, " ")
-	if k := max(identifier(rest), digitRun(rest)); k > 0 {
+	k := max(identifier(rest), digitRun(rest))
+	if k > 0 || strings.HasPrefix(rest, "(") {
 		to, rest = rest[:k], strings.TrimLeft(rest[k:], " ")
 	}
 	beyond := to + " + 1"
-	if whole, _, ok := strings.Cut(rest, "]"); ok && last && len(whole) < 40 && whole != "" && !strings.ContainsAny(whole, "[{\n") && strings.ContainsAny(whole[:1], "+-*/(.") {
+	if whole, _, ok := strings.Cut(rest, "]"); ok && last && to != "b" && len(whole) < 40 && whole != "" && !strings.ContainsAny(whole, "[{\n") && strings.ContainsAny(whole[:1], "+-*/(.") {
 		if minus := strings.ReplaceAll(whole, " ", ""); minus == "-1" {
 			beyond = to
 			to += " - 1"

@@ -61,10 +61,16 @@ func (r *reader) otherMethod(name string, x term.Term, args []term.Term) string 
 		return fmt.Sprintf("write filter(x => x != %[2]s, %[1]s) for a list, del(%[1]s, %[2]s) for a record", of, first)
 	case name == "reduceRight" && len(args) == 1:
 		return fmt.Sprintf("write reverse(%s).reduce(f)", of)
+	case name == "flat" && len(args) == 1 && isInt(args[0], 1):
+		return fmt.Sprintf("write flatten(%s)", of)
 	case name == "flat" && len(args) == 1:
 		return fmt.Sprintf("write let flat = xs => flat_map(x => if is_list(x) then flat(x) else [x], xs) in flat(%s)", of)
 	case name == "update" && len(args) == 1:
 		return fmt.Sprintf("write {...%s, ...%s}", of, first)
+	case name == "pop" && len(args) == 1 && isInt(args[0], -1):
+		return fmt.Sprintf("write %[1]s[-1] for the item, %[1]s[:-1] for the others", of)
+	case name == "pop" && len(args) == 1 && isInt(args[0], 0):
+		return fmt.Sprintf("write %[1]s[0] for the item, %[1]s[1:] for the others", of)
 	case name == "pop" && len(args) == 1:
 		return fmt.Sprintf("write get(%[1]s, %[2]s) for the value, del(%[1]s, %[2]s) for the record without it", of, first)
 	case name == "setdefault" && len(args) == 2:
@@ -76,6 +82,11 @@ func (r *reader) otherMethod(name string, x term.Term, args []term.Term) string 
 // replacedOnce is how the first place of a text alone is replaced.
 func replacedOnce(s, old, with string) string {
 	return fmt.Sprintf("replace(s, old, new) for all; for the first: let i = index_of(%[1]s, %[2]s) in if i < 0 then %[1]s else %[1]s[:i] ++ %[3]s ++ %[1]s[i + length(%[2]s):]", s, old, with)
+}
+
+func isInt(t term.Term, n int64) bool {
+	i, ok := t.(*term.Int)
+	return ok && i.Value == n
 }
 
 func isText(t term.Term) bool {

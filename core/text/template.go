@@ -192,7 +192,7 @@ func (r *reader) shownAs(x term.Term) term.Term {
 		}
 		return x
 	}
-	if !r.before(14) && m[2] != "" && m[5] != "" {
+	if !r.before(15) && m[2] != "" && m[5] != "" {
 		return x // Python puts separators between the zeros, too
 	}
 	r.i = end

@@ -257,7 +257,8 @@ func TestHeaderAttacks(t *testing.T) {
 	fails(t, h, fields{"url": s.URL, "headers": many}, "invalid", "more than")
 	for _, args := range []fields{
 		{"url": s.URL + "/?_method=DELETE"}, {"url": s.URL + "/?a=b&_METHOD=delete"}, {"url": s.URL + "/?%5fmethod=put"}, {"url": s.URL + "/?X-HTTP-Method-Override=PUT"},
-		{"url": s.URL + "/?a=1;_method=DELETE"}, {"url": s.URL + "/?.method=DELETE"}, {"url": s.URL + "/?[_method]=DELETE"}, {"url": s.URL + "/?_method=DELETE%"},
+		{"url": s.URL + "/?a=1;_method=DELETE"}, {"url": s.URL + "/?.method=DELETE"}, {"url": s.URL + "/?[_method]=DELETE"}, {"url": s.URL + "/?_method=DELETE%"}, {"url": s.URL + "/?_method%00x=DELETE"},
+		typed("_method%00%zz=DELETE", "application/x-www-form-urlencoded"),
 		typed("a=b&_method=delete", "application/x-www-form-urlencoded; charset=utf-8"),
 		{"url": s.URL, "body": "_method=delete"},
 		{"url": s.URL, "body": "X21ldGhvZD1kZWxldGU=", "encoding": "base64"},

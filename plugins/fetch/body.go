@@ -105,7 +105,8 @@ func overriddenBy(body string, types []string, method string) bool {
 func overridden(form, method string) bool {
 	for pair := range strings.FieldsFuncSeq(form, func(c rune) bool { return c == '&' || c == ';' }) {
 		name, v, ok := strings.Cut(pair, "=")
-		name, _ = url.QueryUnescape(name)
+		name, _ = unescape(strings.ReplaceAll(name, "+", " "))
+		name, _, _ = strings.Cut(name, "\x00") // to which PHP reads it
 		seen := seenName(name)
 		if !ok || !strings.HasPrefix(seen, "x-http-method") && (seen != "method" || strings.HasPrefix(strings.ToLower(name), "m")) {
 			continue
