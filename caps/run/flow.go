@@ -699,6 +699,8 @@ type Sealed struct {
 	Text   string `json:"text"`
 	Failed bool   `json:"failed,omitempty"`
 	Run    string `json:"run,omitempty"`
+	// Lost says that the record doesn't have the text.
+	Lost bool `json:"-"`
 }
 
 // Label is where it comes from: from all sources where the policy doesn't know one of them any more, since it was
@@ -748,7 +750,7 @@ func FindSealed(j journal.Journal, id string) (*Sealed, error) {
 			r.blobs, _ = j.(Blobs)
 			text, err := r.readText(data.Value)
 			if errors.Is(err, ErrNoRecord) { // that it was too large to be kept isn't told to the model
-				return &Sealed{ID: id, Data: data.Label, Control: data.Label, Text: "the record doesn't have it: " + err.Error(), Failed: true}, nil
+				return &Sealed{ID: id, Data: data.Label, Control: data.Label, Text: "the record doesn't have it: " + err.Error(), Failed: true, Lost: true}, nil
 			} else if err != nil {
 				return nil, err
 			}

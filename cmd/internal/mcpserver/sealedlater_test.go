@@ -120,3 +120,29 @@ func TestSealedOfTasks(t *testing.T) {
 		})
 	}
 }
+
+// TestSealedLost: what was sealed, and the record has no text of any more, is sealed once.
+func TestSealedLost(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, mailRules+"]}")
+	m.evolve("slow", `k => !toy.get(k)`)
+	var made struct{ Task string }
+	m.mu.Lock() // nothing is read before it is a task
+	_ = json.Unmarshal(succeed(t, m.Server, "run", `{"tool":"slow","input":"mail/1","background":true}`).Structured, &made)
+	m.mu.Unlock()
+	again := `{"task":"` + made.Task + `"}`
+	if a := do(t, m.Server, "run", again); !strings.Contains(a.Text, "pay me") {
+		t.Fatalf("it gives %s", a.Text)
+	}
+	_, err := m.memory.Append(journal.Written, journal.ResultSealed, made.Task, "", []byte(`{"sealed":"s_a","label":["mail"],"value":{"bytes":9,"sha256":"`+strings.Repeat("0", 64)+`"}}`))
+	must.NoError(t, err)
+	for range 2 {
+		m.start(toModel)
+		if a := do(t, m.Server, "run", again); !a.IsSealed || !strings.Contains(a.Text, " s_a.") {
+			t.Errorf("later it gives %s", a.Text)
+		}
+	}
+	if all, _, err := m.memory.Read(journal.Query{Kind: journal.ResultSealed}); err != nil || len(all) != 1 {
+		t.Errorf("it was sealed %d times: %v", len(all), err)
+	}
+}

@@ -116,7 +116,7 @@ func (s *Engine) sealEnded(id string, a wire.Answer, kept flow.Atoms) wire.Answe
 		var data struct{ Sealed string }
 		_ = json.Unmarshal(before[0].Data, &data)
 		one, f := s.sealedOf(data.Sealed)
-		if f == nil && one.Text == a.First() && one.Failed == (a.Fault != nil) && flow.Both(kept)&^one.Label(s.broker.Flow()) == 0 {
+		if f == nil && (one.Lost || one.Text == a.First() && one.Failed == (a.Fault != nil)) && flow.Both(kept)&^one.Label(s.broker.Flow()) == 0 {
 			return s.sealedAnswer(one)
 		}
 	}
