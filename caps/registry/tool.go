@@ -341,14 +341,19 @@ func (t *Tool) copied() []string {
 
 // Copies reports whether the tool, or one that it is bound to, takes the code of tools that are known only when it runs.
 func (t *Tool) Copies() bool {
-	all, _ := t.below(math.MaxInt)
-	return slices.ContainsFunc(all, func(t *Tool) bool {
+	return slices.ContainsFunc(t.Below(), func(t *Tool) bool {
 		var near Near
 		return slices.ContainsFunc(t.copied(), func(name string) bool {
 			_, current := near.CodeOf(t, name, true)
 			return current
 		})
 	})
+}
+
+// Below is the tool and all that it is bound to, of which it may call or copy.
+func (t *Tool) Below() []*Tool {
+	all, _ := t.below(math.MaxInt)
+	return all
 }
 
 // below is the tool and all that it is bound to, at most so many, in an order that follows from the names, and each one's

@@ -125,6 +125,11 @@ func (a *act) permitQuestion(message string, again bool) (*caps.Permit, *fault.F
 	return r.b.policy.Permit(r.ledger, a.tool.Held, request)
 }
 
+// asks reports whether what a tool holds lets its operations put questions.
+func (b *Broker) asks(h *caps.Held) bool {
+	return b.asker != nil && strings.HasPrefix(b.asker.AskOperation(), h.Kind+".")
+}
+
 // asks notes what else an outcome tells of that a question came before: whether limits and rates let it be put. It
 // reports whether they decided that.
 func (a *act) asks(p *caps.Permit, f *fault.Fault) bool {

@@ -551,20 +551,22 @@ func (r *Run) reach() (a flow.Atoms) {
 		return all
 	}
 	tools, known := f.evaluation.Tool.Runs()
+	if !known || f.evaluation.Tool.Copies() {
+		return all
+	}
 	a = f.code | f.input
-	for _, t := range tools {
+	for _, t := range f.evaluation.Tool.Below() { // it may take their code, also if it doesn't call them
 		a |= r.madeUnder(t)
+	}
+	for _, t := range tools {
 		for _, h := range t.Held {
 			if h.Grant == nil {
 				continue
 			}
-			if a |= f.policy.Gives(h); h.Limit().Rate.Calls > 0 {
+			if a |= f.policy.Gives(h); h.Limit().Rate.Calls > 0 || r.b.asks(h) && r.counted() != 0 {
 				return all
 			}
 		}
-	}
-	if !known {
-		return all
 	}
 	return a & all
 }

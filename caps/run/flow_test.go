@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -950,12 +951,14 @@ func TestFlowAcrossCalls(t *testing.T) {
 	p.fails("it", `"secret/a"`, fault.Denied, "secret is what toy.get gave")
 }
 
+// twoLabels is rules of which one is about one label, and one about both.
+const twoLabels = `{"sources":[{"of":"toy.get:secret/**","label":"secret"},{"of":"toy.get:other/**","label":"other"}],"rules":[{"to":"toy.send","not_from":"secret"},{"to":"toy.move","not_from":["secret","other"]}]}`
+
 // TestFlowDenialBeside: where what a rule is about decides whether another label comes in, too, a denial has both in either case.
 func TestFlowDenialBeside(t *testing.T) {
 	t.Parallel()
-	const rules = `{"sources":[{"of":"toy.get:secret/**","label":"secret"},{"of":"toy.get:other/**","label":"other"}],"rules":[{"to":"toy.send","not_from":"secret"},{"to":"toy.move","not_from":["secret","other"]}]}`
 	for _, secret := range []string{"S", "T"} {
-		p := newPosted(t, rules, run.Options{})
+		p := newPosted(t, twoLabels, run.Options{})
 		p.kept["other/a"], p.kept["secret/a"] = value.Str("x"), value.Str(secret)
 		const code = `x => let s = !toy.get("secret/a") in let to = if s == "S" then !toy.get("other/a") else s in let r = try(!toy.send({to: to})) in !toy.put({key: "open/b", value: has(r, "ok")})`
 		p.evolve("it", code, "toy:**")
@@ -964,4 +967,69 @@ func TestFlowDenialBeside(t *testing.T) {
 	p := newPosted(t, toSend, run.Options{}) // there is no other
 	p.evolve("it", `x => let s = !toy.get("secret/a") in let r = try(!toy.send({to: s})) in !toy.put({key: "open/b", value: has(r, "ok")})`, "toy:**")
 	p.gives("it", "null", "null")
+}
+
+// TestFlowDenialBesideCopied: code that code_of takes brings in what it was made under, also if that isn't called.
+func TestFlowDenialBesideCopied(t *testing.T) {
+	t.Parallel()
+	for _, test := range [][2]string{{`"b"`, "S"}, {`"b"`, "T"}, {`"b" ++ ""`, "S"}, {`"b" ++ ""`, "T"}} {
+		p := newPosted(t, twoLabels, run.Options{})
+		p.kept["secret/a"] = value.Str(test[1])
+		_, err := p.tools.Evolve(registry.Definition{Name: "b", Code: []byte("x => x"), Text: true, MadeUnder: []string{"other"}}, registry.Edit{})
+		must.NoError(t, err)
+		p.evolve("it", `x => let s = !toy.get({key: "secret/a", in: "secret/**"}) in let text = if s == "S" then {s: s, c: code_of(`+test[0]+`)} else s in
+			let r = try(!toy.send({to: "a", text: text})) in !toy.put({key: "open/b", value: has(r, "ok")})`, "toy.get:secret/**", "toy.send:**", "toy.put:open/**")
+		p.fails("it", "null", fault.Denied, "may not keep what depends on")
+	}
+}
+
+// TestFlowDenialBesideAsked: a limit of questions that is used up brings in what came into runs of other nodes.
+func TestFlowDenialBesideAsked(t *testing.T) {
+	t.Parallel()
+	m := *ledger
+	m.Kind, m.Operations = "ask", []caps.Operation{m.Operations[0]}
+	m.Operations[0].Name = "ask.get"
+	kinds, err := caps.NewKinds(&m, post)
+	must.NoError(t, err)
+	for _, secret := range []string{"S", "T"} {
+		p := newPosted(t, twoLabels, run.Options{})
+		rate := func(context.Context, string, caps.Rate) error { return nil }
+		w := newWorldOfKinds(t, kinds, run.Options{Flow: p.broker.Flow(), Asker: inquirer{}, Rate: rate}, func(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+			if key := asText(field(a.Args, "key")); a.Verb == "get" && key == "open/q" {
+				return value.Str(a.Ask(ctx, run.Question{Message: "sure"}).Action), 1, nil
+			}
+			return value.Str(secret), 1, nil
+		}, "toy:**", "ask:**,calls=1")
+		w.evolve("it", `x => let _ = if x == 1 then !ask.get("a") else !toy.get({key: "open/q", in: "open/**"}) in let q = !toy.get({key: "open/q", in: "open/**"}) in let s = !toy.get({key: "secret/a", in: "secret/**"}) in
+			let to = if s == "S" then q else s in let r = try(!toy.send({to: to})) in !toy.put({key: "open/b", value: has(r, "ok")})`, "toy.get:secret/**", "toy.get:open/**", "toy.send:**", "toy.put:open/**", "ask:**")
+		w.fails("it", "null", fault.Denied, "may not keep what depends on")
+	}
+}
+
+// TestFlowAskDeniesParts: that a question is too long tells of all parts of an argument of which a rule is about one, whatever their names.
+func TestFlowAskDeniesParts(t *testing.T) {
+	t.Parallel()
+	m := *post
+	m.Operations = slices.Clone(m.Operations)
+	for i := range m.Operations {
+		if o := &m.Operations[i]; o.Name == "toy.send" {
+			o.Params = append(slices.Clone(o.Params), caps.Param{Name: "x.y", Type: "any", Optional: true})
+		}
+	}
+	kinds, err := caps.NewKinds(&m)
+	must.NoError(t, err)
+	for _, test := range [][2]string{{"text.url", `{to: "a", text: {url: s, body: long}}`}, {"text[].url", `{to: "a", text: [{url: s, body: long}]}`}, {"to", `{to: s, "x.y": long}`}} {
+		for _, secret := range []string{"S", "T"} {
+			c, err := flow.ParseConfig([]byte(`{"sources":[{"of":"toy.get:secret/**","label":"secret"}],"rules":[{"to":"toy.send","argument":"` + test[0] + `","not_from":"secret","else":"ask"}]}`))
+			must.NoError(t, err)
+			rules, err := flow.Compile(c, kinds, nil)
+			must.NoError(t, err)
+			w := newWorldOfKinds(t, kinds, run.Options{Flow: rules, AskFlow: sayYes}, func(context.Context, run.Act) (value.Value, int64, *fault.Fault) {
+				return value.Str(secret), 1, nil
+			}, "toy:**")
+			w.evolve("it", `x => let s = !toy.get("secret/a") in let long = join(map(_ => "x", range(0, if s == "S" then 30000 else 1)), "\n") in
+				let r = try(!toy.send(`+test[1]+`)) in !toy.put({key: "open/b", value: has(r, "ok")})`, "toy:**")
+			w.fails("it", "null", fault.Denied, "may not keep what depends on")
+		}
+	}
 }

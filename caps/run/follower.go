@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/mcp-pif/mcp-pif/caps/flow"
@@ -262,14 +263,18 @@ func (q labels) of(rule *flow.Rule, a *act) (made, argument flow.Label) {
 	return made, flow.Label(q.Shadow.Label(q.Arg, rule.ArgumentText()))
 }
 
-// beside gives the label of the arguments that a rule doesn't test.
+// beside gives the label of the arguments that a rule doesn't test, or only a part of.
 func (q labels) beside(rule *flow.Rule) (l flow.Label) {
 	r, ok := value.Force(q.Arg).(*value.Record)
 	if rule.Argument == nil || !ok {
 		return 0
 	}
 	for _, f := range r.Fields {
-		if f.Key != rule.Argument[0] {
+		switch {
+		case f.Key == rule.Argument[0] && len(rule.Argument) == 1:
+		case strings.ContainsAny(f.Key, ".[]"): // it would be read as a path
+			return flow.Label(q.Shadow.All())
+		default:
 			l |= flow.Label(q.Shadow.Label(q.Arg, f.Key))
 		}
 	}
