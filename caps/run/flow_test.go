@@ -547,14 +547,20 @@ func (inquirer) Ask(context.Context, run.Act, run.Question) run.Reply {
 	return run.Reply{Action: "accept"}
 }
 
-// TestResumeCountsQuestions: what strangers asked before the process died counts for the limits of the run that goes on.
-func TestResumeCountsQuestions(t *testing.T) {
-	t.Parallel()
+// asking is the kind of questions, and another.
+func asking(t *testing.T, other *caps.Manifest) caps.Kinds {
 	m := *ledger
 	m.Kind, m.Operations = "ask", []caps.Operation{m.Operations[0]}
 	m.Operations[0].Name = "ask.get"
-	kinds, err := caps.NewKinds(&m, post)
+	kinds, err := caps.NewKinds(&m, other)
 	must.NoError(t, err)
+	return kinds
+}
+
+// TestResumeCountsQuestions: what strangers asked before the process died counts for the limits of the run that goes on.
+func TestResumeCountsQuestions(t *testing.T) {
+	t.Parallel()
+	kinds := asking(t, post)
 	perform := func(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
 		return value.Str(a.Ask(ctx, run.Question{Message: "sure"}).Action), 1, nil
 	}
@@ -577,11 +583,7 @@ func TestResumeCountsQuestions(t *testing.T) {
 // TestFlowRatedQuestion: a stranger's question takes from a rate as a request does, and what comes of it tells of that.
 func TestFlowRatedQuestion(t *testing.T) {
 	t.Parallel()
-	m := *ledger
-	m.Kind, m.Operations = "ask", []caps.Operation{m.Operations[0]}
-	m.Operations[0].Name = "ask.get"
-	kinds, err := caps.NewKinds(&m, post)
-	must.NoError(t, err)
+	kinds := asking(t, post)
 	c, err := flow.ParseConfig([]byte(`{"sources":[{"of":"toy.get:secret/**","label":"secret"}],"rules":[{"to":"toy.put:kept","not_from":"secret"}]}`))
 	must.NoError(t, err)
 	rules, err := flow.Compile(c, kinds, nil)
@@ -986,11 +988,7 @@ func TestFlowDenialBesideCopied(t *testing.T) {
 // TestFlowDenialBesideAsked: a limit of questions that is used up brings in what came into runs of other nodes.
 func TestFlowDenialBesideAsked(t *testing.T) {
 	t.Parallel()
-	m := *ledger
-	m.Kind, m.Operations = "ask", []caps.Operation{m.Operations[0]}
-	m.Operations[0].Name = "ask.get"
-	kinds, err := caps.NewKinds(&m, post)
-	must.NoError(t, err)
+	kinds := asking(t, post)
 	for _, secret := range []string{"S", "T"} {
 		p := newPosted(t, twoLabels, run.Options{})
 		rate := func(context.Context, string, caps.Rate) error { return nil }

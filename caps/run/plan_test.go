@@ -278,11 +278,7 @@ func TestPlanDeviates(t *testing.T) {
 // had, and reads as the plan before did.
 func TestPlanAgain(t *testing.T) {
 	t.Parallel()
-	m := *ledger
-	m.Kind, m.Operations = "ask", []caps.Operation{m.Operations[0]}
-	m.Operations[0].Name = "ask.get"
-	kinds, err := caps.NewKinds(&m, ledger)
-	must.NoError(t, err)
+	kinds := asking(t, ledger)
 	c, err := flow.ParseConfig([]byte(`{"sources":[{"of":"ask.get:secret","label":"secret"}],"rules":[{"to":"led.get:out/**","not_from":"secret"}]}`))
 	must.NoError(t, err)
 	rules, err := flow.Compile(c, kinds, nil)

@@ -182,6 +182,18 @@ func nodes(t *testing.T) (one, two *tasked) {
 		&tasked{t: t, dir: t.TempDir(), order: m.Open(), node: &fakeNode{name: "b"}}
 }
 
+// reading is a node at which a task has begun to read, and the task's name.
+func (w *tasked) reading(g *gate) (s *Engine, id string) {
+	w.t.Helper()
+	s, _ = w.serves(g, "toy:notes/**")
+	if r := w.call(s, "evolve", reads); r.Fault != nil {
+		w.t.Fatal(r.Text)
+	}
+	id = w.background(s, read)
+	wait.For(w.t, g.begun, "the read")
+	return s, id
+}
+
 // TestTaskGoesOnElsewhere: a node of a cluster leaves the others' tasks alone, but goes on with
 // those of a node that is gone. One that was only silent does nothing more of them when it
 // comes back: each write is done once, and both nodes give the answer.
@@ -189,12 +201,7 @@ func TestTaskGoesOnElsewhere(t *testing.T) {
 	t.Parallel()
 	g, h := newGate(), newGate()
 	one, two := nodes(t)
-	a, _ := one.serves(g, "toy:notes/**")
-	if r := one.call(a, "evolve", reads); r.Fault != nil {
-		t.Fatal(r.Text)
-	}
-	id := one.background(a, read)
-	wait.For(t, g.begun, "the read at a")
+	a, id := one.reading(g)
 	b, _ := two.serves(h, "toy:notes/**")
 	wait.Until(t, "b has the task", func() bool {
 		rec, err := run.FindTask(b.broker.Journal(), id)
@@ -224,12 +231,7 @@ func TestCancelledBeforeItGoesOn(t *testing.T) {
 	g, h := newGate(), newGate()
 	defer close(g.open)
 	one, two := nodes(t)
-	a, _ := one.serves(g, "toy:notes/**")
-	if r := one.call(a, "evolve", reads); r.Fault != nil {
-		t.Fatal(r.Text)
-	}
-	id := one.background(a, read)
-	wait.For(t, g.begun, "the read at a")
+	_, id := one.reading(g)
 	two.node.lost.Store(1)
 	b, _ := two.serves(h, "toy:notes/**")
 	wait.Until(t, "b has the task", func() bool { return b.tasks.find(id) != nil })
@@ -246,12 +248,7 @@ func TestTakenUnknown(t *testing.T) {
 	defer close(g.open)
 	close(h.open)
 	one, two := nodes(t)
-	a, _ := one.serves(g, "toy:notes/**")
-	if r := one.call(a, "evolve", reads); r.Fault != nil {
-		t.Fatal(r.Text)
-	}
-	id := one.background(a, read)
-	wait.For(t, g.begun, "the read at a")
+	_, id := one.reading(g)
 	o := &cuttable{Order: two.order, tried: make(chan struct{}, 1)}
 	two.order, two.patience = o, time.Second
 	b, _ := two.serves(h, "toy:notes/**")
@@ -301,12 +298,7 @@ func TestTaskEndsElsewhere(t *testing.T) {
 	t.Parallel()
 	g, h := newGate(), newGate()
 	one, two := nodes(t)
-	a, _ := one.serves(g, "toy:notes/**")
-	if r := one.call(a, "evolve", reads); r.Fault != nil {
-		t.Fatal(r.Text)
-	}
-	id := one.background(a, read)
-	wait.For(t, g.begun, "the read at a")
+	a, id := one.reading(g)
 	b, _ := two.serves(h, "toy:notes/**")
 	wait.Until(t, "b can retire the tool", func() bool { return two.call(b, "retire", `{"name":"reads"}`).Fault == nil })
 	two.node.lost.Store(1)
