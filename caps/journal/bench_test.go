@@ -116,7 +116,7 @@ func BenchmarkStoreTools(b *testing.B) {
 		}
 	}
 	newest := func(b *testing.B, s *journal.Store, through uint64, want int) {
-		if events, err := s.Newest(through); err != nil || len(events) != want {
+		if events, err := journal.Newest(s, through); err != nil || len(events) != want {
 			b.Fatal(len(events), err)
 		}
 	}

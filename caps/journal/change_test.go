@@ -164,7 +164,7 @@ func evolveOne(s *journal.Store, tool string) error {
 		if err != nil {
 			return err
 		}
-		known, err := s.Newest(after)
+		known, err := journal.Newest(s, after)
 		if err != nil {
 			return err
 		}
@@ -295,7 +295,7 @@ func TestChangeThatFails(t *testing.T) {
 	if _, err := reader.Changed(); !errors.Is(err, journal.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
-	if _, err := reader.Newest(0); !errors.Is(err, journal.ErrClosed) {
+	if _, err := journal.Newest(reader, 0); !errors.Is(err, journal.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 	if _, err := s.Blob(journal.Hash{}); !errors.Is(err, fs.ErrNotExist) {

@@ -341,7 +341,7 @@ func TestDamagedFiles(t *testing.T) {
 		})
 		_, _, _ = s.Read(journal.Query{Kind: "tool"})
 		_, _, _ = s.Read(journal.Query{Tool: "t3"})
-		newest, nerr := s.Newest(0)
+		newest, nerr := journal.Newest(s, 0)
 		for i := range newest {
 			same = same && recorded[newest[i].Hash]
 		}

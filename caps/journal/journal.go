@@ -257,14 +257,23 @@ type Journal interface {
 	// are, whoever appended it; 0: none did. It costs some microseconds: it is
 	// for asking before every request whether there is something to catch up with.
 	Changed() (uint64, error)
-	// Newest gives the newest event of each tool that changed it, of those with
+	// EachNewest gives the newest event of each tool that changed it, of those with
 	// a number up to through (0: of all), in the order of Seq.
-	Newest(through uint64) ([]Event, error)
+	EachNewest(through uint64, each func(*Event) error) error
 	// Read gives the events that a query selects, in the order of Seq, and
 	// whether there are more of them.
 	Read(q Query) (events []Event, more bool, err error)
 	// Close writes what is not written.
 	Close() error
+}
+
+// Newest collects what [Journal.EachNewest] gives.
+func Newest(j Journal, through uint64) (events []Event, err error) {
+	err = j.EachNewest(through, func(e *Event) error {
+		events = append(events, *e)
+		return nil
+	})
+	return events, err
 }
 
 // A Part is one event of several that are appended as a whole.

@@ -58,7 +58,7 @@ func TestRetainKeepsTools(t *testing.T) {
 	appendRun(t, a.Store, "last", 10)
 	changes := all(t, a.Store, journal.Query{Tool: "one", Changes: true})
 	changes = append(changes, all(t, a.Store, journal.Query{Tool: "two"})...)
-	newest, err := a.Newest(100)
+	newest, err := journal.Newest(a, 100)
 	must.NoError(t, err)
 	r := retain(t, a.Store, journal.RetainOptions{MaxAge: time.Hour})
 	if r.Dropped < 400 || r.Kept != 20 || r.Bytes < 100*int64(r.Dropped) {
@@ -69,7 +69,7 @@ func TestRetainKeepsTools(t *testing.T) {
 	if seqs(left) != seqs(changes) {
 		t.Errorf("the changes %s are left of %s", seqs(left), seqs(changes))
 	}
-	if again, err := a.Newest(100); err != nil || seqs(again) != seqs(newest) {
+	if again, err := journal.Newest(a, 100); err != nil || seqs(again) != seqs(newest) {
 		t.Errorf("the newest up to 100 are %s, %v; they were %s", seqs(again), err, seqs(newest))
 	}
 	if n := len(all(t, a.Store, journal.Query{})); n != 20+1+3 {
@@ -144,7 +144,7 @@ func TestRetainNeededTools(t *testing.T) {
 	if runs := len(all(t, s, journal.Query{Kind: "run"})); runs < 4 || r.Dropped == 0 {
 		t.Errorf("%+v, %d events of runs are left", r, runs)
 	}
-	if newest, err := s.Newest(0); err != nil || len(newest) != 5 {
+	if newest, err := journal.Newest(s, 0); err != nil || len(newest) != 5 {
 		t.Errorf("%d tools are left, %v", len(newest), err)
 	}
 	verified(t, s)
@@ -243,7 +243,7 @@ func TestKeepWithin(t *testing.T) {
 		}
 	}
 	verified(t, s)
-	if newest, err := s.Newest(0); err != nil || len(newest) != 1 || newest[0].Seq != first {
+	if newest, err := journal.Newest(s, 0); err != nil || len(newest) != 1 || newest[0].Seq != first {
 		t.Errorf("the tools are %s, %v", seqs(newest), err)
 	}
 	must.NoError(t, s.Close())

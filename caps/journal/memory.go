@@ -353,21 +353,28 @@ func (m *Memory) Changed() (uint64, error) {
 	return m.changed, nil
 }
 
-// Newest implements [Journal].
-func (m *Memory) Newest(through uint64) ([]Event, error) {
+// EachNewest implements [Journal].
+func (m *Memory) EachNewest(through uint64, each func(*Event) error) error {
 	q := Query{Changes: true}
 	if through > 0 {
 		q.Before = through + 1
 	}
 	events, _, err := m.Read(q)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	newest := map[string]uint64{}
 	for i := range events {
 		newest[events[i].Tool()] = events[i].Seq
 	}
-	return slices.DeleteFunc(events, func(e Event) bool { name := e.Tool(); return name == "" || newest[name] != e.Seq }), nil
+	for i := range events {
+		if e := &events[i]; e.Tool() != "" && newest[e.Tool()] == e.Seq {
+			if err := each(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Dropped returns the number up to which events are gone, but those that changed the

@@ -7,7 +7,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"io"
-	"slices"
 	"sync"
 )
 
@@ -31,8 +30,8 @@ const newestChange = `SELECT coalesce(max(seq), 0) FROM (` +
 	` UNION ALL SELECT max(seq) FROM events WHERE kind = 'tool.retired' AND ` + indexedKinds +
 	` UNION ALL SELECT max(seq) FROM events WHERE kind = 'tool.rolled_back' AND ` + indexedKinds + `)`
 
-// Newest implements [Journal].
-func (s *Store) Newest(through uint64) (events []Event, err error) {
+// EachNewest implements [Journal].
+func (s *Store) EachNewest(through uint64, each func(*Event) error) error {
 	s.flush()
 	by := ""
 	if s.indexed {
@@ -43,16 +42,7 @@ func (s *Store) Newest(through uint64) (events []Event, err error) {
 	text := `SELECT ` + columns + ` FROM events WHERE seq IN (SELECT max(seq) FROM events` + by + ` WHERE ` + aboutTools +
 		` AND +kind <> 'tool.refused' AND +seq <= ? AND typeof(` + toolName + `) = 'text' AND ` + toolName + ` <> '' GROUP BY ` + toolName + `) ORDER BY seq`
 	args := []driver.NamedValue{{Ordinal: 1, Value: int64(min(through, 1<<63-1))}}
-	err = s.reader(bg, func(conn *sql.Conn) error {
-		return rows(bg, conn, text, args, func(e *Event) error {
-			if len(events) == cap(events) {
-				events = slices.Grow(events, max(256, len(events)))
-			}
-			events = append(events, *e)
-			return nil
-		})
-	})
-	return events, err
+	return s.reader(bg, func(conn *sql.Conn) error { return rows(bg, conn, text, args, each) })
 }
 
 // A look asks one question again and again, over a connection of its own.

@@ -96,7 +96,7 @@ func TestToolsOfAnyHistory(t *testing.T) {
 						newest[e.Tool()] = e.Seq
 					}
 				}
-				events, err := j.Newest(through)
+				events, err := journal.Newest(j, through)
 				if err != nil || len(events) != len(newest) || !slices.IsSortedFunc(events, func(a, b journal.Event) int { return int(a.Seq) - int(b.Seq) }) {
 					t.Fatalf("%s: up to %d the newest are %s, %v; expected %v", name, through, seqs(events), err, newest)
 				}
@@ -134,8 +134,8 @@ func TestFirstFormat(t *testing.T) {
 				t.Errorf("%+v: %s, %v, expected %s", q, seqs(got), err, seqs(want))
 			}
 		}
-		want, _ := m.Newest(150)
-		if got, err := s.Newest(150); err != nil || seqs(got) != seqs(want) {
+		want, _ := journal.Newest(m, 150)
+		if got, err := journal.Newest(s, 150); err != nil || seqs(got) != seqs(want) {
 			t.Errorf("the newest are %s, %v, expected %s", seqs(got), err, seqs(want))
 		}
 	}
@@ -210,7 +210,7 @@ func TestMemoryKeepsChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	events, err := m.Newest(0)
+	events, err := journal.Newest(m, 0)
 	if err != nil || len(events) != 240 {
 		t.Errorf("%d tools are left of 240, %v", len(events), err)
 	}

@@ -234,6 +234,9 @@ func newLoader(log Log, policy *caps.Policy, found func(uint64) *Tool) *loader {
 // load makes the tools of some changes, and those they are bound to. Afterwards
 // [loader.tool] gives each.
 func (l *loader) load(changes []Change) {
+	if len(l.changes) == 0 {
+		l.changes, l.made = make(map[uint64]*Change, len(changes)), make(map[uint64]*Tool, len(changes))
+	}
 	for i := range changes {
 		c := &changes[i]
 		l.changes[c.Seq] = c

@@ -274,13 +274,8 @@ func (n *Node) documents() (docs map[string]document, at map[string]uint64, err 
 
 // recorded is the same by the file.
 func recorded(s *journal.Store) (docs map[string]document, at map[string]uint64, err error) {
-	events, err := s.Newest(0)
 	docs, at = map[string]document{}, map[string]uint64{}
-	for i := range events {
-		if err := read(docs, at, &events[i]); err != nil {
-			return nil, nil, err
-		}
-	}
+	err = s.EachNewest(0, func(e *journal.Event) error { return read(docs, at, e) })
 	return docs, at, err
 }
 
