@@ -26,6 +26,7 @@ const codeOverloaded = -32000
 type envelope struct {
 	version, id, method, params, result, fault []byte
 	duplicate                                  string // a key that occurs twice
+	folded                                     string // a key that is one of the six but for its case
 	members                                    int
 	others                                     [][]byte // keys of no meaning to JSON-RPC
 }
@@ -69,6 +70,11 @@ func (e *envelope) set(key, value []byte) {
 	case `"error"`:
 		slot = &e.fault
 	default:
+		for _, known := range []string{`"jsonrpc"`, `"id"`, `"method"`, `"params"`, `"result"`, `"error"`} {
+			if strings.EqualFold(string(key), known) { // which for encoding/json is the same
+				e.folded = string(key)
+			}
+		}
 		for _, other := range e.others {
 			if bytes.Equal(other, key) {
 				e.duplicate = string(key)
@@ -181,6 +187,8 @@ func parse(line []byte) (*message, *refusal) {
 	switch {
 	case e.duplicate != "":
 		return nil, invalid(back, "duplicate key %.100s", e.duplicate)
+	case e.folded != "":
+		return nil, invalid(back, "unknown key %.100s: keys are case-sensitive", e.folded)
 	case string(e.version) != `"2.0"`:
 		return nil, invalid(back, `"jsonrpc" must be "2.0"`)
 	case len(e.id) > maxID:

@@ -60,7 +60,7 @@ var malformed = []struct {
 	{"no version", `{"id":1,"method":"ping"}`, -32600, "1", "2.0"},
 	{"version 1.0", `{"jsonrpc":"1.0","id":"a","method":"ping"}`, -32600, `"a"`, "2.0"},
 	{"version a number", `{"jsonrpc":2.0,"id":1,"method":"ping"}`, -32600, "1", "2.0"},
-	{"capital key", `{"Jsonrpc":"2.0","id":1,"method":"ping"}`, -32600, "1", "2.0"},
+	{"capital key", `{"Jsonrpc":"2.0","id":1,"method":"ping"}`, -32600, "1", "case-sensitive"},
 	{"no method", `{"jsonrpc":"2.0","id":1}`, -32600, "1", "method"},
 	{"method a number", `{"jsonrpc":"2.0","id":1,"method":1}`, -32600, "1", "method"},
 	{"method null", `{"jsonrpc":"2.0","id":1,"method":null}`, -32600, "1", "method"},
@@ -116,7 +116,13 @@ func manyMembers(n int) string {
 
 func TestMalformed(t *testing.T) {
 	s := start(t, nil).initialized()
-	for _, c := range malformed {
+	cases := slices.Clip(malformed)
+	for _, key := range []string{"JSONRPC", "Id", "Method", "paramſ", `\u0050arams`, "Result", "Error"} { // as encoding/json reads them, too
+		c := malformed[0]
+		c.name, c.line, c.code, c.id, c.reason = key, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{},"`+key+`":{}}`, -32600, "1", "case-sensitive"
+		cases = append(cases, c)
+	}
+	for _, c := range cases {
 		// Notes of the subtest would end the shared session's test; so no t.Run.
 		s.send(c.line)
 		m := s.receive()

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/stdio"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -375,7 +376,7 @@ func opened(opening string) []byte {
 	packed, err := base64.RawURLEncoding.Strict().DecodeString(opening)
 	rest := bytes.NewReader(packed)
 	body, failed := io.ReadAll(io.LimitReader(flate.NewReader(rest), 64<<10))
-	if m := methodsOf(body); errors.Join(err, failed) != nil || rest.Len() > 0 || len(m) != 1 || m[0] != "initialize" {
+	if m := methodsOf(body); errors.Join(err, failed) != nil || rest.Len() > 0 || stdio.Refusal(body, false) != nil || len(m) != 1 || m[0] != "initialize" {
 		return nil
 	}
 	return body

@@ -123,16 +123,13 @@ func modern(r *http.Request, body []byte) bool {
 	if r.Method != http.MethodPost || r.Header.Get(sessionHeader) != "" || !bytes.Contains(body, []byte(versionMember)) {
 		return false
 	}
-	var message struct {
-		Params struct {
-			Meta map[string]json.RawMessage `json:"_meta"`
-		} `json:"params"`
-	}
-	if json.Unmarshal(body, &message) != nil {
+	var message struct{ Params map[string]json.RawMessage }
+	var meta map[string]json.RawMessage
+	if json.Unmarshal(body, &message) != nil || json.Unmarshal(message.Params["_meta"], &meta) != nil {
 		return false
 	}
 	var version string
-	return json.Unmarshal(message.Params.Meta[versionMember], &version) == nil && version >= firstStateless
+	return json.Unmarshal(meta[versionMember], &version) == nil && version >= firstStateless
 }
 
 // misrouted answers a request about a task whose header names another one, by which it was routed, and reports
@@ -143,8 +140,9 @@ func misrouted(w http.ResponseWriter, r *http.Request, body []byte, methods []st
 	if named == "" || len(methods) != 1 || !strings.HasPrefix(methods[0], "tasks/") {
 		return false
 	}
-	var m struct{ Params struct{ TaskID string } }
-	if json.Unmarshal(body, &m) == nil && m.Params.TaskID == named {
+	var m struct{ Params map[string]json.RawMessage } // since the fields of a struct match keys in any case
+	var id string
+	if json.Unmarshal(body, &m) == nil && json.Unmarshal(m.Params["taskId"], &id) == nil && id == named {
 		return false
 	}
 	refuse(w, body, mcp.CodeHeaderMismatch, "header mismatch: Mcp-Name is another task than params.taskId", nil)

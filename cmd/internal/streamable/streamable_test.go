@@ -452,11 +452,36 @@ func TestUnspokenVersions(t *testing.T) {
 	}
 }
 
+// TestCaseOfKeys: no message passes for one of another method, by a key that only encoding/json takes for one of the
+// protocol's.
+func TestCaseOfKeys(t *testing.T) {
+	url := start(t, Options{}) + Path
+	for _, key := range []string{"JsonRPC", "ID", "Method", `\u004dethod`, "paramſ", "Result", "ERROR"} {
+		body := `{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{},"` + key + `":"x"}`
+		for _, v := range versions {
+			status, answer := post(t, url, strings.NewReader(body), func(r *http.Request) { r.Header.Set(versionHeader, v) })
+			if status != http.StatusBadRequest || !strings.Contains(answer, "-32600") || !strings.Contains(answer, "case-sensitive") {
+				t.Errorf("%s %s: status %d: %s", v, key, status, answer)
+			}
+		}
+	}
+	var packed strings.Builder
+	z, _ := flate.NewWriter(&packed, flate.BestCompression)
+	io.WriteString(z, `{"jsonrpc":"2.0","id":7,"method":"tools/list","Method":"initialize"}`)
+	z.Close()
+	if body := opened(base64.RawURLEncoding.EncodeToString([]byte(packed.String()))); body != nil {
+		t.Errorf("a session is begun by %s", body)
+	}
+	if modern(httptest.NewRequest(http.MethodPost, Path, nil), []byte(`{"params":{"_META":{"`+versionMember+`":"2026-07-28"}}}`)) {
+		t.Error("what isn't _meta names the version")
+	}
+}
+
 // TestMisrouted: a request about a task is refused where its header names another task, and taken without one.
 func TestMisrouted(t *testing.T) {
 	url := start(t, Options{}) + Path
 	for name, refused := range map[string]bool{"a-1": false, "a-2": true, "": false} {
-		status, answer := post(t, url, strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tasks/get","params":{"taskId":"a-1","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`), func(r *http.Request) {
+		status, answer := post(t, url, strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tasks/get","params":{"taskId":"a-1","TASKID":"a-2","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`), func(r *http.Request) {
 			r.Header.Set(versionHeader, "2026-07-28")
 			r.Header.Set("Mcp-Method", "tasks/get")
 			if name != "" {
