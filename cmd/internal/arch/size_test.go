@@ -43,7 +43,7 @@ var maxLines = map[string]int{
 	"cmd/internal/plugincmd":       790,
 	"cmd/internal/programs":        220,
 	"cmd/internal/recording":       211,
-	"cmd/internal/stdio":           1824,
+	"cmd/internal/stdio":           1832,
 	"cmd/internal/streamable":      1798,
 	"cmd/internal/telemetry":       225,
 	"cmd/internal/tour":            574,
