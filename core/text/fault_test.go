@@ -209,6 +209,8 @@ func TestFaults(t *testing.T) {
 		{strings.Repeat("[", 10_100), "1:10009", "nested more than 10000 deep", ""},
 		{strings.Repeat("1+", 6000) + "1", "1:1", "as JSON, the term is nested more than 10000 deep", ""},
 		{`t => 1 + continue(1)`, "", "", ""},
+		{`{name} => name`, "1:8", "", "parentheses: ({name}) =>"},
+		{`map([a, b] => a, [])`, "1:12", "", "parentheses: ([a, b]) =>"},
 	} {
 		_, f := text.Parse([]byte(c.src), text.Options{})
 		if c.place == "" {

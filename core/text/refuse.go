@@ -135,8 +135,9 @@ func (r *reader) surprise(t token) string {
 		}
 		return "Write a pipeline as x |> f, a or b for conditions, bit_or(a, b) for the bits of integers, and alternatives as patterns of match: match v { 1 | 2 => a; _ => b }."
 	case tokArrow:
-		if r.i > 1 && r.toks[r.i-2].kind == tokCloseBrace {
-			return "Put the pattern of a parameter into parentheses: ({name, qty}) => name."
+		if before == "}" || before == "]" {
+			a := around{r}
+			return fmt.Sprintf("Put the pattern of a parameter into parentheses: (%s) => ….", a.said(a.operandBefore(r.i), r.i))
 		}
 		return "Write a function as x => x + 1 or (x, y) => x + y; its parameters are names."
 	case tokLt, tokGt:
