@@ -71,7 +71,7 @@ var maxLines = map[string]int{
 	"core/prim":                    10706,
 	"core/step":                    1111,
 	"core/term":                    420,
-	"core/text":                    10153,
+	"core/text":                    10154,
 	"core/value":                   376,
 	"plugins/clock":                60,
 	"plugins/env":                  50,
