@@ -270,3 +270,18 @@ func segmentsOverlap(a, b []string) bool {
 		}
 	}
 }
+
+// segmentsBegin: something that the pattern matches begins, as text, with the segments as they are.
+func segmentsBegin(pattern, segments []string) bool {
+	for i, s := range segments {
+		switch {
+		case i == len(pattern):
+			return false
+		case pattern[i] == "**" && i == len(pattern)-1:
+			return true
+		case pattern[i] != "*" && pattern[i] != s && (i < len(segments)-1 || !strings.HasPrefix(pattern[i], s)):
+			return false
+		}
+	}
+	return true
+}

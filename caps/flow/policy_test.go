@@ -136,6 +136,8 @@ func TestMatching(t *testing.T) {
 		{"fs.write", `{"path":"public/a","content":"x"}`, 0, 0, "no sink"},
 		{"kv.get", `{"key":"notes/secret/a"}`, 1, 0, "a key"},
 		{"kv.list", `{"prefix":"notes"}`, 1, 0, "a prefix of keys that are"},
+		{"kv.list", `{"prefix":"notes/secre"}`, 1, 0, "what keys begin with"},
+		{"kv.list", `{"prefix":"notes/secrets"}`, 0, 0, "what none of the keys begins with"},
 		{"kv.list", `{}`, 1, 0, "all keys"},
 		{"kv.get", `{"key":"notes/other"}`, 0, 0, "another key"},
 		{"kv.put", `{"key":"out/a","value":"x"}`, 0, 1, "a sink of keys"},

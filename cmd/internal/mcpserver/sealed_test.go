@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -33,7 +34,7 @@ var mailKind = func() *caps.Manifest {
 	m.Verbs = append(append([]caps.Verb{}, toy.Verbs...), caps.Verb{Name: "send", Flags: caps.Flags{OpenWorld: true}})
 	m.Operations = append(append([]caps.Operation{}, toy.Operations...), caps.Operation{Name: "toy.send", Verb: "send", Params: []caps.Param{
 		{Name: "to", Type: "string"}, {Name: "text", Type: "any", Optional: true},
-	}})
+	}}, caps.Operation{Name: "toy.list", Verb: "get", Params: []caps.Param{{Name: "prefix", Type: "string", Main: true, Designates: true}}})
 	return &m
 }()
 
@@ -138,6 +139,9 @@ func (m *mailbox) Perform(_ context.Context, a run.Act) (value.Value, int64, *fa
 		text, _ := journal.AppendValue(nil, args, 1<<20)
 		m.sent = append(m.sent, string(text))
 	default:
+		if prefix, ok := field("prefix").(value.Str); ok {
+			return value.Texts(slices.DeleteFunc(slices.Sorted(maps.Keys(m.notes)), func(key string) bool { return !strings.HasPrefix(key, string(prefix)) })), 10, nil
+		}
 		if v, ok := m.notes[string(key)]; ok {
 			return v, 10, nil
 		}

@@ -81,6 +81,8 @@ var templates = []string{
 	`k => let m = !toy.get(k) in if m.n > N then !toy.get("web/1") else m`,
 	`k => try(!toy.send({to: "i", text: if !toy.get(k).n > N then !toy.get("web/1").n else 1}))`,
 	`k => let _ = !toy.get("web/1").n in try(!toy.send({to: "j", text: !toy.get(k).n}))`,
+	`k => !toy.list("mai")`,
+	`k => !toy.send({to: "l", text: try(!toy.list("mai"))})`,
 	`k => try(!toy.put({key: if !toy.get(k).n > N then "open/3" else "open/4", value: 1}))`,
 }
 
@@ -132,6 +134,7 @@ func newPair(t testing.TB, rules string, seed uint64) *pair {
 		for _, key := range []string{"mail/1", "mail/2", "web/1"} {
 			p.boxes[i].notes[key] = mailOf(mail)
 		}
+		p.boxes[i].notes[fmt.Sprint("mail/key", mail.IntN(100))] = value.Unit{}
 		theirs, ours := mcp.NewInMemoryTransports()
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
