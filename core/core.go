@@ -103,8 +103,10 @@ const (
 // [x] * n repeats; with 14 what Python and JavaScript write in the text form is read as they do: {{ and formats in
 // f"{x:05d}", s.find(a, from), the index in reduce without a first value; what a pattern for lists tells ends with
 // its branches, and a function before a let in the next line, that nothing uses, is refused; with 15 the second parameter of the function in pairs.map((p, i) => p[0]) is the index,
-// and x?.f(y) null where x is missing.
-const Semantics = 15
+// and x?.f(y) null where x is missing; with 16 code that asks for different operations isn't equal, to_url makes no URL
+// whose parts are others, a key of a query that is no UTF-8 is a fault, add_time adds no zone, SS is hundredths, and
+// ${} in re_replace is text.
+const Semantics = 16
 
 // SetPool sets how many bytes all machines of the process may hold together,
 // 128 MiB where it isn't called.

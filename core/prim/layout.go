@@ -16,7 +16,7 @@ var layoutNames = [][]string{
 	{"YYYY", "yyyy"}, {"YY", "yy"}, {"MMMM"}, {"MMM"}, {"MM"}, {"M"},
 	{"dddd", "EEEE"}, {"ddd", "EEE"}, {"DD", "dd"}, {"D", "d"},
 	{"HH"}, {"H"}, {"hh"}, {"h"}, {"mm"}, {"m"}, {"ss"}, {"s"},
-	{"SSSSSSSSS"}, {"SSSSSS"}, {"SSS"}, {"SS"}, {"S"}, {"A"}, {"a"}, {"ZZ"}, {"Z"},
+	{"SSSSSSSSS"}, {"SSSSSSSS"}, {"SSSSSSS"}, {"SSSSSS"}, {"SSSSS"}, {"SSSS"}, {"SSS"}, {"SS"}, {"S"}, {"A"}, {"a"}, {"ZZ"}, {"Z"},
 }
 
 // percent is the parts of a layout that are written as C's strftime does.
@@ -56,12 +56,8 @@ func byPlace(parts []layoutPart) (all []layoutPart) {
 	for _, p := range parts {
 		n := p.name
 		hour, minute := strings.EqualFold(last, "HH") || strings.EqualFold(last, "h"), last == "mm" || last == "m"
-		switch {
-		case hour && (n == "MM" || n == "M"), minute && (n == "SS" || n == "S"):
+		if hour && (n == "MM" || n == "M") || minute && (n == "SS" || n == "S") {
 			p.name = strings.ToLower(n)
-		case n == "SS":
-			p.name = "S"
-			all = append(all, p)
 		}
 		if all = append(all, p); p.name != "" {
 			last = p.name

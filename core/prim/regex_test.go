@@ -146,6 +146,17 @@ func TestPatternsAsGo(t *testing.T) {
 	}
 }
 
+// TestNoGroup: a dollar before what names no group stands as it is.
+func TestNoGroup(t *testing.T) {
+	for to, want := range map[string]value.Value{
+		"${}": value.Str("${}c"), "$<>$0": value.Str("$<>abc"), "${$1": value.Str("${ac"), "${}${0}": value.Str("${}abc"),
+	} {
+		if got, f := call(t, "re_replace", value.Str("abc"), value.Str("(a)b"), value.Str(to)); f != nil || got != want {
+			t.Errorf("%s gives %v (%v), want %s", to, got, f, want)
+		}
+	}
+}
+
 // TestPatternSteps: what was compiled before takes the same steps, and so does a text
 // whatever came before it.
 func TestPatternSteps(t *testing.T) {

@@ -363,7 +363,7 @@ func newReplacement(p *pattern, s string) (replacement, *fault.Fault) {
 			if c == '<' {
 				closing = '>'
 			}
-			if n := strings.IndexByte(s[i:], closing); n > 0 {
+			if n := strings.IndexByte(s[i:], closing); n > 2 {
 				ref, next = s[i+2:i+n], i+n+1
 				group = p.group(ref)
 			}

@@ -226,6 +226,7 @@ func unitOf(row, name string) (int, *fault.Fault) {
 // add returns the moment so much later.
 func (t moment) add(amount value.Value) (moment, *fault.Fault) {
 	var months, seconds, nanos int64
+	date := t.form == form{}
 	fields := []value.Field{{Key: "seconds", Value: amount}}
 	if r, ok := amount.(*value.Record); ok {
 		fields = r.Fields
@@ -249,8 +250,7 @@ func (t moment) add(amount value.Value) (moment, *fault.Fault) {
 			t.form.clock = t.form.clock || u.seconds%secondsPerDay != 0
 		}
 	}
-	if !t.form.zone && t.form.clock && t.form == (form{clock: true}) {
-		// It was a date alone.
+	if date && t.form.clock {
 		t.form.zone, t.form.seconds = true, true
 	}
 	return t.later(months, seconds, nanos)

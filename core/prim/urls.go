@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -88,6 +89,9 @@ func parseURL(s string) (value.Value, *fault.Fault) {
 	}
 	var query []value.Field
 	for key, all := range q {
+		if !utf8.ValidString(key) {
+			return nil, badURL("parse_url", s, "a key of its query is no UTF-8")
+		}
 		query = append(query, value.Field{Key: key, Value: value.Str(all[len(all)-1])})
 	}
 	user := ""
@@ -102,7 +106,7 @@ func parseURL(s string) (value.Value, *fault.Fault) {
 		return value.Field{Key: key, Value: value.Str(strings.ToValidUTF8(s, "\ufffd"))}
 	}
 	for i := range query {
-		query[i] = text(strings.ToValidUTF8(query[i].Key, "\ufffd"), string(query[i].Value.(value.Str)))
+		query[i] = text(query[i].Key, string(query[i].Value.(value.Str)))
 	}
 	return &value.Record{Fields: []value.Field{
 		text("fragment", u.Fragment), text("host", u.Hostname()), text("path", path), {Key: "port", Value: port},
@@ -151,7 +155,8 @@ func toURL(r *value.Record) (string, *fault.Fault) {
 	parts := map[string]*string{"scheme": &u.Scheme, "host": &u.Host, "port": &port, "path": &u.Path, "fragment": &u.Fragment, "user": new(string)}
 	for _, field := range r.Fields {
 		v := value.Force(field.Value)
-		if q, ok := v.(*value.Record); ok && field.Key == "query" {
+		q, isRecord := v.(*value.Record)
+		if field.Key == "query" && isRecord {
 			query := url.Values{}
 			for _, p := range q.Fields {
 				s, f := text(p.Key, p.Value)
@@ -169,7 +174,7 @@ func toURL(r *value.Record) (string, *fault.Fault) {
 			names := []string{"scheme", "user", "host", "port", "path", "query", "fragment"}
 			f := outOfRange(fmt.Sprintf("to_url: %s is %s", quoted(field.Key), Describe(v)), "a record of "+strings.Join(names, ", "), quoted(field.Key),
 				`Write it as in {"to_url":{"record":{"scheme":"https","host":"example.com","path":"/a","query":{"record":{"q":"x"}}}}}.`)
-			if to == nil {
+			if to == nil && field.Key != "query" {
 				f.Near = Closest(field.Key, names)
 				f.Message = "to_url: a URL has no part " + quoted(field.Key)
 			}
@@ -193,12 +198,25 @@ func toURL(r *value.Record) (string, *fault.Fault) {
 			u.User = url.UserPassword(name, password)
 		}
 	}
-	if u.Scheme != "" && u.Host == "" && u.Path != "" && !strings.HasPrefix(u.Path, "/") {
-		u.Opaque, u.Path = u.Path, "" // mailto:a@b
+	switch {
+	case u.Path == "" || u.Path[0] == '/':
+	case u.Scheme != "" && u.Host == "" && u.User == nil: // mailto:a@b
+		u.Opaque, u.Path = strings.NewReplacer("?", "%3F", "#", "%23", " ", "%20").Replace(u.Path), ""
+	case u.Host != "" || u.User != nil:
+		u.Path = "/" + u.Path
 	}
 	s := u.String()
-	if _, err := url.Parse(s); err != nil {
+	back, err := url.Parse(s)
+	if err != nil {
 		return "", badURL("to_url", s, "a part has what can't stand there")
+	}
+	for _, part := range [][3]string{
+		{"scheme", back.Scheme, strings.ToLower(u.Scheme)}, {"host", back.Host, u.Host}, {"path", back.Opaque + strings.TrimPrefix(back.Path, "./"), u.Opaque + strings.TrimPrefix(u.Path, "./")},
+		{"fragment", back.Fragment, u.Fragment},
+	} {
+		if part[1] != part[2] {
+			return "", badURL("to_url", s, "a part spills over: its "+part[0]+" would be "+quoted(part[1]))
+		}
 	}
 	return s, nil
 }

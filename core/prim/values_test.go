@@ -3,6 +3,7 @@ package prim_test
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -237,6 +238,37 @@ func TestCodeRoundTrip(t *testing.T) {
 			t.Fatalf("the source of %s is %s (%v)", want, c.Source.Text, f)
 		}
 		samePlaces(t, c.Term, q.Term)
+	}
+}
+
+// TestCodeIsComparedWhole: two codes are equal where their canonical JSON is the same.
+func TestCodeIsComparedWhole(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 9))
+	token := regexp.MustCompile(`"[^"]*"|[0-9]+`)
+	changed := map[string]int{}
+	for i := range 3000 {
+		p, f := parse.Code([]byte(gen.Term(r.IntN, 1+i%20, gen.Options{Records: true, Effects: true})), parse.Options{})
+		must.NoFault(t, f)
+		want := string(text.Canonical(p.Term))
+		all := token.FindAllStringIndex(want, -1)
+		if len(all) == 0 {
+			continue
+		}
+		a := all[r.IntN(len(all))]
+		other := []string{`"fs.delete"`, `"fs.write"`, `"x"`, `"y"`, `"sub"`, `"self"`, `7`, `8`}[r.IntN(8)]
+		q, f := parse.Code([]byte(want[:a[0]]+other+want[a[1]:]), parse.Options{})
+		if f != nil {
+			continue
+		}
+		got := string(text.Canonical(q.Term))
+		same, f := call(t, "equal", quote(p.Term), quote(q.Term))
+		if must.NoFault(t, f); same != value.Bool(got == want) {
+			t.Fatalf("%s and %s: equal is %v", want, got, same)
+		}
+		changed[other]++
+	}
+	if len(changed) < 8 {
+		t.Errorf("changed: %v", changed)
 	}
 }
 

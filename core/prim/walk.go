@@ -282,10 +282,12 @@ func (c *comparer) sameTerm(a, b term.Term) bool {
 	}
 	switch x := a.(type) {
 	case *term.Int:
-		return x.Value == b.(*term.Int).Value
+		y, ok := b.(*term.Int)
+		return ok && x.Value == y.Value
 	case *term.Big:
 		c.words += uint64(len(x.Value.Bits()))
-		return x.Value.Cmp(b.(*term.Big).Value) == 0
+		y, ok := b.(*term.Big)
+		return ok && x.Value.Cmp(y.Value) == 0
 	case *term.Dec:
 		y := b.(*term.Dec)
 		return x.Scale == y.Scale && x.Unscaled.Cmp(y.Unscaled) == 0
@@ -306,6 +308,10 @@ func (c *comparer) sameTerm(a, b term.Term) bool {
 		}
 	case *term.CodeOf:
 		return x.Name == b.(*term.CodeOf).Name
+	case *term.Effect:
+		if x.Op != b.(*term.Effect).Op {
+			return false
+		}
 	case *term.Record:
 		y := b.(*term.Record)
 		if len(x.Fields) != len(y.Fields) {
