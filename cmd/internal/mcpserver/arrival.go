@@ -123,11 +123,12 @@ func (o *orderly) Read(ctx context.Context) (jsonrpc.Message, error) {
 		case <-done:
 		case <-ctx.Done():
 		case <-timer.C:
+			o.readOn(nil)
 		}
 		timer.Stop()
 	}
 	m, err := o.Connection.Read(ctx)
-	if req, ok := m.(*jsonrpc.Request); ok && err == nil && req.IsCall() && (req.Method == "tools/call" || isList(req.Method)) {
+	if req, ok := m.(*jsonrpc.Request); ok && err == nil && req.IsCall() && takesTurn(req.Method) {
 		o.stamp(req)
 	}
 	return m, err
@@ -233,5 +234,7 @@ func coded(err error) error {
 	return err
 }
 
-// isList reports whether a method answers what is large whatever was asked, and no run's.
-func isList(method string) bool { return strings.HasSuffix(method, "/list") }
+// takesTurn reports whether what answers a method has its turn: a run, or what takes much memory whatever was asked.
+func takesTurn(method string) bool {
+	return method == "tools/call" || method == "resources/read" || method == "completion/complete" || strings.HasSuffix(method, "/list")
+}

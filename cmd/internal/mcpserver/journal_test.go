@@ -279,7 +279,7 @@ func TestPages(t *testing.T) {
 			if !slices.Equal(got, list.want) {
 				t.Errorf("%s, changed meanwhile: %d listed, expected %d", name, len(got), len(list.want))
 			}
-			for _, cursor := range []string{"x", "%", base64.RawURLEncoding.EncodeToString([]byte("x")), strings.Repeat("a", 10_000)} {
+			for _, cursor := range []string{"x", "%", base64.RawURLEncoding.EncodeToString([]byte("x")), strings.Repeat("a", 10_000), writeCursor(strings.Repeat("a", mostURI))} {
 				if _, _, err := list.page(cursor); code(err) != -32602 {
 					t.Errorf("%s takes the cursor %.20q: %v", name, cursor, err)
 				}

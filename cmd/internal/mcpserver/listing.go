@@ -128,7 +128,7 @@ func readCursor(cursor string) (name string, err error) {
 	}
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	name, ok := strings.CutPrefix(string(text), cursorMark)
-	if err != nil || !ok {
+	if err != nil || !ok || len(cursor) > mostURI { // pages are kept by cursor
 		return "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is none that this server gave"}
 	}
 	return name, nil

@@ -66,7 +66,7 @@ func (s *Server) route(next mcp.MethodHandler) mcp.MethodHandler {
 		return res, err
 	}
 	listTools, listMore, listen := s.inTurn(s.listTools(next)), s.listMore(next), s.listening(next)
-	listMoreInTurn := s.inTurn(listMore)
+	listMoreInTurn, complete := s.inTurn(listMore), s.inTurn(next)
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch r := req.(type) {
 		case *mcp.CallToolRequest:
@@ -94,6 +94,8 @@ func (s *Server) route(next mcp.MethodHandler) mcp.MethodHandler {
 			return listTools(ctx, method, req)
 		case *mcp.ListResourcesRequest, *mcp.ListPromptsRequest, *mcp.ListResourceTemplatesRequest:
 			return listMoreInTurn(ctx, method, req)
+		case *mcp.CompleteRequest:
+			return complete(ctx, method, req)
 		case *mcp.DiscoverRequest:
 			return listMore(ctx, method, req)
 		case *mcp.SubscriptionsListenRequest:
@@ -197,25 +199,33 @@ func (q quieter) WithAttrs(attrs []slog.Attr) slog.Handler {
 }
 func (q quieter) WithGroup(name string) slog.Handler { return quieter{q.Handler.WithGroup(name)} }
 
-// inTurn has lists wait for their turn.
-func (s *Server) inTurn(list mcp.MethodHandler) mcp.MethodHandler {
+// inTurn has requests wait for their turn.
+func (s *Server) inTurn(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		a := arrivalOf(req.GetExtra())
-		ticket := uint64(0)
-		if a != nil {
-			ticket = a.ticket
+		leave, err := s.turn(ctx, req)
+		if err != nil {
+			return nil, err
 		}
-		leave, f := s.Turn(ctx, ticket)
-		if f != nil {
-			return nil, &jsonrpc.Error{Code: codeOverloaded, Message: f.Error()}
-		}
-		if a != nil {
-			defer a.WhenAnswered(leave)
-		} else {
-			defer leave()
-		}
-		return list(ctx, method, req)
+		defer leave()
+		return next(ctx, method, req)
 	}
+}
+
+// turn waits for the turn of a request.
+func (s *Server) turn(ctx context.Context, req mcp.Request) (leave func(), err error) {
+	a := arrivalOf(req.GetExtra())
+	ticket := uint64(0)
+	if a != nil {
+		ticket = a.ticket
+	}
+	end, f := s.Turn(ctx, ticket)
+	switch {
+	case f != nil:
+		return nil, &jsonrpc.Error{Code: codeOverloaded, Message: f.Error()}
+	case a == nil:
+		return end, nil
+	}
+	return func() { a.WhenAnswered(end) }, nil
 }
 
 // codeOverloaded is what standard input and output answer where there is no room, too.

@@ -123,8 +123,15 @@ func (s *Server) read(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.R
 	var err error
 	if len(a.parts) == 2 && a.parts[0] == "published" && len(a.query) == 0 {
 		all, err = s.publishedContent(ctx, a.parts[1])
-	} else if c := s.content(ctx, a); c != nil {
-		all = append(all, c)
+	} else {
+		leave, full := s.turn(ctx, req)
+		if full != nil {
+			return nil, full
+		}
+		defer leave()
+		if c := s.content(ctx, a); c != nil {
+			all = append(all, c)
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -23,6 +23,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/wait"
 )
@@ -664,4 +665,101 @@ func TestNothingIsReadMeanwhile(t *testing.T) {
 			wait.For(t, read, "the end of reading")
 		}
 	}
+}
+
+// TestTurnsOfRequests: what takes much memory whatever was asked waits for its turn, which by a connection ends when
+// its answer is written; what a tool publishes has a run's.
+func TestTurnsOfRequests(t *testing.T) {
+	s := New(Options{Limits: Limits{Waiting: 1}})
+	succeed(t, s, "evolve", `{"name":"f","code":1}`)
+	succeed(t, s, "evolve", `{"name":"p","code":"_ => 1","as":"resource"}`)
+	cs := speaking(t, s, eras[0], nil)
+	complete := func() error {
+		_, err := cs.Complete(t.Context(), &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/resource", URI: "pif://tools/{name}"}, Argument: mcp.CompleteParamsArgument{Name: "name"}})
+		return err
+	}
+	read := func(uri string) func() error {
+		return func() error {
+			_, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: wire.Scheme + uri})
+			return err
+		}
+	}
+	requests := map[string]func() error{
+		"completion/complete": complete, "a tool": read("tools/f"), "the language": read("language"), "the server": read("server"),
+	}
+	waiting, cancel := context.WithCancel(t.Context())
+	var leaves []func()
+	waits := make(chan struct{})
+	go func() { // takes all there are, and then the one place to wait
+		defer close(waits)
+		for {
+			leave, f := s.Turn(waiting, 0)
+			switch {
+			case f == nil:
+				leaves = append(leaves, leave)
+			case waiting.Err() != nil:
+				return
+			}
+		}
+	}()
+	wait.Until(t, "a full queue", func() bool {
+		ctx, stop := context.WithCancel(waiting)
+		stop()
+		leave, f := s.Turn(ctx, 0)
+		if f == nil {
+			leave()
+		}
+		return f != nil && f.Kind == fault.Overloaded
+	})
+	for name, request := range requests {
+		if err := request(); code(err) != codeOverloaded {
+			t.Errorf("%s has no turn: %v", name, err)
+		}
+	}
+	must.NoError(t, read("published/p")())
+	cancel()
+	wait.For(t, waits, "the one that waited")
+	for _, leave := range leaves {
+		leave()
+	}
+	for range 20 { // each leaves
+		for name, request := range requests {
+			if err := request(); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+	}
+	o := &orderly{server: s}
+	for _, method := range []string{"tools/call", "tools/list", "completion/complete", "resources/read"} {
+		o.Connection = &fed{requests: make(chan *jsonrpc.Request, 1)}
+		req := &jsonrpc.Request{ID: must.Value(jsonrpc.MakeID("x")), Method: method}
+		o.Connection.(*fed).requests <- req
+		_, err := o.Read(t.Context())
+		must.NoError(t, err)
+		if extra, _ := req.Extra.(*mcp.RequestExtra); arrivalOf(extra) == nil {
+			t.Errorf("%s isn't held until its answer is written", method)
+		}
+	}
+}
+
+// TestReadingIsHeldUpOnce: where an evolve isn't answered in time, what comes next doesn't each wait as long.
+func TestReadingIsHeldUpOnce(t *testing.T) {
+	s := New(Options{})
+	id, err := jsonrpc.MakeID(1.0)
+	must.NoError(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		f := &fed{requests: make(chan *jsonrpc.Request, 3)}
+		o := &orderly{Connection: f, server: s}
+		f.requests <- &jsonrpc.Request{ID: id, Method: "tools/call", Params: json.RawMessage(`{"name":"evolve"}`)}
+		f.requests <- &jsonrpc.Request{Method: "notifications/cancelled"}
+		f.requests <- &jsonrpc.Request{Method: "ping"}
+		began := time.Now()
+		for range 3 {
+			_, err := o.Read(t.Context())
+			must.NoError(t, err)
+		}
+		if d := time.Since(began); d != patience {
+			t.Errorf("it takes %v", d)
+		}
+	})
 }
