@@ -50,7 +50,7 @@ func Begin(ctx context.Context, o Options) (*Login, error) {
 	}
 	redirect := "http://" + listener.Addr().String() + redirectPath
 	l := &Login{Server: o.Server, Trusted: trusted, At: time.Now().UTC().Truncate(time.Second)}
-	f := &flow{Options: o, redirect: redirect, listener: listener}
+	f := &flow{Options: o, trusted: trusted, redirect: redirect, listener: listener}
 	client := newClient(trusted)
 	client.Transport = &memo{client.Transport, map[string]*remembered{}}
 	config := &auth.AuthorizationCodeHandlerConfig{
@@ -136,6 +136,7 @@ func ask(ctx context.Context, client *http.Client, o Options) (*http.Request, *h
 // A flow is one login between the server's refusal and the code.
 type flow struct {
 	Options
+	trusted  []string
 	redirect string
 	listener net.Listener
 	issuer   string
@@ -184,6 +185,9 @@ func (f *flow) checkIssuer(ctx context.Context, client *http.Client, answer *htt
 func (f *flow) code(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
 	at, err := url.Parse(args.URL)
 	if err != nil {
+		return nil, err
+	}
+	if err := encrypted(at, f.trusted); err != nil {
 		return nil, err
 	}
 	state := at.Query().Get("state")

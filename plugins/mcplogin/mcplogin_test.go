@@ -108,12 +108,20 @@ func TestAttacks(t *testing.T) {
 		"iss": "issuer", "no-iss": "iss parameter", "error": "the authorization server refuses", "code": "refuses the code",
 		"metadata": "isn't encrypted", "issuer": "isn't encrypted", "token": "isn't encrypted", "redirect": "redirects elsewhere",
 		"other-issuer": "does not match", "resource": "metadata resource", "no-pkce": "PKCE",
+		"page": "isn't encrypted", "file": "isn't encrypted", "program": "isn't encrypted",
 	} {
 		t.Run(attack, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.Attack = attack
-			l, err := w.begin(t, nil)
+			l, err := w.begin(t, func(o *Options) {
+				o.Show = func(at *url.URL) {
+					if at.Scheme+"://"+at.Host != w.URL {
+						t.Errorf("the person is sent to %s", at)
+					}
+					browse(at)
+				}
+			})
 			if err == nil || !strings.Contains(err.Error(), says) {
 				t.Errorf("%+v, %v, want %q", l, err, says)
 			}

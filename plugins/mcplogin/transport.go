@@ -101,13 +101,21 @@ func originOf(u *url.URL) string {
 
 // RoundTrip makes one request.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	switch origin := originOf(r.URL); {
-	case slices.Contains(t.trusted, origin):
+	if slices.Contains(t.trusted, originOf(r.URL)) {
 		return t.open.RoundTrip(r)
-	case r.URL.Scheme != "https":
-		return nil, fmt.Errorf("%s isn't encrypted, and neither the server's own nor the issuer that was named", origin)
+	}
+	if err := encrypted(r.URL, nil); err != nil {
+		return nil, err
 	}
 	return t.public.RoundTrip(r)
+}
+
+// encrypted refuses a URL that isn't https, unless its origin is trusted.
+func encrypted(u *url.URL, trusted []string) error {
+	if origin := originOf(u); u.Scheme != "https" && !slices.Contains(trusted, origin) {
+		return fmt.Errorf("%q isn't encrypted, and neither the server's own nor the issuer that was named", short(origin))
+	}
+	return nil
 }
 
 // trustedOrigins is the origins of the URLs that a person gave.

@@ -25,6 +25,7 @@ type OAuth struct {
 	//	metadata issuer                       its metadata, or its issuer, are said to be Elsewhere
 	//	other-issuer resource no-pkce         its metadata are of another issuer or resource, or know no PKCE
 	//	token redirect                        the token is said to be Elsewhere, by metadata or by a redirect
+	//	page file program                     the page is said to be Elsewhere, a file's, or another program's
 	Attack, Elsewhere string
 	// Lifetime is how long tokens are good, in seconds; 0: it doesn't say.
 	Lifetime int
@@ -101,12 +102,16 @@ func (o *OAuth) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(http.StatusOK, map[string]any{"resource": resource, "authorization_servers": []string{elsewhere("issuer", o.URL)}})
 	case "/.well-known/oauth-authorization-server":
 		meta := map[string]any{
-			"issuer": o.URL, "authorization_endpoint": o.URL + "/authorize", "token_endpoint": elsewhere("token", o.URL) + "/token", "registration_endpoint": o.URL + "/register",
+			"issuer": o.URL, "authorization_endpoint": elsewhere("page", o.URL) + "/authorize", "token_endpoint": elsewhere("token", o.URL) + "/token", "registration_endpoint": o.URL + "/register",
 			"code_challenge_methods_supported": []string{"S256"}, "authorization_response_iss_parameter_supported": true, "response_types_supported": []string{"code"},
 		}
 		switch o.Attack {
 		case "other-issuer":
 			meta["issuer"] = "https://other.example"
+		case "file":
+			meta["authorization_endpoint"] = "file://localhost/etc/passwd"
+		case "program":
+			meta["authorization_endpoint"] = "vscode://localhost/authorize"
 		case "no-pkce":
 			delete(meta, "code_challenge_methods_supported")
 		}
