@@ -18,7 +18,7 @@ import (
 // comments and blank lines: what it has, rounded up to tens. Who raises a number says why
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
-	"(tests)":                      5679,
+	"(tests)":                      5683,
 	"caps":                         7754,
 	"caps/flow":                    1570,
 	"caps/journal":                 5665,
@@ -90,7 +90,7 @@ var maxLines = map[string]int{
 	"plugins/mcp":                  2444,
 	"plugins/mcp/mcpprobe":         140,
 	"plugins/mcplock":              1202,
-	"plugins/mcplogin":             520,
+	"plugins/mcplogin":             529,
 	"plugins/model":                457,
 	"plugins/plugintest":           70,
 	"plugins/plugintest/conform":   2210,
