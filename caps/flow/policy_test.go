@@ -423,3 +423,23 @@ func TestCame(t *testing.T) {
 		}
 	}
 }
+
+// TestSessionFresh: whether what the model is shown is new is of what a cluster has, and not of what this node had.
+func TestSessionFresh(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "kv:**", "fetch:https://api.example").mustCompile("", "notes=kv:notes/**", "notes>fetch")
+	path := filepath.Join(t.TempDir(), "flow.json")
+	s, err := flow.NewSession(path, p)
+	must.NoError(t, err)
+	if _, err := s.Show(1); err != nil {
+		t.Fatal(err)
+	}
+	s.Fresh = func() error { return os.Remove(path) } // it was cleared elsewhere
+	if isNew, err := s.Show(1); err != nil || !isNew || s.Label() != 1 {
+		t.Errorf("it is new: %v, %v, label %v", isNew, err, s.Label())
+	}
+	s.Fresh = func() error { return os.ErrDeadlineExceeded }
+	if _, err := s.Show(1); err == nil {
+		t.Error("it is shown though nobody knows what there is")
+	}
+}

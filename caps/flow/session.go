@@ -26,6 +26,8 @@ type Session struct {
 	Stores *Session
 	// Kept is the session with what all other stores hold, where those last longer than this one; nil: it is this.
 	Kept *Session
+	// Fresh waits until its file has what other processes acknowledged, where it is a cluster's; nil: it always has.
+	Fresh func() error
 
 	mu   sync.Mutex
 	seen os.FileInfo
@@ -145,6 +147,11 @@ func (s *Session) Label() Atoms {
 // change changes the state, of what is on file now, and writes it, on all nodes of a cluster. It may do so
 // more than once, and nobody waits for it who only looks.
 func (s *Session) change(do func(*SessionState) bool) (changed bool, err error) {
+	if s.path != "" && s.Fresh != nil { // "nothing new" is of now
+		if err := s.Fresh(); err != nil {
+			return false, fmt.Errorf("what the model was shown can't be kept: %w", err)
+		}
+	}
 	s.mu.Lock()
 	if err := s.refresh(); err != nil {
 		s.mu.Unlock()

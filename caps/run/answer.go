@@ -622,6 +622,9 @@ func (a *act) handle(ctx context.Context, by Act) (value.Value, int64, *fault.Fa
 				Hint:    "Try again later; pure computation still works.",
 			}
 		}
+		if a.run.unheard() {
+			return nil, 0, fault.New(fault.EffectFailed, by.Operation.Name+" was not begun: this node didn't know yet what you had been shown when you asked for the run").Hinted("Run it again.")
+		}
 	}
 	if ctx.Err() != nil || a.permit.Context.Err() != nil { // revoked meanwhile
 		return nil, 0, &fault.Fault{Kind: fault.EffectFailed, Message: by.Operation.Name + " was not begun"}

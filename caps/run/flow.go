@@ -27,6 +27,7 @@ import (
 type flows struct {
 	person  bool       // no model asked for the run
 	under   flow.Atoms // that the model had been shown when it asked for the run
+	stale   bool       // by what another process may have shown it by then and this one hadn't heard of
 	policy  *flow.Policy
 	entered flow.Atoms // of all outcomes, inputs and constants that came in
 	// first is the first decision that brought each source in, by its number.
@@ -102,7 +103,18 @@ func (r *Run) beginFlow(s *Start) {
 	if r.b.flow != nil {
 		r.flows = &flows{policy: r.b.flow, person: s.Person, first: map[flow.Atoms]origin{}}
 		r.flows.calls, r.flows.kept = map[int]*fault.Fault{}, &kept{}
+		if r.b.act != nil && !s.Person {
+			now, cancel := context.WithCancel(context.Background())
+			cancel()
+			_, err := r.b.act(now)
+			r.flows.stale = err != nil
+		}
 	}
+}
+
+// unheard reports whether the model had been shown something when it asked for the run that wasn't known here then.
+func (r *Run) unheard() bool {
+	return r.flows != nil && r.flows.stale && r.b.session.Label()&^r.flows.under != 0
 }
 
 // under is what counts as shown to whoever asks now for what was asked for under sources.

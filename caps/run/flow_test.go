@@ -538,6 +538,31 @@ func TestFlowRatedElsewhere(t *testing.T) {
 	}
 }
 
+// TestFlowUnheard: what another node showed the model before it asked for a run, of which this one, which was cut off, learns
+// meanwhile, lets it begin no effect; what is shown while the run goes on is no reason for that.
+func TestFlowUnheard(t *testing.T) {
+	t.Parallel()
+	cut := true
+	var p *posted
+	p = newPosted(t, toSend, run.Options{Act: func(ctx context.Context) (lease.Time, error) {
+		if ctx.Err() != nil {
+			if cut {
+				return 0, ctx.Err()
+			}
+			return lease.Now().Add(lease.Length), nil
+		}
+		_, err := p.broker.Session().Show(p.broker.Flow().Known([]string{"secret"}))
+		return lease.Now().Add(lease.Length), err
+	}})
+	p.evolve("sends", `x => !toy.send({to: x})`, "toy.send:**")
+	if p.fails("sends", `"S"`, fault.EffectFailed, "was not begun: this node didn't know yet"); len(p.sent) > 0 {
+		t.Errorf("it is sent: %v", p.sent)
+	}
+	must.NoError(t, p.broker.Session().Clear())
+	cut = false
+	p.gives("sends", `"b"`, `null`)
+}
+
 // An inquirer answers the questions of strangers.
 type inquirer struct{}
 

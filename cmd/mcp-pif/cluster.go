@@ -190,14 +190,23 @@ const barrierTimeout = 15 * time.Second
 
 // barrier is what a request of a principal waits for.
 func (w *web) barrier(auth *app.Authority) func(context.Context) error {
-	s, ok := auth.Journal.(interface{ Barrier(context.Context) error })
-	if !ok || auth.Node == nil || w.o.reads == "local" {
+	s, latest := auth.Journal.(interface{ Barrier(context.Context) error })
+	latest = latest && w.o.reads != "local"
+	if auth.Node == nil || !latest && auth.Flow == nil {
 		return nil
 	}
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, barrierTimeout)
 		defer cancel()
-		return s.Barrier(ctx)
+		if auth.Flow != nil { // what the model was shown counts for what it asks for
+			if err := auth.Node.Fresh(ctx); err != nil {
+				return err
+			}
+		}
+		if latest {
+			return s.Barrier(ctx)
+		}
+		return nil
 	}
 }
 

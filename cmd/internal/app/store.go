@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/flow"
@@ -113,6 +114,9 @@ func (u unwritten) Append(s journal.Stage, k journal.Kind, run, branch string, d
 	return u.Store.Append(s, k, run, branch, data)
 }
 
+// freshWait is how long it is waited for what other nodes of a cluster acknowledged, where that counts for what the model was shown.
+const freshWait = 15 * time.Second
+
 // record begins to act and to record, now that there is a journal; where it must last
 // what can't be written ends that.
 func (a *Authority) record(lasts bool) error {
@@ -139,6 +143,15 @@ func (a *Authority) record(lasts bool) error {
 			}
 			if err != nil {
 				return err
+			}
+		}
+		for _, s := range []*flow.Session{options.Session, options.Session.Stores, options.Session.Kept} {
+			if s != nil && a.Node != nil {
+				s.Fresh = func() error {
+					ctx, cancel := context.WithTimeout(context.Background(), freshWait)
+					defer cancel()
+					return a.Node.Fresh(ctx)
+				}
 			}
 		}
 		if a.options.AskVia == "elicitation" {

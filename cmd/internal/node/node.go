@@ -466,6 +466,12 @@ func (n *Node) Act(ctx context.Context) (until lease.Time, err error) {
 	}
 }
 
+// Fresh waits until it has what other nodes acknowledged before it was called.
+func (n *Node) Fresh(ctx context.Context) error {
+	_, err := n.store.Fresh(ctx)
+	return err
+}
+
 // CanAct reports whether it may act now.
 func (n *Node) CanAct() bool {
 	c, _ := n.store.Cluster()
