@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
@@ -113,6 +114,9 @@ func TestSealedOfTasks(t *testing.T) {
 				if c.shown == "" && (strings.Contains(a.Text+string(a.Structured), "pay me") || !a.IsSealed) || c.shown != "" && a.Text != c.shown {
 					t.Errorf("later it gives %s %s", a.Text, a.Structured)
 				}
+				if name == "an exception" && field(t, a, "steps") != "" {
+					t.Errorf("later it tells its steps: %s", a.Structured)
+				}
 			}
 			if all, _, err := m.memory.Read(journal.Query{Kind: journal.ResultSealed}); err != nil || len(all) > 1 {
 				t.Errorf("it was sealed %d times: %v", len(all), err)
@@ -144,5 +148,34 @@ func TestSealedLost(t *testing.T) {
 	}
 	if all, _, err := m.memory.Read(journal.Query{Kind: journal.ResultSealed}); err != nil || len(all) != 1 {
 		t.Errorf("it was sealed %d times: %v", len(all), err)
+	}
+}
+
+// TestSealedUnended: of a task that its run can't end, since it can't go on, and what may have come into that counts: what the
+// journal has of it, and why it ended.
+func TestSealedUnended(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, mailRules+"]}")
+	m.evolve("slow", `k => !toy.get(k)`)
+	tool, _ := m.tools.Snapshot().Get("slow")
+	for _, c := range []struct {
+		name  string
+		begun bool
+		label string
+	}{
+		{"begun", true, "mail"}, {"waiting", false, ""},
+	} {
+		id, call := m.broker.NewID(), run.Call{Tool: "run", Arguments: []byte(`{"tool":"slow","input":"mail/1"}`)}
+		must.NoError(t, m.broker.CreateTask(&run.Task{ID: id, Call: call}))
+		if c.begun {
+			m.broker.Begin(m.tools.Snapshot(), run.Start{ID: id, Call: call, Tool: tool, Input: []byte(`"mail/1"`), Bounds: run.Bounds{MaxSteps: 1000, MaxMemory: 1 << 20, MaxDepth: 100, Result: 1000}})
+		}
+		must.NoError(t, m.broker.EndTask(id, "", fault.New(fault.NoTool, "retired")))
+		for _, tool := range []string{"journal", "run", "run"} {
+			must.NoError(t, m.broker.Session().Clear())
+			if a := do(t, m.Server, tool, `{"`+map[string]string{"journal": "run", "run": "task"}[tool]+`":"`+id+`"}`); m.label() != c.label || tool == "run" && !strings.Contains(a.Text, "retired") {
+				t.Errorf("%s: %s gives %s, and the label is %q", c.name, tool, a.Text, m.label())
+			}
+		}
 	}
 }

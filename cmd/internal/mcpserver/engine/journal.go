@@ -130,12 +130,19 @@ func (s *Engine) cameInto(id string) (flow.Atoms, error) {
 		return 0, nil
 	}
 	ends, _, err := s.broker.Journal().Read(journal.Query{Run: id, Kind: journal.RunEnded, Limit: 1, Last: true})
-	var end struct{ Entered []string }
+	var end struct {
+		Entered         []string
+		Answer, Stopped string
+	}
+	begun := journal.Query{Run: id, Limit: 1}
 	if err == nil && len(ends) > 0 && json.Unmarshal(ends[0].Data, &end) == nil {
-		return p.Known(end.Entered), nil
+		if end.Entered != nil || end.Answer != "" || end.Stopped == "" {
+			return p.Known(end.Entered), nil
+		}
+		begun.Kind = journal.RunStarted // else its task ended before it began
 	}
 	if err == nil {
-		if ends, _, err = s.broker.Journal().Read(journal.Query{Run: id, Limit: 1}); err == nil && len(ends) == 0 {
+		if ends, _, err = s.broker.Journal().Read(begun); err == nil && len(ends) == 0 {
 			return 0, nil
 		}
 	}
@@ -144,19 +151,19 @@ func (s *Engine) cameInto(id string) (flow.Atoms, error) {
 
 // tellsOf has the session take on what came into a run that ended, of whose course an answer tells; rec is nil where it can't be
 // done again. What is kept may not be shown by the rules of now, which weren't asked then: nothing is taken on.
-func (s *Engine) tellsOf(id string, rec *run.Record) (kept flow.Atoms, err error) {
+func (s *Engine) tellsOf(id string, rec *run.Record) (under []string, kept flow.Atoms, err error) {
 	p := s.broker.Flow()
 	came, err := s.cameInto(id)
 	if err != nil || p == nil {
-		return 0, err
+		return nil, 0, err
 	}
 	if rec != nil && rec.Flow == "" && rec.Requests() > 0 { // nobody knows
 		came = p.About(^flow.Atoms(0))
 	}
 	if p.Keeps(came) && (rec == nil || rec.End == nil || rec.End.Rules != p.Hash) {
-		return came, nil
+		return nil, came, nil
 	}
-	return 0, s.broker.Show(came, "")
+	return p.Names(came), 0, s.broker.Show(came, "")
 }
 
 // events is what a query selects. more is set where there may be others: on, where

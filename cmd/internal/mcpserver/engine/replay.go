@@ -144,7 +144,8 @@ func (s *Engine) answered(ctx context.Context, id string) (a wire.Answer, kept f
 		}
 		return s.sealedAnswer(one), 0, nil
 	}
-	if kept, err = s.tellsOf(id, rec); err != nil {
+	under, kept, err := s.tellsOf(id, rec)
+	if err != nil {
 		return a, 0, err
 	}
 	tools, err := s.tools.At(rec.AsOf)
@@ -158,11 +159,16 @@ func (s *Engine) answered(ctx context.Context, id string) (a wire.Answer, kept f
 	}
 	p := run.NewReplay(rec, false)
 	a, v := Replay(ctx, ReplayOptions{Replay: p, Tools: tools, Whole: true, Processors: s.cpu})
-	if !v.OK() && (v.Verdict != run.Incomplete || rec.End == nil || rec.End.Answer != nil) {
+	switch {
+	case v.OK():
+	case v.Verdict != run.Incomplete || rec.End == nil || rec.End.Answer != nil:
 		return a, 0, fmt.Errorf("%s", v.Text)
+	case rec.End.Fault != nil:
+		a = wire.Failed(rec.End.Fault)
 	}
-	if rec.End != nil {
-		a.Under = rec.End.Entered
+	if p := s.broker.Flow(); p != nil && p.Keeps(p.Known(under)) {
+		a = a.Uncounted()
 	}
+	a.Under = under
 	return s.orGone(Call{Tool: rec.Call.Tool, Tools: tools}, a), kept, nil
 }

@@ -63,8 +63,11 @@ func (s *Engine) recall(ctx context.Context, rec *run.Task) *wire.Answer {
 	if err != nil && !rec.Answered { // it ended without a run of its own
 		if a, err = s.planOfTask(ctx, rec); err != nil {
 			id, kept := cmp.Or(rec.By, rec.ID), flow.Atoms(0)
-			if kept, err = s.tellsOf(id, nil); err == nil {
-				if a = wire.Failed(rec.Fault); kept != 0 {
+			var under []string
+			if under, kept, err = s.tellsOf(id, nil); err == nil {
+				if a = wire.Failed(rec.Fault); kept == 0 {
+					a.Under = under
+				} else {
 					a = s.sealEnded(id, a, kept)
 				}
 			}
