@@ -559,7 +559,7 @@ func (r *Run) answered(requests []core.Request, answers []core.Answer, acts []*a
 func (r *Run) reach() (a flow.Atoms) {
 	f, all := r.flows, r.flows.policy.About(^flow.Atoms(0))
 	state, err := r.b.session.State()
-	if f.evaluation.Tool == nil || f.evaluation.Shadows != nil || f.way != 0 || r.replay != nil || err != nil || len(state.Taints) > 0 {
+	if f.evaluation.Tool == nil || f.evaluation.Shadows != nil || f.way != 0 || r.replay != nil || err != nil || len(state.Taints) > 0 || r.others() != 0 {
 		return all
 	}
 	tools, known := f.evaluation.Tool.Runs()

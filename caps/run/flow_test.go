@@ -1029,6 +1029,24 @@ func TestFlowDenialBesideAsked(t *testing.T) {
 	}
 }
 
+// TestFlowDenialBesideRated: a rate of an eval's list that is used up brings in what had come into other runs.
+func TestFlowDenialBesideRated(t *testing.T) {
+	t.Parallel()
+	for _, secret := range []string{"S", "T"} {
+		p := newPosted(t, twoLabels, run.Options{})
+		p.world = newWorldOf(t, post, run.Options{Flow: p.broker.Flow()}, func(context.Context, run.Act) (value.Value, int64, *fault.Fault) {
+			return value.Str(secret), 1, nil
+		}, "toy:secret/**", "toy:other/**", "toy:open/**", "toy.send:**")
+		const open = `eval('{ !toy.get({key: "open/a", in: "open/**"}) }, ["toy.get:open/**,rate=1/h"])`
+		p.evolve("uses", `x => let o = !toy.get({key: "other/a", in: "other/**"}) in if o == "" then 0 else `+open, "toy.get:other/**", "toy.get:open/**")
+		p.gives("uses", "null", `"`+secret+`"`)
+		p.evolve("it", `x => let _ = `+open+` in let q = has(try(`+open+`), "ok") in let s = !toy.get({key: "secret/a", in: "secret/**"}) in
+			let text = if s == "S" then [s, q] else [s] in let r = try(!toy.send({to: "a", text: text})) in !toy.put({key: "open/b", value: has(r, "ok"), in: "open/**"})`,
+			"toy.get:secret/**", "toy.get:open/**", "toy.send:**", "toy.put:open/**")
+		p.fails("it", "null", fault.Denied, "may not keep what depends on")
+	}
+}
+
 // TestFlowAskDeniesParts: that a question is too long tells of all parts of an argument of which a rule is about one, whatever their names.
 func TestFlowAskDeniesParts(t *testing.T) {
 	t.Parallel()
