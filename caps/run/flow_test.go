@@ -405,7 +405,7 @@ func TestFlowRated(t *testing.T) {
 	p := newPosted(t, toSend, run.Options{})
 	p.world = newWorldOf(t, post, run.Options{Flow: p.broker.Flow()}, func(context.Context, run.Act) (value.Value, int64, *fault.Fault) {
 		return value.Str("S"), 1, nil
-	}, "toy.get:secret/**", "toy.get:open/**,rate=4/h")
+	}, "toy.get:secret/**", "toy.get:open/**,rate=5/h")
 	look := p.evolve("look", `x => has(try(!toy.get("open/a")), "ok")`, "toy.get:open/**")
 	p.evolve("reads", `k => !toy.get(k)`, "toy.get:secret/**")
 	p.evolve("uses", `k => let s = !toy.get({key: k, in: "secret/**"}) in if s == "S" then !toy.get({key: "open/a", in: "open/**"}) else 0`, "toy.get:secret/**", "toy.get:open/**")
@@ -415,6 +415,14 @@ func TestFlowRated(t *testing.T) {
 		}
 		if got, labelled := p.shown(t, look, "null"); got != fmt.Sprint(i < 3) || labelled != (i > 1) {
 			t.Errorf("%d: it gives %s, with a label: %v", i, got, labelled)
+		}
+		if i != 2 {
+			continue
+		}
+		p.gives("look", "null", "true")
+		ended, _, err := p.memory.Read(journal.Query{Kind: journal.RunEnded, Limit: 1, Last: true})
+		if must.NoError(t, err); !strings.Contains(string(ended[0].Data), `"entered":["secret"]`) {
+			t.Errorf("its end on record is %s", ended[0].Data)
 		}
 	}
 }

@@ -253,8 +253,8 @@ func (r *Run) End(e End) {
 	if r.moment != "" {
 		data = journal.AppendString(append(data, `,"stopped":`...), string(r.moment))
 	}
-	if r.flows != nil && r.flows.entered != 0 {
-		data = appendTexts(append(data, `,"entered":`...), r.flows.policy.Names(r.flows.entered))
+	if came := r.Entered(); came != 0 {
+		data = appendTexts(append(data, `,"entered":`...), r.flows.policy.Names(came))
 		if e.Shown && !r.flows.policy.Report {
 			data = journal.AppendString(append(data, `,"rules":`...), r.flows.policy.Hash)
 		}
