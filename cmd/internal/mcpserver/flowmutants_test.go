@@ -12,7 +12,7 @@ var flowMistakes = []mutate.Mistake{
 	{"engine/sealed.go", "return len(s.broker.Flow().Shown()) > 0 && (", "if M {\nreturn false\n}\nreturn len(s.broker.Flow().Shown()) > 0 && ("},
 	{"engine/sealed.go", "a = a.Uncounted()", ""},
 	{"engine/replay.go", "a = a.Uncounted()", ""},
-	{"engine/journal.go", `end.Stopped == ""`, `(M || end.Stopped == "")`},
+	{"engine/journal.go", `end.Stopped == ""`, `If(M, true, end.Stopped == "")`},
 	{"wire/answer.go", `if m.Name != "steps" && m.Name != "rounds" && m.Name != "notes" {`, `if If(M, true, m.Name != "steps" && m.Name != "rounds" && m.Name != "notes") {`},
 	{"engine/sealed.go", "labels = p.Names(all)", "labels = p.Names(If(M, one.Label(p).Any(), all))"},
 	{"engine/sealed.go", "t.sealed[at] = one.Label(s.broker.Flow())", "t.sealed[at] = If(M, 0, one.Label(s.broker.Flow()))"},
