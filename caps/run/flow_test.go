@@ -965,6 +965,27 @@ func TestFlowStoresMany(t *testing.T) {
 	}
 	p.gives("move", `["open/a","other/b"]`, "null")
 	p.fails("leak", `"other/b"`, fault.Denied, "mail")
+	// Also where its server ends meanwhile.
+	p = start(t, mail)
+	p.evolve("copy", `k => !toy.put({key: k, value: !toy.get("mail/a")})`, "toy:**")
+	move := p.evolve("move", `k => !toy.move({from: k[0], to: k[1]})`, "toy:**")
+	const from = `["open/a","other/b"]`
+	r := p.broker.Begin(p.tools.Snapshot(), bounds(move, "r", from))
+	p.moving = func() {
+		p.mu.Unlock()
+		defer p.mu.Lock()
+		p.gives("copy", `"open/a"`, "null")
+		r.Abandon()
+	}
+	drive(t, r, move, from)
+	rec, err := run.ReadRecord(p.memory, "r")
+	must.NoError(t, err)
+	r, err = p.broker.Resume(p.tools.Snapshot(), bounds(move, "r", from), rec)
+	must.NoError(t, err)
+	if _, f := drive(t, r, move, from); f == nil || f.Kind != fault.OutcomeUnknown {
+		t.Errorf("what was moved when its server ended is told as %v", f)
+	}
+	p.fails("leak", `"other/b"`, fault.Denied, "mail")
 }
 
 // TestFlowTooLong: where a run is too long to follow, what came in counts, and the denial says so.

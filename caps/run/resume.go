@@ -164,6 +164,9 @@ func (a *act) goOn(ctx context.Context, f *fault.Fault) *fault.Fault {
 func (a *act) interrupted() *fault.Fault {
 	r, op := a.run, a.request.Op
 	a.settle(0)
+	if err := r.carried(a); err != nil {
+		return r.halt(fault.OutcomeUnknown, "%s was under way, and %v", op, err)
+	}
 	f := fault.New(fault.OutcomeUnknown, "the server ended while "+op+" was under way; nobody knows whether it was done").
 		Hinted("Find out with an operation that only reads before doing it again.")
 	data := r.b.appendFault(fmt.Appendf(nil, `{"request":%d,"error":`, a.seq), f)
