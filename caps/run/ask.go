@@ -88,6 +88,9 @@ func (a *act) ask(ctx context.Context, by Act, q Question) Reply {
 		data = journal.AppendString(append(data, `,"schema":`...), string(q.Schema))
 	}
 	if f != nil {
+		if permit != nil {
+			data = append(data, `,"counted":true`...)
+		}
 		r.note(journal.EffectAsked, a.request.Branch, append(r.b.appendFault(append(data, `,"error":`...), f), '}'))
 		return Reply{Action: "decline", Reason: f.Message}
 	}

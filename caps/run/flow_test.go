@@ -590,26 +590,34 @@ func asking(t *testing.T, other *caps.Manifest) caps.Kinds {
 	return kinds
 }
 
-// TestResumeCountsQuestions: what strangers asked before the process died counts for the limits of the run that goes on.
+// TestResumeCountsQuestions: what strangers asked before the process died counts for the limits of the run that goes on, also
+// what the rate of a cluster refused.
 func TestResumeCountsQuestions(t *testing.T) {
 	t.Parallel()
 	kinds := asking(t, post)
 	perform := func(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
 		return value.Str(a.Ask(ctx, run.Question{Message: "sure"}).Action), 1, nil
 	}
-	w := newWorldOfKinds(t, kinds, run.Options{}, nil, "toy:**", "ask:**,calls=1")
-	made := w.evolve("send", `x => if x == 1 then !ask.get("b") else let a = !toy.send({to: "a"}) in let b = !toy.send({to: "b"}) in [a, b]`, "ask:**", "toy:**")
-	begins := func(j journal.Journal) *run.Broker {
-		return run.New(run.Options{Policy: w.policy, Journal: j, Asker: inquirer{}, Handler: &performer{perform: perform}})
-	}
-	j := &mortal{Journal: w.memory, takes: 5} // with the first outcome
-	drive(t, begins(j).Begin(w.tools.Snapshot(), bounds(made, "r", "null")), made, "null")
-	rec, err := run.ReadRecord(w.memory, "r")
-	must.NoError(t, err)
-	r, err := begins(w.memory).Resume(w.tools.Snapshot(), bounds(made, "r", "null"), rec)
-	must.NoError(t, err)
-	if got, f := drive(t, r, made, "null"); f != nil || got != `["accept","decline"]` {
-		t.Errorf("%s, %v", got, f)
+	for want, takes := range map[string]int{`["accept","decline"]`: 5, `["decline","decline"]`: 4} { // with the first outcome
+		w := newWorldOfKinds(t, kinds, run.Options{}, nil, "toy:**", "ask:**,calls=1,rate=9/h")
+		made := w.evolve("send", `x => if x == 1 then !ask.get("b") else let a = !toy.send({to: "a"}) in let b = !toy.send({to: "b"}) in [a, b]`, "ask:**", "toy:**")
+		j := &mortal{Journal: w.memory, takes: takes}
+		begins := func(j journal.Journal, refused error) *run.Broker {
+			rate := func(context.Context, string, caps.Rate) error { return refused }
+			return run.New(run.Options{Policy: w.policy, Journal: j, Asker: inquirer{}, Handler: &performer{perform: perform}, Rate: rate})
+		}
+		var refused error
+		if takes == 4 {
+			refused = fault.New(fault.Denied, "too often")
+		}
+		drive(t, begins(j, refused).Begin(w.tools.Snapshot(), bounds(made, "r", "null")), made, "null")
+		rec, err := run.ReadRecord(w.memory, "r")
+		must.NoError(t, err)
+		r, err := begins(w.memory, nil).Resume(w.tools.Snapshot(), bounds(made, "r", "null"), rec)
+		must.NoError(t, err)
+		if got, f := drive(t, r, made, "null"); f != nil || got != want {
+			t.Errorf("%s, %v; want %s", got, f, want)
+		}
 	}
 }
 

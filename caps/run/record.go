@@ -162,15 +162,15 @@ func (r *Record) read(e *journal.Event, first bool, bySeq map[uint64]*decision) 
 		return r.readOutcome(e.Data, bySeq)
 	case journal.EffectAsked:
 		var data struct {
-			Request uint64
-			Limited bool
-			Message string
-			Error   json.RawMessage
+			Request          uint64
+			Message          string
+			Error            json.RawMessage
+			Limited, Counted bool
 		}
 		err := json.Unmarshal(e.Data, &data)
 		if d := bySeq[data.Request]; d != nil {
 			d.limited = d.limited || data.Limited
-			if data.Error == nil {
+			if data.Error == nil || data.Counted {
 				d.questions = append(d.questions, data.Message)
 			}
 		}
@@ -505,7 +505,7 @@ type decision struct {
 	denied     *fault.Fault
 	tells      *told    // of a denial; nil: that isn't on record
 	limited    bool     // a limit or a rate decided about a question that was to be put meanwhile
-	questions  []string // that were put meanwhile
+	questions  []string // that were permitted meanwhile
 	done       bool     // there is an outcome
 	outcome    recordedText
 	outcomeErr *fault.Fault
