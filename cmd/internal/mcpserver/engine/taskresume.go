@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -42,10 +43,14 @@ func (s *Engine) OpenTasks(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
 	seen := s.newestCancelled()
-	all := s.goOn(ctx)
+	if s.opts.Node == nil { // a cluster's order may not answer now
+		if err := s.goOn(ctx); err != nil {
+			s.log.Error(cantTakeUp, "error", err)
+		}
+	}
 	go func() {
 		defer close(ended)
-		s.watchTasks(ctx, seen, all)
+		s.watchTasks(ctx, seen)
 	}()
 	return sync.OnceFunc(func() {
 		cancel()
@@ -59,21 +64,23 @@ func (s *Engine) OpenTasks(ctx context.Context) (stop func()) {
 	})
 }
 
-// goOn goes on with the tasks that no server does any more, and reports whether it could with all.
-func (s *Engine) goOn(ctx context.Context) bool {
+const cantTakeUp = "tasks of servers that ended can't be taken up"
+
+// goOn goes on with the tasks that no server does any more; the error is why it couldn't with all.
+func (s *Engine) goOn(ctx context.Context) error {
 	if s.tasks.owner == nil || s.idle() {
-		return true
+		return nil
+	}
+	if err := s.barrier(ctx); err != nil { // others aren't locked out while that takes long
+		return err
 	}
 	var found []*taskRun
 	err := s.tasks.owner.alone(func() (waiting map[string]bool, err error) {
 		found, waiting, err = s.orphans(ctx)
 		return waiting, err
 	})
-	if err != nil {
-		s.log.Error("tasks of servers that ended can't be taken up", "error", err)
-	}
 	if s.opts.Node != nil {
-		s.loseRuns()
+		err = errors.Join(err, s.loseRuns())
 	}
 	for _, t := range found {
 		if s.opts.Node == nil {
@@ -89,11 +96,11 @@ func (s *Engine) goOn(ctx context.Context) bool {
 			t.start(ctx, true)
 		})
 	}
-	return err == nil
+	return err
 }
 
 // loseRuns records what runs, that are no tasks, ended with their node.
-func (s *Engine) loseRuns() {
+func (s *Engine) loseRuns() error {
 	gone := map[string]bool{}
 	err := s.broker.LoseRuns(func(server string) bool {
 		if _, known := gone[server]; !known {
@@ -102,10 +109,10 @@ func (s *Engine) loseRuns() {
 		return gone[server] && !s.tasks.lost[server]
 	})
 	if err != nil {
-		s.log.Error("which runs ended with their node can't be recorded", "error", err)
-		return
+		return fmt.Errorf("which runs ended with their node can't be recorded: %w", err)
 	}
 	s.tasks.lost = gone
+	return nil
 }
 
 // abandon leaves the tasks under way to the next server.
@@ -268,11 +275,12 @@ func (s *Engine) newestCancelled() uint64 {
 }
 
 // watchTasks ends what others cancelled and what took too long, and starts what is scheduled.
-func (s *Engine) watchTasks(ctx context.Context, seen uint64, all bool) {
+func (s *Engine) watchTasks(ctx context.Context, seen uint64) {
 	tick := time.NewTicker(2 * Glance)
 	defer tick.Stop()
 	known := map[string]*due{}
-	looked, gone, idle := time.Now(), 0, s.idle()
+	looked, gone, idle := time.Time{}, 0, s.idle()
+	all, told := false, false
 	for {
 		select {
 		case <-ctx.Done():
@@ -308,7 +316,15 @@ func (s *Engine) watchTasks(ctx context.Context, seen uint64, all bool) {
 		if s.opts.Node != nil {
 			lost, was := s.opts.Node.Lost(), idle
 			if idle = s.idle(); was && !idle || (lost > 0 || !all) && (lost != gone || time.Since(looked) > lookAgain || !all && time.Since(looked) > tryAgain) {
-				all, looked = s.goOn(ctx), time.Now()
+				err := s.goOn(ctx)
+				if all, looked = err == nil, time.Now(); !all {
+					level := slog.LevelError
+					if told { // once until it can again
+						level = slog.LevelDebug
+					}
+					s.log.Log(ctx, level, cantTakeUp, "error", err)
+				}
+				told = !all
 			}
 			if gone = lost; lost == 0 {
 				s.tasks.lost = nil

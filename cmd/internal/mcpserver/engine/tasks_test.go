@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,6 +75,7 @@ type tasked struct {
 	order    order.Order
 	node     *fakeNode
 	patience time.Duration
+	log      *wait.Log // nil: what it logs isn't looked at
 }
 
 // A fakeNode is what a node of a cluster sees of the others.
@@ -140,6 +142,9 @@ func (w *tasked) serves(h run.Handler, grants ...string) (s *Engine, stop func()
 		}
 	}
 	options.Broker = run.New(o)
+	if w.log != nil {
+		options.Log = slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
 	s = New(options)
 	leave := s.OpenTasks(w.t.Context())
 	var once atomic.Bool
@@ -207,9 +212,8 @@ func TestTaskGoesOnElsewhere(t *testing.T) {
 		rec, err := run.FindTask(b.broker.Journal(), id)
 		return err == nil && rec != nil
 	})
-	b.goOn(t.Context())
-	if rec, err := run.FindTask(b.broker.Journal(), id); err != nil || rec.Resumed != 0 {
-		t.Fatalf("b takes over the task of a, which lives: %v %v", rec, err)
+	if found, _, err := b.orphans(t.Context()); err != nil || len(found) > 0 {
+		t.Fatalf("b takes over %d tasks of a, which lives: %v", len(found), err)
 	}
 	two.node.lost.Store(1)
 	wait.For(t, h.begun, "the read at b")
@@ -249,8 +253,8 @@ func TestTakenUnknown(t *testing.T) {
 	close(h.open)
 	one, two := nodes(t)
 	_, id := one.reading(g)
-	o := &cuttable{Order: two.order, tried: make(chan struct{}, 1)}
-	two.order, two.patience = o, time.Second
+	o := two.cuttable(journal.TaskResumed)
+	two.patience = time.Second
 	b, _ := two.serves(h, "toy:notes/**")
 	wait.Until(t, "b has the task", func() bool {
 		rec, err := run.FindTask(b.broker.Journal(), id)
@@ -271,16 +275,47 @@ func TestTakenUnknown(t *testing.T) {
 	})
 }
 
-// A cuttable order takes nothing while it is cut, and says when something is tried then. Where it is armed, that begins as a
-// task is taken up.
+// TestSilentOrder: a server starts while its cluster's order takes nothing, says once that it looks for tasks in vain, and
+// goes on with them once the order answers.
+func TestSilentOrder(t *testing.T) {
+	t.Parallel()
+	g, h := newGate(), newGate()
+	defer close(g.open)
+	one, two := nodes(t)
+	one.reading(g)
+	o := two.cuttable("")
+	two.patience, two.log = 100*time.Millisecond, new(wait.Log)
+	o.cut.Store(true)
+	two.node.lost.Store(1)
+	two.serves(h, "toy:notes/**")
+	if text := two.log.String(); strings.Contains(text, cantTakeUp) {
+		t.Errorf("it starts after it has looked: %s", text)
+	}
+	wait.Until(t, "it has looked twice", func() bool { return strings.Count(two.log.String(), cantTakeUp) > 1 })
+	o.cut.Store(false)
+	wait.For(t, h.begun, "the read at b")
+	if text := two.log.String(); strings.Count(text, "level=ERROR") > 1 {
+		t.Errorf("it says more than once that it looked in vain: %s", text)
+	}
+}
+
+// A cuttable order takes nothing while it is cut, and says when something is tried then. Where it is armed, that begins with
+// an event of a kind.
 type cuttable struct {
 	order.Order
+	at         journal.Kind
 	armed, cut atomic.Bool
 	tried      chan struct{}
 }
 
+func (w *tasked) cuttable(at journal.Kind) *cuttable {
+	o := &cuttable{Order: w.order, at: at, tried: make(chan struct{}, 1)}
+	w.order = o
+	return o
+}
+
 func (o *cuttable) Propose(ctx context.Context, p []byte) error {
-	if o.armed.Load() && bytes.Contains(p, []byte(journal.TaskResumed)) {
+	if o.armed.Load() && bytes.Contains(p, []byte(o.at)) {
 		o.cut.Store(true)
 	}
 	if !o.cut.Load() {
