@@ -32,7 +32,7 @@ var maxLines = map[string]int{
 	"cmd/internal/clientconfig":    988,
 	"cmd/internal/loadbench":       1134,
 	"cmd/internal/mcpcmd":          2621,
-	"cmd/internal/mcpserver":       13133,
+	"cmd/internal/mcpserver":       13148,
 	"cmd/internal/node":            1745,
 	"cmd/internal/orders/postgres": 398,
 	"cmd/internal/orders/remote":   490,
