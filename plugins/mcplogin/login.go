@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -135,9 +136,12 @@ type Source struct {
 	// comes back.
 	changed func(secrets []string)
 
-	mu   sync.Mutex
-	read time.Time // the file's time when it was read
-	now  *Login    // nil: there is none
+	mu       sync.Mutex
+	read     time.Time     // the file's time when it was read
+	now      *Login        // nil: there is none
+	renewing chan struct{} // closed when it is renewed, or can't be; nil: nobody renews it
+	failed   error         // why it couldn't be, until retry
+	retry    time.Time
 }
 
 // NewSource makes a source of the login in a folder, which may come later. changed may be
@@ -151,6 +155,9 @@ const renewBefore = 30 * time.Second
 
 // renewTimeout is how long the authorization server may take.
 const renewTimeout = 20 * time.Second
+
+// retryAfter is how long nobody asks again for what couldn't be renewed.
+const retryAfter = 10 * time.Second
 
 // Token returns the token to send, renewed if its time is over, or with ahead about to be; "":
 // nobody is logged in. A process that ends while it renews may lose the login: what nobody
@@ -167,7 +174,10 @@ func (s *Source) Token(ctx context.Context, ahead bool) string {
 		due = cmp.Or(s.now.Renew, due)
 	}
 	if !s.now.Expiry.IsZero() && time.Now().After(due) && s.now.Refresh != "" {
-		_ = s.renew(ctx, s.now.Access) // the old one may do for a while
+		old := s.now.Access
+		if s.renew(ctx, old) != nil {
+			return old // which may do for a while
+		}
 	}
 	return s.now.Access
 }
@@ -206,43 +216,74 @@ func (s *Source) load() {
 }
 
 func (s *Source) use(l *Login) {
-	s.now = l
+	s.now, s.failed = l, nil
 	if s.changed != nil {
 		s.changed([]string{l.Access, l.Refresh, l.ClientSecret})
 	}
 }
 
-// renew replaces a token, unless another process did. The caller holds mu.
+// renew replaces a token, unless another process did, or it failed just now. The caller holds mu, which is free
+// while the authorization server is asked; the first who comes asks for all.
 func (s *Source) renew(ctx context.Context, token string) error {
-	release, err := lock(s.folder)
+	if s.renewing == nil {
+		if s.failed != nil && time.Now().Before(s.retry) {
+			return s.failed
+		}
+		done := make(chan struct{})
+		s.renewing = done
+		go func() {
+			// A refresh token may be good once: what comes for it counts, whether its call is cancelled or not.
+			l, err := renewed(context.WithoutCancel(ctx), s.folder, s.server, token)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.renewing = nil; err == nil {
+				s.read = time.Time{} // read again, and the same
+				s.use(l)
+			}
+			s.failed, s.retry = err, time.Now().Add(retryAfter)
+			close(done)
+		}()
+	}
+	done, ended := s.renewing, error(nil)
+	s.mu.Unlock()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		ended = ctx.Err()
+	}
+	s.mu.Lock()
+	if ended == nil && s.failed == nil && s.now == nil { // it was removed meanwhile
+		return ErrNone
+	}
+	return cmp.Or(ended, s.failed)
+}
+
+// renewed renews the token of a login, unless another process did.
+func renewed(ctx context.Context, folder, server, token string) (*Login, error) {
+	release, err := lock(folder)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer release()
-	l, err := Read(s.folder, s.server)
+	l, err := Read(folder, server)
+	if err != nil || l.Access != token {
+		return l, err
+	}
+	if l.Refresh == "" {
+		return nil, ErrNone
+	}
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, oauth2.HTTPClient, newClient(l.Trusted)), renewTimeout)
+	defer cancel()
+	t, err := l.config().TokenSource(ctx, &oauth2.Token{RefreshToken: l.Refresh}).Token()
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
+		switch status, code := refused.Response.StatusCode, refused.ErrorCode; {
+		case status == http.StatusUnauthorized, status == http.StatusBadRequest && (code == "invalid_grant" || code == "invalid_client"):
+			return nil, ErrNone
+		}
+	}
 	if err != nil {
-		return err
+		return nil, errors.New("the token can't be renewed: the authorization server isn't reached, or gives none")
 	}
-	if l.Access == token {
-		if l.Refresh == "" {
-			return ErrNone
-		}
-		// A refresh token may be good once: what comes for it counts, whether its call is cancelled or not.
-		ctx, cancel := context.WithTimeout(context.WithValue(context.WithoutCancel(ctx), oauth2.HTTPClient, newClient(l.Trusted)), renewTimeout)
-		defer cancel()
-		t, err := l.config().TokenSource(ctx, &oauth2.Token{RefreshToken: l.Refresh}).Token()
-		if refused := (*oauth2.RetrieveError)(nil); errors.As(err, &refused) && refused.Response.StatusCode/100 == 4 {
-			return ErrNone
-		}
-		if err != nil {
-			return errors.New("the token can't be renewed: the authorization server isn't reached, or gives none")
-		}
-		l.take(t)
-		if err := l.write(s.folder); err != nil {
-			return err
-		}
-	}
-	s.read = time.Time{} // read again, and the same
-	s.use(l)
-	return nil
+	l.take(t)
+	return l, l.write(folder)
 }

@@ -3,17 +3,24 @@ package mcplogin
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"golang.org/x/oauth2"
+
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
 )
 
@@ -243,7 +250,8 @@ func TestSource(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel() // of a call: a refresh token is good once, so its answer counts
-	tokens := each(func(s *Source) string { return s.Token(ended, true) })
+	each(func(s *Source) string { return s.Token(ended, true) })
+	tokens := each(func(s *Source) string { return s.Token(t.Context(), true) })
 	if len(tokens) != 1 || tokens[0] == l.Access || !slices.Contains(w.Tokens(), tokens[0]) || refreshed() != 1 {
 		t.Fatalf("%q after %q", tokens, w.Acted())
 	}
@@ -267,5 +275,74 @@ func TestSource(t *testing.T) {
 	}
 	if err := Remove(folder); err != nil || sources[1].Token(t.Context(), true) != "" || !errors.Is(Remove(folder), ErrNone) {
 		t.Error("a token after the logout", err)
+	}
+}
+
+// TestSlowRenewal: who asks for a token waits for the authorization server no longer than their own context, and nobody
+// asks it again at once for what it didn't give; only what it says of the grant or the client ends the login.
+func TestSlowRenewal(t *testing.T) {
+	t.Parallel()
+	for says, none := range map[string]bool{
+		`400 {"error":"invalid_grant"}`: true, `400 {"error":"invalid_client"}`: true, `401 {"error":"invalid_client"}`: true, `401 `: true,
+		`400 {"error":"temporarily_unavailable"}`: false, `408 `: false, `429 {"error":"slow_down"}`: false, `503 `: false,
+	} {
+		t.Run(says, func(t *testing.T) {
+			t.Parallel()
+			var asked atomic.Int64
+			answer := make(chan bool)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				asked.Add(1)
+				<-answer
+				status, body, _ := strings.Cut(says, " ")
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(must.Value(strconv.Atoi(status)))
+				io.WriteString(w, body)
+			}))
+			defer server.Close()
+			ready := sync.OnceFunc(func() { close(answer) })
+			defer ready()
+			folder := t.TempDir()
+			l := &Login{
+				Server: "https://one.example/mcp", TokenURL: server.URL + "/token", ClientID: "c", AuthStyle: int(oauth2.AuthStyleInParams),
+				Trusted: []string{server.URL}, Access: "old", Refresh: "fresh", Expiry: time.Now().Add(-time.Hour),
+			}
+			must.NoError(t, l.Write(folder))
+			s := NewSource(folder, l.Server, nil)
+			ended, cancel := context.WithCancel(t.Context())
+			first := make(chan string, 1)
+			go func() { first <- s.Token(ended, true) }()
+			wait.Until(t, "a request", func() bool { return asked.Load() == 1 })
+			cancel()
+			if token := wait.For(t, first, "the token of a call that is cancelled"); token != "old" {
+				t.Errorf("%q", token)
+			}
+			if _, err := s.Rejected(ended, "old"); !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+			ready()
+			for range 3 {
+				if _, err := s.Rejected(t.Context(), "old"); err == nil || errors.Is(err, ErrNone) != none {
+					t.Error(err)
+				}
+				if token := s.Token(t.Context(), true); token != "old" {
+					t.Errorf("%q", token)
+				}
+			}
+			if n := asked.Load(); n != 1 {
+				t.Errorf("it is asked %d times", n)
+			}
+			s.mu.Lock()
+			s.retry = time.Now()
+			s.mu.Unlock()
+			if _, err := s.Rejected(t.Context(), "old"); err == nil || asked.Load() != 2 {
+				t.Errorf("it is asked %d times: %v", asked.Load(), err)
+			}
+			l.Access, l.Expiry = "another", time.Time{} // a person logs in again
+			must.NoError(t, l.Write(folder))
+			must.NoError(t, os.Chtimes(filepath.Join(folder, FileName), time.Time{}, time.Now().Add(time.Hour)))
+			if token, err := s.Rejected(t.Context(), "old"); token != "another" {
+				t.Errorf("%q, %v", token, err)
+			}
+		})
 	}
 }
