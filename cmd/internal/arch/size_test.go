@@ -90,7 +90,7 @@ var maxLines = map[string]int{
 	"plugins/mcp":                  2444,
 	"plugins/mcp/mcpprobe":         140,
 	"plugins/mcplock":              1202,
-	"plugins/mcplogin":             529,
+	"plugins/mcplogin":             565,
 	"plugins/model":                457,
 	"plugins/plugintest":           70,
 	"plugins/plugintest/conform":   2210,
