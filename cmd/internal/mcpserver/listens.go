@@ -29,6 +29,7 @@ type listens struct {
 	of      map[*mcp.ServerSession]*listeners
 	changes uint64            // how many there were
 	changed map[string]uint64 // which of them was the last, of what has changed
+	before  uint64            // which of them may be the last of what isn't in changed
 }
 
 // listeners is the subscriptions of one session.
@@ -302,6 +303,9 @@ func (ls *listens) begin(l *listen, p *mcp.SubscriptionsAcknowledgedParams) {
 	l.of.all = append(l.of.all, l)
 }
 
+// maxChanged is of how much it is known when it changed last: names of tools come and go.
+const maxChanged = 10_000
+
 // note counts changes. It must be called before the SDK is told of them, so that a
 // subscription that the SDK doesn't know by then finds them here.
 func (ls *listens) note(changes ...string) {
@@ -311,6 +315,10 @@ func (ls *listens) note(changes ...string) {
 		ls.changed = map[string]uint64{}
 	}
 	for _, change := range changes {
+		if len(ls.changed) >= maxChanged {
+			clear(ls.changed)
+			ls.before = ls.changes
+		}
 		ls.changes++
 		ls.changed[change] = ls.changes
 	}
@@ -345,7 +353,7 @@ func (ls *listens) missed(l *listen) (changes []string) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	for _, change := range slices.Sorted(maps.Keys(l.told)) {
-		if ls.changed[change] > l.told[change] {
+		if max(ls.changed[change], ls.before) > l.told[change] {
 			l.told[change] = ls.changes
 			changes = append(changes, change)
 		}

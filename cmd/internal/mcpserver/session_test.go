@@ -763,3 +763,31 @@ func TestReadingIsHeldUpOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestChangesAreBounded: what is known of changes doesn't grow with names that come and go, and nobody misses any.
+func TestChangesAreBounded(t *testing.T) {
+	ls := &listens{}
+	ls.note("a")
+	l := &listen{since: ls.noted(), of: &listeners{}}
+	ls.begin(l, &mcp.SubscriptionsAcknowledgedParams{Notifications: mcp.NotificationSubscriptions{ResourceSubscriptions: []string{"a", "b"}}})
+	if got := ls.missed(l); len(got) > 0 {
+		t.Errorf("%q", got)
+	}
+	ls.note("b")
+	for i := range maxChanged {
+		ls.note(fmt.Sprint("pif://tools/", i))
+	}
+	if n := len(ls.changed); n > maxChanged {
+		t.Errorf("%d are known", n)
+	}
+	if got := ls.missed(l); !slices.Contains(got, "b") {
+		t.Errorf("%q", got)
+	}
+	if got := ls.missed(l); len(got) > 0 {
+		t.Errorf("once more: %q", got)
+	}
+	ls.note("a")
+	if got := ls.missed(l); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("%q", got)
+	}
+}

@@ -230,6 +230,9 @@ func parse(line []byte) (*message, *refusal) {
 		if why := unfit(m.method, m.params); why != "" {
 			return nil, badParams(back, why)
 		}
+		if m.method == methodListen && m.id.big() { // it is in each notification, which the SDK writes
+			return nil, invalid(back, "an integer id of %s is at most %d", methodListen, int64(maxExactInt))
+		}
 		if m.method == methodListen && wantsTasksUndeclared(m.params) {
 			return nil, &refusal{
 				code: mcp.CodeMissingRequiredClientCapabilities, id: back, reason: "missing required client capability: the extension " + tasksExtension,

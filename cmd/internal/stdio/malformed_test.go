@@ -81,6 +81,7 @@ var malformed = []struct {
 	{"a task's name a number", `{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"taskId":5}}`, -32602, "1", `"taskId" of tasks/get is a string`},
 	{"responses to a task's questions in a list", `{"jsonrpc":"2.0","id":1,"method":"tasks/update","params":{"taskId":"a","inputResponses":[]}}`, -32602, "1", `"inputResponses" of tasks/update is an object`},
 	{"tasks listened to, undeclared", `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"taskIds":["a"]},` + modern + `}}`, -32021, "1", "io.modelcontextprotocol/tasks"},
+	{"listened to by an id that goes back in another form", `{"jsonrpc":"2.0","id":9007199254740993,"method":"subscriptions/listen","params":{"notifications":{},` + modern + `}}`, -32600, "9007199254740993", "at most 9007199254740992"},
 	{"id null", `{"jsonrpc":"2.0","id":null,"method":"ping"}`, -32600, "null", "id must be"},
 	{"id true", `{"jsonrpc":"2.0","id":true,"method":"ping"}`, -32600, "null", "id must be"},
 	{"id an object", `{"jsonrpc":"2.0","id":{"a":1},"method":"ping"}`, -32600, "null", "id must be"},
