@@ -19,19 +19,39 @@ func (c *checker) compares(a, b *variable, ordered bool, x *test, t term.Term) {
 		return
 	}
 	c.compared[k] = true
-	var as, bs []*shape
-	c.watches(a, prim.KindAny, func(s *shape) {
-		as = append(as, s)
-		for _, other := range bs {
-			c.compareTwo(s, other, ordered, x, t)
-		}
-	})
-	c.watches(b, prim.KindAny, func(s *shape) {
-		bs = append(bs, s)
-		for _, other := range as {
-			c.compareTwo(other, s, ordered, x, t)
-		}
-	})
+	var sides [2][]*shape
+	var kinds [2]prim.Kinds // of what isn't a caller's
+	for i, v := range []*variable{a, b} {
+		c.watches(v, prim.KindAny, func(s *shape) {
+			sides[i] = append(sides[i], s)
+			more := ordered && s.seed == nil && s.unknown == nil && kinds[i]|s.kind != kinds[i]
+			if more {
+				kinds[i] |= s.kind
+			}
+			for _, other := range sides[1-i] {
+				if i == 0 {
+					c.compareTwo(s, other, ordered, x, t)
+				} else {
+					c.compareTwo(other, s, ordered, x, t)
+				}
+				if more {
+					other.among(kinds[i])
+				}
+			}
+			s.among(kinds[1-i])
+		})
+	}
+}
+
+// among marks a caller's value that is ordered among values of several kinds, one of which is
+// its own: whatever it is, it fits some of them, and none fits all.
+func (s *shape) among(kinds prim.Kinds) {
+	if kinds&prim.KindNumber != 0 {
+		kinds |= prim.KindNumber
+	}
+	if s.seed != nil && s.kind&kinds != 0 && kinds != prim.KindNumber && kinds&(kinds-1) != 0 {
+		s.seed.conflict = true
+	}
 }
 
 // outermost reports whether what is compared is what stands there, or the items of a list, and no part of it.

@@ -116,6 +116,7 @@ func id(name string) term.ID {
 var (
 	compare, typeOf = id("compare"), id("type_of")
 	has, isEmpty    = id("has"), id("isEmpty")
+	containing      = id("contains")
 )
 
 // narrow is what is known where a condition is true, or is false.
@@ -150,6 +151,10 @@ func (c *checker) narrow(cond term.Term, is bool, e env, ctx context) env {
 					return e.knows(path, in)
 				}
 				return e.knows(path, out)
+			}
+		case containing:
+			if l, ok := t.Args[0].(*term.List); ok {
+				return c.narrowOneOf(l, t.Args[1], is, e, ctx)
 			}
 		case isEmpty:
 			if path := e.path(t.Args[0]); path != "" {
@@ -213,15 +218,21 @@ func choices(t term.Term, left *int) bool {
 func (c *checker) narrowEqual(t *term.Prim, is bool, e env, ctx context) env {
 	a, b := t.Args[0], t.Args[1]
 	for range 2 {
-		if s, ok := b.(*term.Str); ok {
-			p, at := e.meaning(a)
-			if p, ok := p.(*term.Prim); ok && p.ID == typeOf {
-				if path := at.path(p.Args[0]); path != "" {
-					in, out := c.filter(c.infer(p.Args[0], at, ctx), c.named(s))
+		p, at := e.meaning(a)
+		if p, ok := p.(*term.Prim); ok && p.ID == typeOf {
+			if path := at.path(p.Args[0]); path != "" {
+				v := c.infer(p.Args[0], at, ctx)
+				s, ok := b.(*term.Str)
+				if ok {
+					in, out := c.filter(v, c.named(s))
 					if is {
 						return e.knows(path, in)
 					}
 					return e.knows(path, out)
+				}
+				if is && !c.single {
+					c.unknown(t, ReasonTested, "", "which type is asked for is known only when it runs")
+					e = e.knows(path, c.ofAsked(v))
 				}
 			}
 		}
@@ -237,6 +248,32 @@ func (c *checker) narrowEqual(t *term.Prim, is bool, e env, ctx context) env {
 		a, b = b, a
 	}
 	return e
+}
+
+// narrowOneOf knows the kind of what has a type whose name is one of a list of literals.
+func (c *checker) narrowOneOf(names *term.List, tested term.Term, is bool, e env, ctx context) env {
+	t, at := e.meaning(tested)
+	p, ok := t.(*term.Prim)
+	if !ok || p.ID != typeOf || c.single {
+		return e
+	}
+	var kinds prim.Kinds
+	for _, n := range names.Items {
+		s, ok := n.(*term.Str)
+		if !ok {
+			return e
+		}
+		kinds |= c.named(s)
+	}
+	path := at.path(p.Args[0])
+	if path == "" {
+		return e
+	}
+	in, out := c.filter(c.infer(p.Args[0], at, ctx), kinds)
+	if is {
+		return e.knows(path, in)
+	}
+	return e.knows(path, out)
 }
 
 // meaning is the test that a variable is the outcome of, with what it stands in; of
@@ -258,7 +295,7 @@ func isTest(t term.Term) bool {
 		return isTest(t.Cond)
 	case *term.Prim:
 		switch t.ID {
-		case prim.And, prim.Or, prim.Not, prim.Equal, typeOf, has, isEmpty:
+		case prim.And, prim.Or, prim.Not, prim.Equal, typeOf, has, isEmpty, containing:
 			return true
 		}
 	}
@@ -321,6 +358,23 @@ func (c *checker) notNull(v *variable) *variable {
 		if s.kind != prim.KindUnit {
 			c.add(out, s)
 		}
+	})
+	return out
+}
+
+// ofAsked is what of v is of a type that isn't known: of a caller's value no kind is demanded.
+func (c *checker) ofAsked(v *variable) *variable {
+	k := filterKey{v: v, key: "asked"}
+	if both, ok := c.filters[k]; ok {
+		return both[0]
+	}
+	out := c.variable()
+	c.filters[k] = [2]*variable{out}
+	c.watches(v, prim.KindAny, func(s *shape) {
+		if s.seed != nil || s.unknown != nil {
+			s = c.dynamic
+		}
+		c.add(out, s)
 	})
 	return out
 }

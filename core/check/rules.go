@@ -29,7 +29,7 @@ func init() {
 		"snd":  partOfPair(func(s *shape) *variable { return s.second }),
 		"get":  getting, "put": putting, "del": deleting, "merge": merging,
 		"values": values, "entries": entries, "from_entries": fromEntries,
-		"raise": raising, "no_match": func(u *use) *variable { return u.c.variable() },
+		"add_time": ofKind, "raise": raising, "no_match": func(u *use) *variable { return u.c.variable() },
 		"to_json": toJSON, "to_json_indent": toJSON, "parse_json": parseJSON,
 		"to_data": toData, "to_code": toCode, "analyze": analyze,
 		"infer": inferring, "cost": costing, "normalize": normalizing, "equivalent": judging,
@@ -247,6 +247,20 @@ func (c *checker) containsIn(s *shape, u *use) {
 			s.seed.dead |= prim.KindString
 		}
 	})
+}
+
+// ofKind gives what the row gives, of the kinds that its first operand has.
+func ofKind(u *use) *variable {
+	gives, res := u.row.Gives, u.c.variable()
+	u.take(0, func(s *shape) {
+		of := *gives
+		if !s.dynamic {
+			of.Kinds &= s.kind
+		}
+		u.c.flow(u.c.declared(&of), res)
+	})
+	u.rest(1)
+	return res
 }
 
 func partOfPair(part func(*shape) *variable) func(*use) *variable {

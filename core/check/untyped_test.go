@@ -39,7 +39,11 @@ func (g *untyped) path() string {
 }
 
 func (g *untyped) test(deep int) string {
-	switch g.draw(7) {
+	switch g.draw(9) {
+	case 7:
+		return fmt.Sprintf(`{"contains":[["int",%q],{"type_of":%s}]}`, g.pick("dec", "string", "list"), g.path())
+	case 8:
+		return fmt.Sprintf(`{"equal":[{"type_of":%s},{"type_of":%s}]}`, g.path(), g.path())
 	case 0, 1:
 		kind := g.pick("int", "string", "list", "record", "pair", "function", "bool")
 		return fmt.Sprintf(`{"equal":[{"type_of":%s},%q]}`, g.path(), kind)

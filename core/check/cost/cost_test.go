@@ -65,6 +65,9 @@ var bounds = []struct {
 	{"(a, b) => if b == 0 then a else self(b, a % b)", "", cost.Linear, false},
 	{"n => if n <= 1 then 0 else 1 + self(n / 2)", "", cost.Linear, false},
 	{"n => let go = (lo, hi) => if lo >= hi then lo else let m = (lo + hi) / 2 in if m * m < n then go(m + 1, hi) else go(lo, m) in go(0, 1000)", "", cost.Constant, false},
+	{"(xs, ys) => fold((acc, y) => let i = find_index(x => x == y, acc.rest) in if i < 0 then acc else {rest: append(take(i, acc.rest), drop(i + 1, acc.rest)), n: acc.n + 1}, {rest: xs, n: 0}, ys)", "", cost.Polynomial, false},
+	{"(i, k, xs) => fold((acc, x) => append(take(i, acc), drop(i - 1, acc)), xs, xs)", "", cost.Exponential, false},
+	{"(i, k, xs) => fold((acc, x) => append(take(i, acc), drop(k, acc)), xs, xs)", "", cost.Exponential, false},
 	// Most of these go on for ever for some numbers.
 	{"n => if n == 0 then 0 else 1 + self(n / 2)", "", cost.Budget, false},
 	{"n => if n < 0 then 0 else self(n / 2)", "", cost.Budget, false},

@@ -248,13 +248,7 @@ func (a *analyser) prim(t *term.Prim, s scope) (*aval, cost) {
 		return v, c
 	}
 	if row.Body != "" {
-		body, ok := a.expand[t]
-		if !ok {
-			a.vars.charge(2 * grain)
-			body = prim.Expand(t)
-			a.expand[t] = body
-		}
-		return a.eval(body, s)
+		return a.written(t, s)
 	}
 	switch t.ID {
 	case prim.And, prim.Or:
@@ -306,6 +300,17 @@ func (a *analyser) prim(t *term.Prim, s scope) (*aval, cost) {
 	}
 	v, d := a.row(t, row, args)
 	return v, c.plus(d)
+}
+
+// written evaluates a row of the library as what it is written as.
+func (a *analyser) written(t *term.Prim, s scope) (*aval, cost) {
+	body, ok := a.expand[t]
+	if !ok {
+		a.vars.charge(2 * grain)
+		body = prim.Expand(t)
+		a.expand[t] = body
+	}
+	return a.eval(body, s)
 }
 
 func (a *analyser) logic(t *term.Prim, s scope) (*aval, cost) {

@@ -48,6 +48,15 @@ func (a *analyser) library(t *term.Prim, row *prim.Row, s scope) (*aval, cost, b
 			return v, c, true
 		}
 	}
+	if x := parted(t, row.Name); x != nil {
+		v, c := a.written(t, s)
+		whole, _ := a.eval(x, s)
+		n, _ := a.asList(whole)
+		if _, item := a.asList(v); a.abort == nil && !n.inf && item != nothing {
+			v = list(n, item)
+		}
+		return v, c, true
+	}
 	if row.Name != "sort_by" && row.Name != "pow" {
 		return nil, cost{}, false
 	}
@@ -62,6 +71,59 @@ func (a *analyser) library(t *term.Prim, row *prim.Row, s scope) (*aval, cost, b
 		v, d = a.sort(t, x, y, s)
 	}
 	return v, c.plus(d), true
+}
+
+// parted returns the list that append(take(i, xs), drop(i + k, xs)) leaves items out of; nil: t is none of
+// these. Both fail where i is negative.
+func parted(t *term.Prim, name string) term.Term {
+	if name != "append" {
+		return nil
+	}
+	head, tail := call(t.Args[0], "take"), call(t.Args[1], "drop")
+	if head == nil || tail == nil || !samePath(head.Args[1], tail.Args[1]) {
+		return nil
+	}
+	from := tail.Args[0]
+	if p := call(from, "add"); p != nil {
+		if n, ok := p.Args[1].(*term.Int); ok && n.Value >= 0 {
+			from = p.Args[0]
+		}
+	}
+	if !samePath(head.Args[0], from) {
+		return nil
+	}
+	return head.Args[1]
+}
+
+// call returns t as a use of that row; nil: it is none.
+func call(t term.Term, name string) *term.Prim {
+	if p, ok := t.(*term.Prim); ok && prim.Get(p.ID).Name == name {
+		return p
+	}
+	return nil
+}
+
+// samePath reports whether both are one variable, or one field of one.
+func samePath(x, y term.Term) bool {
+	switch x := x.(type) {
+	case *term.Var:
+		y, ok := y.(*term.Var)
+		return ok && x.Name == y.Name
+	case *term.Prim:
+		y, ok := y.(*term.Prim)
+		if !ok || x.ID != y.ID || len(x.Args) != len(y.Args) || !samePath(x.Args[0], y.Args[0]) {
+			return false
+		}
+		switch prim.Get(x.ID).Name {
+		case "fst", "snd":
+			return true
+		case "get":
+			k, ok := x.Args[1].(*term.Str)
+			l, is := y.Args[1].(*term.Str)
+			return ok && is && len(x.Args) == 2 && k.Value == l.Value
+		}
+	}
+	return false
 }
 
 func (a *analyser) sort(t *term.Prim, f, l *aval, s scope) (*aval, cost) {
