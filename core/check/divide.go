@@ -159,7 +159,7 @@ func (q *quotients) integer(t term.Term) {
 		return
 	}
 	p, ok := t.(*term.Prim)
-	if _, branches := t.(*term.If); branches || ok && p.ID != prim.At && prim.Get(p.ID).Group == "arithmetic" {
+	if _, branches := t.(*term.If); branches || ok && p.ID != prim.At && (prim.Get(p.ID).Group == "arithmetic" || prim.Get(p.ID).Name == "min" || prim.Get(p.ID).Name == "max") {
 		each(t, q.integer)
 	}
 }
@@ -169,6 +169,8 @@ func (q *quotients) divided(t term.Term) bool {
 	switch t := t.(type) {
 	case *term.Var:
 		return q.exact[t.Name]
+	case *term.If:
+		return q.divided(t.Then) || q.divided(t.Else)
 	case *term.App:
 		name, _ := applied(t)
 		return strings.Contains(strings.ToLower(name), "gcd") || strings.HasPrefix(strings.ToLower(name), "fact")
@@ -243,6 +245,14 @@ func (q *quotients) walk(t term.Term, used bool) {
 		return
 	case *term.App:
 		if l, ok := t.Func.(*term.Lam); ok {
+			if p, ok := t.Arg.(*term.Prim); ok && q.whole[l.Param] && prim.Get(p.ID).Name == "map" { // then range(min(xs), max(xs))
+				if f, ok := p.Args[0].(*term.Lam); ok {
+					q.walk(f.Body, false)
+					q.walk(p.Args[1], true)
+					q.walk(l.Body, used)
+					return
+				}
+			}
 			q.walk(t.Arg, !q.whole[l.Param] && (q.up[l.Param] || !slices.Contains(counts, strings.ToLower(l.Param))))
 			q.walk(l.Body, used)
 			return

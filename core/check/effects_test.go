@@ -395,6 +395,10 @@ func TestNotes(t *testing.T) {
 		{`t => format_time(t, "YYYY-DDD") ++ format_time(t, "[DDD] MMMM DD")`, "column 21: DDD is no part of a time and is read as DD and D; the day of the year is diff_time("},
 		{`s => match try(parse_int(s)) { {ok: n} => to_text(n), {error: e} => $"bad: {e}" }`, "column 77: e is the record of an error; its text is e.message"},
 		{`s => match try(parse_int(s)) { {ok: n} => to_text(n), {error: e} => $"bad: {e.message}" }`, ""},
+		{`(a, b) => let g = gcd(a, b), k = if b < 0 then -g else g in {n: a / k, d: b / k}`, ""},
+		{`r => let bs = map(v => v / r.width, r.values) in map(i => {from: i * r.width, n: count(b => b == i, bs)}, range(min(bs), max(bs) + 1))`, ""},
+		{`r => let each = map(v => v / r.n, r.values) in {least: min(each), most: max(each), all: each}`, "line 1, column 28: / of two integers is rounded down"},
+		{`(s, d) => if starts_with(d, s) then weekday(add_time(d ++ "-01", {days: 1})) else ""`, ""},
 	} {
 		var got []string
 		for _, n := range reportOf(t, c.code).Notes {

@@ -266,7 +266,7 @@ var shapes = []string{
 	"xs => let go = (lo, hi) => if lo >= hi then lo else let m = (lo + hi) / 2 in if xs[m] < 7 then go(m + 1, hi) else go(lo, m) in go(0, length(xs))",
 	"xs => let go = (lo, hi) => if lo > hi then lo else let m = lo + (hi - lo) / 2 in if xs[m] > 7 then go(lo, m - 1) else go(m + 1, hi) in go(0, length(xs) - 1)",
 	"xs => let go = (i, j) => if i >= j then true else if xs[i] != xs[j] then false else go(i + 1, j - 1) in go(0, length(xs) - 1)",
-	"(i, xs) => append(take(i, xs), drop(i + 1, xs))", "(i, xs) => fold((acc, x) => append(take(i, acc.l), drop(i, acc.l)) |> l => {l}, {l: xs}, xs)",
+	"(i, xs) => append(take(i, xs), drop(i + 1, xs))", "(i, xs) => fold((acc, x) => {l: append(take(i, acc.l), drop(i, acc.l))}, {l: xs}, xs)",
 	"(a, b) => let go = (a, b) => match (a, b) { ([], _) => b; (_, []) => a; ([x, ...r], [y, ...s]) => if x <= y then [x, ...go(r, b)] else [y, ...go(a, s)] } in go(a, b)",
 }
 
