@@ -27,7 +27,7 @@ var decimals = []Row{
 	{
 		Name: "div_dec", Group: "decimals", Shape: Array, Result: KindDec,
 		Params: []Param{{"a", KindNumber}, {"b", KindNumber}, {"scale", KindInt}, {"mode", KindString}},
-		Doc:    `gives a ÷ b with scale digits after the point, rounded by mode: "half_even", "half_up", "down", "up", "floor" or "ceiling".`,
+		Doc:    `gives a ÷ b with scale digits after the point, rounded by mode: "half_even", "half_up" (halves away from 0), "down", "up", "floor" or "ceiling".`,
 		Examples: []Example{
 			{Code: `{"div_dec":[2,3,2,"half_even"]}`, Want: `0.67`, Steps: 5},
 			{Code: `{"div_dec":[{"dec":"1.00"},8,2,"half_even"]}`, Want: `0.12`, Steps: 5},

@@ -312,7 +312,7 @@ var cardLines = []struct {
 	Written
 	say string
 }{
-	{say: "evolve makes a function a tool. Input of one parameter: its value, of several: an object by their names. help NAME explains an operation, operator, topic (errors) or word of another language; list shows what may be declared."},
+	{say: "evolve makes a function a tool. Input of one parameter: its value, of several: an object by name. help NAME explains an operation, sign, topic (errors) or word of another language; list shows what may be declared."},
 	{Written{
 		Code:  `(order, rate) => { let net = sum(map(l => l.price * l.n, order.lines)); {id: order.id, net, tax: round_dec(net * rate, 2, "half_up")} }`,
 		Input: `{"order":{"id":7,"lines":[{"price":2.5,"n":3}]},"rate":0.19}`, Want: `{"id":7,"net":7.5,"tax":1.43}`,
@@ -320,7 +320,7 @@ var cardLines = []struct {
 	{Written{Code: `n => if n <= 1 then 1 else n * self(n - 1)`, Input: `5`, Want: `120`}, " (self is the tool; let go = (i, acc) => … go(i + 1, acc) …)"},
 	{Written{Code: `v => match v { [] => "none"; (a, b) => a; [x, ...rest] => x; {k} if k > 0 => k; _ => null }`, Input: `{"k":1,"l":2}`, Want: `1`}, ""},
 	{Written{Code: `s => match try(parse_int(s)) { {ok: n} => n; {error: e} => raise(e.message) }`, Input: `"x"`, Fault: fault.Raised}, ""},
-	{Written{Code: `p => !fs.read({path: p}) |> split("\n") |> filter(l => contains(l, "ERROR"))`, Input: `"a.log"`, Gives: `"ERROR a\nok"`, Want: `["ERROR a"]`}, " (fs.list gives [{path, kind: \"file\" or \"directory\", size}] of one level)"},
+	{Written{Code: `p => !fs.read({path: p}) |> split("\n") |> filter(l => contains(l, "ERROR"))`, Input: `"a.log"`, Gives: `"ERROR a\nok"`, Want: `["ERROR a"]`}, " (fs.list gives [{path, kind: \"file\" | \"directory\", size}] of one level)"},
 	{Written{Code: `key => !kv.put({key, value: !kv.get({key, default: 0}) + 1})`, Input: `"a"`, Gives: `1`, Want: `1`}, " (kv:notes/**; kv:notes is one key)"},
 	{Written{
 		Code:  `s => map((k, ws) => $"{k}: {length(ws)}", entries(group_by(w => w[0], split(s, " "))))`,
@@ -329,9 +329,9 @@ var cardLines = []struct {
 	{Written{
 		Code:  `s => map(t => format_time(add_time(t, {days: 1}), "DD.MM.YYYY"), re_find_all(s, "\\d+(?:-\\d+)+"))`,
 		Input: `"from 2026-01-31 on"`, Want: `["01.02.2026"]`,
-	}, `; re_match(s, p) tests, re_find(s, p) gives the groups, one alone as text, or null; !clock.now({}).rfc3339 (clock:main), diff_time(a, b, "days") is a - b, weekday(t) "Monday", minutes are mm`},
-	{say: "+ - * / % (/ floors, mean(xs), ratio(a, b) and round(a / b, 2) don't; 1.50 is exact; no sin or log) < <= > >= (compare(a, b): -1, 0, 1) == != and or not ++ (strings) xs[0] s[1:-1] r[k], (1, true) a pair, @tool(e), code '{e}"},
-	{Written{Code: `xs => fold((acc, x) => acc + x, 0, xs)`, Input: `[1,2]`, Want: `3`}, " (push(xs, x) adds an item, cons(x, xs) before them, append joins lists)"},
+	}, `; re_match(s, p) tests, re_find(s, p) gives the groups, one alone as text, or null; !clock.now({}).rfc3339 (clock:main), diff_time(a, b, "days") is a - b, weekday(t) "Monday", minutes mm`},
+	{say: "+ - * / % (/ floors; mean(xs), ratio(a, b), round(a / b, 2) don't; 1.50 is exact; no sin, log) < <= > >= (texts too; compare(a, b): -1, 0, 1) == != and or not ++ (strings) xs[0] s[1:-1] r[k], (1, true) a pair, @tool(e), code '{e}"},
+	{Written{Code: `xs => fold((acc, x) => acc + x, 0, xs)`, Input: `[1,2]`, Want: `3`}, " (push(xs, x) adds an item, cons(x, xs) first, append joins lists; range(1, 3) is [1, 2])"},
 }
 
 // unlisted is the categories of which the card has only the name, and some of the
@@ -361,7 +361,7 @@ var signs = map[string]string{
 	// What an example shows with its operands.
 	"mean": "mean(", "ratio": "ratio(", "compare": "compare(", "sum": "sum(", "length": "length(", "entries": "entries(", "try": "try(", "raise": "raise(",
 	"parse_int": "parse_int(", "split": "split(", "contains": "contains(", "push": "push(xs", "cons": "cons(", "append": "append joins", "map": "map(", "filter": "filter(",
-	"fold": "fold(", "round_dec": "round_dec(",
+	"fold": "fold(", "round_dec": "round_dec(", "range": "range(",
 }
 
 // operations lists the operations that the rules have no sign for: by how many

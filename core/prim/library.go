@@ -277,7 +277,7 @@ var library = []Row{
 		// Merge sort, from the first items: sorting n of a list gives them and
 		// the rest, so that nothing is split before it is sorted.
 		Name: "sort_by", Group: "library", Shape: Array, Params: fAndList, Passes: PassesItem, Keeps: true, Result: KindList,
-		Doc: "gives the items in the order of what f makes of them, by compare; those with equals stay in theirs.",
+		Doc: "gives the items in the order of what f makes of them, by compare; those with equals stay in theirs; x => (-x.n, x.name) sorts by n downwards, then by name.",
 		Examples: []Example{
 			{Code: `{"sort_by":[{"lam":"x","body":{"sub":[0,{"var":"x"}]}},[3,1,2]]}`, Want: `[3,2,1]`},
 			{Code: `{"sort_by":[{"lam":"x","body":{"lam":"y","body":1}},[3,1]]}`, Fault: fault.TypeError},
