@@ -496,6 +496,25 @@ func TestNextOfExamples(t *testing.T) {
 	}
 }
 
+// TestNextIsPlausible: what a parameter is compared with is given for it, and no pattern, key or
+// name of a type is.
+func TestNextIsPlausible(t *testing.T) {
+	s := New(Options{})
+	for i, c := range []struct{ code, input string }{
+		{`(mode, text) => if mode == "encode" then length(upper(text)) else if mode == "decode" then 1 else raise("mode")`, `{"mode":"encode","text":"abc"}`},
+		{`r => if contains(["up", "down"], r.way) then upper(r.way) else raise("way")`, `{"way":"up"}`},
+		{`mode => if mode == "on" then 1 else 0`, `"on"`},
+		{`xs => map(s => re_match(replace(s, " ", ""), "^[a-z]{1,}$"), xs)`, `["abc","b"]`},
+		{`xs => map(s => type_of(trim(s)) == "string", xs)`, `["abc","b"]`},
+		{`xs => map(s => {left: s}.left ++ "", xs)`, `["abc","b"]`},
+	} {
+		_, arguments, notes := nextOf(t, s, fmt.Sprintf("t%d", i), c.code, "")
+		if want := fmt.Sprintf(`{"tool":"t%d","input":%s}`, i, c.input); arguments != want {
+			t.Errorf("%s: %s, expected %s: %s", c.code, arguments, want, notes)
+		}
+	}
+}
+
 // TestHintsUseNext: what the call in a hint adds to the values that were given is of the
 // input that next has, and the call is another than that which failed.
 func TestHintsUseNext(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
@@ -16,7 +18,13 @@ import (
 
 // Pools are values without parts, the commonest first. A sample of turn n takes those
 // from the n-th on.
-type pools struct{ ints, decs, bools, texts, anys [][]byte }
+type pools struct {
+	ints, decs, bools, texts, anys [][]byte
+	// compared is the words that a variable or a field is compared with, by its name, and
+	// param the name of the first parameter.
+	compared map[string][][]byte
+	param    string
+}
 
 func commonPools() *pools {
 	return &pools{
@@ -39,7 +47,11 @@ func listed(all ...string) [][]byte {
 // PoolsFor is pools with what a program compares with.
 func PoolsFor(p *core.Program) *pools {
 	c := commonPools()
-	words, numbers := literals(p.Term())
+	c.compared = map[string][][]byte{}
+	if l, ok := p.Term().(*term.Lam); ok {
+		c.param = l.Param
+	}
+	words, numbers := c.literals(p.Term())
 	for _, n := range numbers {
 		c.ints = append(c.ints, strconv.AppendInt(nil, n, 10), strconv.AppendInt(nil, n+1, 10))
 	}
@@ -49,10 +61,15 @@ func PoolsFor(p *core.Program) *pools {
 	return c
 }
 
-// literals is the first strings and integers in code.
-func literals(root term.Term) (words []string, numbers []int64) {
+// noInput is the operands that are no part of an input where they are written out, and part of
+// the rows that give a part of a value by its name.
+var noInput, partOf = []string{"pattern", "layout", "key"}, []string{"get", "at"}
+
+// literals is the first strings and integers in code that may be of its input.
+func (c *pools) literals(root term.Term) (words []string, numbers []int64) {
 	const maxTerms, maxLiterals, maxLength = 2000, 6, 40
 	left := maxTerms
+	skip := map[term.Term]bool{}
 	var walk func(t term.Term) bool
 	walk = func(t term.Term) bool {
 		if left--; left < 0 {
@@ -60,12 +77,21 @@ func literals(root term.Term) (words []string, numbers []int64) {
 		}
 		switch t := t.(type) {
 		case *term.Str:
-			if len(words) < maxLiterals && t.Value != "" && len(t.Value) <= maxLength && !slices.Contains(words, t.Value) {
+			if len(words) < maxLiterals && !skip[t] && strings.TrimSpace(t.Value) != "" && len(t.Value) <= maxLength && !slices.Contains(words, t.Value) {
 				words = append(words, t.Value)
 			}
 		case *term.Int:
 			if len(numbers) < maxLiterals && t.Value < 1<<60 && !slices.Contains(numbers, t.Value) {
 				numbers = append(numbers, t.Value)
+			}
+		case *term.Prim:
+			row := prim.Get(t.ID)
+			for i, x := range t.Args {
+				skip[x] = len(row.Params) > 0 && slices.Contains(noInput, row.Params[min(i, len(row.Params)-1)].Name)
+			}
+			if len(t.Args) == 2 && (row.Name == "equal" || row.Name == "contains") {
+				c.compares(t.Args[0], t.Args[1], skip)
+				c.compares(t.Args[1], t.Args[0], skip)
 			}
 		}
 		return term.Children(t, walk)
@@ -73,6 +99,38 @@ func literals(root term.Term) (words []string, numbers []int64) {
 	walk(root)
 	return words, numbers
 }
+
+// compares notes what a variable or a field is compared with, and skips the names of types.
+func (c *pools) compares(x, with term.Term, skip map[term.Term]bool) {
+	literals := []term.Term{with}
+	if l, ok := with.(*term.List); ok {
+		literals = l.Items
+	}
+	name := ""
+	switch x := x.(type) {
+	case *term.Var:
+		name = x.Name
+	case *term.Prim:
+		switch row := prim.Get(x.ID); {
+		case row.Name == "type_of":
+			for _, l := range literals {
+				skip[l] = true
+			}
+		case slices.Contains(partOf, row.Name):
+			if key, ok := x.Args[1].(*term.Str); ok {
+				name = key.Value
+			}
+		}
+	}
+	for _, l := range literals {
+		if s, ok := l.(*term.Str); ok && name != "" && strings.ContainsFunc(s.Value, unicode.IsLetter) && len(c.compared[name]) < maxCompared {
+			c.compared[name] = append(c.compared[name], wire.Encode(s.Value))
+		}
+	}
+}
+
+// maxCompared is how many words are tried that one name is compared with.
+const maxCompared = 6
 
 // Sample is an input for the parameters, of the schema that the tool declares where
 // it declares one; false: a parameter takes what can't be made up.
@@ -89,7 +147,10 @@ func Sample(t *registry.Tool, params []check.Parameter, c *pools, turn int) ([]b
 			v, known = declared.Sample(p.Name)
 		}
 		if !known {
-			s.left = maxSampled
+			s.left, s.name = maxSampled, p.Name
+			if len(params) == 1 {
+				s.name = c.param
+			}
 			if v, known = s.of(p.Type); !known {
 				return nil, false
 			}
@@ -112,6 +173,7 @@ const maxSampled = 50
 type sampler struct {
 	*pools
 	turn    int
+	name    string             // of the parameter or field whose value comes next
 	taken   map[prim.Kinds]int // leaves, by their kinds
 	left    int
 	depth   int
@@ -164,6 +226,10 @@ func (s *sampler) of(t *check.Type) ([]byte, bool) {
 	}
 	s.depth++
 	defer func() { s.depth-- }()
+	words := s.compared[s.name]
+	if s.name = ""; len(words) > 0 && (t.Wanted() == prim.KindString || t.Kinds == prim.KindString && !t.Deep) {
+		return words[s.turn%len(words)], true
+	}
 	if k := t.Wanted(); k != 0 {
 		return s.leaf(k &^ prim.KindDec), true
 	}
@@ -282,6 +348,7 @@ func (s *sampler) list(t *check.Type) []byte {
 func (s *sampler) record(t *check.Type) ([]byte, bool) {
 	o := wire.Begin()
 	for _, f := range t.Fields {
+		s.name = f.Key
 		v, ok := s.of(f.Type)
 		if ok {
 			o = o.Raw(f.Key, v)
