@@ -10,8 +10,12 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
-// openSteps bounds each inference for the operators of a text.
-const openSteps = 200_000
+// openSteps bounds each inference for the operators of a text, allSteps all of texts that are
+// read together: a text alone has no more than five.
+const (
+	openSteps = 200_000
+	allSteps  = 5 * openSteps
+)
 
 // mostRounds is how often it is looked which operators a print lacks the names of, each of
 // which tells of the types of the others.
@@ -24,16 +28,20 @@ const mostRounds = 4
 // compared by the order of compare. Of what is never a list, [a, b] is read as (a, b) in
 // match, of what is never a pair (a, b) as [a, b]. What it reads depends on the text alone.
 func ReadText(src []byte, o text.Options) (*text.Parsed, *fault.Fault) {
+	return readText(src, o, new(int))
+}
+
+func readText(src []byte, o text.Options, steps *int) (*text.Parsed, *fault.Fault) {
 	p, f := text.Parse(src, o)
 	if f == nil && len(p.Twos) > 0 {
-		if o.Turned = turned(p); len(o.Turned) > 0 {
+		if o.Turned = turned(p, steps); len(o.Turned) > 0 {
 			p, f = text.Parse(src, o)
 		}
 	}
 	if f != nil || len(p.Open) == 0 {
 		return p, f
 	}
-	kinds := settled(p.Term, p.Open)
+	kinds := settled(p.Term, p.Open, steps)
 	o.Late = map[int]bool{}
 	for t, k := range kinds {
 		if k == joinable {
@@ -44,7 +52,7 @@ func ReadText(src []byte, o text.Options) (*text.Parsed, *fault.Fault) {
 		if p, f = text.Parse(src, o); f != nil {
 			return p, f
 		}
-		kinds = settled(p.Term, p.Open)
+		kinds = settled(p.Term, p.Open, steps)
 	}
 	for t, k := range kinds {
 		text.Settle(t, k)
@@ -59,7 +67,7 @@ func PrintText(t term.Term) []byte {
 	for round := 0; ; round++ {
 		src, open := text.PrintNamed(t, named)
 		before := len(named)
-		for p, kinds := range settled(t, open) {
+		for p, kinds := range settled(t, open, new(int)) {
 			if kinds != readings[p.ID][0] || round == mostRounds {
 				named[p] = true
 			}
@@ -92,15 +100,16 @@ func joins(id term.ID) bool { return len(readings[id]) > 1 }
 // settled gives for each operator the kinds that [text.Settle] takes. What can't be typed
 // means its rows. What + and ++ join is settled before the comparisons are, which may be of
 // what those give.
-func settled(t term.Term, open []*term.Prim) map[*term.Prim]prim.Kinds {
+func settled(t term.Term, open []*term.Prim, steps *int) map[*term.Prim]prim.Kinds {
 	kinds := map[*term.Prim]prim.Kinds{}
 	for range min(2, 2*len(open)) {
-		c := newChecker(t, nil, Env{Tool: "tool"}, Budget{Steps: openSteps, Places: 1})
+		c := openChecker(t, nil, steps)
 		c.open = map[*term.Prim]*opened{}
 		for _, p := range open {
 			c.open[p] = &opened{kinds: kinds[p]}
 		}
 		c.run(false)
+		*steps += c.steps
 		joined, compares := false, false
 		for _, p := range open {
 			if kinds[p] == 0 && !c.over {
@@ -127,6 +136,10 @@ func settled(t term.Term, open []*term.Prim) map[*term.Prim]prim.Kinds {
 		kinds[p] = cmp.Or(kinds[p], prim.KindData)
 	}
 	return kinds
+}
+
+func openChecker(t term.Term, src *term.Source, steps *int) *checker {
+	return newChecker(t, src, Env{Tool: "tool"}, Budget{Steps: max(1, min(openSteps, allSteps-*steps)), Places: 1})
 }
 
 // joinedToSlices is the operators of no known kinds that have a slice as an operand, or are joined

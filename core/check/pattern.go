@@ -79,9 +79,10 @@ func (c *checker) unfit(x *remark, s *shape, key string) string {
 
 // turned is the patterns [a, b] and (a, b) of a text that only fit what there is as the
 // other of the two.
-func turned(p *text.Parsed) map[int]bool {
-	c := newChecker(p.Term, p.Source, Env{Tool: "tool"}, Budget{Steps: openSteps, Places: 1})
+func turned(p *text.Parsed, steps *int) map[int]bool {
+	c := openChecker(p.Term, p.Source, steps)
 	c.run(false)
+	*steps += c.steps
 	at := map[int]bool{}
 	for _, x := range c.remarked {
 		given := x.left &^ prim.KindUnit

@@ -120,6 +120,7 @@ type call struct {
 	byName  bool
 	reading Reading
 	values  []read
+	used    used // by them
 	// inString is set for an input that stood in a string.
 	inString bool
 }
@@ -162,7 +163,7 @@ func (r *Report) call(src json.RawMessage, d *Declared, byName bool) (*call, *fa
 
 // read reads the value of a parameter.
 func (c *call) read(raw json.RawMessage, p Parameter) {
-	c.values = append(c.values, readAs(raw, p, c.inString))
+	c.values = append(c.values, c.used.read(raw, p, c.inString))
 }
 
 func (c *call) finish() (*Reading, *fault.Fault) {
@@ -200,13 +201,14 @@ func (c *call) finish() (*Reading, *fault.Fault) {
 func (c *call) unquoted() json.RawMessage {
 	found := false
 	var parts []string
+	var u used
 	for i := range c.values {
 		v, p := &c.values[i], Parameter{Input, Any}
 		if i < len(c.params) {
 			p = c.params[i]
 		}
 		src := json.RawMessage(v.Src)
-		if plain := v.unquoted(); plain != nil && fits(plain, p) {
+		if plain := v.unquoted(); plain != nil && u.fits(plain, p) {
 			src, found = plain, true
 		}
 		if len(c.values) == 1 {
@@ -419,8 +421,9 @@ func (c *call) positions(src json.RawMessage, given []member, isObject bool) []j
 	}) || len(items) != len(c.params) {
 		return nil
 	}
+	var u used
 	for i, item := range items {
-		if !fits(item, c.params[i]) {
+		if !u.fits(item, c.params[i]) {
 			return nil
 		}
 	}
@@ -431,8 +434,10 @@ func (c *call) positions(src json.RawMessage, given []member, isObject bool) []j
 }
 
 // fits reports whether a value is of a parameter's type, as far as that is known.
-func fits(raw json.RawMessage, p Parameter) bool {
-	v := readValue(raw, p)
+func fits(raw json.RawMessage, p Parameter) bool { return new(used).fits(raw, p) }
+
+func (u *used) fits(raw json.RawMessage, p Parameter) bool {
+	v := u.read(raw, p, false)
 	return !v.misfit && v.bad == nil
 }
 

@@ -204,3 +204,49 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestReadWork: what is read together has common bounds of digits, of code and of steps to
+// type it.
+func TestReadWork(t *testing.T) {
+	read := func(code, input string) (*check.Reading, *fault.Fault) {
+		return check.Read(json.RawMessage(input), reportOf(t, code), nil)
+	}
+	many := func(item string, n int) string { return strings.TrimSuffix(strings.Repeat(item+",", n), ",") }
+	const digits = "1e4095"
+	for code, input := range map[string]string{
+		`xs => map(x => mod(x, 2), xs)`:          "[" + many(digits, 10_000) + "]",
+		`xs => map(x => mod(x, 3), xs)`:          "[" + many(`{"dec":"`+digits+`"}`, 10_000) + "]",
+		`xs => map(x => map(y => y % 2, x), xs)`: "[" + many(`"[`+many(digits, 100)+`]"`, 100) + "]",
+		`(a, b) => map(x => x % 2, a ++ b)`:      `{"a":[` + many(digits, 3000) + `],"b":[` + many(digits, 3000) + "]}",
+		`xs => map(x => mod(x, 5), xs)`:          "[" + many("1e-4095", 10_000) + "," + digits + "]",
+	} {
+		d, f := read(code, input)
+		if f != nil {
+			t.Errorf("%s: %v", code, f)
+			continue
+		}
+		n := 0
+		for _, v := range d.Values {
+			n += len(v)
+		}
+		if !d.Misfit || n > parse.MaxInput+len(input)+10_000 {
+			t.Errorf("%s: %d bytes of %d, misfit %v", code, n, len(input), d.Misfit)
+		}
+	}
+
+	const apply = `fs => map(f => f(1), fs)`
+	if _, f := read(apply, "["+many(`"x => x"`, 10_000)+"]"); f != nil {
+		t.Error(f)
+	}
+	if _, f := read(apply, "["+many(`"x => x"`, 10_001)+"]"); f == nil || !strings.Contains(f.Message, "more than 10000") {
+		t.Error(f)
+	}
+	const last = `"s => s < \"a\""`
+	sums := `"(x, y, z) => [` + many("x + y + z < x", 100) + `]"`
+	for n, want := range map[int]string{1: "compare", 500: `"lt"`} {
+		d, f := read(apply, "["+many(sums, n)+","+last+"]")
+		if f != nil || !strings.Contains(string(d.Values[0][len(d.Values[0])-100:]), want) {
+			t.Errorf("%d: %v %s", n, f, d.Values[0][len(d.Values[0])-100:])
+		}
+	}
+}

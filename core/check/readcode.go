@@ -2,6 +2,7 @@ package check
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/parse"
@@ -21,11 +22,17 @@ func isLiteral(t term.Term) bool {
 
 // readTerm reads code in either spelling, which may have no free variables and nothing
 // that acts or belongs to a tool.
-func readTerm(src []byte) (term.Term, *fault.Fault) {
+func (u *used) readTerm(src []byte) (term.Term, *fault.Fault) {
+	if u.terms++; u.terms > maxTerms {
+		return nil, &fault.Fault{
+			Kind: fault.ParseError, Message: fmt.Sprintf("an input can't have more than %d functions or pieces of code", maxTerms),
+			Expected: "fewer", Hint: "Pass them in several calls.",
+		}
+	}
 	var t term.Term
 	var s string
 	if src[0] == '"' && json.Unmarshal(src, &s) == nil && !json.Valid([]byte(s)) {
-		p, f := ReadText([]byte(s), text.Options{})
+		p, f := readText([]byte(s), text.Options{}, &u.typed)
 		if f != nil {
 			return nil, f
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	pifjson "github.com/mcp-pif/mcp-pif/core/json"
+	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -31,7 +32,18 @@ type read struct {
 	strings  []span // in the source, that may be meant as JSON
 	codes    []code
 	bad      *fault.Fault
+	*used
 }
+
+// used is what the values that are read together have used of their bounds.
+type used struct {
+	digits int // of numbers with an exponent, written out
+	terms  int
+	typed  int // steps
+}
+
+// maxTerms is how many functions and pieces of code an input may hold.
+const maxTerms = 10_000
 
 // A step is a part of a value: the key in quotes, or, where that is nil, the index.
 type step struct {
@@ -83,12 +95,12 @@ const maxTyped = 16
 
 // readValue reads a value of a parameter's type. What is no JSON stays as it is:
 // whoever reads it next reports what is wrong with it.
-func readValue(raw json.RawMessage, p Parameter) read { return readAs(raw, p, false) }
+func readValue(raw json.RawMessage, p Parameter) read { return new(used).read(raw, p, false) }
 
-// readAs is readValue for a value that stood in JSON that a string held, or didn't.
-func readAs(raw json.RawMessage, p Parameter, inString bool) read {
+// read is readValue for one of several, which stood in JSON that a string held, or didn't.
+func (u *used) read(raw json.RawMessage, p Parameter, inString bool) read {
 	raw = bytes.TrimSpace(raw)
-	d := read{Cursor: pifjson.Cursor{Src: raw}, out: make([]byte, 0, len(raw)+16), inString: inString}
+	d := read{Cursor: pifjson.Cursor{Src: raw}, out: make([]byte, 0, len(raw)+16), inString: inString, used: u}
 	d.where = append(d.where, step{key: []byte(p.Name)})
 	if !d.value(p.Type) && d.bad == nil || d.At != len(raw) && d.bad == nil {
 		return read{Cursor: pifjson.Cursor{Src: raw}, out: raw, misfit: true}
@@ -204,7 +216,7 @@ func (d *read) quoted(raw []byte, t *Type) bool {
 	if inner == nil || !fitsKind(inner[0], t.Kinds) || !json.Valid(inner) {
 		return false
 	}
-	in := read{Cursor: pifjson.Cursor{Src: inner}, where: slices.Clone(d.where), inString: true}
+	in := read{Cursor: pifjson.Cursor{Src: inner}, where: slices.Clone(d.where), inString: true, used: d.used}
 	if !in.value(t) || in.At != len(inner) || in.misfit || in.bad != nil {
 		return false
 	}
@@ -256,25 +268,33 @@ func (d *read) number(raw []byte, t *Type) {
 	d.misfit = d.misfit || !isInt && !isDec
 	switch {
 	case point && isInt && !isDec:
-		n, ok := integerOf(string(raw))
-		if ok {
-			raw = n.Append(nil, 10)
+		if digits := d.integer(string(raw)); digits != nil {
+			raw = digits
+		} else {
+			d.misfit = true
 		}
-		d.misfit = d.misfit || !ok
 	case !point && isDec && !isInt:
 		raw = slices.Concat(raw, []byte(".0"))
 	}
 	d.out = append(d.out, raw...)
 }
 
-// integerOf is the integer that a number of JSON is worth.
-func integerOf(s string) (*big.Int, bool) {
+// integer is the digits of the integer that a number of JSON is worth; nil: it is none, or
+// there are as many digits as an input has bytes.
+func (u *used) integer(s string) []byte {
+	if u.digits > parse.MaxInput {
+		return nil
+	}
 	d, ok := value.ParseDec(s)
 	if !ok {
-		return nil, false
+		return nil
 	}
 	n, rest := new(big.Int).QuoRem(d.Unscaled(), value.Power10(d.Scale()), new(big.Int))
-	return n, rest.Sign() == 0
+	digits := n.Append(nil, 10)
+	if u.digits += d.Scale() + len(digits); rest.Sign() != 0 {
+		return nil
+	}
+	return digits
 }
 
 func (d *read) list(t *Type) bool {
@@ -392,8 +412,8 @@ func (d *read) shaped(key string, t *Type) bool {
 		return d.within("record", func() bool { return d.record(t) })
 	case key == "dec" && isInt && !isDec:
 		_, inner, _ := lone(d.Cursor)
-		if n, ok := integerOf(string(inner[1 : len(inner)-1])); ok {
-			d.out = n.Append(d.out, 10)
+		if digits := d.integer(string(inner[1 : len(inner)-1])); digits != nil {
+			d.out = append(d.out, digits...)
 			return d.Cursor.Value()
 		}
 	case key == "dec" && isDec, key == "int" && isInt:
@@ -519,7 +539,7 @@ func (d *read) code(t *Type) bool {
 	} else {
 		function = function || t.Kinds&prim.KindFunction != 0
 	}
-	u, f := readTerm(src)
+	u, f := d.readTerm(src)
 	if f != nil {
 		g := *f
 		g.At, g.In, g.Line, g.Col = placeOf(d.where)+f.At, "input", 0, 0
