@@ -36,6 +36,10 @@ func TestLongWorkIsDoneInPieces(t *testing.T) {
 		text    = `let s = fold(p => fst(p) ++ fst(p), "añB ", range(0, 20)) in `
 		control = `let s = fold(p => fst(p) ++ fst(p), "\u0001\u0002", range(0, 18)) in `
 		record  = `let r = from_entries(map(i => (to_text(i), i), range(0, 40000))) in `
+		abs     = `let s = fold(p => fst(p) ++ fst(p), "ab", range(0, 19)) in `
+		columns = `let r = i => from_entries(map(j => (to_text(i * j), j), range(1, 60000))) in let rs = [r(1), r(-1)] in `
+		object  = `let s = lower("{" ++ join(map(i => to_json(to_text(mod(i * 7919, 1000003))) ++ ":1", range(0, 100000)), ",") ++ "}") in `
+		nodes   = `let c = fold(p => to_code({op: "add", args: [to_data(fst(p)), to_data(fst(p))]}), '{1}, range(0, 15)) in `
 	)
 	for _, c := range []struct {
 		make, do string
@@ -49,6 +53,9 @@ func TestLongWorkIsDoneInPieces(t *testing.T) {
 		{`let s = "[" ++ fold(p => fst(p) ++ fst(p), "[1,2],", range(0, 15)) ++ "0]" in `, `length(parse_json(s))`, 5},
 		{text, `re_match(s, "(a|ñ)+zz")`, 20}, {text, `length(re_replace(slice(s, 0, 500000), "a", "bb"))`, 5}, {text, `length(re_find_all(slice(s, 0, 20000), "(?s)a.*z|a"))`, 20},
 		{text, `sha256(s)`, 2}, {text, `length(base64_encode(s))`, 2}, {text, `length(url_encode(slice(s, 0, 2000000)))`, 2},
+		{abs, `length(re_find(s ++ "c", "(?:a|b)*c"))`, 25}, {columns, `length(to_csv(rs))`, 30},
+		{object, `length(keys(parse_json(s)))`, 50}, {`let s = to_json([fold(p => fst(p) ++ fst(p), "\u0001", range(0, 19))]) in `, `length(parse_json(s))`, 5},
+		{nodes, `length(to_data(c))`, 10}, {nodes, `length(keys(analyze(c)))`, 2},
 		{record, `length(keys(merge(r, r)))`, 8}, {record, `length(keys(from_entries(entries(r))))`, 15},
 	} {
 		without, with := looksOf(t, c.make+`1`, 0), looksOf(t, c.make+c.do, 0)
@@ -65,6 +72,7 @@ func TestStoppedRunsGiveBack(t *testing.T) {
 		`length(fold(p => cons((snd(p), 1), fst(p)), [], range(0, 300000)))`,
 		`length(chars(fold(p => fst(p) ++ fst(p), "añB ", range(0, 16))))`,
 		`fold(p => (fst(p), 1), 1, range(0, 100000))`,
+		`length(parse_json(lower("[" ++ join(map(i => "1", range(0, 200000)), ",") ++ "]")))`,
 	} {
 		for at, all := 1, looksOf(t, code, 0); at <= all; at += 1 + all/20 {
 			looksOf(t, code, at)
@@ -72,6 +80,21 @@ func TestStoppedRunsGiveBack(t *testing.T) {
 				t.Fatalf("%s: %d bytes are held after it was stopped at look %d of %d", code, now-held, at, all)
 			}
 		}
+	}
+}
+
+// What is read of JSON is on a stack, which is the run's memory meanwhile.
+func TestReadingIsHeld(t *testing.T) {
+	p, err := CompileText("", []byte(`parse_json(lower("[" ++ join(map(i => "1", range(0, 500000)), ",") ++ "]"))`))
+	must.NoError(t, err)
+	m := p.Start(Input{}, Budgets{Steps: 1_000_000_000}, nil)
+	defer m.Release()
+	most := int64(0)
+	if m.RunUntil(0, func() bool { most = max(most, eval.PoolHeld()); return false }) != Done {
+		t.Fatal(m.Fault())
+	}
+	if now := eval.PoolHeld(); most-now < 8*500_000 {
+		t.Errorf("%d bytes at most, %d after it", most, now)
 	}
 }
 

@@ -226,8 +226,13 @@ func (m *Machine) nativeParseJSON(in *code.Instr) (done, stop bool) {
 		if r.space(); r.i < len(r.s) {
 			r.fail()
 		}
+		m.repay()
+		m.short = false
 		return r.bad
 	})
+	if m.state == Failed {
+		return true, true
+	}
 	if !done || stop {
 		return done, stop
 	}
@@ -240,6 +245,17 @@ func (m *Machine) nativeParseJSON(in *code.Instr) (done, stop bool) {
 func (r *jsonReader) fail() word {
 	r.bad, r.i = max(r.bad, noForm), len(r.s)
 	return wUnit
+}
+
+// push puts a part on the stack, which takes memory of the run's where it is large.
+func (r *jsonReader) push(w word) {
+	if n := cap(r.parts); len(r.parts) == n {
+		if n = max(2*n, 64); n >= lending/8 && r.m.borrow(8*int64(n)) != nil {
+			r.fail()
+		}
+		r.parts = slices.Grow(r.parts, n-len(r.parts))
+	}
+	r.parts = append(r.parts, w)
 }
 
 // room reports whether there is room for so many words.
@@ -379,9 +395,13 @@ func (r *jsonReader) escaped(start, i int) (s []byte, ok bool) {
 	r.text = append(r.text[:0], r.s[start:i]...)
 	all := unsafe.String(unsafe.SliceData(r.s), len(r.s))
 	for i < len(r.s) {
+		if len(r.text) > longText/4 {
+			break // the row looks while it reads
+		}
 		switch c := r.s[i]; {
 		case c == '"':
 			r.i = i + 1
+			r.m.look(len(r.text) / 8)
 			return r.text, true
 		case c < ' ':
 			r.fail()
@@ -411,7 +431,7 @@ func (r *jsonReader) array(depth int) word {
 	base := len(r.parts)
 	for {
 		v := r.value(depth)
-		r.parts = append(r.parts, v)
+		r.push(v)
 		if r.next(',') {
 			continue
 		}
@@ -443,7 +463,8 @@ func (r *jsonReader) object(depth int) word {
 		if n := len(r.parts); n > base && bytes.Compare(m.view(r.parts[n-2]), m.view(key)) >= 0 {
 			sorted = false
 		}
-		r.parts = append(r.parts, key, wUnit)
+		r.push(key)
+		r.push(wUnit)
 		at := len(r.parts) - 1
 		v := r.value(depth)
 		r.parts[at] = v
@@ -454,7 +475,11 @@ func (r *jsonReader) object(depth int) word {
 	}
 	r.parts = r.parts[:base]
 	if !sorted {
-		slices.SortFunc(fields, func(a, b [2]word) int { return bytes.Compare(m.view(a[0]), m.view(b[0])) })
+		slices.SortFunc(fields, func(a, b [2]word) int {
+			a0, b0 := m.view(a[0]), m.view(b[0])
+			m.look(1 + min(len(a0), len(b0))/perBytes)
+			return bytes.Compare(a0, b0)
+		})
 		for i := 1; i < len(fields); i++ {
 			if bytes.Equal(m.view(fields[i-1][0]), m.view(fields[i][0])) {
 				return r.fail()

@@ -59,11 +59,7 @@ func (m *Machine) lookOften() bool {
 func (m *Machine) walk(height int, do func()) bool {
 	for again := false; ; again = true {
 		do()
-		if m.borrowed > 0 {
-			m.drop(m.borrowed)
-			m.borrowed = 0
-			m.giveBack()
-		}
+		m.repay()
 		switch {
 		case !m.short:
 			return m.state != Failed
@@ -75,6 +71,15 @@ func (m *Machine) walk(height int, do func()) bool {
 		if !m.collect(0, height) {
 			return false
 		}
+	}
+}
+
+// repay gives back what was borrowed.
+func (m *Machine) repay() {
+	if m.borrowed > 0 {
+		m.drop(m.borrowed)
+		m.borrowed = 0
+		m.giveBack()
 	}
 }
 

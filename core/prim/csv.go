@@ -186,11 +186,17 @@ func toCSV(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 			}
 			for _, f := range r.Fields {
 				if !seen[f.Key] {
+					if f := m.hold(64); f != nil {
+						return nil, f
+					}
 					seen[f.Key], columns = true, append(columns, f.Key)
 				}
 			}
 		}
-		slices.Sort(columns)
+		slices.SortFunc(columns, func(a, b string) int {
+			m.look(1 + min(len(a), len(b))/bytesPerPart)
+			return strings.Compare(a, b)
+		})
 	}
 	w.lone = len(columns) == 1
 	for k, name := range columns {

@@ -22,6 +22,9 @@ const (
 	// maxWideFolds is how many ranges there may be, in a pattern that ignores case,
 	// whose letters are folded one by one.
 	maxWideFolds = 4
+	// maxTables is how many classes of Unicode there may be, each of which is joined with
+	// what stands before it.
+	maxTables = 64
 )
 
 // A pattern is a compiled regular expression. It doesn't change.
@@ -121,6 +124,9 @@ func newPattern(row, s string) (*pattern, *fault.Fault) {
 	}
 	if n := wideFolds(s); n > maxWideFolds {
 		return nil, largePattern(row, fmt.Sprintf("at most %d ranges of characters beyond ASCII where case is ignored", maxWideFolds), fmt.Sprint(n))
+	}
+	if n := strings.Count(s, `\p`) + strings.Count(s, `\P`); n > maxTables {
+		return nil, largePattern(row, fmt.Sprintf(`at most %d of \p and \P`, maxTables), fmt.Sprint(n))
 	}
 	re, err := syntax.Parse(s, syntax.Perl)
 	if err != nil {

@@ -101,6 +101,7 @@ func (t *threads) clear() { t.at, t.places = t.at[:0], t.places[:0] }
 // charge takes the steps of the work so far.
 func (v *search) charge() {
 	if v.again {
+		v.m.look(int(v.work) / 4)
 		v.work = 0
 		return
 	}

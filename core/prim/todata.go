@@ -2,6 +2,7 @@ package prim
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -73,12 +74,16 @@ func literal(op string) bool {
 	return false
 }
 
+// perNode is the parts that making one node takes.
+const perNode = 8
+
 // toData makes data of a term.
-func toData(t term.Term) value.Value {
+func toData(t term.Term, m *Meter) value.Value {
+	m.look(perNode)
 	args := operands(t)
 	data := make([]value.Value, len(args))
 	for i, a := range args {
-		data[i] = toData(a)
+		data[i] = toData(a, m)
 	}
 	fields := []value.Field{
 		{Key: "args", Value: value.FromSlice(data)},
@@ -144,9 +149,11 @@ type measure struct {
 	size, depth, bytes int
 	ops                map[string]int
 	params             []string
+	meter              *Meter
 }
 
 func (m *measure) walk(t term.Term, depth int) {
+	m.meter.look(2)
 	m.size++
 	m.depth = max(m.depth, depth)
 	if m.ops != nil {
@@ -199,8 +206,8 @@ func codeSize(args []value.Value) int64 {
 }
 
 // analyze describes a term.
-func analyze(t term.Term) value.Value {
-	m := measure{ops: map[string]int{}}
+func analyze(t term.Term, meter *Meter) value.Value {
+	m := measure{ops: map[string]int{}, meter: meter}
 	m.walk(t, 1)
 	var ops []value.Field
 	total := 0
@@ -208,7 +215,10 @@ func analyze(t term.Term) value.Value {
 		ops = append(ops, value.Field{Key: name, Value: value.NewInt(int64(n))})
 		total += n
 	}
-	slices.Sort(m.params)
+	slices.SortFunc(m.params, func(a, b string) int {
+		meter.look(1 + min(len(a), len(b))/bytesPerPart)
+		return strings.Compare(a, b)
+	})
 	return recordOf([]value.Field{
 		{Key: "operations", Value: recordOf(ops, nil)},
 		{Key: "count", Value: value.NewInt(int64(total))},
@@ -233,7 +243,9 @@ var code = []Row{
 			{Code: `{"to_data":5}`, Fault: fault.TypeError},
 		},
 		Cost: codeCost, Size: codeSize,
-		Eval: func(args []value.Value) (value.Value, *fault.Fault) { return toData(args[0].(*value.Code).Term), nil },
+		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
+			return toData(args[0].(*value.Code).Term, m), nil
+		},
 	},
 	{
 		Name: "to_code", Group: "code", Shape: Unary, Params: oneRecord, Result: KindQuoted,
@@ -263,6 +275,8 @@ var code = []Row{
 			{Code: `{"analyze":[5]}`, Fault: fault.TypeError},
 		},
 		Cost: codeCost, Size: codeSize,
-		Eval: func(args []value.Value) (value.Value, *fault.Fault) { return analyze(args[0].(*value.Code).Term), nil },
+		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
+			return analyze(args[0].(*value.Code).Term, m), nil
+		},
 	},
 }
