@@ -155,12 +155,14 @@ var decimals = []Row{
 			if !ok {
 				return asDec("to_dec", args[0])
 			}
-			d, ok := value.ParseDec(string(s))
-			if !ok {
-				d, ok = value.ParseDec(asJSON(string(s)))
-			}
-			if ok {
-				return d, nil
+			if len(s) <= 3*value.MaxDigits { // beyond it reading would be work that nobody counts
+				d, ok := value.ParseDec(string(s))
+				if !ok {
+					d, ok = value.ParseDec(asJSON(string(s)))
+				}
+				if ok {
+					return d, nil
+				}
 			}
 			return nil, &fault.Fault{
 				Kind: fault.ParseError, Message: "to_dec: " + Describe(s) + " is no number",

@@ -177,3 +177,17 @@ func TestDecimalBounds(t *testing.T) {
 		t.Errorf("the hint of div: %s", f.Hint)
 	}
 }
+
+// TestToDecOfLong: a text that is longer than any number needs is refused unread, and none is
+// that has as many digits as there may be.
+func TestToDecOfLong(t *testing.T) {
+	digits := strings.Repeat("7", value.MaxDigits)
+	for s, want := range map[string]bool{
+		digits: true, "-0." + digits: true, strings.Repeat("0", 2*value.MaxDigits) + digits: true,
+		strings.Repeat("0", 3*value.MaxDigits) + "7": false,
+	} {
+		if _, f := call(t, "to_dec", value.Str(s)); (f == nil) != want {
+			t.Errorf("%d characters: %v", len(s), f)
+		}
+	}
+}

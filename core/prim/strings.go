@@ -235,7 +235,7 @@ var strs = []Row{
 func cleaned(op, s, otherwise string) string {
 	const longest = 100 // of what is looked at
 	isDec := func(s string) bool { _, ok := value.ParseDec(asJSON(s)); return ok }
-	whole, _, _ := strings.Cut(s, ".")
+	whole, _, _ := strings.Cut(s[:min(len(s), longest)], ".")
 	comma := strings.LastIndexByte(whole, ',')
 	european := strings.NewReplacer(".", "", ",", ".")
 	switch {
