@@ -98,6 +98,29 @@ func TestReadingIsHeld(t *testing.T) {
 	}
 }
 
+// A machine that panicked isn't used again, nor is its memory held.
+func TestPanickedIsAbandoned(t *testing.T) {
+	p, err := CompileText("", []byte(`length(fold(p => cons((snd(p), 1), fst(p)), [], range(0, 300000)))`))
+	must.NoError(t, err)
+	held := eval.PoolHeld()
+	func() {
+		m := p.Start(Input{}, Budgets{Steps: 1_000_000_000}, nil)
+		defer func() {
+			if recover() == nil {
+				t.Error("it didn't panic")
+			}
+			if n := p.Start(Input{}, Budgets{}, nil); n == m {
+				t.Error("it is used again")
+			}
+			if now := eval.PoolHeld(); now != held {
+				t.Errorf("%d bytes are held", now-held)
+			}
+		}()
+		defer m.Release()
+		m.RunUntil(0, func() bool { panic("a defect") })
+	}()
+}
+
 // What is shared is written each time that it is there: what a result has beyond its
 // first MiB takes steps, the same on both evaluators, and isn't written without them.
 func TestLargeResultsTakeSteps(t *testing.T) {

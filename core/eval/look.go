@@ -17,7 +17,7 @@ func (m *Machine) RunUntil(steps uint64, stop func() bool) (s State) {
 		case nil:
 		case stopped:
 			// What the work had taken is given back with the machine.
-			m.acted = true
+			m.acted, m.inside = true, false
 			m.state, m.fault = Failed, &fault.Fault{Kind: fault.Cancelled, Message: "the run was not wanted any more"}
 			s = Failed
 		default:

@@ -128,6 +128,7 @@ type Machine struct {
 	unlooked int         // parts of values gone through since stop was asked
 	borrowed int64       // bytes of Go's memory that a walk has
 	short    bool        // a walk had no room
+	inside   bool        // Run is under way, or it panicked
 	pins     []word      // what importValue has seen in the heap, while it makes room
 	self     word        // the function of a tool whose code is no lambda, once it is there
 	dyn      int         // what the evals under way permit, see authority.go
@@ -279,9 +280,15 @@ func (m *Machine) Reset(p *Program, input *Program, b Budgets, tools Tools) {
 	m.slack = u.Window
 }
 
-// Release gives the machine's memory back. The machine must not be used again.
+// Release gives the machine's memory back. The machine must not be used again. One that
+// panicked in Run is abandoned.
 func (m *Machine) Release() {
 	if m.prog == nil {
+		return
+	}
+	if m.inside {
+		m.Abandon()
+		m.prog = nil
 		return
 	}
 	m.giveSlab(m.heap)
@@ -348,6 +355,13 @@ func (m *Machine) heapBudget() uintptr {
 
 // Run goes on for about steps steps (0: without pause) and says why it stopped.
 func (m *Machine) Run(steps uint64) State {
+	m.inside = true
+	s := m.run(steps)
+	m.inside = false
+	return s
+}
+
+func (m *Machine) run(steps uint64) State {
 	whole := steps == 0
 	if m.state != Paused {
 		return m.state
