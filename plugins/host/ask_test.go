@@ -12,19 +12,24 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
+	pluginv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1"
 )
 
 // asker is the plugin of a server that asks the user: ask once, pester until nobody answers
-// any more, late asks and then goes on for too long; gather reads 3 MiB from elsewhere, blurt has them, and insist has asked
-// for room for what it dropped.
+// any more, late asks and then goes on for too long; gather reads 3 MiB from elsewhere, blurt has them, insist has asked
+// for room for what it dropped, lie doesn't say how many it has.
 func asker() sdk.Plugin {
 	m := &caps.Manifest{Kind: "asker", Version: "1.0.0", Doc: "Asks.", Algebra: caps.Exact, Server: "asker", Privileges: []string{"network"}}
-	for _, name := range []string{"ask", "pester", "late", "gather", "blurt", "insist"} {
+	for _, name := range []string{"ask", "pester", "late", "gather", "blurt", "insist", "lie"} {
 		m.Verbs = append(m.Verbs, caps.Verb{Name: name})
 		m.Operations = append(m.Operations, caps.Operation{Name: "asker." + name, Doc: "Asks.", Verb: name, Result: "some data"})
 	}
@@ -32,6 +37,9 @@ func asker() sdk.Plugin {
 		switch operation {
 		case "asker.insist":
 			_ = sdk.Room(ctx, 4<<20)
+			return value.Str(strings.Repeat("x", 3<<20)), nil
+		case "asker.lie":
+			_ = grpc.SetHeader(ctx, metadata.Pairs("pif-size", "x"))
 			return value.Str(strings.Repeat("x", 3<<20)), nil
 		case "asker.blurt":
 			return value.Str(strings.Repeat("x", 3<<20)), nil
@@ -205,6 +213,50 @@ func TestAskStandsStill(t *testing.T) {
 		if v, _, f := w.Perform(context.Background(), a); kind == "" && f != nil || kind != "" && (f == nil || f.Kind != kind) {
 			t.Errorf("%s: %v, %v; want %s", operation, v, f, kind)
 		}
+	}
+}
+
+// slowAnswers is a plugin that doesn't take answers.
+type slowAnswers struct {
+	pluginv1.PluginClient
+	t *testing.T
+}
+
+func (p slowAnswers) Answer(ctx context.Context, r *pluginv1.AnswerRequest, _ ...grpc.CallOption) (*pluginv1.AnswerResponse, error) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(patience):
+		p.t.Error("time stands still while the answer is brought")
+	}
+	return nil, ctx.Err()
+}
+
+// The time of a request goes on once the user has answered, also where the plugin doesn't take it.
+func TestAnswerTakesTime(t *testing.T) {
+	t.Parallel()
+	w, h := newAsker(t, true)
+	w.do(t, h, "ask") // the process runs
+	s, err := w.seat(h.Grant)
+	must.NoError(t, err)
+	p, err := s.running(context.Background())
+	must.NoError(t, err)
+	p.plugin = slowAnswers{p.plugin, t}
+	a := act(t, h, "ask")
+	a.Deadline = time.Now().Add(time.Second)
+	a.Ask = func(context.Context, run.Question) run.Reply { return run.Reply{Action: "accept"} }
+	if v, _, f := w.Perform(context.Background(), a); f == nil {
+		t.Errorf("it gives %v", v)
+	}
+}
+
+// What is larger than the plugin said isn't taken.
+func TestLargerThanSaid(t *testing.T) {
+	t.Parallel()
+	w, h := newAsker(t, false)
+	a := act(t, h, "lie")
+	a.Most = 8 << 20
+	if _, _, f := w.Perform(context.Background(), a); f == nil || !strings.Contains(f.Message, "can't be used") {
+		t.Errorf("%v", f)
 	}
 }
 

@@ -270,6 +270,7 @@ func (p *process) hear(ctx context.Context, r *wire.Request, room func(bytes int
 	if head, err := stream.Header(); err == nil && p.sizes {
 		size, _ := strconv.Atoi(strings.Join(head.Get(wire.Size), ""))
 		answer.Size = max(0, min(size, most))
+		answer.Limit = max(answer.Size, wire.LargeOutcome)
 	}
 	_ = room(int64(answer.Size), true) // it comes all the same
 	return answer, stream.RecvMsg(answer)
@@ -362,7 +363,6 @@ func (p *process) listen(ctx context.Context, r *wire.Request, l listener, most 
 // given up.
 func (p *process) ask(ctx, call context.Context, r *wire.Request, a run.Act, g *guard, q *pluginv1.Question) error {
 	goOn := g.stand()
-	defer goOn()
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(call, cancel)()
@@ -375,6 +375,7 @@ func (p *process) ask(ctx, call context.Context, r *wire.Request, a run.Act, g *
 	}()
 	hide := p.seat.host.secrets.Scrubber()
 	reply := a.Ask(waiting, run.Question{Message: hide.Text(q.GetMessage()), Schema: []byte(hide.Text(string(q.GetSchema())))})
+	goOn()
 	_, err := p.plugin.Answer(call, &pluginv1.AnswerRequest{
 		Call: r.Head.Call, Number: q.GetNumber(), Action: reply.Action, Content: reply.Content, Reason: reply.Reason,
 	})

@@ -355,4 +355,6 @@ const (
 	Window = 1 << 20
 	// MaxProgress is the bytes of a progress message that are passed on.
 	MaxProgress = 500
+	// MaxEvent is the bytes of an event that is no outcome.
+	MaxEvent = 256 << 10
 )

@@ -227,6 +227,14 @@ func TestMessagesOfFailures(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, err, r.Err)
 		}
 	}
+	large, err := EncodeValue(value.Str("more than 8"), plenty)
+	must.NoError(t, err)
+	for limit, want := range map[int]error{8: ErrAnswer, len(large): nil, 0: nil} {
+		r := &Response{Limit: limit}
+		if err := Codec.Unmarshal(mem.BufferSlice{mem.SliceBuffer(field(responseValue, large))}, r); err != nil || !errors.Is(r.Err, want) || r.Size != len(large) {
+			t.Errorf("at most %d: %v, %+v", limit, err, r)
+		}
+	}
 	if err := Codec.Unmarshal(mem.BufferSlice{mem.SliceBuffer([]byte{0xff})}, &Response{}); err == nil {
 		t.Error("half a tag is a message")
 	}
@@ -239,7 +247,7 @@ func TestMessagesOfFailures(t *testing.T) {
 	}
 	outcome := field(eventOutcome, field(responseValue, unit))
 	for name, b := range map[string][]byte{
-		"two outcomes": slices.Concat(outcome, outcome), "one that is nothing": field(eventOutcome, nil),
+		"two outcomes": slices.Concat(outcome, outcome), "one that is nothing": field(eventOutcome, nil), "large progress": field(1, make([]byte, MaxEvent)),
 	} {
 		e := &Event{}
 		if err := Codec.Unmarshal(mem.BufferSlice{mem.SliceBuffer(b)}, e); err != nil || e.Outcome == nil || !errors.Is(e.Outcome.Err, ErrAnswer) {

@@ -37,6 +37,8 @@ type Response struct {
 	Value value.Value
 	Size  int
 	Err   error
+	// Limit is what Size may be, unless it is 0: more isn't read.
+	Limit int
 }
 
 // An Event is an InvokeStreamResponse whose outcome is a [Response].
@@ -172,7 +174,10 @@ func (m *Response) readPart(s string, message int) error {
 		m.Failure = &pluginv1.Failure{}
 		return proto.Unmarshal([]byte(failure), m.Failure)
 	default:
-		m.Size = len(outcome)
+		if m.Size = len(outcome); m.Limit > 0 && m.Size > m.Limit {
+			m.Err = ErrAnswer
+			return nil
+		}
 		m.Value, m.Err = decodeValue(outcome, message)
 	}
 	return nil
@@ -187,11 +192,11 @@ func (m *Event) read(s string) error {
 	}); err != nil {
 		return err
 	}
-	switch outcomes {
-	case 0:
+	switch {
+	case outcomes == 0 && len(s) <= MaxEvent:
 		m.Other = &pluginv1.InvokeStreamResponse{}
 		return proto.Unmarshal([]byte(s), m.Other)
-	case 1:
+	case outcomes == 1:
 		m.Outcome = &Response{}
 		return m.Outcome.readPart(outcome, len(s))
 	}
