@@ -194,8 +194,33 @@ func foundRecord(v value.Value) value.Value {
 	return r
 }
 
-// unquoted says where a string in data isn't in a text, white space folded; "": nowhere.
-func unquoted(v value.Value, folded, at string) string {
+// keysOf adds the keys that a JSON Schema names, those of its literals included.
+func keysOf(schema any, literal bool, keys map[string]bool) {
+	switch s := schema.(type) {
+	case []any:
+		for _, item := range s {
+			keysOf(item, literal, keys)
+		}
+	case map[string]any:
+		for key, of := range s {
+			properties, named := of.(map[string]any)
+			switch {
+			case literal:
+				keys[key] = true
+			case key == "properties" && named:
+				for name, of := range properties {
+					keys[name] = true
+					keysOf(of, false, keys)
+				}
+				continue
+			}
+			keysOf(of, literal || key == "enum" || key == "const", keys)
+		}
+	}
+}
+
+// unquoted says where a string in data, or a key that isn't among those known, isn't in a text, white space folded; "": nowhere.
+func unquoted(v value.Value, keys map[string]bool, folded, at string) string {
 	switch v := value.Force(v).(type) {
 	case value.Str:
 		if !strings.Contains(folded, fold(string(v))) {
@@ -204,14 +229,16 @@ func unquoted(v value.Value, folded, at string) string {
 	case *value.Cons:
 		items, _ := value.Slice(v)
 		for i, item := range items {
-			if why := unquoted(item, folded, fmt.Sprintf("%s, in item %d", at, i)); why != "" {
+			if why := unquoted(item, keys, folded, fmt.Sprintf("%s, in item %d", at, i)); why != "" {
 				return why
 			}
 		}
 	case *value.Record:
 		for _, f := range v.Fields {
-			// The key is of the type, which the program wrote, or of a map in it.
-			if why := unquoted(f.Value, folded, at+", in a member"); why != "" {
+			if !keys[f.Key] && !strings.Contains(folded, fold(f.Key)) {
+				return "a key that neither as names nor stands in the text" + at
+			}
+			if why := unquoted(f.Value, keys, folded, at+", in a member"); why != "" {
 				return why
 			}
 		}

@@ -106,6 +106,7 @@ func bill(as string) map[string]value.Value {
 func TestExtract(t *testing.T) {
 	t.Parallel()
 	const as = `{total: num, due: string | unit}`
+	const openRecord = `{"type":"object","properties":{"due":{}},"additionalProperties":{"anyOf":[{"type":"number"},{"type":"object","properties":{"a":{}}}]}}`
 	long := strings.Repeat("x", 201)
 	for name, test := range map[string]struct {
 		answer   func(http.ResponseWriter, request)
@@ -126,6 +127,10 @@ func TestExtract(t *testing.T) {
 		"needed and missing": {answer: said(`{"found":false,"value":null}`), need: true, code: "not_found", want: "found nothing"},
 		"quoted":             {answer: said(`{"found":true,"value":"on  1\tMay"}`), as: "string", quote: true, need: true, want: `"on  1\tMay"`},
 		"made up":            {answer: said(`{"found":true,"value":["1 May","` + canary + `2"]}`), as: "list[string]", quote: true, code: "failed", want: "doesn't stand in the text, in item 1"},
+		"a quoted key":       {answer: said(`{"found":true,"value":{"1 May":12.50,"due":1,"Total:":{"a":2}}}`), as: openRecord, quote: true, need: true, want: `{"1 May":12.50,"Total:":{"a":2},"due":1}`},
+		"a key made up":      {answer: said(`{"found":true,"value":{"due":1,"Total:":{"` + canary + `2":2}}}`), as: openRecord, quote: true, code: "failed", want: "a key that neither as names nor stands in the text, in a member"},
+		"a word of schemas":  {answer: said(`{"found":true,"value":{"properties":1}}`), as: openRecord, quote: true, code: "failed", want: "a key that neither as names"},
+		"a literal's key":    {answer: said(`{"found":true,"value":{"k":1}}`), as: `{"enum":[{"k":1}]}`, quote: true, need: true, want: `{"k":1}`},
 		"another type":       {answer: said(`{"found":true,"value":{"total":"` + canary + `","due":null}}`), code: "failed", want: "total: string where num was said"},
 		"an extra key":       {answer: said(`{"found":true,"value":{"total":1,"due":null,"` + canary + `":1}}`), code: "failed", want: "a member that wasn't said"},
 		"a key less":         {answer: said(`{"found":true,"value":{"total":1}}`), code: "failed", want: "a record without due"},

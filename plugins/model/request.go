@@ -206,7 +206,11 @@ func (e *endpoint) ask(ctx context.Context, q question) (v value.Value, why stri
 	}
 	v = q.want.Type.Integers(v)
 	if why = q.want.Misfit(v); why == "" && q.quote {
-		why = unquoted(v, fold(q.text+q.quotable), "")
+		var schema any
+		_ = json.Unmarshal(q.want.Schema, &schema) // which was read
+		keys := map[string]bool{}
+		keysOf(schema, false, keys)
+		why = unquoted(v, keys, fold(q.text+q.quotable), "")
 	}
 	if why != "" {
 		return nil, why, nil
