@@ -91,7 +91,7 @@ var maxLines = map[string]int{
 	"plugins/mcp/mcpprobe":         140,
 	"plugins/mcplock":              1202,
 	"plugins/mcplogin":             565,
-	"plugins/model":                457,
+	"plugins/model":                487,
 	"plugins/plugintest":           70,
 	"plugins/plugintest/conform":   2210,
 	"plugins/proc":                 1310,
