@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,7 +47,8 @@ With --move-servers the other MCP servers of the client go behind this one: each
 pinned to the version found, checked by a call in the sandbox that it will have, and
 granted so that what only reads, by its own word, runs, and all else asks. What looks
 like a secret is kept in this user's state. A server that can't be pinned, or fails,
-stays where it is. --undo takes all of that back.
+stays where it is. With --project or --config what each gets is shown, and it is
+started only if you agree; with --dry-run none is. --undo takes all of that back.
 
 The clients are ` + wrapWords(clientconfig.IDs(), 84) + `.
 For any other, --print prints the entry, and --config FILE writes it into a file of
@@ -172,6 +172,9 @@ func install(cmd *cobra.Command, o *installOptions, args []string) error {
 			}
 		}()
 		keep := func() { isKept = true }
+		if isAgreed, err := o.check(cmd, moving); err != nil || !isAgreed {
+			return cli.Failed(err)
+		}
 		for _, flag := range moving.Flags() {
 			if !slices.Contains(flags, flag) {
 				flags = append(flags, flag)
@@ -217,14 +220,34 @@ func (o *installOptions) startFlags(cmd *cobra.Command, c *clientconfig.Client, 
 	return append(flags, startOther)
 }
 
-// planMove looks at the other servers of the file.
+// planMove pins the other servers of the file.
 func (o *installOptions) planMove(cmd *cobra.Command, file *clientconfig.File, flags []string) (*mcpcmd.Move, error) {
-	defer cli.StartProgress(cmd, "trying the servers of the file").Stop()
+	defer cli.StartProgress(cmd, "pinning the servers of the file").Stop()
 	_, server, err := absoluteFlags(flags)
 	if err != nil {
 		return nil, err
 	}
 	return mcpcmd.PlanMove(cmd, &mcpcmd.ServerLock{Path: server.McpLock}, file, o.name, server.Sandbox)
+}
+
+// check starts the servers that would be moved. Those of a file that others may have written, such as a cloned
+// repository's, were perhaps never started here: what they get is shown and agreed to before.
+func (o *installOptions) check(cmd *cobra.Command, m *mcpcmd.Move) (isAgreed bool, err error) {
+	if len(m.Moved) > 0 && !o.show && (o.project || o.config != "") {
+		m.Print(cmd.OutOrStdout())
+		if isAgreed, err := o.agreed(cmd, "Start "+cli.Count(len(m.Moved), "server", "servers")+" in the sandbox, to check?"); err != nil || !isAgreed {
+			if err == nil {
+				fmt.Fprintln(cmd.ErrOrStderr(), "Nothing was changed.")
+			}
+			return false, err
+		}
+	}
+	if o.show {
+		fmt.Fprintln(cmd.OutOrStdout(), "A dry run starts no server: those that fail in the sandbox will stay, and of the others what only reads will run.")
+		return true, nil
+	}
+	defer cli.StartProgress(cmd, "trying the servers of the file").Stop()
+	return true, m.Check()
 }
 
 // write shows the change of a client's file and makes it if that is wanted. moving has what
@@ -311,16 +334,9 @@ func (o *installOptions) agreed(cmd *cobra.Command, question string) (bool, erro
 		return o.yes && !o.show, nil
 	}
 	if !cli.IsTerminal(cmd.InOrStdin()) {
-		return false, errors.New("not a terminal, so it can't ask: review the change above, then run again with --yes")
+		return false, errors.New("not a terminal, so it can't ask: review what is above, then run again with --yes")
 	}
-	return askYes(cmd, question), nil
-}
-
-func askYes(cmd *cobra.Command, question string) bool {
-	fmt.Fprint(cmd.ErrOrStderr(), question+" [y/N] ")
-	line, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
-	answer := strings.ToLower(strings.TrimSpace(line))
-	return answer == "y" || answer == "yes"
+	return cli.Confirm(cmd, question), nil
 }
 
 // ownCommand is the path of this program, as a client can start it tomorrow.
@@ -362,7 +378,7 @@ func (o *installOptions) serverFlags(cmd *cobra.Command, args []string) ([]strin
 		if !cli.IsTerminal(cmd.InOrStdin()) || o.yes {
 			return nil, cli.Failed(fmt.Errorf("%s: add %s after -- to start it with the layers there are", what, added))
 		}
-		if !askYes(cmd, what+". Start it with the layers there are, by "+added+"?") {
+		if !cli.Confirm(cmd, what+". Start it with the layers there are, by "+added+"?") {
 			return nil, cli.Failed(errors.New("nothing was changed"))
 		}
 		flags = append(flags, added)

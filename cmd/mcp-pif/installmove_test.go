@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -16,6 +17,61 @@ import (
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 )
+
+// installer runs install on a file of a client. The test's program lies where 'go run' builds, which install refuses.
+func (w *servedWorld) installer(config string, env ...string) func(want bool, args ...string) string {
+	t := w.t
+	program := filepath.Join(t.TempDir(), "mcp-pif")
+	exe, err := os.Executable()
+	must.NoError(t, err)
+	text, err := os.ReadFile(exe)
+	must.NoError(t, err)
+	must.NoError(t, os.WriteFile(program, text, 0o700))
+	return func(want bool, args ...string) string {
+		t.Helper()
+		cmd := w.command(append([]string{"install", "--config", config}, args...)...)
+		cmd.Path, cmd.Args[0] = program, program
+		cmd.Env = append(cmd.Env, env...)
+		out, err := cmd.CombinedOutput()
+		if (err == nil) != want {
+			t.Errorf("install %q: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+}
+
+// Whoever wrote a project's file has nothing started before the user saw what it gets and agreed, none under a dry
+// run, and what is shown can't be steered. A server never has this user's state.
+func TestMoveAsksFirst(t *testing.T) {
+	t.Parallel()
+	w := newServedWorld(t)
+	state, config := filepath.Join(w.state, "mcp-pif"), filepath.Join(t.TempDir(), "mcp.json")
+	line := `"command": "` + w.program + `", "args": ["` + mcptest.Word + `", "` + w.script + `"`
+	must.NoError(t, os.WriteFile(config, []byte(`{"mcpServers": {
+	"evil": {`+line+`, "\u202eturned"], "env": {"LOG": "`+w.log+`", "LONG": "`+strings.Repeat("x ", 1500)+`"}},
+	"rows": {`+line+`], "env": {"ROW": "a\nevil: gets nothing"}},
+	"thief": {`+line+`], "env": {"LOG": "`+w.log+`", "HOME_DIR": "`+state+`"}}}}`), 0o600))
+	install := w.installer(config)
+	log, err := os.ReadFile(w.log)
+	must.NoError(t, err)
+	for _, args := range [][]string{{"--move-servers", "--dry-run"}, {"--move-servers"}} {
+		shown := install(len(args) > 1, args...)
+		if after, err := os.ReadFile(w.log); err != nil || !bytes.Equal(after, log) {
+			t.Errorf("%q starts a server: %v", args, err)
+		}
+		for _, want := range []string{"evil: pinned to ", "starts       " + w.program, `\u202eturned`, "writing " + filepath.Dir(w.log), "any network if it fails without", `rows stays as it is: the text ROW=a evil`} {
+			if !strings.Contains(shown, want) {
+				t.Errorf("%q lacks %q:\n%s", args, want, shown)
+			}
+		}
+		if strings.Contains(shown, "\u202e") {
+			t.Errorf("%q: the order of reading is turned", args)
+		}
+	}
+	if shown := install(true, "--move-servers", "--yes"); !strings.Contains(shown, "thief stays as it is: it fails in the sandbox: the command: "+state+": ") {
+		t.Errorf("a server has the state: %s", shown)
+	}
+}
 
 // The servers of a client go behind this one: each is pinned, has its secrets out of sight,
 // answered in its sandbox, and is called by a program. What can't be pinned, or fails, stays
@@ -69,22 +125,7 @@ func TestMoveServers(t *testing.T) {
 		must.NoError(t, err)
 		return string(text)
 	}
-	// The test's program lies where 'go run' builds, which install refuses.
-	program := filepath.Join(t.TempDir(), "mcp-pif")
-	exe, err := os.Executable()
-	must.NoError(t, err)
-	must.NoError(t, os.WriteFile(program, []byte(read(exe)), 0o700))
-	install := func(want bool, args ...string) string {
-		t.Helper()
-		cmd := w.command(append([]string{"install", "--config", config}, args...)...)
-		cmd.Path, cmd.Args[0] = program, program
-		cmd.Env = append(cmd.Env, env...)
-		out, err := cmd.CombinedOutput()
-		if (err == nil) != want {
-			t.Errorf("install %q: %v\n%s", args, err, out)
-		}
-		return string(out)
-	}
+	install := w.installer(config, env...)
 	contains := func(what, text string, words ...string) {
 		t.Helper()
 		for _, word := range words {
@@ -96,11 +137,8 @@ func TestMoveServers(t *testing.T) {
 	lock := filepath.Join(w.state, "mcp-pif", mcplock.DefaultName)
 	before := read(lock)
 
-	shown := install(true, "--move-servers", "--dry-run")
-	if read(config) != text || read(lock) != before {
-		t.Error("a dry run changes something")
-	}
-	contains("the screen", shown, "Up there, here up_there: ", "runs         look, look_wait, nap", "answered a call of look in its sandbox", "variable API_TOKEN (kept as a secret)",
+	shown := install(true, "--move-servers", "--yes")
+	contains("the screen", shown, "Up there, here up_there: 18 tools, pinned to ", "runs         look, look_wait, nap", "answered a call of look in its sandbox", "variable API_TOKEN (kept as a secret)",
 		"stranger stays as it is: it fails in the sandbox", "bad stays as it is: it fails in the sandbox", "no such thing", "docker stays as it is: it can't be pinned",
 		"gone stays as it is: it can't be pinned", "args stays as it is: its command or URL has what looks like a secret", `filled stays as it is: it has "${input:key}"`,
 		"off stays as it is: it is switched off", "fs stays as it is: the name fs is reserved for what ships with mcp-pif: give it another name in the client's configuration", `+        "--cap=up_there,ro"`)
@@ -111,7 +149,6 @@ func TestMoveServers(t *testing.T) {
 	if script != "" && strings.Contains(shown, "writing "+script) {
 		t.Errorf("the server may write its own script: %s", shown)
 	}
-	shown += install(true, "--move-servers", "--yes")
 	for _, secret := range []string{"up-secret", "npm-secret", "web-secret"} {
 		if strings.Contains(shown+read(config)+read(lock), secret) {
 			t.Errorf("%s is shown, or still in the files", secret)

@@ -218,7 +218,7 @@ func checkServers(servers map[string]*Server) error {
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		err := CheckName(name)
 		if err == nil {
-			err = servers[name].check()
+			err = servers[name].Check()
 		}
 		if err != nil {
 			return fmt.Errorf("the server %s: %w", lock.Shown(name, 60), err)
@@ -235,7 +235,8 @@ func (s *Server) IsOther(name string) bool {
 
 var sum = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
 
-func (s *Server) check() error {
+// Check refuses an entry that `mcp add` doesn't write.
+func (s *Server) Check() error {
 	if s == nil {
 		return errors.New("it is null")
 	}

@@ -72,10 +72,11 @@ func OpenUpstreams(o *CapOptions) (*Upstreams, error) {
 			return nil, err
 		}
 	}
-	said, err := o.serverPolicies()
+	file, err := o.policyFile()
 	if err != nil {
 		return nil, err
 	}
+	said := file.Servers
 	for _, name := range slices.Sorted(maps.Keys(u.Lock.Servers)) {
 		m, err := u.Lock.Manifest(name, said[name])
 		if err != nil {
@@ -89,20 +90,19 @@ func OpenUpstreams(o *CapOptions) (*Upstreams, error) {
 	return u, nil
 }
 
-// serverPolicies reads what the policy file says of servers to everybody.
-func (o *CapOptions) serverPolicies() (map[string]*caps.ServerPolicy, error) {
+// policyFile reads the policy file; without one it is empty.
+func (o *CapOptions) policyFile() (file caps.PolicyFile, err error) {
 	if o.policy == "" {
-		return nil, nil
+		return file, nil
 	}
 	text, err := readPolicy(o.policy)
-	if err != nil {
-		return nil, fmt.Errorf("--policy %s: %w", o.policy, err)
+	if err == nil {
+		file, err = caps.ParsePolicy(text)
 	}
-	file, err := caps.ParsePolicy(text)
 	if err != nil {
-		return nil, fmt.Errorf("--policy %s: %w", o.policy, err)
+		return file, fmt.Errorf("--policy %s: %w", o.policy, err)
 	}
-	return file.Servers, nil
+	return file, nil
 }
 
 // expect refuses NAME=COMMAND or NAME=URL that isn't a server of the lock.
@@ -144,7 +144,12 @@ func IsCommand(s *mcplock.Server, line []string) bool {
 	return err == nil && path == s.Command[0] && slices.Equal(line[1:], s.Command[1:])
 }
 
-// protected is the paths that no grant may reach, and programs those that none may change.
+// Protected is the paths that no server of a lock may reach, whatever its entry says.
+func Protected(l *mcplock.Lock) ([]string, error) {
+	return new(CapOptions).protected((&Upstreams{Lock: l}).protected())
+}
+
+// protected is the paths that no grant may reach.
 func (u *Upstreams) protected() []string {
 	if u.Lock.Path == "" {
 		return nil

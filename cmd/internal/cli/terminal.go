@@ -164,8 +164,10 @@ func Confirm(cmd *cobra.Command, question string) bool {
 	if !IsTerminal(cmd.InOrStdin()) {
 		return true
 	}
+	ctx, stop := Interruptible(cmd) // an interrupt is a no
+	defer stop()
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s [y/N] ", question)
-	line, _ := ReadLine(Context(cmd), cmd.InOrStdin())
+	line, _ := ReadLine(ctx, cmd.InOrStdin())
 	answer := strings.ToLower(strings.TrimSpace(line))
 	return answer == "y" || answer == "yes"
 }

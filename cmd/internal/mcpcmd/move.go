@@ -38,6 +38,8 @@ type Move struct {
 	sandbox string
 	Moved   []*movedServer
 	stay    []stayed
+	told    int      // how many of those Print has told of
+	checked bool     // Moved answered
 	added   []string // to the lock, by commit
 }
 
@@ -54,7 +56,7 @@ type movedServer struct {
 // A stayed server stays in the client's file, for a reason.
 type stayed struct{ name, reason string }
 
-// PlanMove looks at all servers of a client's file but our own entries.
+// PlanMove pins all servers of a client's file but our own entries, and starts none.
 func PlanMove(cmd *cobra.Command, at *ServerLock, file *clientconfig.File, own string, modes []string) (*Move, error) {
 	l, err := at.Read()
 	if err != nil {
@@ -64,11 +66,8 @@ func PlanMove(cmd *cobra.Command, at *ServerLock, file *clientconfig.File, own s
 	if err != nil {
 		return nil, err
 	}
-	whole := cmd.Context()
-	ctx, stop := cli.Interruptible(cmd) // one interrupt ends all of it, not the server that it meets
-	cmd.SetContext(ctx)
-	defer func() { stop(); cmd.SetContext(whole) }()
 	m := &Move{cmd: cmd, lock: l, sandbox: string(boxes.Mode(""))}
+	defer m.interruptible()()
 	servers := file.Servers()
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		command := clientconfig.Command(servers[name])
@@ -80,15 +79,47 @@ func PlanMove(cmd *cobra.Command, at *ServerLock, file *clientconfig.File, own s
 		} else {
 			m.Moved = append(m.Moved, s)
 		}
-		if ctx.Err() != nil {
+		if cmd.Context().Err() != nil {
 			m.Rollback()
-			return nil, errors.New("interrupted; nothing was changed")
+			return nil, errInterrupted
 		}
 	}
 	return m, nil
 }
 
-// consider pins one server and checks it. An error is why it stays.
+var errInterrupted = errors.New("interrupted; nothing was changed")
+
+// interruptible has one interrupt end all of it, not the server that it meets, until end is called.
+func (m *Move) interruptible() (end func()) {
+	whole := m.cmd.Context()
+	ctx, stop := cli.Interruptible(m.cmd)
+	m.cmd.SetContext(ctx)
+	return func() { stop(); m.cmd.SetContext(whole) }
+}
+
+// Check starts those that are pinned, each in its sandbox. Those that fail stay.
+func (m *Move) Check() error {
+	defer m.interruptible()()
+	m.Moved = slices.DeleteFunc(m.Moved, func(s *movedServer) bool {
+		if m.cmd.Context().Err() != nil {
+			return false
+		}
+		err := m.check(s)
+		if err != nil && m.cmd.Context().Err() == nil {
+			s.undo()
+			m.stay = append(m.stay, stayed{s.name, err.Error()})
+			return true
+		}
+		return false
+	})
+	if m.cmd.Context().Err() != nil {
+		return errInterrupted
+	}
+	m.checked = true
+	return nil
+}
+
+// consider pins one server. An error is why it stays.
 func (m *Move) consider(name string, raw json.RawMessage) (_ *movedServer, err error) {
 	u, err := clientconfig.ReadUpstream(raw)
 	if err != nil {
@@ -115,7 +146,7 @@ func (m *Move) consider(name string, raw json.RawMessage) (_ *movedServer, err e
 	s.hide = secretsOf(u)
 	if other := m.same(s.word, u); other != nil {
 		s.entry, s.isThere = other, true
-		return s, m.check(s)
+		return s, nil
 	}
 	if err := freeName(m.lock, s.word); err != nil {
 		return nil, fmt.Errorf("%w: give it another name in the client's configuration, then move it", err)
@@ -126,7 +157,7 @@ func (m *Move) consider(name string, raw json.RawMessage) (_ *movedServer, err e
 	if err := m.pin(s, u); err != nil {
 		return nil, err
 	}
-	return s, m.check(s)
+	return s, s.entry.Check()
 }
 
 // wordOf makes the name of a kind of a client's name of a server.
@@ -423,15 +454,31 @@ func (m *Move) Moves(name string) bool {
 	return slices.ContainsFunc(m.Moved, func(s *movedServer) bool { return s.name == name })
 }
 
-// Print shows what would be, on one screen.
+// Print shows what would be, on one screen: before a check, what the servers get.
 func (m *Move) Print(out io.Writer) {
 	for _, s := range m.Moved {
 		name := s.name
 		if s.word != s.name {
 			name += ", here " + s.word
 		}
-		fmt.Fprintf(out, "%s: %s, pinned to %s\n", lock.Shown(name, 80), cli.Count(len(s.entry.Tools), "tool", "tools"), lock.Shown(pinnedBy(s.entry), 120))
-		fmt.Fprintf(out, "  %-12s %s\n", "gets", cmp.Or(strings.Join(given(s.entry), ", "), "no file, no network"))
+		tools := cli.Count(len(s.entry.Tools), "tool", "tools") + ", "
+		gets := given(s.entry)
+		for i, text := range gets {
+			gets[i] = lock.Shown(text, 200) // each: a long one hides none
+		}
+		if !m.checked && !s.isThere {
+			if tools = ""; s.entry.URL == "" {
+				gets = append(gets, "any network if it fails without")
+			}
+		}
+		fmt.Fprintf(out, "%s: %spinned to %s\n", lock.Shown(name, 80), tools, lock.Shown(pinnedBy(s.entry), 120))
+		if !m.checked && s.entry.URL == "" {
+			fmt.Fprintf(out, "  %-12s %s\n", "starts", lock.Shown(strings.Join(s.entry.Command, " "), 500))
+		}
+		fmt.Fprintf(out, "  %-12s %s\n", "gets", cmp.Or(strings.Join(gets, ", "), "no file, no network"))
+		if !m.checked {
+			continue
+		}
 		fmt.Fprintf(out, "  %-12s %s\n", "runs", cli.OrNone(s.reads())+"  (by its own word these only read)")
 		fmt.Fprintf(out, "  %-12s %s\n", "asks", "for everything else, with 'mcp-pif approve'")
 		tried := "listed its tools in its sandbox; none could be called without arguments"
@@ -440,9 +487,10 @@ func (m *Move) Print(out io.Writer) {
 		}
 		fmt.Fprintf(out, "  %-12s %s\n", "checked", tried)
 	}
-	for _, s := range m.stay {
+	for _, s := range m.stay[m.told:] {
 		fmt.Fprintf(out, "%s stays as it is: %s\n", lock.Shown(s.name, 80), lock.Shown(s.reason, 500))
 	}
+	m.told = len(m.stay)
 	if len(m.Moved) == 0 {
 		why := ""
 		if len(m.stay) == 0 {

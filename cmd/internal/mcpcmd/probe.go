@@ -89,7 +89,7 @@ func probing(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server
 			return err
 		}
 		defer x.Close()
-		if o.Command, err = probedCommand(x.Folder(), func() (caps.Command, error) { return mcplock.StartCommand(x, policy) }); err != nil {
+		if o.Command, err = probedCommand(l, x.Folder(), func() (caps.Command, error) { return mcplock.StartCommand(x, policy) }); err != nil {
 			return err
 		}
 	}
@@ -103,12 +103,16 @@ func probing(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server
 }
 
 // probedCommand resolves a server's command, and lets it execute the folder that it lies in.
-func probedCommand(folder string, start func() (caps.Command, error)) (*caps.Command, error) {
+func probedCommand(l *mcplock.Lock, folder string, start func() (caps.Command, error)) (*caps.Command, error) {
 	c, err := start()
 	if err != nil {
 		return nil, err
 	}
-	resolved, err := app.ResolveCommand(c, nil, nil)
+	protected, err := app.Protected(l)
+	if err != nil {
+		return nil, err
+	}
+	resolved, err := app.ResolveCommand(c, protected, l.Programs())
 	if err != nil {
 		return nil, fmt.Errorf("the command: %w", err)
 	}
