@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
+	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
 
 // A Package is what a runner's command line names.
@@ -199,7 +200,7 @@ func (p Package) Newest(ctx context.Context) (version string, err error) {
 		if p.Range != "" {
 			spec += "@" + p.Range
 		}
-		out, err := exec.CommandContext(ctx, "npm", "view", spec, "version", "--json").Output()
+		out, err := look(ctx, "", "npm", "view", spec, "version", "--json")
 		if err != nil {
 			return "", fmt.Errorf("npm knows no version of %s: %w", spec, err)
 		}
@@ -238,6 +239,19 @@ func (p Package) Install(ctx context.Context, folder string, o Options) (Install
 		return p.installWheels(ctx, folder, o)
 	}
 	return p.installNPM(ctx, folder, o)
+}
+
+// look starts a program that answers a question, in an empty folder: in that of the caller it would read settings and
+// run modules of whoever wrote that.
+func look(ctx context.Context, input, program string, args ...string) ([]byte, error) {
+	scratch, err := host.NewScratch("")
+	if err != nil {
+		return nil, err
+	}
+	defer scratch.Remove()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir, cmd.Stdin = scratch.Path, strings.NewReader(input)
+	return cmd.Output()
 }
 
 // run starts an installer in a folder.
@@ -284,7 +298,7 @@ func (p Package) installNPM(ctx context.Context, folder string, o Options) (Inst
 	if err != nil {
 		return in, err
 	}
-	node, err := exec.CommandContext(ctx, "node", "-p", "process.execPath").Output()
+	node, err := look(ctx, "", "node", "-p", "process.execPath")
 	if err != nil {
 		return in, fmt.Errorf("node: %w", err)
 	}

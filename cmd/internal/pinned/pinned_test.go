@@ -4,11 +4,14 @@ import (
 	"archive/zip"
 	"bytes"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/pinned/npmtest"
@@ -112,6 +115,37 @@ func TestInstallNPM(t *testing.T) {
 		if p, isRunner, err := Find(t.Context(), strings.Fields(line)); p.Version != want || !isRunner || (err == nil) != (want != "") {
 			t.Errorf("%s: the version is %q, %v, want %q", line, p.Version, err, want)
 		}
+	}
+}
+
+// What a registry has is asked for elsewhere than in the folder of the caller, whose settings and modules may be
+// somebody else's.
+func TestFindElsewhere(t *testing.T) {
+	var asked atomic.Int32
+	theirs := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	t.Cleanup(theirs.Close)
+	here := t.TempDir()
+	for name, text := range map[string]string{
+		".npmrc": "registry=" + theirs.URL + "\n", "package.json": "{}",
+		"uv.toml": "index-url = \"" + theirs.URL + "\"\n",
+		"pip.py":  "open('ran', 'w')\n", "sitecustomize.py": "open('ran', 'w')\n",
+	} {
+		must.NoError(t, os.WriteFile(filepath.Join(here, name), []byte(text), 0o600))
+	}
+	t.Chdir(here)
+	own := filepath.Join(t.TempDir(), "npmrc")
+	must.NoError(t, os.WriteFile(own, []byte("registry=http://127.0.0.1:1\nfetch-retries=0\n"), 0o600))
+	t.Setenv("npm_config_userconfig", own)
+	t.Setenv("PIP_NO_INDEX", "1")
+	t.Setenv("UV_OFFLINE", "1")
+	for _, line := range []string{"npx server", "uvx my-server"} {
+		if p, _, err := Find(t.Context(), strings.Fields(line)); err == nil {
+			t.Errorf("%s: found %v", line, p)
+		}
+	}
+	_, _ = Package{Registry: "pypi", Name: "my-server", Version: "1.0"}.Install(t.Context(), t.TempDir(), Options{})
+	if _, err := os.Stat("ran"); err == nil || asked.Load() > 0 {
+		t.Errorf("a module of the folder ran: %v; its registry was asked %d times", err == nil, asked.Load())
 	}
 }
 

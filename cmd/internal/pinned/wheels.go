@@ -19,7 +19,7 @@ const starter = "__main__.py"
 // are taken: building from source runs code of the package's.
 func (p Package) installWheels(ctx context.Context, folder string, o Options) (Installed, error) {
 	var in Installed
-	python, err := exec.CommandContext(ctx, "python3", "-c", "import os, sys; print(os.path.realpath(sys.executable))").Output()
+	python, err := look(ctx, "", "python3", "-c", "import os, sys; print(os.path.realpath(sys.executable))")
 	if err != nil {
 		return in, fmt.Errorf("python3: %w", err)
 	}
@@ -57,12 +57,11 @@ func (p Package) newestWheel(ctx context.Context) (string, error) {
 	case p.Range != "" && p.Range != "latest":
 		return "", fmt.Errorf("%q isn't one exact version, such as %s==1.2.3", p.Range, p.Name)
 	}
-	ask := exec.CommandContext(ctx, "python3", "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "-q", "--dry-run", "--ignore-installed", "--no-deps", "--only-binary", ":all:", "--report", "-", spec)
+	ask := []string{"python3", "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "-q", "--dry-run", "--ignore-installed", "--no-deps", "--only-binary", ":all:", "--report", "-", spec}
 	if _, err := exec.LookPath("uv"); err == nil {
-		ask = exec.CommandContext(ctx, "uv", "pip", "compile", "-q", "--no-deps", "--no-header", "--no-annotate", "--only-binary", ":all:", "-")
-		ask.Stdin = strings.NewReader(spec + "\n")
+		ask = []string{"uv", "pip", "compile", "-q", "--no-deps", "--no-header", "--no-annotate", "--only-binary", ":all:", "-"}
 	}
-	out, err := ask.Output()
+	out, err := look(ctx, spec+"\n", ask[0], ask[1:]...)
 	if err != nil {
 		return "", fmt.Errorf("PyPI has no wheel of %s: %w", spec, err)
 	}
