@@ -1,10 +1,15 @@
 package app
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
@@ -54,5 +59,28 @@ func TestStateOfPrincipals(t *testing.T) {
 	ann, bob, one := of(PrincipalMark+"ann", ""), of(PrincipalMark+"bob", ""), of("claude-code", "")
 	if ann == bob || ann == one || ann != of(PrincipalMark+"ann", file(PrincipalMark+"ann")) || one != of("", "") {
 		t.Errorf("in memory it is %s, %s and, for a client, %s", ann, bob, one)
+	}
+}
+
+// TestToolsOfPrincipals: a principal's store is opened with what it may do also by the name of its folder, as pages do.
+func TestToolsOfPrincipals(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	policy := filepath.Join(t.TempDir(), "policy.json")
+	must.NoError(t, os.WriteFile(policy, []byte(`{"grant":["clock:utc"],"principals":{"ann":{"grant":["random:seed"]}}}`), 0o600))
+	for profile, want := range map[string]string{PrincipalMark + "ann": "clock:utc random:seed", FolderName(PrincipalMark + "ann"): "clock:utc random:seed", PrincipalMark + "bob": "clock:utc", "claude": "clock:utc"} {
+		o := &CapOptions{policy: policy}
+		o.Profile = profile
+		path, err := o.Path("")
+		must.NoError(t, err)
+		must.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		j, err := OpenStore(path, journal.Options{})
+		must.NoError(t, err)
+		must.NoError(t, j.Close())
+		k, err := o.Tools(new(cobra.Command), ToRead)
+		must.NoError(t, err)
+		if got := k.Auth.Summary(); got != want {
+			t.Errorf("as %s: %s, want %s", profile, got, want)
+		}
+		k.Close()
 	}
 }

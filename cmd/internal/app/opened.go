@@ -92,9 +92,18 @@ func (o *CapOptions) Tools(cmd *cobra.Command, how Opening) (_ *Kept, err error)
 	if how == ToRead {
 		o.Recall(cmd, path)
 	}
-	// A principal's tools may do what it may.
+	// A principal's tools may do what it may, by whatever name the store is opened.
 	if name, ok := strings.CutPrefix(o.Profile, PrincipalMark); ok {
 		o.Principal, o.Principals = name, true
+	}
+	file, err := o.policyFile()
+	if err != nil {
+		return nil, err
+	}
+	for name := range file.Principals {
+		if own, err := FolderPath(FolderName(PrincipalMark + name)); err == nil && own == path {
+			o.Principal, o.Principals = name, true
+		}
 	}
 	if k.Auth, err = o.Prepare(log); err != nil {
 		return nil, err
