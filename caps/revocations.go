@@ -91,9 +91,9 @@ func (e *Revocation) paths() []string {
 	return slices.DeleteFunc([]string{e.Real, e.Path}, func(p string) bool { return p == "" })
 }
 
-// same reports whether two name the same: the same verbs and options at the same place,
+// Same reports whether two name the same: the same verbs and options at the same place,
 // of the same principal.
-func (e *Revocation) same(other *Revocation) bool {
+func (e *Revocation) Same(other *Revocation) bool {
 	switch {
 	case e.Principal != other.Principal:
 		return false
@@ -158,7 +158,7 @@ func (r Revocations) Add(e Revocation) error {
 func (r Revocations) Remove(e Revocation) (found bool, err error) {
 	err = r.change(func(entries []Revocation) []Revocation {
 		return slices.DeleteFunc(entries, func(other Revocation) bool {
-			same := e.same(&other)
+			same := e.Same(&other)
 			found = found || same
 			return same
 		})

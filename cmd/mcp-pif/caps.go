@@ -328,7 +328,11 @@ func revoke(cmd *cobra.Command, text string, o *revokeOptions) error {
 	if err := os.MkdirAll(filepath.Dir(r.Path), 0o700); err != nil {
 		return err
 	}
-	if err := r.Add(e); err != nil {
+	before, err := r.Load()
+	if err == nil {
+		err = r.Add(e)
+	}
+	if err != nil {
 		return err
 	}
 	got, err := app.AwaitServers(cli.Context(cmd), r)
@@ -336,7 +340,7 @@ func revoke(cmd *cobra.Command, text string, o *revokeOptions) error {
 		return err
 	}
 	hit := got.By(e.ID)
-	if !known && len(hit.Servers) == 0 {
+	if isOld := slices.ContainsFunc(before, func(other caps.Revocation) bool { return e.Same(&other) }); !known && !isOld && len(hit.Servers) == 0 {
 		if _, err := r.Remove(e); err != nil {
 			return err
 		}
