@@ -3,6 +3,7 @@ package clientconfig
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -66,7 +67,7 @@ func TestInstallUndo(t *testing.T) {
 				if got := read(t, path); got != test.text {
 					t.Errorf("after undo it is\n%s\nnot\n%s", got, test.text)
 				}
-			} else if left, _ := os.ReadDir(dir); len(left) != 1 { // the history
+			} else if left, _ := os.ReadDir(dir); len(left) != 2 { // the history and its lock
 				t.Errorf("undo leaves %v", left)
 			}
 		})
@@ -201,7 +202,7 @@ func TestLinks(t *testing.T) {
 	c := Named("cursor")
 	install(t, c, path, "pif", c.Entry("pif", "/bin/pif", nil))
 	undo(t, c, path, "pif")
-	if left, _ := os.ReadDir(filepath.Join(dir, "there")); len(left) != 1 { // the history
+	if left, _ := os.ReadDir(filepath.Join(dir, "there")); len(left) != 2 { // the history and its lock
 		t.Errorf("undo leaves %v", left)
 	}
 	if _, err := c.Open(filepath.Join(dir, "dangling.json")); err == nil || !strings.Contains(err.Error(), "a link to a file that doesn't exist") {
@@ -419,6 +420,32 @@ func TestReadUpstream(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: %s, want %s", entry, got, want)
+		}
+	}
+}
+
+// TestInstallsAtOnce: of two installs at once each is on record for the file that it changed, and of one file the second is
+// refused and leaves the first's record.
+func TestInstallsAtOnce(t *testing.T) {
+	t.Parallel()
+	dir, c := t.TempDir(), Named("cursor")
+	paths := []string{filepath.Join(dir, "a.json"), filepath.Join(dir, "b.json"), filepath.Join(dir, "a.json")}
+	var commits []func() error
+	for i, path := range paths {
+		h := history(t, path)
+		e, err := h.Install(open(t, c, path), "pif", c.Entry("pif", "/bin/mcp-pif", []string{"--cap=" + strconv.Itoa(i)}), nil)
+		must.NoError(t, err)
+		commits = append(commits, func() error { return h.Commit(e, false) })
+	}
+	for i, commit := range commits {
+		if err := commit(); (err == nil) != (i < 2) {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	for _, path := range paths[:2] {
+		undo(t, c, path, "pif")
+		if _, err := os.Stat(path); err == nil {
+			t.Errorf("%s isn't undone", path)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package clientconfig
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,7 +10,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
@@ -18,6 +18,7 @@ import (
 // A History is what was written into clients' files, to be undone.
 type History struct {
 	path  string
+	text  []byte             // as it was read
 	Files map[string]*record `json:"files"`
 }
 
@@ -54,7 +55,7 @@ type Place struct {
 func OpenHistory(path string) (*History, error) {
 	h := &History{path: path}
 	text, err := os.ReadFile(path)
-	if err == nil {
+	if h.text = text; err == nil {
 		err = json.Unmarshal(text, h)
 	} else if errors.Is(err, fs.ErrNotExist) {
 		err = nil
@@ -203,17 +204,33 @@ func (f *File) edit(after []byte) *Edit {
 
 // Commit makes an edit and keeps its record. The record of an install comes first:
 // an entry that can't be undone would be worse than a record of one that wasn't
-// made.
+// made. What other processes put on record of other files meanwhile stays.
 func (h *History) Commit(e *Edit, undo bool) error {
+	unlock, err := statefile.Lock(h.path + ".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	now, err := OpenHistory(h.path)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(recordIn(now.text, e.Path), recordIn(h.text, e.Path)) {
+		return fmt.Errorf("another install changed %s meanwhile: try again", e.Path)
+	}
+	if r, ok := h.Files[e.Path]; ok {
+		now.Files[e.Path] = r
+	} else {
+		delete(now.Files, e.Path)
+	}
+	h.Files = now.Files
 	save := func() error {
-		if err := os.MkdirAll(filepath.Dir(h.path), 0o700); err != nil {
-			return err
-		}
 		text, err := json.MarshalIndent(h, "", "  ")
 		if err != nil {
 			return err
 		}
-		return statefile.Replace(h.path, append(text, '\n'), 0o600)
+		h.text = append(text, '\n')
+		return statefile.Replace(h.path, h.text, 0o600)
 	}
 	steps := []func() error{save, e.apply}
 	if undo {
@@ -225,6 +242,13 @@ func (h *History) Commit(e *Edit, undo bool) error {
 		}
 	}
 	return nil
+}
+
+// recordIn is what a history's text says of one file.
+func recordIn(text []byte, path string) []byte {
+	var h struct{ Files map[string]json.RawMessage }
+	_ = json.Unmarshal(text, &h) // it was read before
+	return h.Files[path]
 }
 
 // A span is where two texts differ: what is between From and To in the first is
