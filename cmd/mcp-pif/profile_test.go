@@ -185,3 +185,15 @@ func (p *process) stateHome() string {
 	}
 	return home
 }
+
+// Commands that the page shows are about its store.
+func TestUIFlags(t *testing.T) {
+	t.Parallel()
+	var o uiOptions
+	if got := o.flags("http-ann-1"); got != "--profile 'http-ann-1'" {
+		t.Error(got)
+	}
+	if o.Store = "/x/my pif.db"; o.flags(storeName) != "--store '/x/my pif.db'" {
+		t.Error(o.flags(storeName))
+	}
+}

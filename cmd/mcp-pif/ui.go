@@ -127,7 +127,7 @@ func (o *uiOptions) page(cmd *cobra.Command) (*ui.Page, []net.Listener, error) {
 	}
 	options := ui.Options{
 		Profiles: o.names, Open: func(name string, write bool) (*ui.Store, error) { return o.openStore(cmd, name, write) },
-		Questions: &caps.Consents{Path: asked}, Revocations: taken,
+		Flags: o.flags, Questions: &caps.Consents{Path: asked}, Revocations: taken,
 		Servers: func() (*mcplock.Lock, error) { return (&mcpcmd.ServerLock{Path: o.McpLock}).Read() },
 		Problem: func(l *mcplock.Lock, name string) string { return mcpcmd.ServerStateOf(l, name).Problem },
 		Changes: func(ctx context.Context, l *mcplock.Lock, name string) (all []ui.ServerChange, err error) {
@@ -164,6 +164,18 @@ func (o *uiOptions) names() ([]string, error) {
 		return []string{filepath.Base(filepath.Dir(path))}, nil
 	}
 	return app.Profiles()
+}
+
+// flags names a store on a command line.
+func (o *uiOptions) flags(name string) string {
+	if o.Store == "" {
+		return "--profile " + caps.ShellQuote(name)
+	}
+	path, err := filepath.Abs(o.Store)
+	if err != nil {
+		path = o.Store
+	}
+	return "--store " + caps.ShellQuote(caps.Visible(path))
 }
 
 // openStore opens a store as 'mcp-pif tools' does: what tools may do is decided as the last

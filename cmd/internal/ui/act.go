@@ -61,7 +61,7 @@ func (q *request) act() (a act, g *caps.Grant, err error) {
 			return a, nil, missing("There is no such tool now.")
 		}
 		a.Title, a.Version = "Retire "+a.Name, now.Version
-		a.Command = fmt.Sprintf("mcp-pif tools retire %s", caps.ShellQuote(caps.Visible(a.Name)))
+		a.Command = "mcp-pif tools retire " + caps.ShellQuote(caps.Visible(a.Name)) + q.of()
 		a.Happens = []string{"Models don't see the tool any more, and calls of it fail.", "Its history stays: a rollback brings it back."}
 		for _, o := range q.store.all() {
 			if o.Bound[a.Name] != nil && o.Name != a.Name {
@@ -78,7 +78,7 @@ func (q *request) act() (a act, g *caps.Grant, err error) {
 			return a, nil, err
 		}
 		a.Title = fmt.Sprintf("Roll %s back to version %d", a.Name, a.Version)
-		a.Command = fmt.Sprintf("mcp-pif tools rollback %s %d", caps.ShellQuote(caps.Visible(a.Name)), a.Version)
+		a.Command = fmt.Sprintf("mcp-pif tools rollback %s %d%s", caps.ShellQuote(caps.Visible(a.Name)), a.Version, q.of())
 		a.Happens = []string{"The next version has the code, the description, the declaration and the examples of that version.", "History goes on: nothing is undone."}
 		switch wider := q.store.widens(now, old); {
 		case there && now.Version == a.Version:
@@ -103,6 +103,9 @@ func (q *request) judgeRevoke(a act) (act, *caps.Grant, error) {
 		}
 		a.Title, a.Name = "Revoke "+g.String(), g.String()
 		a.Command = "mcp-pif caps revoke " + caps.ShellQuote(caps.Visible(g.String()))
+		if g.Principal != "" {
+			a.Command += " --principal " + caps.ShellQuote(caps.Visible(g.Principal))
+		}
 		a.Happens = []string{
 			"Every server of yours refuses what is within it, within a second: effects under way included.",
 			"It outlives servers and beats their flags, until 'mcp-pif caps restore' at a terminal.",

@@ -310,7 +310,7 @@ func TestLarge(t *testing.T) {
 	for path, words := range map[string][]string{
 		"tool?name=blank":        {"… (25005 bytes in all)"},
 		"diff?name=wide&a=1&b=2": {"more lines"},
-		"run?id=r-1":             {"bytes in all: mcp-pif journal show r-1)", "&lt;&lt;"},
+		"run?id=r-1":             {"bytes in all: mcp-pif journal show r-1 --profile test)", "&lt;&lt;"},
 		"run?id=r-2":             {whole, "mcp-pif journal show &#39;r-2&#39; --profile test", "note.get"},
 	} {
 		status, page := w.get(path)
@@ -332,7 +332,7 @@ func TestCommands(t *testing.T) {
 		"tool?name=a&v=2": "tools show 'a@2' --profile test", "tool?name=a": "tools show 'a' --profile test", "runs": "journal runs --profile test", "tools": "tools list --profile test", "": "journal runs --profile test",
 		"authority?grant=1": "caps --profile test", "flow": "flow --profile test", "act?do=revoke&grant=1": "caps --profile test", "events": "journal tail --profile test", "servers": "mcp list",
 	} {
-		q := &request{Request: httptest.NewRequest(http.MethodGet, "/p/test/"+path, nil), profile: "test"}
+		q := &request{Request: httptest.NewRequest(http.MethodGet, "/p/test/"+path, nil), profile: "test", page: &Page{o: Options{Flags: profileFlags}}}
 		if got := q.command(); got != "mcp-pif "+want {
 			t.Errorf("%s: %s", path, got)
 		}
@@ -385,14 +385,14 @@ func TestWeek(t *testing.T) {
 	_, began := writer.Append(journal.Written, journal.RunStarted, "r-2", "", []byte(`{"tool":"keep","version":1,"steps":9,"memory":9,"under":["web"]}`))
 	_, ended := writer.Append(journal.Written, journal.RunEnded, "r-2", "", []byte(`{"steps":3,"type":"string","result":{"bytes":2},"entered":["web","mail"],"sealed":"s_a1"}`))
 	w.fatal(errors.Join(err, began, ended, writer.Close()))
-	if _, text := w.get("run?id=r-2"); !strings.Contains(text, "mcp-pif flow show s_a1") || !strings.Contains(text, "<code>web</code> <code>mail</code>") || !strings.Contains(text, "had been shown <code>web</code>") {
+	if _, text := w.get("run?id=r-2"); !strings.Contains(text, "mcp-pif flow show s_a1 --profile test<") || !strings.Contains(text, "<code>web</code> <code>mail</code>") || !strings.Contains(text, "had been shown <code>web</code>") {
 		t.Errorf("it isn't shown what came into a run, and that what it gave is sealed: %s", text)
 	}
-	if _, text := w.get("questions"); !strings.Contains(text, "The rule: none") || !strings.Contains(text, "mcp-pif approve f_a") || !strings.Contains(text, `<b class="badge">2</b>`) {
+	if _, text := w.get("questions"); !strings.Contains(text, "The rule: none") || !strings.Contains(text, "mcp-pif approve f_a --profile test<") || !strings.Contains(text, `<b class="badge">2</b>`) {
 		t.Errorf("a request that waits isn't shown: %s", text)
 	}
 	_, id, _ := strings.Cut(text, "mcp-pif approve p_")
-	id, _, _ = strings.Cut(id, "<")
+	id, _, _ = strings.Cut(id, " --profile test<")
 	for path, want := range map[string]string{"run?id=" + id: "wants to do 1 thing:", "runs?outcome=planned": id} {
 		if _, text := w.get(path); !strings.Contains(text, `<span class="state planned">planned</span>`) || !strings.Contains(text, want) {
 			t.Errorf("%s doesn't show the plan: %s", path, text)

@@ -256,7 +256,7 @@ func showRun(q *request) (view, error) {
 	d.Bars, d.Height = waterfall(&r)
 	d.Waited = waited(r.Effects)
 	d.Computed = max(0, r.Took-d.Waited)
-	d.Shown = shownEffects(r.ID, first(maxBars, r.Effects))
+	d.Shown = shownEffects(r.ID+q.of(), first(maxBars, r.Effects))
 	d.Hidden = len(r.Effects) - len(d.Shown)
 	if r.Tool != "" {
 		if t, current, err := q.tool(r.Tool, strconv.Itoa(r.Version)); err == nil {

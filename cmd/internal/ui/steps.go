@@ -59,7 +59,7 @@ func (q *request) walk(ctx context.Context, at uint64) (r ran, w *step.Walk, v r
 		sum, err = w.SummaryAt(ctx, at)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("it takes too long: 'mcp-pif step %s' has no limit", r.ID)
+		err = fmt.Errorf("it takes too long: 'mcp-pif step %s' has no limit", r.ID+q.of())
 	}
 	return r, w, v, sum, err
 }

@@ -47,6 +47,8 @@ type Options struct {
 	Profiles func() ([]string, error)
 	// Open opens one of them; to read, or with write set for one action.
 	Open func(name string, write bool) (*Store, error)
+	// Flags names a store on a command line, as a shell takes it.
+	Flags func(name string) string
 	// Questions is what waits for an answer.
 	Questions *caps.Consents
 	// Servers reads the lock file of MCP servers, and Problem says why one wouldn't be
@@ -317,6 +319,7 @@ type frame struct {
 	Version  string
 	Waiting  int    // questions, plans and requests that break a rule
 	Whole    string // the command that shows what the page leaves out; "": it leaves out nothing
+	Of       string // the end of commands about the store
 	Token    string
 }
 
@@ -327,7 +330,7 @@ var sections = map[string]string{"run": "runs", "replay": "runs", "steps": "runs
 func (f *frame) At(path string, pairs ...any) string { return at(f.Profile, path, pairs...) }
 
 func (q *request) render(v view) ([]byte, error) {
-	f := frame{view: v, Profile: q.profile, Act: q.page.o.Act, Version: q.page.o.Version, Token: q.page.door.token(q.page.door.session(q.Request))}
+	f := frame{view: v, Of: q.of(), Profile: q.profile, Act: q.page.o.Act, Version: q.page.o.Version, Token: q.page.door.token(q.page.door.session(q.Request))}
 	if q.store == nil {
 		f.Profile = ""
 	}
@@ -387,10 +390,15 @@ func (q *request) command() string {
 		}
 		return "mcp-pif mcp list"
 	}
-	if q.profile != "" {
-		words += " --profile " + q.profile
+	return "mcp-pif " + words + q.of()
+}
+
+// of is the end of commands about the page's store.
+func (q *request) of() string {
+	if q.profile == "" {
+		return ""
 	}
-	return "mcp-pif " + words
+	return " " + q.page.o.Flags(q.profile)
 }
 
 // at is the address of a page of a profile's, with pairs of a key and a value.
