@@ -23,7 +23,6 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
-	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
 
 // A Package is what a runner's command line names.
@@ -244,13 +243,13 @@ func (p Package) Install(ctx context.Context, folder string, o Options) (Install
 // look starts a program that answers a question, in an empty folder: in that of the caller it would read settings and
 // run modules of whoever wrote that.
 func look(ctx context.Context, input, program string, args ...string) ([]byte, error) {
-	scratch, err := host.NewScratch("")
+	dir, err := os.MkdirTemp("", "mcp-pif-look-")
 	if err != nil {
 		return nil, err
 	}
-	defer scratch.Remove()
+	defer os.RemoveAll(dir)
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir, cmd.Stdin = scratch.Path, strings.NewReader(input)
+	cmd.Dir, cmd.Stdin = dir, strings.NewReader(input)
 	return cmd.Output()
 }
 
