@@ -179,3 +179,21 @@ func TestSealedUnended(t *testing.T) {
 		}
 	}
 }
+
+// TestJournalBeforeRules: what the journal has of a run that acted before there were rules counts, whatever came into that.
+func TestJournalBeforeRules(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, `{}`)
+	m.evolve("read", `k => if has(k, "key") then !toy.get(k.key) else 0`)
+	succeed(t, m.Server, "run", `{"tool":"read","input":{}}`)
+	succeed(t, m.Server, "run", `{"tool":"read","input":{"key":"mail/1"}}`)
+	runs, _, err := m.memory.Read(journal.Query{Kind: journal.RunStarted})
+	must.NoError(t, err)
+	m.start(mailRules + "]}")
+	for i, want := range []string{"", "mail"} {
+		succeed(t, m.Server, "journal", `{"run":"`+runs[i].Run+`"}`)
+		if got := m.label(); got != want {
+			t.Errorf("run %d: the label is %q", i, got)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -123,28 +124,31 @@ func (s *Engine) showRuns(q *journal.Query, events []journal.Event) error {
 // ofNoRun is the groups of kinds of events that no run has.
 var ofNoRun = []string{"tool", "policy", "server", "consent", "checkpoint", "released"}
 
-// cameInto is the sources of what came into a run: all that rules are about where its end isn't recorded, and nobody knows.
+// cameInto is the sources of what came into a run: all that rules are about where nobody knows, since its end isn't recorded,
+// or its task ended in its stead, or it acted without rules.
 func (s *Engine) cameInto(id string) (flow.Atoms, error) {
 	p := s.broker.Flow()
 	if p == nil || id == "" {
 		return 0, nil
 	}
-	ends, _, err := s.broker.Journal().Read(journal.Query{Run: id, Kind: journal.RunEnded, Limit: 1, Last: true})
+	var err error
+	last := func(kind journal.Kind, data any) bool {
+		events, _, failed := s.broker.Journal().Read(journal.Query{Run: id, Kind: kind, Limit: 1, Last: true})
+		if failed == nil && len(events) > 0 {
+			failed = json.Unmarshal(events[0].Data, data)
+		}
+		err = errors.Join(err, failed)
+		return len(events) > 0
+	}
 	var end struct {
 		Entered         []string
 		Answer, Stopped string
 	}
-	begun := journal.Query{Run: id, Limit: 1}
-	if err == nil && len(ends) > 0 && json.Unmarshal(ends[0].Data, &end) == nil {
-		if end.Entered != nil || end.Answer != "" || end.Stopped == "" {
-			return p.Known(end.Entered), nil
-		}
-		begun.Kind = journal.RunStarted // else its task ended before it began
-	}
-	if err == nil {
-		if ends, _, err = s.broker.Journal().Read(begun); err == nil && len(ends) == 0 {
-			return 0, nil
-		}
+	var start struct{ Flow string }
+	ended, begun := last(journal.RunEnded, &end), last(journal.RunStarted, &start)
+	known := !begun && (ended || !last("", &struct{}{})) || ended && (end.Answer != "" || end.Stopped == "") && (start.Flow != "" || !last("effect", &struct{}{}))
+	if known || end.Entered != nil {
+		return p.Known(end.Entered), err
 	}
 	return p.About(^flow.Atoms(0)), err
 }
@@ -156,9 +160,6 @@ func (s *Engine) tellsOf(id string, rec *run.Record) (under []string, kept flow.
 	came, err := s.cameInto(id)
 	if err != nil || p == nil {
 		return nil, 0, err
-	}
-	if rec != nil && rec.Flow == "" && rec.Requests() > 0 { // nobody knows
-		came = p.About(^flow.Atoms(0))
 	}
 	if p.Keeps(came) && (rec == nil || rec.End == nil || rec.End.Rules != p.Hash) {
 		return nil, came, nil
