@@ -216,7 +216,7 @@ func (r *Run) own(ctx context.Context) (at lease.Time, err error) {
 const maxLost = 1000
 
 // LoseRuns records of the newest runs without an end whose server is gone that nobody knows what came of them. A server
-// that was only silent records the end all the same, which counts. Tasks and plans go on elsewhere.
+// that was only silent records the end all the same, which counts. Plans go on elsewhere, and tasks that are not cancelled.
 func (b *Broker) LoseRuns(gone func(server string) bool) error {
 	started, _, err := b.journal.Read(journal.Query{Kind: journal.RunStarted, Limit: maxLost, Last: true})
 	for i := range started {
@@ -226,7 +226,14 @@ func (b *Broker) LoseRuns(gone func(server string) bool) error {
 			continue
 		}
 		events, _, failed := b.journal.Read(journal.Query{Run: e.Run})
-		if failed == nil && !slices.ContainsFunc(events, func(e journal.Event) bool { return e.Kind == journal.RunEnded || aboutRun(e.Kind) }) {
+		over := slices.ContainsFunc(events, func(e journal.Event) bool {
+			return e.Kind == journal.RunEnded || aboutRun(e.Kind) && e.Kind != journal.TaskCreated && e.Kind != journal.TaskResumed && e.Kind != journal.TaskCancelled
+		})
+		var t *Task
+		if failed == nil && !over {
+			t, failed = FindTask(b.journal, e.Run)
+		}
+		if failed == nil && !over && (t == nil || !t.Cancelled.IsZero() && gone(t.Owner)) {
 			_, node, _ := strings.Cut(data.Owner, "@")
 			f := fault.New(fault.OutcomeUnknown, "the node "+node+" ended while it did this: whether what it had begun was done is not known")
 			_, failed = b.journal.Append(journal.Written, journal.RunLost, e.Run, "", append(b.appendFault([]byte(`{"error":`), f), '}'))

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
@@ -57,7 +58,7 @@ func errUnlike(list []string) error {
 func (n *Node) agree() error {
 	docs, at, err := n.documents()
 	d, known := docs[ruled]
-	if mine := rulesOf(n.o.Given); err == nil && n.o.Given != nil && (!known || !bytes.Equal(d.Content, mine) && !n.held(docs, d.Content)) {
+	if mine := rulesOf(n.o.Given); err == nil && n.o.Given != nil && (!known || !bytes.Equal(d.Content, mine) && len(n.held(docs, d.Content)) == 0) {
 		err = n.write(ruled, d.Version+1, at[ruled], mine)
 	}
 	if errors.Is(err, statefile.ErrMoved) {
@@ -66,14 +67,20 @@ func (n *Node) agree() error {
 	return err
 }
 
-// held reports whether another node may have what the cluster's are.
-func (n *Node) held(docs map[string]document, rules []byte) bool {
+// held returns the other nodes that may have what the cluster's are.
+func (n *Node) held(docs map[string]document, rules []byte) (names []string) {
 	for name, r := range n.members(docs) {
 		if name != n.o.Name && !n.o.Own && !r.Left && n.Alive(name) && (r.Given == nil || bytes.Equal(rulesOf(r.Given), rules)) {
-			return true
+			names = append(names, name)
 		}
 	}
-	return false
+	return names
+}
+
+// First reports whether no node that may act has a name before this one's.
+func (n *Node) First() bool {
+	docs, _, _ := n.documents()
+	return !slices.ContainsFunc(n.held(docs, docs[ruled].Content), func(name string) bool { return name < n.o.Name })
 }
 
 // tellRules tells the operator where it changes whether this node may act by its rules.

@@ -101,10 +101,10 @@ func (s *Engine) goOn(ctx context.Context) error {
 
 // loseRuns records what runs, that are no tasks, ended with their node.
 func (s *Engine) loseRuns() error {
-	gone := map[string]bool{}
+	gone, first := map[string]bool{}, s.opts.Node.First()
 	err := s.broker.LoseRuns(func(server string) bool {
 		if _, known := gone[server]; !known {
-			gone[server] = !s.tasks.owner.lives(server)
+			gone[server] = (first || !s.tasks.owner.elsewhere(server)) && !s.tasks.owner.lives(server)
 		}
 		return gone[server] && !s.tasks.lost[server]
 	})

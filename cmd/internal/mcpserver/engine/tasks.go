@@ -14,6 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
@@ -363,7 +364,12 @@ func (t *taskRun) create() *fault.Fault {
 	})
 	if err != nil {
 		ts.leave(t)
-		return &fault.Fault{Kind: fault.Overloaded, Message: "the task could not be recorded", Hint: "Tell the operator; a call without background works.", Cause: err}
+		f := &fault.Fault{Kind: fault.Overloaded, Message: "the task could not be recorded", Hint: "Tell the operator; a call without background works.", Cause: err}
+		if errors.Is(err, journal.ErrUnknown) {
+			f.Kind, f.Message = fault.OutcomeUnknown, "whether the task was recorded is not known"
+			f.Hint = "Look at the journal before you call it again: another server may do it, if this one ends now."
+		}
+		return f
 	}
 	t.public = true
 	t.extra.Store(int64(t.s.limits.Task - t.s.limits.Timeout))

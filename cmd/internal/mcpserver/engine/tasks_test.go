@@ -82,11 +82,14 @@ type tasked struct {
 type fakeNode struct {
 	name string
 	lost atomic.Int32
+	// second is set where another node that acts is before it.
+	second atomic.Bool
 }
 
 func (n *fakeNode) Name() string           { return n.name }
 func (n *fakeNode) Alive(name string) bool { return name == n.name || n.lost.Load() == 0 }
 func (n *fakeNode) Lost() int              { return int(n.lost.Load()) }
+func (n *fakeNode) First() bool            { return !n.second.Load() }
 func (n *fakeNode) Unlike() []string       { return nil }
 
 // serves starts a server; what it gives leaves its tasks to the next.
@@ -275,6 +278,79 @@ func TestTakenUnknown(t *testing.T) {
 	})
 }
 
+// lost is the runs that are on record as lost.
+func lost(t *testing.T, s *Engine) []journal.Event {
+	t.Helper()
+	events, _, err := s.broker.Journal().Read(journal.Query{Kind: journal.RunLost})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
+// TestCallLost: a call that was under way at a node that is gone is on record as lost by one of the others.
+func TestCallLost(t *testing.T) {
+	t.Parallel()
+	g, h := newGate(), newGate()
+	defer close(g.open)
+	one, two := nodes(t)
+	a, _ := one.reading(g)
+	go one.call(a, "run", `{"tool":"reads","input":"notes/b"}`)
+	wait.For(t, g.begun, "the read of the call")
+	two.node.second.Store(true)
+	two.node.lost.Store(1)
+	b, _ := two.serves(h, "toy:notes/**")
+	wait.For(t, h.begun, "the read at b, which has looked for lost runs before")
+	if n := len(lost(t, b)); n > 0 {
+		t.Errorf("b records %d lost runs beside another node", n)
+	}
+	two.node.second.Store(false)
+	two.node.lost.Store(2)
+	wait.Until(t, "the lost run", func() bool { return len(lost(t, b)) == 1 })
+}
+
+// TestTaskUnknown: of a run that couldn't be made a task, since the order fell silent, it is on record that it is lost when its
+// node is gone; who asks for a task is told that it isn't known whether it is one.
+func TestTaskUnknown(t *testing.T) {
+	t.Parallel()
+	for name, background := range map[string]bool{"call": false, "background": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newGate()
+			defer close(g.open)
+			one, two := nodes(t)
+			o := one.cuttable(journal.TaskCreated)
+			one.patience = time.Second
+			a, _ := one.serves(g, "toy:notes/**")
+			if r := one.call(a, "evolve", reads); r.Fault != nil {
+				t.Fatal(r.Text)
+			}
+			o.armed.Store(true)
+			if background {
+				if r := one.call(a, "run", read); r.Fault == nil || r.Fault.Kind != fault.OutcomeUnknown {
+					t.Errorf("a answers %s", r.Text)
+				}
+				o.armed.Store(false)
+				o.cut.Store(false)
+				return
+			}
+			go a.AsTask(t.Context(), Call{Tool: "run", Arguments: json.RawMessage(`{"tool":"reads","input":"notes/a"}`)}, true)
+			wait.For(t, o.tried, "a tries to make it a task")
+			wait.Until(t, "a has given that up", func() bool {
+				a.tasks.mu.Lock()
+				defer a.tasks.mu.Unlock()
+				return a.tasks.under == 0
+			})
+			o.armed.Store(false)
+			o.cut.Store(false)
+			b, _ := two.serves(newGate(), "toy:notes/**")
+			wait.Until(t, "b has that it is none", func() bool { return b.newestCancelled() > 0 })
+			two.node.lost.Store(1)
+			wait.Until(t, "the lost run", func() bool { return len(lost(t, b)) == 1 })
+		})
+	}
+}
+
 // TestSilentOrder: a server starts while its cluster's order takes nothing, says once that it looks for tasks in vain, and
 // goes on with them once the order answers.
 func TestSilentOrder(t *testing.T) {
@@ -284,7 +360,7 @@ func TestSilentOrder(t *testing.T) {
 	one, two := nodes(t)
 	one.reading(g)
 	o := two.cuttable("")
-	two.patience, two.log = 100*time.Millisecond, new(wait.Log)
+	two.patience, two.log = time.Second, new(wait.Log)
 	o.cut.Store(true)
 	two.node.lost.Store(1)
 	two.serves(h, "toy:notes/**")
