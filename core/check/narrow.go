@@ -231,7 +231,7 @@ func (c *checker) narrowEqual(t *term.Prim, is bool, e env, ctx context) env {
 					return e.knows(path, out)
 				}
 				if is && !c.single {
-					c.unknown(t, ReasonTested, "", "which type is asked for is known only when it runs")
+					c.unknown(t, ReasonCompare, "", "which type is asked for is known only when it runs")
 					e = e.knows(path, c.ofAsked(v))
 				}
 			}

@@ -504,12 +504,13 @@ func TestNextIsPlausible(t *testing.T) {
 		{`(mode, text) => if mode == "encode" then length(upper(text)) else if mode == "decode" then 1 else raise("mode")`, `{"mode":"encode","text":"abc"}`},
 		{`r => if contains(["up", "down"], r.way) then upper(r.way) else raise("way")`, `{"way":"up"}`},
 		{`mode => if mode == "on" then 1 else 0`, `"on"`},
+		{`(v, w) => if type_of(v) == type_of(w) then compare(v, w) else 0`, `{"v":5,"w":2}`},
 		{`xs => map(s => re_match(replace(s, " ", ""), "^[a-z]{1,}$"), xs)`, `["abc","b"]`},
 		{`xs => map(s => type_of(trim(s)) == "string", xs)`, `["abc","b"]`},
 		{`xs => map(s => {left: s}.left ++ "", xs)`, `["abc","b"]`},
 	} {
 		_, arguments, notes := nextOf(t, s, fmt.Sprintf("t%d", i), c.code, "")
-		if want := fmt.Sprintf(`{"tool":"t%d","input":%s}`, i, c.input); arguments != want {
+		if want := fmt.Sprintf(`{"tool":"t%d","input":%s}`, i, c.input); arguments != want || notes != "[]" {
 			t.Errorf("%s: %s, expected %s: %s", c.code, arguments, want, notes)
 		}
 	}
