@@ -2,14 +2,16 @@ package sandbox
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"strconv"
+	"syscall"
 )
 
 // A Census tells which processes descend from another. It remembers who doesn't
 // for a while, since most of a system's processes are somebody else's.
 type Census struct {
-	strangers map[int]int // until which count they are taken for that
+	strangers map[int]uint64 // the inodes of their folders in /proc, which a later process of that number has not
 	count     int
 }
 
@@ -23,6 +25,8 @@ type Member struct {
 	Ended       bool // and wasn't reaped yet
 	Threads     int
 	Pages       int64 // in memory
+	started     int64 // since the system did, in ticks
+	inode       uint64
 }
 
 // Take counts the descendants of a process; all of them asks everybody.
@@ -37,31 +41,47 @@ func (c *Census) Take(root int, all bool) []Member {
 		return nil
 	}
 	if c.count++; c.count%remembered == 0 || c.strangers == nil {
-		c.strangers = map[int]int{}
+		c.strangers = map[int]uint64{}
 	}
 	found := map[int]*Member{}
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
-		if err != nil || pid == root || !all && c.strangers[pid] > c.count {
+		if err != nil || pid == root {
 			continue
 		}
+		var folder syscall.Stat_t
+		if syscall.Lstat("/proc/"+name, &folder) != nil || !all && c.strangers[pid] == folder.Ino {
+			continue
+		}
+		delete(c.strangers, pid)
 		if m := memberOf(name); m != nil {
-			m.PID = pid
+			m.PID, m.inode = pid, folder.Ino
 			found[pid] = m
 		}
 	}
-	var members []Member
+	return c.sort(root, found)
+}
+
+// sort returns the descendants among those found. The others are strangers, but for those of whom it isn't known:
+// a parent may have ended before it was read, and another may have its number.
+func (c *Census) sort(root int, found map[int]*Member) (members []Member) {
+	known := maps.Clone(c.strangers) // of whom none was read
 	for pid, m := range found {
 		// What was read at different times may even go in a circle.
-		up, left := m, len(found)
-		for up != nil && up.Parent != root && left > 0 {
-			up, left = found[up.Parent], left-1
+		up := m
+		for range found {
+			next := found[up.Parent]
+			if up.Parent == root || next == nil || next.started > up.started {
+				break
+			}
+			up = next
 		}
-		if up == nil || up.Parent != root {
-			c.strangers[pid] = c.count + remembered
-			continue
+		switch _, strange := known[up.Parent]; {
+		case up.Parent == root:
+			members = append(members, *m)
+		case strange || up.Parent <= 1:
+			c.strangers[pid] = m.inode
 		}
-		members = append(members, *m)
 	}
 	return members
 }
@@ -78,5 +98,5 @@ func memberOf(name string) *Member {
 		return nil
 	}
 	number := func(i int) int64 { n, _ := strconv.ParseInt(string(fields[i]), 10, 64); return n }
-	return &Member{Ended: fields[0][0] == 'Z', Parent: int(number(1)), Group: int(number(2)), Threads: int(number(17)), Pages: number(21)}
+	return &Member{Ended: fields[0][0] == 'Z', Parent: int(number(1)), Group: int(number(2)), Threads: int(number(17)), started: number(19), Pages: number(21)}
 }
