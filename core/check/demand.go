@@ -193,6 +193,9 @@ func (c *checker) fits(x *test, s *shape, accepts prim.Kinds) bool {
 		return false
 	case s.dynamic || s.kind&accepts != 0:
 		x.ok = true
+		if u := s.unsaid; u != nil {
+			c.unknownAt(u.pos, u.reason, u.message, u.message)
+		}
 		return true
 	case s.seed != nil:
 		s.seed.dead |= s.kind

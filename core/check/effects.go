@@ -66,6 +66,7 @@ func (c *checker) effect(t *term.Effect, e env, ctx context) *variable {
 		}
 	}
 	c.asks(atom{op: t.Op, in: t.In, pos: t.Pos()}, ctx)
+	var typ *Type
 	if r, ok := t.Arg.(*term.Record); ok && c.env.ResultBy != nil {
 		literals := make(map[string]any, len(r.Fields))
 		for _, f := range r.Fields {
@@ -78,17 +79,36 @@ func (c *checker) effect(t *term.Effect, e env, ctx context) *variable {
 				literals[f.Key] = nil
 			}
 		}
-		if typ, ok := c.env.ResultBy(t.Op, literals); ok && typ != nil {
-			return c.ofType(typ, map[string]*variable{})
+		if known, ok := c.env.ResultBy(t.Op, literals); ok {
+			typ = known
 		}
 	}
-	if c.env.Result != nil {
-		if typ, ok := c.env.Result(t.Op); ok && typ != nil {
-			return c.ofType(typ, map[string]*variable{})
+	if typ == nil && c.env.Result != nil {
+		if known, ok := c.env.Result(t.Op); ok {
+			typ = known
 		}
 	}
-	c.unknown(t, ReasonEffect, t.Op, "what "+t.Op+" answers isn't declared; it is some data")
-	return c.fixed(c.dynData)
+	if typ == nil {
+		c.unknown(t, ReasonEffect, t.Op, "what "+t.Op+" answers isn't declared; it is some data")
+		c.add(ctx.raised, c.dynData)
+		return c.fixed(c.dynData)
+	}
+	c.raises(t, ReasonEffect, "!"+t.Op, ctx)
+	return c.ofType(typ, map[string]*variable{})
+}
+
+// raises says that what a request or a call hands to a try is data of which nothing is
+// known: a dynamic place only where something is demanded of it.
+func (c *checker) raises(t term.Term, reason, what string, ctx context) {
+	key := fmt.Sprint("raised ", t.Pos(), what)
+	s, ok := c.interned[key]
+	if !ok {
+		s = c.shape(0)
+		s.dynamic, s.data = true, true
+		s.unsaid = &unknown{t.Pos(), reason, "what " + what + " hands on when it fails is some data"}
+		c.interned[key] = s
+	}
+	c.add(ctx.raised, s)
 }
 
 // call types the call of a tool.
@@ -102,13 +122,12 @@ func (c *checker) call(t *term.Prim, e env, ctx context) *variable {
 	for i, in := range inputs {
 		c.deep(in, prim.KindData, t, t.ID, i+1)
 	}
-	// What the callee raises is data of which nothing is known.
-	c.add(ctx.raised, c.dynData)
 	res := c.variable()
 	literal, ok := t.Args[0].(*term.Str)
 	if !ok {
 		c.asks(atom{op: "call:*", pos: t.Pos()}, ctx)
 		c.asks(atom{op: "*", pos: t.Pos(), via: "*"}, ctx)
+		c.add(ctx.raised, c.dynData)
 		c.unknown(t, ReasonCall, "", "which tool is called is known only when it runs")
 		c.add(res, c.dynData)
 		return res
@@ -117,9 +136,11 @@ func (c *checker) call(t *term.Prim, e env, ctx context) *variable {
 	callee, ok := c.calleeAsks(literal.Value, t, ctx)
 	if !ok {
 		c.unknown(t, ReasonCall, literal.Value, fmt.Sprintf("of the tool %q nothing is known here", literal.Value))
+		c.add(ctx.raised, c.dynData)
 		c.add(res, c.dynData)
 		return res
 	}
+	c.raises(t, ReasonCall, "@"+literal.Value, ctx)
 	if !callee.Sound {
 		c.unknown(t, ReasonCall, literal.Value, fmt.Sprintf("the tool %q has places of its own that fail, or that are tested when it runs", literal.Value))
 	}

@@ -162,6 +162,36 @@ func TestConflictComesOut(t *testing.T) {
 	}
 }
 
+// What a request or a call of a tool raises is some data, and a dynamic place where more is
+// demanded of it.
+func TestRaisedIsData(t *testing.T) {
+	env := check.Env{
+		Tool:   "tool",
+		Result: func(string) (*check.Type, bool) { return check.String, true },
+		Callee: func(string) (check.Callee, bool) {
+			return check.Callee{Type: check.Function(check.Any, check.Int, check.Row{}), Sound: true}, true
+		},
+	}
+	for src, sound := range map[string]bool{
+		`x => try(!fs.read(x)).error.value`:                                                  true,
+		`x => try(@other(1)).error.value`:                                                    true,
+		`x => to_text(try(!fs.read(x)).error.value)`:                                         true,
+		`x => try(!fs.read(x)).error.value + 1`:                                              false,
+		`x => try(map(y => !fs.read(y), [1])).error.value.a`:                                 false,
+		`x => try(@other(1)).error.value ++ ""`:                                              false,
+		`x => let v = try(!fs.read(1)).error.value in if has(v, "a") then v.a else 1`:        false,
+		`x => let v = try(!fs.read(1)).error.value in match v { {a: [b]} => b + 1; _ => 1 }`: false,
+	} {
+		p, f := text.Parse([]byte(src), text.Options{Tool: "tool"})
+		if f != nil {
+			t.Fatal(f)
+		}
+		if r := check.Infer(p.Term, p.Source, env, check.Budget{}); r.Sound() != sound || len(r.Diagnostics) > 0 {
+			t.Errorf("%s\nis %s, %v, %v", src, r.Type, r.Dynamic, r.Diagnostics)
+		}
+	}
+}
+
 // A place that fails each time it is reached breaks a program, but for those that a
 // program may be meant to have.
 func TestBroken(t *testing.T) {
@@ -171,6 +201,7 @@ func TestBroken(t *testing.T) {
 	}{
 		{`n => foo(n)`, 1},
 		{`n => if n < 0 then "a" - 1 else n`, 1},
+		{`xs => match xs { [x] => 1 - "a"; _ => 0 }`, 1},
 		{`n => map(x => x - "a", range(0, n))`, 1},
 		{`n => [n - "a", foo, n ++ 1]`, 3},
 		{`n => let f = x => x - "a" in if n < 0 then f(n) else f(1)`, 1},

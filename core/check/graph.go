@@ -229,6 +229,7 @@ type shape struct {
 	// dynamic is a value of which nothing is known, or, with data, that it is
 	// data.
 	dynamic, data bool
+	unsaid        *unknown // the dynamic place that a demand of it makes
 	// unknown is what a caller gives, before it is tested; seed, that the shape
 	// is what it became.
 	unknown, seed *seed
@@ -236,6 +237,7 @@ type shape struct {
 
 	item, first, second *variable   // of a list, a pair
 	length              length      // of a list
+	base                *shape      // of one of which a test has shown that: what it was before
 	items               []*variable // of a list that is written out, each by itself
 	record              *record
 	param, result       *variable // of a function

@@ -319,7 +319,7 @@ func literalKind(t term.Term) prim.Kinds {
 type filterKey struct {
 	v     *variable
 	kinds prim.Kinds
-	key   string // of split
+	key   string
 }
 
 // equalTo is what of v is equal to a literal of the kinds, which have no parts. What
@@ -409,7 +409,7 @@ func (c *checker) filter(v *variable, kinds prim.Kinds) (in, out *variable) {
 
 // someOf is a value of the kind, with parts of which nothing is known.
 func (c *checker) someOf(k prim.Kinds, s *shape) *shape {
-	key := "some " + k.String() + strconv.FormatBool(s.data)
+	key := fmt.Sprint("some ", k, s.id)
 	m, ok := c.interned[key]
 	if ok {
 		return m
@@ -438,7 +438,7 @@ func (c *checker) someOf(k prim.Kinds, s *shape) *shape {
 
 // split is what of v is a record with the key, and what is one without.
 func (c *checker) split(v *variable, key string) (in, out *variable) {
-	k := filterKey{v: v, key: key, kinds: prim.KindRecord}
+	k := filterKey{v: v, key: "has " + key}
 	if both, ok := c.filters[k]; ok {
 		return both[0], both[1]
 	}
@@ -470,7 +470,7 @@ func (c *checker) split(v *variable, key string) (in, out *variable) {
 // splitEmpty returns what of v is an empty list, and what is a list with items. A list of
 // which that isn't known becomes both.
 func (c *checker) splitEmpty(v *variable) (none, some *variable) {
-	k := filterKey{v: v, key: "empty", kinds: prim.KindList}
+	k := filterKey{v: v, key: "empty"}
 	if both, ok := c.filters[k]; ok {
 		return both[0], both[1]
 	}
@@ -506,7 +506,7 @@ func (c *checker) ofLength(s *shape, n length) *shape {
 	m, ok := c.interned[key]
 	if !ok {
 		m = c.shape(prim.KindList)
-		m.seed, m.item, m.length, m.items = s.seed, s.item, n, s.items
+		m.seed, m.item, m.length, m.base, m.items = s.seed, s.item, n, s, s.items
 		c.interned[key] = m
 	}
 	return m

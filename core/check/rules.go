@@ -185,6 +185,9 @@ func partOfList(u *use) *variable {
 
 // some is a list with some of the items of s, in their order; of a tail, with all but the first.
 func (c *checker) some(s *shape, tail bool) *shape {
+	if s.length == filled {
+		s = s.base
+	}
 	if s.items == nil {
 		return s
 	}

@@ -113,6 +113,7 @@ func (tr *trial) run(t testing.TB, input string) (value.Value, *fault.Fault) {
 					answers[i].Fault = fault.New(fault.Denied, "an eval around doesn't permit it")
 				case len(tr.asked)%4 == 3:
 					answers[i].Fault = fault.New(fault.EffectFailed, "every fourth effect fails")
+					answers[i].Fault.Raised = value.Str("data")
 				default:
 					answers[i].Value = &value.Pair{First: value.Str(r.Op), Second: value.NewInt(int64(i))}
 				}
