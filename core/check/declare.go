@@ -71,30 +71,70 @@ func closed(t *Type, bound ...string) *Type {
 
 // typeOf returns the type of all that a rule lets through, or of more.
 func (r *rule) typeOf() *Type {
-	union := &Type{}
-	for _, v := range r.enum {
-		union = either(union, typeOfDatum(v))
-	}
-	for _, alternative := range slices.Concat(r.anyOf, r.oneOf) {
-		union = either(union, alternative.typeOf())
-	}
-	switch {
-	case r.enum != nil || r.anyOf != nil || r.oneOf != nil:
-		return union
-	case r.types == nil:
-		return Any
+	t := Any
+	if r.types != nil {
+		t = &Type{}
 	}
 	for _, name := range r.types {
-		t := simpleTypes[name]
+		of := simpleTypes[name]
 		switch name {
 		case "array":
-			t = List(r.items.orAny())
+			of = List(r.items.orAny())
 		case "object":
-			t = r.recordType()
+			of = r.recordType()
 		}
-		union = either(union, t)
+		t = either(t, of)
 	}
-	return union
+	if r.enum != nil {
+		union := &Type{}
+		for _, v := range r.enum {
+			union = either(union, typeOfDatum(v))
+		}
+		t = both(t, union)
+	}
+	for _, alternatives := range [][]*rule{r.anyOf, r.oneOf} {
+		if alternatives != nil {
+			union := &Type{}
+			for _, s := range alternatives {
+				union = either(union, s.typeOf())
+			}
+			t = both(t, union)
+		}
+	}
+	return t
+}
+
+// both is a type that holds what two have in common, or more: b's parts, but where these can
+// be anything.
+func both(a, b *Type) *Type {
+	if b.Any {
+		return a
+	}
+	t := *b
+	t.Kinds &= a.Kinds
+	isObject := (a.Kinds^b.Kinds)&prim.KindRecord != 0 && (a.Kinds|b.Kinds)&(prim.KindDec|prim.KindPair) != 0 // perhaps of {"dec":…} and {"record":…}
+	if a.Any || t.Kinds == 0 || isObject {
+		return b
+	}
+	if b.Kinds&prim.KindDec != 0 {
+		t.Kinds |= a.Kinds & prim.KindInt // 2.0 is one
+	}
+	switch {
+	case t.Kinds&prim.KindList == 0:
+		t.Item = nil
+	case t.Item.or().Any:
+		t.Item = a.Item
+	}
+	if t.Kinds&prim.KindPair == 0 {
+		t.First, t.Second = nil, nil
+	}
+	switch {
+	case t.Kinds&prim.KindRecord == 0:
+		t.Fields, t.Rest = nil, nil
+	case t.Fields == nil && t.Rest.or().Any:
+		t.Fields, t.Rest = a.Fields, a.Rest
+	}
+	return &t
 }
 
 // simpleTypes is the types of JSON Schema's types that have no parts.

@@ -92,8 +92,28 @@ func TestDeclaredRefused(t *testing.T) {
 		{`r => r.a % 2`, property("input", `{"type":"object","properties":{"a":{"type":"integer"}}}`)},
 		{`xs => map(x => x % 2, xs)`, property("input", `{"type":"array","items":{"type":"number"}}`)},
 		{`r => r.a % 2`, property("input", `{"type":"object","additionalProperties":{"type":"integer"}}`)},
+		{`n => n % 2`, property("input", `{"type":["integer","string"],"enum":[1,"a",null]}`)},
+		{`s => s ++ ""`, property("input", `{"type":["integer","null","string"],"enum":["a",2.0]}`)},
+		{`r => r.a % 2`, property("input", `{"type":["object","null"],"properties":{"a":{"type":"integer"}},"required":["a"],"anyOf":[{"type":"object"},{"type":"null"}]}`)},
 	} {
 		if _, f := check.Narrow(reportOf(t, c.code), json.RawMessage(c.declared)); f == nil || !strings.Contains(f.Message, "can't take") {
+			t.Errorf("%s as %s: %v", c.code, c.declared, f)
+		}
+	}
+}
+
+// TestDeclaredTogether: a value is of the type beside enum, anyOf and oneOf, too.
+func TestDeclaredTogether(t *testing.T) {
+	for _, c := range []struct{ code, declared string }{
+		{`n => n % 2`, `{"type":"integer","anyOf":[{"minimum":5},{"maximum":-5}]}`},
+		{`n => n % 2`, `{"type":"integer","oneOf":[{"type":"number","minimum":5},{}]}`},
+		{`n => n % 2`, `{"type":"integer","enum":[1,2,"a",null]}`},
+		{`n => n % 2`, `{"type":["integer","null"],"enum":[1,2.0,"a"],"anyOf":[{"type":["string","integer"]}]}`},
+		{`s => s ++ ""`, `{"type":"string","anyOf":[{"pattern":"^a"},{"maxLength":2},{"type":"object"}]}`},
+		{`r => r.a % 2`, `{"type":"object","properties":{"a":{"type":"integer"},"b":{}},"required":["a"],"anyOf":[{"required":["b"]},{"type":"object","maxProperties":1}]}`},
+		{`xs => map(x => x % 2, xs)`, `{"type":["array","null"],"items":{"type":"integer"},"anyOf":[{"type":"array","minItems":2},{"type":"array","maxItems":0}]}`},
+	} {
+		if _, f := check.Narrow(reportOf(t, c.code), json.RawMessage(property("input", c.declared))); f != nil {
 			t.Errorf("%s as %s: %v", c.code, c.declared, f)
 		}
 	}
