@@ -20,7 +20,8 @@ var flowMistakes = []mutate.Mistake{
 	{"engine/sealed.go", "shown := l.Any()", "shown := l.Any()\nif M && a.Fault != nil {\nreturn a, true\n}"},
 	{"engine/sealed.go", "if err := s.broker.Show(shown, r.ID()); err != nil {", "if M {\nreturn a, true\n}\nif err := s.broker.Show(shown, r.ID()); err != nil {"},
 	{"engine/madeunder.go", "if len(s.broker.Flow().Shown()) == 0 {", "if M || len(s.broker.Flow().Shown()) == 0 {"},
-	{"engine/madeunder.go", "if err := s.broker.ShowNames(t.MadeUnder, \"\"); err != nil {", "if M {\nreturn\n}\nif err := s.broker.ShowNames(t.MadeUnder, \"\"); err != nil {"},
+	{"engine/madeunder.go", "err := s.broker.ShowNames(under, \"\")\n", "err := s.broker.ShowNames(If(M, nil, under), \"\")\n"},
+	{"engine/madeunder.go", "if err == nil {\n\t\treturn nil\n\t}\n\ts.log", "if M || err == nil {\n\t\treturn nil\n\t}\n\ts.log"},
 	{"engine/history.go", "counted := s.Secretive() != nil", "counted := If(M, false, s.Secretive() != nil)"},
 	{"engine/run.go", "if s.seals(&t) {", "if If(M, false, s.seals(&t)) {"},
 	// What runs know of their data.

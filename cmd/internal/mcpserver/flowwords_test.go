@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
@@ -15,7 +16,7 @@ import (
 )
 
 // TestFlowWords: whatever shows a model words of a tool whose writer had been shown a source labels its session, as describe does: lists and
-// errors either don't have the words or count as shown.
+// errors either don't have the words or count as shown; and where that can't be recorded they don't have them.
 func TestFlowWords(t *testing.T) {
 	t.Parallel()
 	m := newMailbox(t, mailRules+"]}")
@@ -52,67 +53,72 @@ func TestFlowWords(t *testing.T) {
 	}
 	slow := do(t, m.Server, "run", `{"code":"x => { fold((a, i) => a + i, 0, range(200000)); x }","input":"CANARY","background":true}`)
 	_ = json.Unmarshal(slow.Structured, &more) // where it isn't over at once it has the task's name
-	cs := session(t, m.Server, nil)
-	for what, ask := range map[string]func() (any, error){
-		"tools/list":     func() (any, error) { return cs.ListTools(t.Context(), nil) },
-		"prompts/list":   func() (any, error) { return cs.ListPrompts(t.Context(), nil) },
-		"resources/list": func() (any, error) { return cs.ListResources(t.Context(), nil) },
-		"prompts/get": func() (any, error) {
-			return cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "asked", Arguments: map[string]string{"topic": "x"}})
-		},
-		"prompts/get wrong": func() (any, error) {
-			return cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "asked"})
-		},
-		"resources/read kept": func() (any, error) {
-			return cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "pif://published/kept"})
-		},
-		"resources/read large": func() (any, error) {
-			return cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: more.URI})
-		},
-		"prompts/get repair_tool": func() (any, error) {
-			return cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "repair_tool", Arguments: map[string]string{"name": "told", "error": "it fails"}})
-		},
-		"prompts/get review_capabilities": func() (any, error) {
-			return cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "review_capabilities", Arguments: map[string]string{"name": "told"}})
-		},
-		"resources/read told": func() (any, error) {
-			return cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "pif://tools/told"})
-		},
-	} {
-		unseenWords(t, m, what, canary, func() string {
-			res, err := ask()
-			text, _ := json.Marshal(res)
-			if err != nil {
-				text = append(text, err.Error()...)
-			}
-			return string(text)
-		})
-	}
-	for _, call := range [][2]string{
-		{"list", `{}`}, {"list", `{"detail":true}`}, {"describe", `{"name":"told"}`}, {"describe", `{"name":"caller"}`}, {"history", `{"name":"told"}`}, {"help", `{"name":"told"}`},
-		{"help", `{"search":"told"}`}, {"journal", `{}`}, {"journal", `{"kind":"tool.evolved"}`}, {"told", `{"mode":"x"}`}, {"told", `{"mode":"y"}`}, {"told", `{"mode":"z"}`},
-		{"told", `{"mode":7}`}, {"told", `{}`}, {"run", `{"tool":"told","input":{"mode":"z"}}`}, {"run", `{"tool":"told","input":3}`}, {"run", `{"tool":"caller","input":{"mode":"z"}}`},
-		{"run", `{"code":"r => @told(r)","input":{"mode":"y"}}`}, {"run", `{"code":"code_of(\"told\")"}`}, {"run", `{"plan":true,"tool":"told","input":{"mode":"y"}}`},
-		{"evolve", `{"name":"told","edits":[{"find":"nothing","replace":"x"}]}`}, {"evolve", `{"name":"told","code":"r => r.mode ++"}`},
-		{"evolve", `{"name":"told","from_version":1,"code":"r => 1","examples":[{"input":{"mode":"CANARx"},"expect":2}]}`},
-		{"evolve", `{"name":"other","code":"r => @told({mode: 5})","capabilities":["call:told"]}`}, {"evolve", `{"name":"tries","code":"m => @told({mode: m})","capabilities":["call:told"],"examples":[{"input":"x","expect":0}]}`},
-		{"evolve", `{"name":"tries","code":"m => @told({mode: m})","capabilities":["call:told"],"examples":[{"input":"y","expect":0}]}`},
-		{"evolve", `{"name":"tries","code":"m => @told({mode: m})","capabilities":["call:told"],"examples":[{"input":"z","expect":0}]}`},
-		{"evolve", `{"name":"other2","code":"r => @tolt(r)","capabilities":["call:told"]}`},
-		{"history", `{"name":"told2","version":1}`}, {"journal", `{"kind":"plan"}`}, {"journal", `{"kind":"tool.refused"}`}, {"run", string(more.Next.Arguments)},
-		{"run", `{"task":"` + more.Task + `"}`}, {"run", `{"task":"` + more.Task + `"}`}, {"retire", `{"name":"tolt"}`}, {"evolve", `{"name":"caller","code":"r => @told(r) ++ \"z\"","capabilities":["call:told"]}`},
-	} {
-		unseenWords(t, m, call[0]+" "+call[1], canary, func() string {
-			a := do(t, m.Server, call[0], call[1])
-			return a.First() + strings.Join(a.More, " ") + string(a.Structured)
-		})
+	for _, refuses := range []journal.Kind{"", journal.SessionLabelled} {
+		if m.refuses = refuses; refuses != "" {
+			m.start(mailRules + "]}")
+		}
+		cs := session(t, m.Server, nil)
+		for what, ask := range map[string]func() (any, error){
+			"tools/list":     func() (any, error) { return cs.ListTools(t.Context(), nil) },
+			"prompts/list":   func() (any, error) { return cs.ListPrompts(t.Context(), nil) },
+			"resources/list": func() (any, error) { return cs.ListResources(t.Context(), nil) },
+			"prompts/get": func() (any, error) {
+				return cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "asked", Arguments: map[string]string{"topic": "x"}})
+			},
+			"prompts/get wrong": func() (any, error) {
+				return cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "asked"})
+			},
+			"resources/read kept": func() (any, error) {
+				return cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "pif://published/kept"})
+			},
+			"resources/read large": func() (any, error) {
+				return cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: more.URI})
+			},
+			"prompts/get repair_tool": func() (any, error) {
+				return cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "repair_tool", Arguments: map[string]string{"name": "told", "error": "it fails"}})
+			},
+			"prompts/get review_capabilities": func() (any, error) {
+				return cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "review_capabilities", Arguments: map[string]string{"name": "told"}})
+			},
+			"resources/read told": func() (any, error) {
+				return cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "pif://tools/told"})
+			},
+		} {
+			unseenWords(t, m, what, canary, func() string {
+				res, err := ask()
+				text, _ := json.Marshal(res)
+				if err != nil {
+					text = append(text, err.Error()...)
+				}
+				return string(text)
+			})
+		}
+		for _, call := range [][2]string{
+			{"list", `{}`}, {"list", `{"detail":true}`}, {"describe", `{"name":"told"}`}, {"describe", `{"name":"caller"}`}, {"history", `{"name":"told"}`}, {"help", `{"name":"told"}`},
+			{"help", `{"search":"told"}`}, {"journal", `{}`}, {"journal", `{"kind":"tool.evolved"}`}, {"told", `{"mode":"x"}`}, {"told", `{"mode":"y"}`}, {"told", `{"mode":"z"}`},
+			{"told", `{"mode":7}`}, {"told", `{}`}, {"run", `{"tool":"told","input":{"mode":"z"}}`}, {"run", `{"tool":"told","input":3}`}, {"run", `{"tool":"caller","input":{"mode":"z"}}`},
+			{"run", `{"code":"r => @told(r)","input":{"mode":"y"}}`}, {"run", `{"code":"code_of(\"told\")"}`}, {"run", `{"plan":true,"tool":"told","input":{"mode":"y"}}`},
+			{"evolve", `{"name":"told","edits":[{"find":"nothing","replace":"x"}]}`}, {"evolve", `{"name":"told","code":"r => r.mode ++"}`},
+			{"evolve", `{"name":"told","from_version":1,"code":"r => 1","examples":[{"input":{"mode":"CANARx"},"expect":2}]}`},
+			{"evolve", `{"name":"other","code":"r => @told({mode: 5})","capabilities":["call:told"]}`}, {"evolve", `{"name":"tries","code":"m => @told({mode: m})","capabilities":["call:told"],"examples":[{"input":"x","expect":0}]}`},
+			{"evolve", `{"name":"tries","code":"m => @told({mode: m})","capabilities":["call:told"],"examples":[{"input":"y","expect":0}]}`},
+			{"evolve", `{"name":"tries","code":"m => @told({mode: m})","capabilities":["call:told"],"examples":[{"input":"z","expect":0}]}`},
+			{"evolve", `{"name":"other2","code":"r => @tolt(r)","capabilities":["call:told"]}`},
+			{"history", `{"name":"told2","version":1}`}, {"journal", `{"kind":"plan"}`}, {"journal", `{"kind":"tool.refused"}`}, {"run", string(more.Next.Arguments)},
+			{"run", `{"task":"` + more.Task + `"}`}, {"run", `{"task":"` + more.Task + `"}`}, {"retire", `{"name":"tolt"}`}, {"evolve", `{"name":"caller","code":"r => @told(r) ++ \"z\"","capabilities":["call:told"]}`},
+		} {
+			unseenWords(t, m, call[0]+" "+call[1], canary, func() string {
+				a := do(t, m.Server, call[0], call[1])
+				return a.First() + strings.Join(a.More, " ") + string(a.Structured)
+			})
+		}
 	}
 }
 
 func unseenWords(t *testing.T, m *mailbox, what, canary string, ask func() string) {
 	t.Helper()
 	must.NoError(t, m.broker.Session().Clear())
-	if text := ask(); strings.Contains(text, canary) && m.label() != "mail" {
+	if text := ask(); strings.Contains(text, canary) && (m.label() != "mail" || m.refuses != "") {
 		t.Errorf("%s shows words of a writer who had been shown the mail, and counts as nothing: %s", what, text)
 	}
 }

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -182,7 +183,9 @@ A call that works: %s
 func (s *Server) promptTool(name string) (*registry.Tool, error) {
 	tools := s.Latest()
 	if t, ok := tools.Get(name); ok {
-		s.Tell(t)
+		if f := s.Tell(t); f != nil {
+			return nil, promptError(jsonrpc.CodeInternalError, f)
+		}
 		return t, nil
 	}
 	return nil, badPrompt(engine.NoTool(name, tools))
@@ -326,21 +329,21 @@ func (s *Server) evolvedPrompt(ctx context.Context, name string, args map[string
 	}
 	a := s.Prompt(ctx, tools, name, args)
 	if a.Fault != nil {
-		if s.Tell(t); a.Fault.Kind == fault.InvalidRequest {
-			return nil, badPrompt(a.Fault)
+		f := cmp.Or(s.Tell(t), a.Fault)
+		if f.Kind == fault.InvalidRequest {
+			return nil, badPrompt(f)
 		}
-		return nil, promptError(jsonrpc.CodeInternalError, a.Fault)
+		return nil, promptError(jsonrpc.CodeInternalError, f)
 	}
-	words := s.Words(t.Description, t.MadeUnder)
 	if a.IsSealed {
-		return &mcp.GetPromptResult{Description: words, Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: a.Text}}}}, nil
+		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: a.Text}}}}, nil
 	}
 	s.Completed(&a)
 	messages, f := messagesOf(&a, name)
 	if f != nil {
 		return nil, promptError(jsonrpc.CodeInternalError, f)
 	}
-	return &mcp.GetPromptResult{Description: words, Messages: messages}, nil
+	return &mcp.GetPromptResult{Description: s.Words(t.Description, t.MadeUnder), Messages: messages}, nil
 }
 
 // messages are what a prompt's tool gave: a text, or a list of role and text.

@@ -28,6 +28,9 @@ func (s *Engine) Describe(c Call, in wire.DescribeArguments) wire.Answer {
 	} else if !current {
 		return wire.Failed(s.gone(name, c.Tools))
 	}
+	if f := s.Tell(t); f != nil {
+		return wire.Failed(f)
+	}
 	o := s.description(t, current, in.Detail, c.Tools)
 	if in.Canonical {
 		o = o.Raw("canonical", t.Program().Canonical())
@@ -57,7 +60,6 @@ func (s *Engine) description(t *registry.Tool, current, detail bool, tools *regi
 	if usable {
 		o = facts.WithProblems(o, t)
 	}
-	s.Tell(t)
 	if o = o.Text("description", inShort(t)); len(t.MadeUnder) > 0 {
 		o = o.Raw("made_under", wire.EncodeTexts(t.MadeUnder))
 	}
@@ -175,7 +177,9 @@ func (s *Engine) help(c Call, in wire.HelpArguments) wire.Answer {
 			if call == nil {
 				call = describing(t)
 			}
-			s.Tell(t)
+			if f := s.Tell(t); f != nil {
+				return wire.Failed(f)
+			}
 			evolved = fmt.Sprintf("%s (version %d): %s\n  %s\n  code: %s", t.Name, t.Version, t.Description, call, display.Prefix(t.Program().Canonical(), preview))
 		}
 		return help.Name(s.broker.Policy(), in.Name, evolved, Names(c.Tools))

@@ -192,15 +192,19 @@ func (s *Engine) refused(all []*proposal, err error) wire.Answer {
 	p := all[0]
 	f := wire.InForm(s.discreet(p.d.Name, wire.AsFault(err)), p.d.Text)
 	steps, notes, names := uint64(0), []string{}, []string{}
+	var untold *fault.Fault
 	for _, p := range all {
 		names = append(names, p.d.Name)
 		if p.before != nil {
-			s.Tell(p.before) // it may say of an example what it gave
+			untold = cmp.Or(untold, s.Tell(p.before)) // it may say of an example what it gave
 		}
-		s.tellTried(p.tried)
+		untold = cmp.Or(untold, s.tellTried(p.tried))
 		s.broker.Refused(p.d.Name, p.d.Capabilities, f)
 		steps += p.steps
 		notes = append(append(notes, p.notes...), facts.NotesOf(p.tried)...)
+	}
+	if untold != nil {
+		return wire.Failed(untold)
 	}
 	return wire.FailedAfter(s.withRetired(f, s.tools.Snapshot(), names), steps, notes, "")
 }
@@ -296,9 +300,6 @@ func (s *Engine) made(ctx context.Context, c Call, t *registry.Tool, p *proposal
 		p.notes = append(p.notes, fmt.Sprintf("made anew as version %d was", p.from))
 	case p.before != nil:
 		p.notes = append(p.notes, keptBefore(t, p.before, &p.d)...)
-	}
-	if len(t.Examples) > 0 {
-		s.tellTried(t)
 	}
 	same := s.tools.Same(t)
 	p.notes = append(append(p.notes, p.read...), s.facts.FlowNotes(t, c.Tools)...)

@@ -52,6 +52,11 @@ type trial struct {
 // try runs a candidate's examples, and refuses it at the first that differs.
 // steps is what that one took, notes tell how inputs were read.
 func (s *Engine) try(ctx context.Context, candidate *registry.Tool, sees *registry.Snapshot, given []registry.Example) (steps uint64, notes []string, f *fault.Fault) {
+	if len(candidate.Examples) > 0 {
+		if f = s.tellTried(candidate); f != nil {
+			return 0, nil, f
+		}
+	}
 	t := s.newTrial(candidate, sees, given)
 	steps, f = t.all(ctx)
 	return steps, t.notes, f

@@ -77,7 +77,9 @@ func (s *Engine) difference(name string, version int, tools *registry.Snapshot) 
 		if both[i], err = s.tools.Version(registry.Ref{Name: name, Version: v}); err != nil {
 			return wire.Failed(s.noVersion(name, v, err, tools))
 		}
-		s.Tell(both[i])
+	}
+	if f := s.Tell(both...); f != nil {
+		return wire.Failed(f)
 	}
 	o := wire.Begin().Text("name", name).Number("from", uint64(from)).Number("to", uint64(to)).
 		Text("diff", display.Truncate(registry.Diff(both[0], both[1]), wire.MaxDescribed))

@@ -63,21 +63,26 @@ func (s *Engine) Shape(schema json.RawMessage, madeUnder []string) json.RawMessa
 // schemaTexts is the keywords of a schema that hold what its writer wants to say.
 var schemaTexts = []string{"title", "description", "$comment", "default", "examples", "enum", "const", "pattern"}
 
-// tell records that the model is shown all of a tool.
-func (s *Engine) Tell(t *registry.Tool) {
-	if err := s.broker.ShowNames(t.MadeUnder, ""); err != nil {
-		s.log.Error("it couldn't be recorded that the model was shown a tool that was made under labels", "tool", t.Name, "error", err)
+// Tell records that the model is shown all of some tools, before it is. With a fault it must not be.
+func (s *Engine) Tell(tools ...*registry.Tool) *fault.Fault {
+	var under []string
+	for _, t := range tools {
+		under = append(under, t.MadeUnder...)
 	}
+	err := s.broker.ShowNames(under, "")
+	if err == nil {
+		return nil
+	}
+	s.log.Error("recording that tools are shown that were made under labels", "error", err)
+	return &fault.Fault{Kind: fault.Internal, Message: "it couldn't be recorded that you are shown a tool whose writer had been shown what has a label", Hint: "Tell the user.", Cause: err}
 }
 
-// tellTried records that the model is told how a version did in its examples, which is of what that is bound to as well.
-func (s *Engine) tellTried(t *registry.Tool) {
+// tellTried is [Engine.Tell] of how a version does in its examples, which is of what that is bound to as well.
+func (s *Engine) tellTried(t *registry.Tool) *fault.Fault {
 	if t == nil || s.broker.Flow() == nil {
-		return
+		return nil
 	}
-	for _, b := range boundTools(t) {
-		s.Tell(b)
-	}
+	return s.Tell(boundTools(t)...)
 }
 
 // boundTools is all that a version is bound to.

@@ -72,7 +72,9 @@ func (s *Engine) run(ctx context.Context, c Call) wire.Answer {
 		end()
 		if f == nil && t.as == core.InputData && t.sealed == nil {
 			if f = s.readInput(&t, program, t.input, c.Tools, false); f != nil && t.tool != nil {
-				s.Tell(t.tool)
+				if untold := s.Tell(t.tool); untold != nil {
+					return wire.Failed(untold)
+				}
 			}
 		}
 		if f != nil && program != nil {
@@ -336,8 +338,7 @@ func (s *Engine) direct(ctx context.Context, c Call) wire.Answer {
 			return wire.Failed(f)
 		}
 		if f := s.readInput(&t, tool.Program(), argumentsIn(c.Arguments, tool), c.Tools, true); f != nil {
-			s.Tell(tool) // what it takes is its writer's words
-			return wire.Failed(f)
+			return wire.Failed(cmp.Or(s.Tell(tool), f)) // what it takes is its writer's words
 		}
 		return s.perform(ctx, c, t, tool.Program())
 	})
