@@ -40,6 +40,7 @@ func TestLongWorkIsDoneInPieces(t *testing.T) {
 		columns = `let r = i => from_entries(map(j => (to_text(i * j), j), range(1, 60000))) in let rs = [r(1), r(-1)] in `
 		object  = `let s = lower("{" ++ join(map(i => to_json(to_text(mod(i * 7919, 1000003))) ++ ":1", range(0, 100000)), ",") ++ "}") in `
 		nodes   = `let c = fold(p => to_code({op: "add", args: [to_data(fst(p)), to_data(fst(p))]}), '{1}, range(0, 15)) in `
+		sums    = `let c = to_code({op: "list", args: map(i => {op: "add", args: [{op: "int", value: i}, {op: "var", name: "i"}]}, range(0, 30000))}) in let i = 1 in `
 	)
 	for _, c := range []struct {
 		make, do string
@@ -55,7 +56,7 @@ func TestLongWorkIsDoneInPieces(t *testing.T) {
 		{text, `sha256(s)`, 2}, {text, `length(base64_encode(s))`, 2}, {text, `length(url_encode(slice(s, 0, 2000000)))`, 2},
 		{abs, `length(re_find(s ++ "c", "(?:a|b)*c"))`, 25}, {columns, `length(to_csv(rs))`, 30},
 		{object, `length(keys(parse_json(s)))`, 50}, {`let s = to_json([fold(p => fst(p) ++ fst(p), "\u0001", range(0, 19))]) in `, `length(parse_json(s))`, 5},
-		{nodes, `length(to_data(c))`, 10}, {nodes, `length(keys(analyze(c)))`, 2},
+		{nodes, `length(to_data(c))`, 10}, {nodes, `length(keys(analyze(c)))`, 2}, {sums, `length(eval(c))`, 12},
 		{record, `length(keys(merge(r, r)))`, 8}, {record, `length(keys(from_entries(entries(r))))`, 15},
 	} {
 		without, with := looksOf(t, c.make+`1`, 0), looksOf(t, c.make+c.do, 0)

@@ -121,6 +121,7 @@ func (c *compiler) value(n *node, dst, top uint8) { c.valueOf(n, dst, top, inner
 
 // valueOf does what value does for an operand (inner) or for a fold's body (body).
 func (c *compiler) valueOf(n *node, dst, top uint8, m mode) {
+	c.look()
 	f := c.f
 	f.top = max(f.top, top)
 	if top > wide && !n.leaf() {
@@ -227,6 +228,7 @@ func (c *compiler) move(dst, src uint8, pos int32) {
 
 // tail evaluates n as the function's result.
 func (c *compiler) tail(n *node, top uint8) {
+	c.look()
 	f := c.f
 	f.top = max(f.top, top)
 	if top > wide && !n.leaf() {

@@ -104,6 +104,7 @@ func constSteps(t term.Term) (int64, bool) {
 func ConstSteps(t term.Term) (steps int64, ok bool) { return constSteps(t) }
 
 func (c *compiler) resolve(t term.Term, s *scope) *node {
+	c.look()
 	n := c.newNode()
 	n.pos = int32(t.Pos())
 	n.size = 1

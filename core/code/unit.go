@@ -93,6 +93,8 @@ type Options struct {
 	// machine that has other units already (Base in bytes).
 	Base                 int32
 	ConstBase, ScopeBase int32
+	// Look, where it isn't nil, is told of the work as it is done, and may panic to end it.
+	Look func(parts int)
 }
 
 // fnInfo is what is known of a function while its unit is compiled.
@@ -229,7 +231,7 @@ func CompileTo(u *Unit, t term.Term, o Options) {
 	if cap(c.code) > 1<<12 {
 		c.code, c.meta, c.fns = nil, nil, nil
 	}
-	c.unit, c.far, c.f, c.strs, c.keys, c.root = nil, nil, nil, nil, nil, nil
+	c.unit, c.far, c.f, c.strs, c.keys, c.root, c.opt.Look = nil, nil, nil, nil, nil, nil, nil
 	compilers.Put(c)
 }
 
@@ -276,6 +278,13 @@ func (c *compiler) compile(t term.Term, o Options) {
 		u.Captures = append(u.Captures, k.b.level)
 	}
 	c.link()
+}
+
+// look tells of the work on a term.
+func (c *compiler) look() {
+	if c.opt.Look != nil {
+		c.opt.Look(4)
+	}
 }
 
 func (c *compiler) newInfo() *fnInfo {

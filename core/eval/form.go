@@ -107,7 +107,7 @@ func (m *Machine) eval(in *code.Instr) bool {
 		}
 		if !m.walk(a+1, func() {
 			if m.borrow(takes) == nil {
-				u = m.link(q.term, q.source, code.Options{Scope: names, Depth: sc.Depth + 1, Eval: true}, m.unitAt(m.index()).within())
+				u = m.link(q.term, q.source, code.Options{Scope: names, Depth: sc.Depth + 1, Eval: true, Look: m.look}, m.unitAt(m.index()).within())
 			}
 		}) {
 			return true

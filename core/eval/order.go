@@ -141,7 +141,7 @@ func (m *Machine) enterInput() {
 		return
 	}
 	// What the program evaluates may be around its functions.
-	u := m.link(m.input.Term, m.input.Source, code.Options{Narrows: m.unit.Narrows}, &context{library: m.main.library, outside: true})
+	u := m.link(m.input.Term, m.input.Source, code.Options{Narrows: m.unit.Narrows, Look: m.look}, &context{library: m.main.library, outside: true})
 	if u == nil {
 		m.outOfMemory()
 		return
