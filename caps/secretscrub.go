@@ -289,6 +289,9 @@ func (s *Scrubber) value(v value.Value) (_ value.Value, changed bool) {
 		text := s.Text(string(v))
 		return value.Str(text), text != string(v)
 	case value.Int:
+		if s.digits && v.Words() > maxLooked {
+			return value.Str("[an integer too large to look for secrets in]"), true
+		}
 		return s.number(v, v.String)
 	case value.Dec:
 		return s.number(v, v.String)
@@ -322,6 +325,9 @@ func (s *Scrubber) value(v value.Value) (_ value.Value, changed bool) {
 	}
 	return v, false
 }
+
+// maxLooked is how many words an integer may have, the digits of which are worked out in one piece.
+const maxLooked = 32 << 10
 
 // number hides a number that has a value's digits in it.
 func (s *Scrubber) number(v value.Value, digits func() string) (value.Value, bool) {

@@ -124,6 +124,17 @@ func TestScrubProperty(t *testing.T) {
 	})
 }
 
+// TestScrubLarge: an integer whose digits would take long is hidden where a secret is of digits.
+func TestScrubLarge(t *testing.T) {
+	n := value.NewBig(new(big.Int).Lsh(big.NewInt(1), 64*32<<10))
+	if v := scrubberOf(t, apiKey).Value(n); v.Type() != n.Type() {
+		t.Errorf("without such a secret: %v", v.Type())
+	}
+	if v := scrubberOf(t, "12345678901234567890").Value(n); v != value.Value(value.Str("[an integer too large to look for secrets in]")) {
+		t.Error("it isn't hidden")
+	}
+}
+
 // TestScrubCut: half a value at the end of a text that was cut is gone, too.
 func TestScrubCut(t *testing.T) {
 	s := scrubberOf(t, apiKey)
