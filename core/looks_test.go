@@ -1,6 +1,7 @@
 package core
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/eval"
@@ -96,6 +97,21 @@ func TestReadingIsHeld(t *testing.T) {
 	}
 	if now := eval.PoolHeld(); most-now < 8*500_000 {
 		t.Errorf("%d bytes at most, %d after it", most, now)
+	}
+}
+
+// The digits of numbers with exponents are memory before they are written out.
+func TestExponentsAreMemory(t *testing.T) {
+	for n, want := range map[int]bool{30_000: true, 80_000: false} {
+		p, err := CompileText("", []byte(fmt.Sprintf(`let s = join(repeat(%d, "1e4000"), ",") in length(parse_json("[\"1e4000 \\\"\"," ++ s ++ "]"))`, n)))
+		must.NoError(t, err)
+		m := p.Start(Input{}, Budgets{Memory: 128 << 20}, nil)
+		looks := 0
+		m.RunUntil(0, func() bool { looks++; return false })
+		if f := m.Fault(); want && f != nil || !want && (f == nil || f.Kind != fault.OutOfMemory || looks > 10) || want && looks < 100 {
+			t.Errorf("%d: %v, after %d looks", n, f, looks)
+		}
+		m.Release()
 	}
 }
 

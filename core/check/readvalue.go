@@ -11,7 +11,6 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	pifjson "github.com/mcp-pif/mcp-pif/core/json"
-	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -279,13 +278,20 @@ func (d *read) number(raw []byte, t *Type) {
 	d.out = append(d.out, raw...)
 }
 
+// dec reads a number, unless there are as many digits as an input has bytes.
+func (u *used) dec(s string) (value.Dec, bool) {
+	if u.digits > value.MaxGrown {
+		return value.Dec{}, false
+	}
+	d, ok := value.ParseDec(s)
+	u.digits += d.Grown(s)
+	return d, ok
+}
+
 // integer is the digits of the integer that a number of JSON is worth; nil: it is none, or
 // there are as many digits as an input has bytes.
 func (u *used) integer(s string) []byte {
-	if u.digits > parse.MaxInput {
-		return nil
-	}
-	d, ok := value.ParseDec(s)
+	d, ok := u.dec(s)
 	if !ok {
 		return nil
 	}
@@ -375,7 +381,7 @@ func (d *read) shape() (key string, ok bool) {
 	case "dec", "int":
 		var digits string
 		if ok = inner[0] == '"' && json.Unmarshal(inner, &digits) == nil; ok && key == "dec" {
-			_, ok = value.ParseDec(digits)
+			_, ok = d.dec(digits)
 		} else if ok {
 			digits = strings.TrimPrefix(digits, "-")
 			ok = digits != "" && strings.Trim(digits, "0123456789") == ""

@@ -203,6 +203,33 @@ func Read(s string, maxNesting int, look func(parts int)) (value.Value, *Error) 
 	return v, nil
 }
 
+// Exponents bounds the bytes of the digits that numbers have for their Exponents.
+func Exponents(s string) (bytes int64) {
+	quoted := false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+			if c == '\\' {
+				i++
+			}
+		case c|0x20 == 'e':
+			n := int64(0)
+			for i++; i < len(s) && (s[i] == '+' || s[i]-'0' <= 9); i++ {
+				if n = min(10*n+int64(s[i]&15), 10*value.MaxDigits); s[i] == '+' {
+					n = 0
+				}
+			}
+			i--
+			if n <= 2*value.MaxDigits {
+				bytes += n / 2
+			}
+		}
+	}
+	return bytes
+}
+
 // A reader stands at byte i of a text.
 type reader struct {
 	s         string
@@ -358,6 +385,7 @@ func (r *reader) number() value.Value {
 		return r.fail("a JSON number of at most 4096 digits")
 	}
 	r.i = end
+	r.work(3 * d.Words())
 	if strings.ContainsAny(s, ".eE") {
 		return d
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/internal/long"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // A dialect is what an object may mean at a place.
@@ -34,6 +35,7 @@ type builder struct {
 	faults []failure
 	notes  []note
 	quiet  int // notes beyond those kept
+	grown  int // see prim.DecLiteral
 	// rounds is set where a number with a point or an exponent is rounded to an
 	// integer, as the predecessor did.
 	rounds bool
@@ -281,26 +283,29 @@ func (b *builder) datum(i uint32) term.Term {
 	}
 	at := term.At(n.off)
 	v := i + 2
-	value := &b.nodes[v]
+	inner := &b.nodes[v]
 	switch b.string(i + 1) {
 	case "pair":
-		if value.kind() == array && value.count() == 2 {
+		if inner.kind() == array && inner.count() == 2 {
 			args := b.operands(2)
 			b.items(v, args, data)
 			return b.prim(at, prim.Pair, args)
 		}
 	case "dec":
-		if value.kind() == text {
-			if t, ok := prim.DecLiteral(at, b.string(v)); ok {
+		if inner.kind() == text {
+			if t, ok := prim.DecLiteral(at, b.string(v), &b.grown); ok {
 				return t
+			}
+			if b.grown > value.MaxGrown {
+				return b.refuseGrown(v)
 			}
 		}
 	case "record":
-		if value.kind() == object {
+		if inner.kind() == object {
 			return b.record(i, v, data)
 		}
 	case "int":
-		if value.kind() != text {
+		if inner.kind() != text {
 			break
 		}
 		if s := b.string(v); isInteger(s) {

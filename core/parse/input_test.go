@@ -315,3 +315,22 @@ func TestIn(t *testing.T) {
 		t.Errorf("%v %v", p, f)
 	}
 }
+
+// TestGrownDigits: what numbers with exponents are written out as has a bound for a source.
+func TestGrownDigits(t *testing.T) {
+	for _, item := range []string{"1e4000", `{"dec":"1e4000"}`} {
+		for n, ok := range map[int]bool{4000: true, 4500: false} {
+			src := []byte("[" + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + "]")
+			_, f := parse.Input(src, parse.Data)
+			_, g := parse.Code(src, parse.Options{})
+			for _, f := range []*fault.Fault{f, g} {
+				if (f == nil) != ok || f != nil && !strings.Contains(f.Message, "more than 16777216 digits") {
+					t.Errorf("%d times %s: %v", n, item, f)
+				}
+			}
+		}
+	}
+	if _, f := parse.Input([]byte("["+strings.TrimSuffix(strings.Repeat(strings.Repeat("7", 4000)+".5,", 4000), ",")+"]"), parse.Data); f != nil {
+		t.Errorf("digits that are there: %v", f)
+	}
+}

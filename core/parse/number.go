@@ -2,12 +2,14 @@ package parse
 
 import (
 	"math/big"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // integer reads a number's text, rounded half to even on the exact decimal
@@ -110,7 +112,10 @@ func (b *builder) number(i uint32) term.Term {
 	n := &b.nodes[i]
 	s := b.src[n.off:n.end]
 	if n.meta&fraction != 0 && !b.rounds {
-		t, ok := prim.DecLiteral(term.At(n.off), s)
+		t, ok := prim.DecLiteral(term.At(n.off), s, &b.grown)
+		if b.grown > value.MaxGrown {
+			return b.refuseGrown(i)
+		}
 		if !ok {
 			return b.refuse(i, &fault.Fault{
 				Message:  display.Truncate(s, 40) + " has more than 4,096 digits",
@@ -132,6 +137,19 @@ func (b *builder) number(i uint32) term.Term {
 	return t
 }
 
+// refuseGrown refuses a number after which there are too many digits.
+func (b *builder) refuseGrown(i uint32) term.Term {
+	if b.enough(i) {
+		return &term.Unit{}
+	}
+	most := strconv.Itoa(value.MaxGrown) + " digits"
+	return b.refuse(i, &fault.Fault{
+		Message:  "the numbers with exponents up to here have more than " + most,
+		Expected: "at most " + most + " in all",
+		Hint:     "Compute large numbers in the program.",
+	})
+}
+
 // decimalOf writes the digits of a number in another base as decimal ones.
 func decimalOf(digits string, base int) string {
 	n, _ := new(big.Int).SetString(digits, base)
@@ -143,7 +161,10 @@ func (b *builder) dec(i, v uint32) term.Term {
 	if b.nodes[v].kind() != text {
 		return b.failShape(i, prim.Get(prim.Dec), v, code)
 	}
-	t, ok := prim.DecLiteral(term.At(b.nodes[i].off), b.string(v))
+	t, ok := prim.DecLiteral(term.At(b.nodes[i].off), b.string(v), &b.grown)
+	if b.grown > value.MaxGrown {
+		return b.refuseGrown(v)
+	}
 	if !ok {
 		return b.refuse(v, &fault.Fault{
 			Message:  b.describe(v) + " is no decimal of at most 4,096 digits",

@@ -443,8 +443,9 @@ var text = []Row{
 			return steps
 		},
 		Size: func(args []value.Value) int64 {
-			_, bytes := JSONCost(string(args[0].(value.Str)))
-			return bytes
+			s := string(args[0].(value.Str))
+			_, bytes := JSONCost(s)
+			return bytes + json.Exponents(s)
 		},
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 			return parseJSON(string(args[0].(value.Str)), m)
@@ -477,7 +478,8 @@ func parseJSON(s string, m *Meter) (value.Value, *fault.Fault) {
 	}
 }
 
-// JSONCost returns the steps of reading JSON text, and the bytes that its values may take.
+// JSONCost returns the steps of reading JSON text, and the bytes that its values may take without
+// numbers that have exponents.
 func JSONCost(s string) (steps uint64, bytes int64) {
 	parts := 1 + strings.Count(s, ",") + strings.Count(s, "[") + strings.Count(s, "{")
 	return BytesCost(len(s)) + ItemsCost(parts), int64(len(s)) + 64*int64(parts)

@@ -108,11 +108,15 @@ func Cond(branches []Branch, otherwise term.Term) term.Term {
 }
 
 // DecLiteral returns the literal of a decimal; false for what are no digits of one, or
-// more than there may be.
-func DecLiteral(at term.At, digits string) (term.Term, bool) {
+// more than there may be; grown is those of all that were read with it, of [value.MaxGrown].
+func DecLiteral(at term.At, digits string, grown *int) (term.Term, bool) {
+	if *grown > value.MaxGrown {
+		return nil, false
+	}
 	d, ok := value.ParseDec(digits)
 	if !ok {
 		return nil, false
 	}
+	*grown += d.Grown(digits)
 	return &term.Dec{At: at, Unscaled: d.Unscaled(), Scale: d.Scale()}, true
 }

@@ -563,7 +563,7 @@ func (r *reader) track() {
 
 // decimal reads a number with a fraction or an exponent.
 func (r *reader) decimal(t token) (term.Term, bool) {
-	if d, ok := prim.DecLiteral(term.At(t.off), r.src[t.off:t.end]); ok {
+	if d, ok := prim.DecLiteral(term.At(t.off), r.src[t.off:t.end], &r.grown); ok {
 		return d, true
 	}
 	return nil, r.fail(t, &fault.Fault{

@@ -304,7 +304,7 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 		return t, true
 	case prim.Dec:
 		if s, ok := args[0].(*term.Str); ok {
-			if d, ok := prim.DecLiteral(at, s.Value); ok {
+			if d, ok := prim.DecLiteral(at, s.Value, &r.grown); ok {
 				return d, true
 			}
 		}

@@ -33,6 +33,7 @@ type reader struct {
 	bad   map[int32]problem
 	i     int
 	depth int
+	grown int // see prim.DecLiteral
 
 	// scope counts the functions around that bind each name, inQuote the quotes
 	// around.

@@ -93,6 +93,13 @@ func Power10(n int) *big.Int {
 // tooLarge is the smallest integer with more than MaxDigits digits.
 var tooLarge = sync.OnceValue(func() *big.Int { return Power10(MaxDigits) })
 
+// MaxGrown is how many digits numbers that are read together may have beyond what they are
+// written with, as 1e4000 has.
+const MaxGrown = 16 << 20
+
+// Grown returns about how many digits d has beyond the text that it was read from.
+func (d Dec) Grown(text string) int { return max(0, 19*(d.Words()-2)-len(text)) }
+
 // ParseDec reads a number as JSON writes it, and false where s is none or has
 // more than [MaxDigits] digits written out.
 func ParseDec(s string) (Dec, bool) {

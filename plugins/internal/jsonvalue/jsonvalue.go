@@ -26,8 +26,12 @@ func Write(v value.Value) (string, error) {
 	return string(text), nil
 }
 
-// Read reads one JSON value and nothing after it.
+// Read reads one JSON value and nothing after it. It refuses numbers with exponents of more than
+// 16 MiB of digits in all.
 func Read(s string) (value.Value, bool) {
+	if json.Exponents(s) > value.MaxGrown/2 {
+		return nil, false
+	}
 	v, bad := json.Read(s, Deepest, nil)
 	return v, bad == nil
 }

@@ -1,6 +1,7 @@
 package jsonvalue
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -29,6 +30,15 @@ var documents = []string{
 func TestJSONAgrees(t *testing.T) {
 	for _, s := range documents {
 		agree(t, s)
+	}
+}
+
+// TestExponents: a text isn't written out as a thousand times as much.
+func TestExponents(t *testing.T) {
+	for n, want := range map[int]bool{4000: true, 5000: false} {
+		if _, ok := Read("[" + strings.Repeat("1e4000,", n) + "1]"); ok != want {
+			t.Errorf("%d numbers: %v", n, ok)
+		}
 	}
 }
 
