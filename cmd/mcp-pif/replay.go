@@ -62,7 +62,8 @@ outcome. 'mcp-pif step RUN' walks through them forwards and backwards.
 With --all every run on record is done again, after the whole journal was checked,
 and those that differ are shown.
 
-The exit status is 0 if nothing differs and nothing is missing.`,
+The exit status is 0 if nothing differs and nothing is missing; with --all an
+incomplete run isn't counted.`,
 		Example: `  mcp-pif replay abcdefgh-17 --profile claude
   mcp-pif replay abcdefgh-17 --store pif.db --with report@3
   mcp-pif replay abcdefgh-17 --store pif.db --trace --from 100 --to 200

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -84,12 +83,11 @@ func (o *stepOptions) walk(cmd *cobra.Command, store *journal.Store, id string) 
 		return o.printProfile(ctx, cmd, w)
 	}
 	s := &stepper{ctx: ctx, out: cmd.OutOrStdout(), walk: w}
-	in := bufio.NewReader(cmd.InOrStdin())
 	if cli.IsTerminal(s.out) && cli.IsTerminal(cmd.InOrStdin()) {
 		s.prompt = "> "
 		fmt.Fprintln(s.out, stepHint)
 	}
-	return s.run(func() (string, error) { return in.ReadString('\n') })
+	return s.run(func() (string, error) { return cli.ReadLine(ctx, cmd.InOrStdin()) })
 }
 
 // A stepper walks through a run by commands.

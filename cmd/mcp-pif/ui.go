@@ -100,9 +100,17 @@ func (o *uiOptions) serve(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	ignoreBackgroundReads()
 	go func() { // ends with the process, as its terminal does
-		for in := bufio.NewScanner(cmd.InOrStdin()); in.Scan(); {
-			fmt.Fprintf(cmd.OutOrStdout(), "%s\n", page.Link())
+		for {
+			in := bufio.NewScanner(cmd.InOrStdin())
+			for in.Scan() {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s\n", page.Link())
+			}
+			if in.Err() == nil {
+				return
+			}
+			time.Sleep(time.Second) // until it is in the foreground
 		}
 	}()
 	return <-done

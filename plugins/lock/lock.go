@@ -71,14 +71,22 @@ func (f *File) Load(max int64) (text []byte, err error) {
 	return f.read, err
 }
 
-// Replace replaces the file as a whole, if it still is as it was read.
-func (f *File) Replace(text []byte, max int64, perm fs.FileMode) error {
+// Unchanged refuses a file that isn't any more as it was read.
+func (f *File) Unchanged(max int64) error {
 	now, err := ReadFile(f.Path, max)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if !bytes.Equal(now, f.read) {
 		return fmt.Errorf("%s was changed meanwhile: nothing was written, try again", f.Path)
+	}
+	return nil
+}
+
+// Replace replaces the file as a whole, if it still is as it was read.
+func (f *File) Replace(text []byte, max int64, perm fs.FileMode) error {
+	if err := f.Unchanged(max); err != nil {
+		return err
 	}
 	if err := statefile.Replace(f.Path, text, perm); err != nil {
 		return err

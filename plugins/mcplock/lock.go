@@ -177,13 +177,9 @@ func encode(servers map[string]*Server) ([]byte, error) {
 }
 
 // Write replaces the file as a whole, readable by its owner only, if it still is as it was
-// read.
-func (l *Lock) Write() error {
+// read. What is done before, beside it, is done only then, too, and while no other process writes it.
+func (l *Lock) Write(before ...func() error) error {
 	if err := checkServers(l.Servers); err != nil {
-		return err
-	}
-	text, err := encode(l.Servers)
-	if err != nil {
 		return err
 	}
 	unlock, err := statefile.Lock(l.Path + ".lock")
@@ -191,6 +187,18 @@ func (l *Lock) Write() error {
 		return err
 	}
 	defer unlock()
+	if err := l.Unchanged(maxFile); err != nil {
+		return err
+	}
+	for _, do := range before {
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	text, err := encode(l.Servers)
+	if err != nil {
+		return err
+	}
 	return l.Replace(text, maxFile, 0o600)
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/pinned"
@@ -107,10 +108,7 @@ grants nothing; --cap NAME does.`,
 			}
 			if err := addServer(cmd, l, name, s, &o, rename, accept, yes); err != nil {
 				undo()
-				if kept, none := app.SecretsOf(l); none == nil {
-					err = errors.Join(err, kept.Remove(name))
-				}
-				return cli.Failed(err)
+				return cli.Failed(errors.Join(err, at.forget(name)))
 			}
 			return nil
 		},
@@ -388,15 +386,38 @@ func addServer(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Serv
 // it.
 func keepServers(l *mcplock.Lock, names ...string) error {
 	kept, err := app.SecretsOf(l)
-	for _, name := range names {
-		if err == nil {
-			err = kept.Take(name, l.Servers[name])
+	if err != nil {
+		return err
+	}
+	return l.Write(func() error {
+		for _, name := range names {
+			if err := kept.Take(name, l.Servers[name]); err != nil {
+				return err
+			}
 		}
+		return nil
+	})
+}
+
+// forget removes what is kept for a server that wasn't added, and not what is kept for one that somebody else added.
+func (s *ServerLock) forget(name string) error {
+	l, err := s.Read()
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = l.Write()
+	unlock, err := statefile.Lock(l.Path + ".lock")
+	if err != nil {
+		return err
 	}
-	return err
+	defer unlock()
+	if l, err = s.Read(); err != nil || l.Servers[name] != nil {
+		return err
+	}
+	kept, err := app.SecretsOf(l)
+	if err != nil {
+		return err
+	}
+	return kept.Remove(name)
 }
 
 // fill puts into an entry what the server said of itself.

@@ -155,10 +155,10 @@ func advised(err error, l *mcplock.Lock, name string, s *mcplock.Server, said st
 	if path := proc.DeniedFile([]byte(said)); s.Folder != "" && strings.Contains(path, filepath.ToSlash(s.Folder)) {
 		variable, data := dataVariable(path), name+"-data"
 		flags := "--write " + data + " --env " + variable + "=$PWD/" + data + "/" + name
-		if l.Servers[name] != nil && variable != "" {
-			flags = "'mkdir -p " + data + " && mcp-pif mcp upgrade " + name + " --accept " + flags + "'"
-		} else if variable == "" {
+		if variable == "" {
 			flags = "--write FOLDER, and the variable or argument that names it"
+		} else if l.Servers[name] != nil {
+			flags = upgradeLine(name, s, "mkdir -p "+data+" && ", flags)
 		}
 		return fmt.Errorf("%w; its own folder stays as it was added, so that it can't write there; to keep its data elsewhere, %s", err, flags)
 	}
@@ -167,20 +167,31 @@ func advised(err error, l *mcplock.Lock, name string, s *mcplock.Server, said st
 		return err
 	}
 	with := strings.Join(flags, " ")
-	if l.Servers[name] != nil { // its flags replace those that there are
-		for _, list := range []struct {
-			flag string
-			of   []string
-		}{{"--read ", s.Read}, {"--env ", s.Env}} {
-			for _, value := range list.of {
-				if strings.Contains(with, list.flag) && plainWord.MatchString(value) {
-					with = list.flag + value + " " + with
-				}
-			}
-		}
-		with = "'mcp-pif mcp upgrade " + name + " --accept " + with + "'"
+	if l.Servers[name] != nil {
+		with = upgradeLine(name, s, "", with)
 	}
 	return fmt.Errorf("%w; %s: if it may, %s", err, strings.Join(why, ", and "), with)
+}
+
+// upgradeLine is the command that gives a server of the lock flags and what it has besides, which they would replace.
+func upgradeLine(name string, s *mcplock.Server, before, flags string) string {
+	with := flags
+	for _, list := range []struct {
+		flag string
+		of   []string
+	}{{"--read ", s.Read}, {"--write ", s.Write}, {"--env ", s.Env}} {
+		for _, value := range list.of {
+			variable, _, _ := strings.Cut(value, "=")
+			switch {
+			case !strings.Contains(flags, list.flag), list.flag == "--env " && strings.Contains(flags, list.flag+variable+"="):
+			case !plainWord.MatchString(value):
+				return flags + " with 'mcp-pif mcp upgrade " + name + "', and there each " + list.flag + "that it has again"
+			default:
+				with = list.flag + value + " " + with
+			}
+		}
+	}
+	return "'" + before + "mcp-pif mcp upgrade " + name + " --accept " + with + "'"
 }
 
 // covers reports whether a server may read a path.

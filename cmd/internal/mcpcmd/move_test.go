@@ -2,10 +2,71 @@ package mcpcmd
 
 import (
 	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
+	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 )
+
+// TestAddsAtOnce: of two servers that are added by one name at once the second fails, and leaves what is kept for the first.
+func TestAddsAtOnce(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	at := &ServerLock{Path: filepath.Join(t.TempDir(), "lock.json")}
+	var locks []*mcplock.Lock
+	for range 2 {
+		l, err := at.Read()
+		must.NoError(t, err)
+		locks = append(locks, l)
+	}
+	kept, err := app.SecretsOf(locks[0])
+	must.NoError(t, err)
+	for i, value := range []string{"first-0123456789", "second-0123456789"} {
+		locks[i].Servers = map[string]*mcplock.Server{"up": {URL: "https://example.com", Headers: []string{"Token=" + value}, Tools: map[string]*mcplock.Tool{}}}
+		if err := keepServers(locks[i], "up"); (err == nil) != (i == 0) {
+			t.Errorf("%d: %v", i, err)
+		}
+		must.NoError(t, at.forget("up"))
+		if got, _ := kept.Read("up", app.HeaderFile+"Token"); got != "first-0123456789" {
+			t.Errorf("after %d it is %q", i, got)
+		}
+	}
+	must.NoError(t, removeServers(locks[0], "up"))
+	must.NoError(t, keepServers(locks[0]))
+	folder, err := kept.LoginFolder("up", "")
+	must.NoError(t, err)
+	must.NoError(t, at.forget("up"))
+	if isThere(folder) {
+		t.Error("what is kept for nobody stays")
+	}
+}
+
+// TestAdviceKeeps: what a person is told to type takes nothing from a server that it had.
+func TestAdviceKeeps(t *testing.T) {
+	t.Parallel()
+	const said = "Error: EACCES: permission denied, mkdir '/no-such/place'\nthe environment variable API_URL is required\n"
+	s := &mcplock.Server{Command: []string{"x"}, Env: []string{"A=1", "TOKEN"}, Write: []string{"/w"}, Read: []string{"/r"}}
+	l := &mcplock.Lock{Servers: map[string]*mcplock.Server{"up": s}}
+	if got := advised(errors.New("it fails"), l, "up", s, said).Error(); !strings.HasSuffix(got, "'mcp-pif mcp upgrade up --accept --env TOKEN --env A=1 --write /w --write /no-such --env API_URL=VALUE'") {
+		t.Error(got)
+	}
+	if s.Env[0] = "A=1 2"; strings.Contains(advised(errors.New("it fails"), l, "up", s, said).Error(), "--accept") {
+		t.Error("a command would change a variable")
+	}
+	s.Folder, s.Env[0] = "servers/up", "A=1"
+	dir := filepath.Join(t.TempDir(), "servers", "up")
+	must.NoError(t, os.MkdirAll(dir, 0o700))
+	must.NoError(t, os.WriteFile(filepath.Join(dir, "main.js"), []byte(`open(process.env.DATA_PATH)`), 0o600))
+	got := advised(errors.New("it fails"), l, "up", s, "Error: EACCES: permission denied, open '"+dir+"/x.json'\n").Error()
+	if !strings.HasSuffix(got, "'mkdir -p up-data && mcp-pif mcp upgrade up --accept --env TOKEN --env A=1 --write /w --write up-data --env DATA_PATH=$PWD/up-data/up'") {
+		t.Error(got)
+	}
+}
 
 // TestMasked: what looks like a secret isn't shown, wherever in an entry it stands, and the rest is.
 func TestMasked(t *testing.T) {

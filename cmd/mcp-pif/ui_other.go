@@ -1,0 +1,6 @@
+//go:build !unix
+
+package main
+
+// ignoreBackgroundReads does nothing: there is no background.
+func ignoreBackgroundReads() {}
