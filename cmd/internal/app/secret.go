@@ -170,6 +170,19 @@ func (k keptSecrets) Read(server, name string) (string, bool) {
 // Remove forgets all values of a server.
 func (k keptSecrets) Remove(server string) error { return os.RemoveAll(filepath.Join(k.dir, server)) }
 
+// Forget is Remove for a server that wasn't added to a lock file: what is kept for one that somebody else added stays.
+func (k keptSecrets) Forget(path, server string) error {
+	unlock, err := statefile.Lock(path + ".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if l, err := mcplock.ReadOrNew(path); err != nil || l.Servers[server] != nil {
+		return err
+	}
+	return k.Remove(server)
+}
+
 // LoginFolder is the folder of a principal's login at a server, made if there is none: its
 // process may change what is in it, and nothing beside it.
 func (k keptSecrets) LoginFolder(server, principal string) (string, error) {

@@ -22,7 +22,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps"
-	"github.com/mcp-pif/mcp-pif/caps/statefile"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/pinned"
@@ -108,7 +107,10 @@ grants nothing; --cap NAME does.`,
 			}
 			if err := addServer(cmd, l, name, s, &o, rename, accept, yes); err != nil {
 				undo()
-				return cli.Failed(errors.Join(err, at.forget(name)))
+				if kept, none := app.SecretsOf(l); none == nil {
+					err = errors.Join(err, kept.Forget(l.Path, name))
+				}
+				return cli.Failed(err)
 			}
 			return nil
 		},
@@ -397,27 +399,6 @@ func keepServers(l *mcplock.Lock, names ...string) error {
 		}
 		return nil
 	})
-}
-
-// forget removes what is kept for a server that wasn't added, and not what is kept for one that somebody else added.
-func (s *ServerLock) forget(name string) error {
-	l, err := s.Read()
-	if err != nil {
-		return err
-	}
-	unlock, err := statefile.Lock(l.Path + ".lock")
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if l, err = s.Read(); err != nil || l.Servers[name] != nil {
-		return err
-	}
-	kept, err := app.SecretsOf(l)
-	if err != nil {
-		return err
-	}
-	return kept.Remove(name)
 }
 
 // fill puts into an entry what the server said of itself.

@@ -31,7 +31,7 @@ func TestAddsAtOnce(t *testing.T) {
 		if err := keepServers(locks[i], "up"); (err == nil) != (i == 0) {
 			t.Errorf("%d: %v", i, err)
 		}
-		must.NoError(t, at.forget("up"))
+		must.NoError(t, kept.Forget(at.Path, "up"))
 		if got, _ := kept.Read("up", app.HeaderFile+"Token"); got != "first-0123456789" {
 			t.Errorf("after %d it is %q", i, got)
 		}
@@ -40,7 +40,7 @@ func TestAddsAtOnce(t *testing.T) {
 	must.NoError(t, keepServers(locks[0]))
 	folder, err := kept.LoginFolder("up", "")
 	must.NoError(t, err)
-	must.NoError(t, at.forget("up"))
+	must.NoError(t, kept.Forget(at.Path, "up"))
 	if isThere(folder) {
 		t.Error("what is kept for nobody stays")
 	}
