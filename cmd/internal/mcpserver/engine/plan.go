@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/flow"
-	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
@@ -309,6 +308,9 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 	}
 	doer := taskOf(ctx)
 	if doer != nil && doer.again && p.Ended {
+		s.tasks.recalls.Lock() // what it gave is sealed once
+		defer s.tasks.recalls.Unlock()
+		doer.answeredBy(p.Run)
 		return s.planDone(ctx, p)
 	}
 	keeps := s.keepsPlan(p.Plan)
@@ -408,9 +410,7 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 		a = s.sealPlan(p.Plan, a)
 	}
 	if doer != nil {
-		if ended, _, err := s.broker.Journal().Read(journal.Query{Run: p.Run, Kind: journal.RunEnded, Limit: 1}); err == nil && len(ended) > 0 {
-			doer.answeredBy(p.Run)
-		}
+		doer.answeredBy(p.Run)
 	}
 	return a
 }

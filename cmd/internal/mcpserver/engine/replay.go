@@ -54,6 +54,7 @@ func Replay(ctx context.Context, o ReplayOptions) (a wire.Answer, v run.Verdict)
 	} else {
 		s.record = rec
 	}
+	ctx = context.WithValue(ctx, taskKey{}, (*taskRun)(nil)) // a task that asks for it isn't what is done again
 	a = s.redo(ctx, Call{Tool: call.Tool, Arguments: json.RawMessage(call.Arguments), Tools: o.Tools.Answering(rec.Tool, rec.Answers)})
 	v = o.Replay.Verdict(a.Fault)
 	v.Memory = s.most.Load()

@@ -420,11 +420,14 @@ func (t *taskRun) within(r *run.Run) bool {
 	return true
 }
 
-// answeredBy notes the run of a plan that gave the answer.
+// answeredBy notes the run of a plan that gave the answer, if it has ended.
 func (t *taskRun) answeredBy(run string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.by = run
+	ended, _, err := t.s.broker.Journal().Read(journal.Query{Run: run, Kind: journal.RunEnded, Limit: 1})
+	if err == nil && len(ended) > 0 {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.by = run
+	}
 }
 
 // taskStays is the beginning of what is said of a task that ends because its server did.

@@ -504,6 +504,49 @@ func TestPlanGoesOnElsewhere(t *testing.T) {
 	}
 }
 
+// TestPlanEndedBefore: tasks that were to do a plan which ended before their servers did end, and what may not be shown of it is
+// sealed once.
+func TestPlanEndedBefore(t *testing.T) {
+	t.Parallel()
+	rules := `{"sources":[{"of":"toy.get:mail/**","label":"mail"}],"rules":[{"to":"toy.put","not_from":"mail"}`
+	w, world := &tasked{t: t, dir: t.TempDir(), flow: rules + `]}`}, &noteWorld{notes: map[string]string{"mail/1": "pay me"}}
+	s, stop := w.serves(world, "toy:**")
+	if r := w.call(s, "evolve", `{"name":"gets","code":"k => let _ = !toy.put({key: \"notes/a\", value: 1}) in !toy.get(k)","capabilities":["toy:**"]}`); r.Fault != nil {
+		t.Fatal(r.Text)
+	}
+	var p struct{ Plan string }
+	if r := w.call(s, "run", `{"tool":"gets","input":"mail/1","plan":true}`); json.Unmarshal(r.Structured, &p) != nil || p.Plan == "" {
+		t.Fatal(r.Text)
+	}
+	call := `{"plan":"` + p.Plan + `"}`
+	if r := w.call(s, "run", call); r.Fault != nil {
+		t.Fatal(r.Text)
+	}
+	ids := []string{"t-1", "t-2", "t-3", "t-4"}
+	for _, id := range ids {
+		if err := s.broker.CreateTask(&run.Task{ID: id, Call: run.Call{Tool: "run", Arguments: []byte(call)}, AsOf: s.Latest().Seq(), Owner: "gone"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop()
+	w.flow = rules + `,{"to":"model","not_from":"mail"}]}`
+	s, _ = w.serves(world, "toy:**")
+	for _, id := range ids {
+		if r := w.call(s, "run", `{"task":"`+id+`"}`); !r.IsSealed {
+			t.Errorf("%s gives %s", id, r.Text)
+		}
+	}
+	if all, _, err := s.broker.Journal().Read(journal.Query{Kind: journal.ResultSealed}); err != nil || len(all) != 1 {
+		t.Errorf("it was sealed %d times: %v", len(all), err)
+	}
+	for _, id := range ids {
+		wait.Until(t, "the end of "+id+" on record", func() bool {
+			rec, err := run.FindTask(s.broker.Journal(), id)
+			return err == nil && !rec.Ended.IsZero()
+		})
+	}
+}
+
 // TestTaskGoesOn: what a server leaves is done by the next one, and the one after that knows the answer.
 func TestTaskGoesOn(t *testing.T) {
 	t.Parallel()
