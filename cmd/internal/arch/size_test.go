@@ -32,7 +32,7 @@ var maxLines = map[string]int{
 	"cmd/internal/clientconfig":    1010,
 	"cmd/internal/loadbench":       1134,
 	"cmd/internal/mcpcmd":          2679,
-	"cmd/internal/mcpserver":       13240,
+	"cmd/internal/mcpserver":       13244,
 	"cmd/internal/node":            1749,
 	"cmd/internal/orders/postgres": 398,
 	"cmd/internal/orders/remote":   490,
