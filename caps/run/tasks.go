@@ -52,6 +52,8 @@ type Task struct {
 	By string
 	// Answered is set where a replay gives the whole answer, which is longer than the fault.
 	Answered bool
+	// Sealed is set where the model was given a name for what it gave.
+	Sealed bool
 }
 
 // Over reports whether nothing more is to be done.
@@ -368,11 +370,13 @@ func readTasks(j journal.Journal, events []journal.Event) (all []*Task, err erro
 				Error  json.RawMessage
 				Answer *journal.Hash
 				By     string
+				Sealed string
 			}
 			if err := json.Unmarshal(ended[0].Data, &data); err != nil {
 				return nil, err
 			}
 			t.Ended, t.Answered, t.By = ended[0].Time, data.Answer != nil, data.By
+			t.Sealed = data.Sealed != ""
 			if data.Error != nil {
 				if t.Fault, err = texts.readFault(data.Error); err != nil {
 					return nil, err

@@ -10,8 +10,10 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
 // TestSealedWithoutRules: what was sealed is kept from the model also by a server that has no such rules any more.
@@ -122,6 +124,30 @@ func TestSealedOfTasks(t *testing.T) {
 				t.Errorf("it was sealed %d times: %v", len(all), err)
 			}
 		})
+	}
+}
+
+// TestSealedCancelled: a task that was cancelled, and whose end is sealed, is told by a later server as by this one: that it was
+// cancelled in time may depend on what it read.
+func TestSealedCancelled(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, toModel)
+	m.evolve("slow", `k => let _ = !toy.get(k) in let f = n => f(n + 1) in f(0)`)
+	var made struct{ Task string }
+	m.mu.Lock() // nothing is read before it is a task
+	_ = json.Unmarshal(succeed(t, m.Server, "run", `{"tool":"slow","input":"mail/1","background":true}`).Structured, &made)
+	m.mu.Unlock()
+	again := `{"task":"` + made.Task + `"}`
+	wait.Until(t, "the mail is read", func() bool {
+		events, _, err := m.memory.Read(journal.Query{Run: made.Task, Kind: journal.EffectOutcome})
+		return err == nil && len(events) > 0
+	})
+	do(t, m.Server, "run", `{"task":"`+made.Task+`","cancel":true}`)
+	var a wire.Answer
+	wait.Until(t, "its end", func() bool { a = do(t, m.Server, "run", again); return a.IsSealed })
+	m.start(toModel)
+	if b := do(t, m.Server, "run", again); b.Text != a.Text || string(b.Structured) != string(a.Structured) {
+		t.Errorf("later it gives %s, and before %s", b.Text, a.Text)
 	}
 }
 

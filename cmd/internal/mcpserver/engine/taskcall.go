@@ -37,7 +37,7 @@ func (s *Engine) TaskState(ctx context.Context, id string, whole bool) (st TaskS
 	}
 	st = TaskState{ID: id, Status: taskWorking, Created: rec.Created, Updated: rec.Created}
 	switch {
-	case !rec.Cancelled.IsZero() && (rec.Ended.IsZero() || rec.Fault != nil && rec.Fault.Kind == fault.Cancelled):
+	case !rec.Cancelled.IsZero() && (rec.Ended.IsZero() || rec.Fault != nil && rec.Fault.Kind == fault.Cancelled && !rec.Sealed):
 		st.Status, st.Updated = taskCancelled, rec.Cancelled
 		a := wire.Failed(queue.Cancelled())
 		st.Answer = &a
