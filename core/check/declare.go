@@ -309,10 +309,12 @@ func nextInteger(q *big.Rat, by int64) json.RawMessage {
 	return json.RawMessage(new(big.Int).Add(q.Num(), big.NewInt(by)).String())
 }
 
+// maxRat is how many digits a number to reckon with has before and after its point.
+const maxRat = 1000
+
 // rat is the number to reckon with; nil where it is too long for that.
 func (n number) rat() *big.Rat {
-	const most = 1000
-	if len(n.digits) > most || n.point > most || n.point < -most {
+	if len(n.digits) > maxRat || n.point > maxRat || n.point < -maxRat {
 		return nil
 	}
 	sign := ""

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -326,7 +327,7 @@ func anyJSON(r *rand.Rand, deep int) string {
 func TestDeclaredWork(t *testing.T) {
 	r := reportOf(t, `x => x`)
 	long := strings.Repeat("a", 1<<20)
-	digits := "1" + strings.Repeat("0", 1<<20)
+	digits, sevens := "1"+strings.Repeat("0", 1<<20), strings.Repeat("7", 900)
 	alternatives := `{"type":"string","pattern":"^(a|a)*b$"}`
 	var many []string
 	for i := range 900 {
@@ -349,6 +350,9 @@ func TestDeclaredWork(t *testing.T) {
 		{nested, wrapped, "integer"},
 		{`{"maximum":1e400}`, digits, "at most 1e400"},
 		{`{"multipleOf":7}`, digits, "multiple"},
+		{`{"items":{"multipleOf":` + sevens + `}}`, `[` + strings.Repeat(sevens+",", 3000) + `0]`, "too large"},
+		{`{"items":{"multipleOf":1e-900}}`, `[` + strings.Repeat("1e900,", 6000) + `0]`, "too large"},
+		{`{"items":{"multipleOf":0.01}}`, `[` + strings.Repeat("1234.56,", 50_000) + `0]`, ""},
 		{`{"minimum":-1e999999999999999999999}`, `-1e999999999999999999998`, ""},
 		{`{"exclusiveMaximum":0}`, `-1e-999999999999999999999`, ""},
 		{`{"enum":[100000000000000000000000000000000000001]}`, `100000000000000000000000000000000000002`, "is not"},
@@ -365,6 +369,15 @@ func TestDeclaredWork(t *testing.T) {
 		if (f == nil) != (c.refused == "") || f != nil && (!strings.Contains(f.Message, c.refused) || len(f.Error()) > 1000) {
 			t.Errorf("%.100s of %.50s: %v, want %q", c.schema, c.input, f, c.refused)
 		}
+	}
+	// A fault that another alternative takes back copies no long key.
+	d, f := check.Narrow(r, json.RawMessage(property("input", `{"additionalProperties":{"items":{"anyOf":[{"type":"string"},{"type":"integer"}]}}}`)))
+	must.NoFault(t, f)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	must.NoFault(t, d.Check([]json.RawMessage{json.RawMessage(`{"` + strings.Repeat("k", 1<<20) + `":[` + strings.Repeat("1,", 1000) + `1]}`)}, true))
+	if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 100<<20 {
+		t.Errorf("%d MiB for a key of one", (after.TotalAlloc-before.TotalAlloc)>>20)
 	}
 	// Comparing is what exact arithmetic says.
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -66,13 +66,14 @@ type violations struct {
 }
 
 func (v *violations) fault(raw []byte, expected, format string, args ...any) *fault.Fault {
-	at := fault.Pointer("")
-	for _, step := range v.where {
-		at = at.Key(short(step))
+	at, where := fault.Pointer(""), make([]string, len(v.where))
+	for i, step := range v.where {
+		where[i] = short(step)
+		at = at.Key(where[i])
 	}
 	message := fmt.Sprintf(format, args...)
 	if len(v.where) > 0 && !v.plain { // a place in a stranger's schema is a stranger's words
-		message = short(strings.Join(v.where, "/")) + ": " + message
+		message = short(strings.Join(where, "/")) + ": " + message
 	}
 	f := unfit(at, message)
 	f.Expected, f.Got = expected, shown(raw)
@@ -253,6 +254,10 @@ func (v *violations) number(r *rule, raw []byte) *fault.Fault {
 		}
 	}
 	if r.multipleOf != nil {
+		digits := int(min(max(n.point, -n.point), maxRat)) + min(len(n.digits), maxRat) + (r.multipleOf.Num().BitLen()+r.multipleOf.Denom().BitLen())/3
+		if v.left -= digits / 8 * (digits / 8); v.left < 0 { // quotients take the square
+			return tooLarge()
+		}
 		if q := n.rat(); q == nil || !q.Quo(q, r.multipleOf).IsInt() {
 			return v.fault(raw, "a multiple of "+r.multipleOf.RatString(), "%s is not a multiple of %s", shown(raw), r.multipleOf.RatString())
 		}
