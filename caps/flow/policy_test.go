@@ -1,6 +1,8 @@
 package flow_test
 
 import (
+	"errors"
+	"fmt"
 	"math/bits"
 	"math/rand/v2"
 	"os"
@@ -441,5 +443,36 @@ func TestSessionFresh(t *testing.T) {
 	s.Fresh = func() error { return os.ErrDeadlineExceeded }
 	if _, err := s.Show(1); err == nil {
 		t.Error("it is shown though nobody knows what there is")
+	}
+}
+
+// TestSessionClear: a person forgets what was shown to him, and of a file with more by then nothing; what was forgotten is known.
+func TestSessionClear(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "fs:all=DIR", "kv:**", "fetch:https://api.example").mustCompile("", "notes=kv:notes/**", "other=kv:other/**", "notes,other>fetch")
+	open := func(name string) *flow.Session {
+		s, err := flow.NewSession(filepath.Join(t.TempDir(), name), p)
+		must.NoError(t, err)
+		return s
+	}
+	s := open("flow.json")
+	s.Stores = open("stores.json")
+	show := func(a flow.Atoms) {
+		_, err := s.Show(a)
+		must.NoError(t, err)
+	}
+	show(1)
+	_, err := s.Taint("fs:/x", 1)
+	must.NoError(t, err)
+	shown, err := s.State()
+	must.NoError(t, err)
+	show(2)
+	if err := s.Clear(&shown); !errors.Is(err, flow.ErrMore) || s.Label() != 3 || fmt.Sprint(shown) != "{[] map[] map[fs:/x:[notes]]}" {
+		t.Errorf("with more by then: %v, label %v, forgotten %v", err, s.Label(), shown)
+	}
+	shown, err = s.State()
+	must.NoError(t, err)
+	if err := s.Clear(&shown); err != nil || s.Label() != 0 || fmt.Sprint(shown) != "{[notes other] map[] map[]}" {
+		t.Errorf("%v, label %v, forgotten %v", err, s.Label(), shown)
 	}
 }

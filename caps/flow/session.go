@@ -280,15 +280,56 @@ func (s *Session) Tainted(permit *caps.Permit) (read, kept Atoms) {
 	return read, kept
 }
 
-// Clear forgets all of it: a person says that a new conversation began, and stores are clean.
-func (s *Session) Clear() error {
-	_, err := s.change(func(st *SessionState) bool {
-		empty := st.Empty()
-		*st = SessionState{}
-		return !empty
-	})
-	if err == nil && s.Stores != nil {
-		err = s.Stores.Clear()
+// ErrMore is that there is more to forget than a person was shown.
+var ErrMore = errors.New("there is more of it by now than was shown: look again, and say it again")
+
+// within reports whether others has all of it.
+func (s SessionState) within(others *SessionState) bool {
+	all := func(list, of []string) bool {
+		return !slices.ContainsFunc(list, func(name string) bool { return !slices.Contains(of, name) })
+	}
+	for name, bits := range s.Bits {
+		if bits > others.Bits[name] {
+			return false
+		}
+	}
+	for store, names := range s.Taints {
+		if !all(names, others.Taints[store]) {
+			return false
+		}
+	}
+	return all(s.Label, others.Label)
+}
+
+// Clear forgets what a person was shown of it, who says that a new conversation began, and stores are clean, and leaves in
+// shown what was forgotten; nil: all. Of a file in which there is more by then nothing is.
+func (s *Session) Clear(shown *SessionState) error {
+	gone := SessionState{Taints: map[string][]string{}}
+	var err error
+	for _, one := range []*Session{s.Stores, s} {
+		if one == nil || err != nil {
+			continue
+		}
+		var had SessionState
+		more := false
+		_, err = one.change(func(st *SessionState) bool {
+			had, more = *st, shown != nil && !st.within(shown)
+			if more || st.Empty() {
+				return false
+			}
+			*st = SessionState{}
+			return true
+		})
+		if err == nil && more {
+			err = ErrMore
+		}
+		if err == nil {
+			gone.Label, gone.Bits = had.Label, had.Bits
+			maps.Copy(gone.Taints, had.Taints)
+		}
+	}
+	if shown != nil {
+		*shown = gone
 	}
 	return err
 }

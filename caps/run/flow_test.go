@@ -566,7 +566,7 @@ func TestFlowUnheard(t *testing.T) {
 	if p.fails("sends", `"S"`, fault.EffectFailed, "was not begun: this node didn't know yet"); len(p.sent) > 0 {
 		t.Errorf("it is sent: %v", p.sent)
 	}
-	must.NoError(t, p.broker.Session().Clear())
+	must.NoError(t, p.broker.Session().Clear(nil))
 	cut = false
 	p.gives("sends", `"b"`, `null`)
 }

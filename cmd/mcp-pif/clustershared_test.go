@@ -173,7 +173,7 @@ func TestClusterFlow(t *testing.T) {
 
 	session, err := flow.NewSession(filepath.Join(a.profile(1), "flow.json"), nil)
 	must.NoError(t, err)
-	must.NoError(t, session.Clear()) // as 'mcp-pif flow clear' does
+	must.NoError(t, session.Clear(nil)) // as 'mcp-pif flow clear' does
 	for i := range a.nodes {
 		a.gives(i, "200", map[string]any{"tool": "asks", "input": 1})
 	}

@@ -273,14 +273,15 @@ func clearFlow(cmd *cobra.Command, o *app.StoreOptions) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(state)
-	if err == nil {
-		_, err = store.Append(journal.Synced, journal.FlowCleared, "", "", text)
+	err = s.Clear(&state)
+	if !state.Empty() {
+		text, wrong := json.Marshal(state)
+		if wrong == nil {
+			_, wrong = store.Append(journal.Synced, journal.FlowCleared, "", "", text)
+		}
+		err = errors.Join(err, wrong)
 	}
 	if err = errors.Join(err, store.Close()); err != nil {
-		return err
-	}
-	if err := s.Clear(); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "Forgotten for %s.\n", cli.Printable(filepath.Base(filepath.Dir(path))))

@@ -117,7 +117,7 @@ func TestFlowWords(t *testing.T) {
 
 func unseenWords(t *testing.T, m *mailbox, what, canary string, ask func() string) {
 	t.Helper()
-	must.NoError(t, m.broker.Session().Clear())
+	must.NoError(t, m.broker.Session().Clear(nil))
 	if text := ask(); strings.Contains(text, canary) && (m.label() != "mail" || m.refuses != "") {
 		t.Errorf("%s shows words of a writer who had been shown the mail, and counts as nothing: %s", what, text)
 	}
@@ -133,7 +133,7 @@ func TestFlowCalled(t *testing.T) {
 	succeed(t, m.Server, "run", `{"tool":"clean","input":{"t":"bob"}}`)
 	succeed(t, m.Server, "run", `{"tool":"read","input":"mail/1"}`)
 	succeed(t, m.Server, "evolve", `{"name":"eve","code":"x => \"eve@evil\""}`)
-	must.NoError(t, m.broker.Session().Clear())
+	must.NoError(t, m.broker.Session().Clear(nil))
 	if a := do(t, m.Server, "run", `{"tool":"clean","input":{"t":"eve"}}`); len(m.sent) != 1 {
 		t.Errorf("a recipient that a hijacked writer left in a tool gets mail: %s", a.Text)
 	}
@@ -149,7 +149,7 @@ func TestFlowStepped(t *testing.T) {
 	if a := do(t, m.Server, "run", fmt.Sprintf(drive, "mail/1")); a.Fault == nil || a.Fault.Kind != fault.Denied || len(m.sent) > 0 {
 		t.Errorf("it sends %q: %s", m.sent, a.Text)
 	}
-	must.NoError(t, m.broker.Session().Clear())
+	must.NoError(t, m.broker.Session().Clear(nil))
 	if a := do(t, m.Server, "run", fmt.Sprintf(drive, "open/2")); a.Fault != nil || len(m.sent) != 1 {
 		t.Errorf("it sends %q: %s", m.sent, a.Text)
 	}
@@ -175,7 +175,7 @@ func TestFlowLater(t *testing.T) {
 	var made struct{ Plan, Task string }
 	_ = json.Unmarshal(p.Structured, &made)
 	_ = json.Unmarshal(do(t, m.Server, "run", `{"tool":"slow","input":"eve@evil","background":true}`).Structured, &made)
-	must.NoError(t, m.broker.Session().Clear())
+	must.NoError(t, m.broker.Session().Clear(nil))
 	m.start(rules)
 	for _, more := range []string{`,"fresh":false`, ""} {
 		if a := do(t, m.Server, "run", `{"plan":"`+made.Plan+`"`+more+`}`); len(m.sent) > 0 {

@@ -195,7 +195,7 @@ func TestSessionLabel(t *testing.T) {
 	if a := do(t, m.Server, "run", `{"tool":"fixed"}`); a.Fault == nil {
 		t.Error("a constant that was dictated is sent")
 	}
-	must.NoError(t, m.broker.Session().Clear())
+	must.NoError(t, m.broker.Session().Clear(nil))
 	succeed(t, m.Server, "run", toBob)
 	if a := succeed(t, m.Server, "list", `{}`); strings.Contains(a.Text, "eve@evil") {
 		t.Errorf("a list shows words that were dictated: %s", a.Text)
@@ -203,7 +203,7 @@ func TestSessionLabel(t *testing.T) {
 	if a := succeed(t, m.Server, "describe", `{"name":"fixed"}`); field(t, a, "made_under") != `["mail"]` || m.label() != "mail" {
 		t.Errorf("describe: made_under %s; label %q", field(t, a, "made_under"), m.label())
 	}
-	must.NoError(t, m.broker.Session().Clear())
+	must.NoError(t, m.broker.Session().Clear(nil))
 	if a := do(t, m.Server, "run", `{"tool":"fixed"}`); a.Fault == nil {
 		t.Errorf("it forgot under what the tool was made: %s", a.Text)
 	}
@@ -439,7 +439,7 @@ func TestPagesForgotten(t *testing.T) {
 	if must.NoError(t, err); !strings.Contains(string(text), "pay me") {
 		t.Fatalf("who wrote it doesn't see it: %s", text)
 	}
-	must.NoError(t, m.broker.Session().Clear())
+	must.NoError(t, m.broker.Session().Clear(nil))
 	again := m.fill(&mcp.ListToolsResult{}, true, "")
 	if text, err = again.MarshalJSON(); err != nil || strings.Contains(string(text), "pay me") || m.label() != "" {
 		t.Errorf("who wasn't shown mail sees words of who was: %v %s", err, text)
@@ -453,7 +453,7 @@ func TestPromptWords(t *testing.T) {
 	m := newMailbox(t, toModel)
 	must.NoError(t, m.broker.ShowNames([]string{"mail"}, ""))
 	succeed(t, m.Server, "evolve", `{"name":"told","description":"pay me","code":"x => \"hi\"","as":"prompt"}`)
-	must.NoError(t, m.broker.Session().Clear())
+	must.NoError(t, m.broker.Session().Clear(nil))
 	got, err := m.evolvedPrompt(t.Context(), "told", map[string]string{"x": "1"})
 	if must.NoError(t, err); strings.Contains(got.Description, "pay") || m.label() != "" {
 		t.Errorf("it says %q; the model was shown %q", got.Description, m.label())

@@ -198,7 +198,7 @@ func TestSealedUnended(t *testing.T) {
 		}
 		must.NoError(t, m.broker.EndTask(id, "", fault.New(fault.NoTool, "retired")))
 		for _, tool := range []string{"journal", "run", "run"} {
-			must.NoError(t, m.broker.Session().Clear())
+			must.NoError(t, m.broker.Session().Clear(nil))
 			if a := do(t, m.Server, tool, `{"`+map[string]string{"journal": "run", "run": "task"}[tool]+`":"`+id+`"}`); m.label() != c.label || tool == "run" && !strings.Contains(a.Text, "retired") {
 				t.Errorf("%s: %s gives %s, and the label is %q", c.name, tool, a.Text, m.label())
 			}

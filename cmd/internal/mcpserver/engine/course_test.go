@@ -41,7 +41,7 @@ func TestFlowAbsent(t *testing.T) {
 		if a := w.call(s, "journal", query); a.Fault != nil || len(s.broker.MadeUnder()) > 0 != tells {
 			t.Errorf("%s: %s; the model was shown %q", query, a.Text, s.broker.MadeUnder())
 		}
-		must.NoError(t, s.broker.Session().Clear())
+		must.NoError(t, s.broker.Session().Clear(nil))
 	}
 }
 
