@@ -158,7 +158,7 @@ func TestShownCalls(t *testing.T) {
 		{`5`, `{"name":"run","arguments":{"tool":"t9"}}`},
 		{`let k = 2 in s => length(s ++ "") + k`, `{"name":"run","arguments":{"tool":"t10","input":"abc"}}`},
 		{`t => if is_empty(fst(t)) then 0 else 1 + self(head(fst(t)))`, ``},
-		{`xs => map(r => r.a ++ fst(r.b), xs)`, `{"name":"run","arguments":{"tool":"t12","input":[{"a":"abc","b":{"pair":["a",5]}},{"a":"b","b":{"pair":["b",2]}}]}}`},
+		{`xs => map(r => r.a ++ fst(r.b), xs)`, `{"name":"run","arguments":{"tool":"t12","input":[{"a":"abc","b":{"pair":["b",5]}},{"a":"x","b":{"pair":["a b c",2]}}]}}`},
 		{`x => if x then 1 else 2`, `{"name":"run","arguments":{"tool":"t13","input":true}}`},
 		{`x => if x == 1 then x ++ "a" else x`, ``},
 	} {
