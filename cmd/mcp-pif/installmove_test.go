@@ -59,7 +59,7 @@ func TestMoveAsksFirst(t *testing.T) {
 		if after, err := os.ReadFile(w.log); err != nil || !bytes.Equal(after, log) {
 			t.Errorf("%q starts a server: %v", args, err)
 		}
-		for _, want := range []string{"evil: pinned to ", "starts       " + w.program, `\u202eturned`, "writing " + filepath.Dir(w.log), "any network if it fails without", `rows stays as it is: the text ROW=a evil`} {
+		for _, want := range []string{"evil: pinned to ", "starts       " + w.program, `\u202eturned`, "writing " + filepath.Dir(w.log), "any network if it fails without", `rows stays as it is: the value of ROW has a line break`} {
 			if !strings.Contains(shown, want) {
 				t.Errorf("%q lacks %q:\n%s", args, want, shown)
 			}

@@ -42,6 +42,7 @@ const (
 	maxFile    = 32 << 20
 	maxServers = 100
 	maxTools   = 2000
+	maxText    = 4096
 )
 
 // A Lock is the content of a file. It isn't safe for concurrent use.
@@ -179,9 +180,6 @@ func encode(servers map[string]*Server) ([]byte, error) {
 // Write replaces the file as a whole, readable by its owner only, if it still is as it was
 // read. What is done before, beside it, is done only then, too, and while no other process writes it.
 func (l *Lock) Write(before ...func() error) error {
-	if err := checkServers(l.Servers); err != nil {
-		return err
-	}
 	unlock, err := statefile.Lock(l.Path + ".lock")
 	if err != nil {
 		return err
@@ -194,6 +192,9 @@ func (l *Lock) Write(before ...func() error) error {
 		if err := do(); err != nil {
 			return err
 		}
+	}
+	if err := checkServers(l.Servers); err != nil { // without the secrets that were taken before
+		return err
 	}
 	text, err := encode(l.Servers)
 	if err != nil {
@@ -243,6 +244,11 @@ func (s *Server) IsOther(name string) bool {
 
 var sum = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
 
+// isText reports whether a text is short and on one line.
+func isText(text string) bool {
+	return len(text) <= maxText && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
+}
+
 // Check refuses an entry that `mcp add` doesn't write.
 func (s *Server) Check() error {
 	if s == nil {
@@ -266,8 +272,14 @@ func (s *Server) Check() error {
 	case s.Tools == nil:
 		return errors.New("it has no tools")
 	}
-	for _, text := range slices.Concat(s.Command, s.Env, s.Headers, s.Network, s.Read, s.Write, []string{s.URL, s.Folder, s.Dir}) {
-		if len(text) > 4096 || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+	for _, text := range slices.Concat(s.Env, s.Headers) {
+		if !isText(text) { // which may be a secret
+			name, _, _ := strings.Cut(text, "=")
+			return fmt.Errorf("the value of %s has a line break or more than %d bytes", lock.Shown(name, 80), maxText)
+		}
+	}
+	for _, text := range slices.Concat(s.Command, s.Network, s.Read, s.Write, []string{s.URL, s.Folder, s.Dir}) {
+		if !isText(text) {
 			return fmt.Errorf("the text %s", lock.Shown(text, 80))
 		}
 	}

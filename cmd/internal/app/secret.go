@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps"
@@ -197,19 +198,36 @@ func (k keptSecrets) LoginFolders(server string) []string {
 	return folders
 }
 
-// Take keeps the values in an entry that look like secrets, and leaves their names there.
+// WithoutSecrets is an entry as [keptSecrets.Take] leaves it.
+func WithoutSecrets(s *mcplock.Server) *mcplock.Server {
+	left := *s
+	for _, list := range []*[]string{&left.Env, &left.Headers} {
+		*list = slices.Clone(*list)
+		for i, text := range *list {
+			if name, value, _ := strings.Cut(text, "="); LooksSecret(name, value) {
+				(*list)[i] = name
+			}
+		}
+	}
+	return &left
+}
+
+// Take keeps the values in an entry that look like secrets, and leaves their names there. It keeps none of an entry
+// that couldn't be written without them.
 func (k keptSecrets) Take(server string, s *mcplock.Server) error {
+	left := WithoutSecrets(s)
+	if err := left.Check(); err != nil {
+		return fmt.Errorf("the server %s: %w", server, err)
+	}
 	for _, list := range []struct {
-		of     *[]string
-		prefix string
-	}{{&s.Env, ""}, {&s.Headers, HeaderFile}} {
-		left := make([]string, len(*list.of))
-		for i, text := range *list.of {
-			left[i] = text
-			name, value, hasValue := strings.Cut(text, "=")
-			if !hasValue || !LooksSecret(name, value) {
+		of, left []string
+		prefix   string
+	}{{s.Env, left.Env, ""}, {s.Headers, left.Headers, HeaderFile}} {
+		for i, text := range list.of {
+			if text == list.left[i] {
 				continue
 			}
+			name, value, _ := strings.Cut(text, "=")
 			path := k.path(server, list.prefix+name)
 			if !secretFile.MatchString(filepath.Base(path)) {
 				return fmt.Errorf("the value of %q looks like a secret, which isn't kept under such a name", name)
@@ -221,12 +239,9 @@ func (k keptSecrets) Take(server string, s *mcplock.Server) error {
 			if err != nil {
 				return err
 			}
-			left[i] = name
-		}
-		if len(left) > 0 {
-			*list.of = left
 		}
 	}
+	s.Env, s.Headers = left.Env, left.Headers
 	return nil
 }
 

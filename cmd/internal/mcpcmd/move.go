@@ -157,7 +157,7 @@ func (m *Move) consider(name string, raw json.RawMessage) (_ *movedServer, err e
 	if err := m.pin(s, u); err != nil {
 		return nil, err
 	}
-	return s, s.entry.Check()
+	return s, app.WithoutSecrets(s.entry).Check()
 }
 
 // wordOf makes the name of a kind of a client's name of a server.
@@ -654,7 +654,7 @@ func removeServers(l *mcplock.Lock, names ...string) error {
 	for name, s := range removed {
 		l.Discard(s)
 		if err == nil {
-			err = kept.Remove(name)
+			err = kept.Forget(l.Path, name)
 		}
 	}
 	return err

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 )
@@ -43,6 +44,36 @@ func TestAddsAtOnce(t *testing.T) {
 	must.NoError(t, kept.Forget(at.Path, "up"))
 	if isThere(folder) {
 		t.Error("what is kept for nobody stays")
+	}
+}
+
+// TestSecretsOfLines: a secret is kept, of several lines or long as it may be, and no value of a refused entry is told or kept.
+func TestSecretsOfLines(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	l, err := (&ServerLock{Path: filepath.Join(t.TempDir(), "lock.json")}).Read()
+	must.NoError(t, err)
+	kept, err := app.SecretsOf(l)
+	must.NoError(t, err)
+	pem, long := "-----BEGIN KEY-----\nabc123\n", "sk-"+strings.Repeat("a1", 4000)
+	m := &Move{lock: l}
+	up, err := m.consider("up", json.RawMessage(cli.Marshal(map[string]any{"url": "https://example.com", "headers": map[string]string{"Token": long}})))
+	must.NoError(t, err)
+	up.entry.Headers = append(up.entry.Headers, "X-Key="+pem)
+	l.Servers["up"] = up.entry
+	must.NoError(t, keepServers(l, "up"))
+	for name, want := range map[string]string{"Token": long, "X-Key": pem} {
+		if got, _ := kept.Read("up", app.HeaderFile+name); got != want {
+			t.Errorf("%s is kept as %q", name, got)
+		}
+	}
+	for _, text := range []string{"Note=two\nlines", "Note=" + strings.Repeat("ab ", 2000)} {
+		l.Servers["bad"] = &mcplock.Server{URL: "https://example.com", Headers: []string{"Token=new-0123456789", text}, Tools: map[string]*mcplock.Tool{}}
+		if err := keepServers(l, "bad"); err == nil || !strings.Contains(err.Error(), "the value of Note has") || strings.Contains(err.Error(), text[5:8]) {
+			t.Errorf("%.20q: %v", text, err)
+		}
+		if _, isKept := kept.Read("bad", app.HeaderFile+"Token"); isKept {
+			t.Error("a secret of a refused entry is kept")
+		}
 	}
 }
 
