@@ -345,8 +345,8 @@ func Refusal(text []byte, batches bool) []byte {
 		if refused != nil {
 			return refused.answer()
 		}
-		if m != nil && m.crowded {
-			return tooMany(nil).answer()
+		if m != nil && m.refused != nil {
+			return m.refused.answer()
 		}
 		if m == nil || !m.call {
 			continue

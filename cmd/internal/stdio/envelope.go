@@ -97,9 +97,11 @@ type message struct {
 	params []byte // part of the line
 	result []byte // part of the line; of a response
 	fault  error  // of a response
-	// crowded is set where a response has more values than maxValues.
-	crowded bool
+	// refused is why a response is kept from the SDK, which reads the text itself over HTTP.
+	refused *refusal
 }
+
+const unknownKey = "unknown key %.100s: keys are case-sensitive"
 
 // maxValues bounds the values of a message, those in a call's arguments not counted, which we read
 // ourselves: the SDK makes Go values of them, of a hundred bytes each, before anybody counts their memory.
@@ -176,11 +178,17 @@ func parse(line []byte) (*message, *refusal) {
 	// A response is recognized before it is criticized: refusing a faulty one
 	// would only start an exchange of complaints.
 	if e.method == nil && (e.result != nil || e.fault != nil) {
-		if !haveID || string(e.version) != `"2.0"` {
+		var refused *refusal
+		switch {
+		case e.folded != "":
+			refused = invalid(nil, unknownKey, e.folded)
+		case !haveID || string(e.version) != `"2.0"`:
 			return nil, nil
+		case s.values > maxValues:
+			refused = tooMany(nil)
 		}
-		if s.values > maxValues {
-			return &message{id: parsed, crowded: true, fault: tooMany(nil).fault()}, nil
+		if refused != nil {
+			return &message{id: parsed, refused: refused, fault: refused.fault()}, nil
 		}
 		return &message{id: parsed, result: e.result, fault: parseFault(e.fault)}, nil
 	}
@@ -188,7 +196,7 @@ func parse(line []byte) (*message, *refusal) {
 	case e.duplicate != "":
 		return nil, invalid(back, "duplicate key %.100s", e.duplicate)
 	case e.folded != "":
-		return nil, invalid(back, "unknown key %.100s: keys are case-sensitive", e.folded)
+		return nil, invalid(back, unknownKey, e.folded)
 	case string(e.version) != `"2.0"`:
 		return nil, invalid(back, `"jsonrpc" must be "2.0"`)
 	case len(e.id) > maxID:

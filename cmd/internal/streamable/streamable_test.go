@@ -457,11 +457,13 @@ func TestUnspokenVersions(t *testing.T) {
 func TestCaseOfKeys(t *testing.T) {
 	url := start(t, Options{}) + Path
 	for _, key := range []string{"JsonRPC", "ID", "Method", `\u004dethod`, "paramſ", "Result", "ERROR"} {
-		body := `{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{},"` + key + `":"x"}`
-		for _, v := range versions {
-			status, answer := post(t, url, strings.NewReader(body), func(r *http.Request) { r.Header.Set(versionHeader, v) })
-			if status != http.StatusBadRequest || !strings.Contains(answer, "-32600") || !strings.Contains(answer, "case-sensitive") {
-				t.Errorf("%s %s: status %d: %s", v, key, status, answer)
+		for _, rest := range []string{`"id":7,"method":"tools/list","params":{}`, `"id":7,"result":{}`, `"error":{}`} {
+			body := `{"jsonrpc":"2.0",` + rest + `,"` + key + `":"x"}`
+			for _, v := range versions {
+				status, answer := post(t, url, strings.NewReader(body), func(r *http.Request) { r.Header.Set(versionHeader, v) })
+				if status != http.StatusBadRequest || !strings.Contains(answer, "-32600") || !strings.Contains(answer, "case-sensitive") {
+					t.Errorf("%s %s: status %d: %s", v, body, status, answer)
+				}
 			}
 		}
 	}
