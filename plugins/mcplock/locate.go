@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 )
 
@@ -21,9 +22,20 @@ func (l *Lock) Locate(path string, command []string) (_ *Server, undo func(), er
 		return nil, func() {}, err
 	}
 	programs := lock.Lock{File: l.File}
-	p, undo, err := programs.Locate(path, command)
+	p, remove, err := programs.Locate(path, command)
 	if err != nil {
-		return nil, undo, err
+		return nil, remove, err
+	}
+	undo = func() { // who adds the same at once uses the same copy
+		unlock, err := statefile.Lock(l.Path + ".lock")
+		if err != nil {
+			return
+		}
+		defer unlock()
+		now, err := ReadOrNew(l.Path)
+		if err == nil && !slices.ContainsFunc(slices.Collect(maps.Values(now.Servers)), func(s *Server) bool { return s.Folder == p.Folder }) {
+			remove()
+		}
 	}
 	s := &Server{Command: p.Command, Program: withSum(p.SHA256), Folder: p.Folder, Tree: withSum(p.Listing)}
 	if p.File != "" {

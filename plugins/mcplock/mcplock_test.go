@@ -391,6 +391,10 @@ func TestHashTool(t *testing.T) {
 // A folder is copied beside the lock and hashed; its copy goes with the last server that
 // uses it.
 func TestLocate(t *testing.T) {
+	isThere := func(path string) bool {
+		_, err := os.Stat(path)
+		return err == nil
+	}
 	self, err := os.Executable()
 	must.NoError(t, err)
 	self, err = filepath.EvalSymlinks(self)
@@ -419,6 +423,23 @@ func TestLocate(t *testing.T) {
 	l.Discard(s)
 	if _, err := os.Stat(copied); !os.IsNotExist(err) {
 		t.Error("the copy stays", err)
+	}
+	s, undo, err := l.Locate(folder, []string{self, "main.js", "x"})
+	must.NoError(t, err)
+	second, err := ReadOrNew(l.Path)
+	must.NoError(t, err)
+	other, _, err := second.Locate(folder, []string{self, "main.js", "y"})
+	must.NoError(t, err)
+	other.Tools = map[string]*Tool{}
+	second.Servers["other"] = other
+	must.NoError(t, second.Write())
+	if undo(); s.Folder != other.Folder || !isThere(copied) {
+		t.Error("the copy of a server that was added meanwhile is gone")
+	}
+	delete(second.Servers, "other")
+	must.NoError(t, second.Write())
+	if undo(); isThere(copied) {
+		t.Error("a copy that nobody uses stays")
 	}
 	if s, _, err = l.Locate(self, nil); err != nil || s.Folder != "" || !slices.Equal(s.Command, []string{self}) {
 		t.Errorf("%+v, %v", s, err)
