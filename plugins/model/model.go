@@ -207,6 +207,14 @@ func keysOf(schema any, literal bool, keys map[string]bool) {
 			switch {
 			case literal:
 				keys[key] = true
+			case key == "required":
+				names, _ := of.([]any)
+				for _, name := range names {
+					if name, ok := name.(string); ok {
+						keys[name] = true
+					}
+				}
+				continue
 			case key == "properties" && named:
 				for name, of := range properties {
 					keys[name] = true

@@ -130,6 +130,7 @@ func TestExtract(t *testing.T) {
 		"a quoted key":       {answer: said(`{"found":true,"value":{"1 May":12.50,"due":1,"Total:":{"a":2}}}`), as: openRecord, quote: true, need: true, want: `{"1 May":12.50,"Total:":{"a":2},"due":1}`},
 		"a key made up":      {answer: said(`{"found":true,"value":{"due":1,"Total:":{"` + canary + `2":2}}}`), as: openRecord, quote: true, code: "failed", want: "a key that neither as names nor stands in the text, in a member"},
 		"a word of schemas":  {answer: said(`{"found":true,"value":{"properties":1}}`), as: openRecord, quote: true, code: "failed", want: "a key that neither as names"},
+		"a required key":     {answer: said(`{"found":true,"value":{"vat":1}}`), as: `{"type":"object","required":["vat"],"additionalProperties":{"type":"number"}}`, quote: true, need: true, want: `{"vat":1}`},
 		"a literal's key":    {answer: said(`{"found":true,"value":{"k":1}}`), as: `{"enum":[{"k":1}]}`, quote: true, need: true, want: `{"k":1}`},
 		"another type":       {answer: said(`{"found":true,"value":{"total":"` + canary + `","due":null}}`), code: "failed", want: "total: string where num was said"},
 		"an extra key":       {answer: said(`{"found":true,"value":{"total":1,"due":null,"` + canary + `":1}}`), code: "failed", want: "a member that wasn't said"},
