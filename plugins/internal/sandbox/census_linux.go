@@ -40,9 +40,11 @@ func (c *Census) Take(root int, all bool) []Member {
 	if err != nil {
 		return nil
 	}
-	if c.count++; c.count%remembered == 0 || c.strangers == nil {
-		c.strangers = map[int]uint64{}
+	known := c.strangers
+	if c.count++; c.count%remembered == 0 {
+		known = nil
 	}
+	c.strangers = map[int]uint64{} // not those that ended
 	found := map[int]*Member{}
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
@@ -50,10 +52,13 @@ func (c *Census) Take(root int, all bool) []Member {
 			continue
 		}
 		var folder syscall.Stat_t
-		if syscall.Lstat("/proc/"+name, &folder) != nil || !all && c.strangers[pid] == folder.Ino {
+		if syscall.Lstat("/proc/"+name, &folder) != nil {
 			continue
 		}
-		delete(c.strangers, pid)
+		if !all && known[pid] == folder.Ino {
+			c.strangers[pid] = folder.Ino
+			continue
+		}
 		if m := memberOf(name); m != nil {
 			m.PID, m.inode = pid, folder.Ino
 			found[pid] = m

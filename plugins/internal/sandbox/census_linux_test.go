@@ -68,7 +68,12 @@ func TestNumbersUsedAgain(t *testing.T) {
 	}
 	must.NoError(t, syscall.Lstat(fmt.Sprint("/proc/", pid), &folder))
 	c.strangers[pid] = folder.Ino
+	const ended = 1 << 30 // no process has such a number
+	c.strangers[ended] = 1
 	if isMember() {
 		t.Error("strangers are asked again")
+	}
+	if _, marked := c.strangers[ended]; marked {
+		t.Error("the mark of one that ended stays")
 	}
 }
