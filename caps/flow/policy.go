@@ -43,10 +43,11 @@ type Policy struct {
 	Designates, SaysSession bool
 
 	Steps uint64
-	Hash  string // of all that it says
+	Hash  string // of all that it says, at first of what labels come of; see [Policy.Labelled]
 	Notes []string
 
 	names    names
+	labels   string // the first half of Hash
 	releases []release
 	byOp     map[string][]*Rule // those that a request of an operation may break
 	ofOp     map[string][]*Source
@@ -121,17 +122,31 @@ func Compile(c Config, kinds caps.Kinds, granted Granted) (*Policy, error) {
 		return nil, err
 	}
 	p.index()
-	said, err := json.Marshal(struct {
-		Config
-		Designate []string
-	}{c, p.Sentences()})
-	if err != nil {
-		return nil, err
+	for _, said := range []any{
+		struct {
+			Said, Sources any
+			Names         []string
+			Rules         Atoms
+			Ignore        bool
+		}{c.Sources, p.Sources, p.names, p.rules, p.IgnoreSession},
+		struct {
+			Config
+			Designate []string
+		}{c, p.Sentences()},
+	} {
+		text, err := json.Marshal(said)
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(text)
+		p.Hash += hex.EncodeToString(sum[:16])
 	}
-	sum := sha256.Sum256(said)
-	p.Hash = hex.EncodeToString(sum[:])
+	p.labels = p.Hash[:32]
 	return p, nil
 }
+
+// Labelled reports whether under the policy of a hash what came in was labelled as under this one.
+func (p *Policy) Labelled(hash string) bool { return strings.HasPrefix(hash, p.labels) }
 
 func (p *Policy) addSource(c SourceConfig) (err error) {
 	s := &Source{Of: c.Of}

@@ -27,7 +27,7 @@ import (
 type flows struct {
 	person  bool       // no model asked for the run
 	under   flow.Atoms // that the model had been shown when it asked for the run
-	stale   bool       // by what another process may have shown it by then and this one hadn't heard of
+	stale   bool       // by what another process may have shown it by then and this one hadn't heard of; under the run's lock
 	policy  *flow.Policy
 	entered flow.Atoms // of all outcomes, inputs and constants that came in
 	// first is the first decision that brought each source in, by its number.
@@ -112,9 +112,17 @@ func (r *Run) beginFlow(s *Start) {
 	}
 }
 
-// unheard reports whether the model had been shown something when it asked for the run that wasn't known here then.
+// unheard reports whether the model had been shown something when it asked for the run that wasn't known here then: it is
+// now, at a lease, and where it was nothing what is shown later doesn't matter.
 func (r *Run) unheard() bool {
-	return r.flows != nil && r.flows.stale && r.b.session.Label()&^r.flows.under != 0
+	f := r.flows
+	if f == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f.stale = f.stale && r.b.session.Label()&^f.under != 0
+	return f.stale
 }
 
 // under is what counts as shown to whoever asks now for what was asked for under sources.

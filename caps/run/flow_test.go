@@ -571,6 +571,45 @@ func TestFlowUnheard(t *testing.T) {
 	p.gives("sends", `"b"`, `null`)
 }
 
+// TestFlowShownMeanwhile: what is shown while a run of a node that was cut off goes on, after its first effect, is no reason
+// not to begin the next.
+func TestFlowShownMeanwhile(t *testing.T) {
+	t.Parallel()
+	var p *posted
+	p = newPosted(t, toSend, run.Options{Act: func(ctx context.Context) (lease.Time, error) {
+		return lease.Now().Add(lease.Length), ctx.Err()
+	}})
+	p.kept["open/need"] = value.Unit{}
+	p.needed = func() {
+		_, err := p.broker.Session().Show(p.broker.Flow().Known([]string{"secret"}))
+		must.NoError(t, err)
+	}
+	p.evolve("sends", `x => let _ = !toy.get("open/need") in !toy.send({to: x})`, "toy.get:open/**", "toy.send:**")
+	p.gives("sends", `"b"`, `null`)
+}
+
+// TestResumeOtherRules: where a run went on under other rules than it began under, or none, its end says which.
+func TestResumeOtherRules(t *testing.T) {
+	t.Parallel()
+	p := newPosted(t, toSend, run.Options{})
+	made := p.evolve("gets", `k => !toy.get(k)`, "toy.get:**")
+	for i, rules := range []*flow.Policy{p.broker.Flow(), nil} {
+		id, want := fmt.Sprint("r", i), []string{"", `""`}[i]
+		p.broker.Begin(p.tools.Snapshot(), bounds(made, id, `"open/a"`))
+		rec, err := run.ReadRecord(p.memory, id)
+		must.NoError(t, err)
+		b := run.New(run.Options{Policy: p.policy, Journal: p.memory, Flow: rules, Handler: &performer{perform: func(context.Context, run.Act) (value.Value, int64, *fault.Fault) {
+			return value.Str("O"), 1, nil
+		}}})
+		r, err := b.Resume(p.tools.Snapshot(), bounds(made, id, `"open/a"`), rec)
+		must.NoError(t, err)
+		_, f := drive(t, r, made, `"open/a"`)
+		if ends := p.flowEvents(journal.RunEnded); f != nil || len(ends) != i+1 || ends[i] != want {
+			t.Errorf("%d: the ends have %q, %v", i, ends, f)
+		}
+	}
+}
+
 // An inquirer answers the questions of strangers.
 type inquirer struct{}
 

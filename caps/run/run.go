@@ -253,6 +253,15 @@ func (r *Run) End(e End) {
 	if r.moment != "" {
 		data = journal.AppendString(append(data, `,"stopped":`...), string(r.moment))
 	}
+	if r.past != nil && !r.past.rec.planned {
+		hash := ""
+		if r.flows != nil {
+			hash = r.flows.policy.Hash
+		}
+		if hash != r.past.rec.Flow { // what came in is by other rules than it began under
+			data = journal.AppendString(append(data, `,"flow":`...), hash)
+		}
+	}
 	if came := r.Entered(); came != 0 {
 		data = appendTexts(append(data, `,"entered":`...), r.flows.policy.Names(came))
 		if e.Shown && !r.flows.policy.Report {

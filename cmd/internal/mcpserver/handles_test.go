@@ -190,7 +190,8 @@ func TestOthersResults(t *testing.T) {
 	}
 	id := strings.TrimPrefix(shown.URI, "pif://results/")
 	for s, want := range map[*Server]bool{ann: true, bob: false} {
-		a, c := do(t, s, "run", fmt.Sprintf(`{"result":%q}`, id)), s.resultContent(t.Context(), id, address{})
+		k, _ := s.Result(t.Context(), id)
+		a, c := do(t, s, "run", fmt.Sprintf(`{"result":%q}`, id)), resultContent(id, address{}, k)
 		if (a.Fault == nil) != want || (c != nil) != want {
 			t.Errorf("run: %v, resource: %v, expected %v", a.Fault, c, want)
 		}

@@ -124,12 +124,16 @@ func (s *Server) read(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.R
 	if len(a.parts) == 2 && a.parts[0] == "published" && len(a.query) == 0 {
 		all, err = s.publishedContent(ctx, a.parts[1])
 	} else {
+		var large wire.Large
+		if len(a.parts) == 2 && a.parts[0] == "results" { // a run may be done again for it, for which no turn waits
+			large, _ = s.Result(ctx, a.parts[1])
+		}
 		leave, full := s.turn(ctx, req)
 		if full != nil {
 			return nil, full
 		}
 		defer leave()
-		if c := s.content(ctx, a); c != nil {
+		if c := s.content(a, large); c != nil {
 			all = append(all, c)
 		}
 	}
@@ -150,8 +154,8 @@ func (s *Server) read(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.R
 	return res, nil
 }
 
-// content is what is at an address; nil where there is nothing.
-func (s *Server) content(ctx context.Context, a address) *mcp.ResourceContents {
+// content is what is at an address, of a result if it is one's; nil where there is nothing.
+func (s *Server) content(a address, large wire.Large) *mcp.ResourceContents {
 	kind, rest := a.parts[0], a.parts[1:]
 	if len(a.query) > 0 && kind != "results" && kind != "journal" {
 		return nil
@@ -178,7 +182,7 @@ func (s *Server) content(ctx context.Context, a address) *mcp.ResourceContents {
 	case kind == "journal" && len(rest) == 1:
 		return s.runContent(rest[0], a)
 	case kind == "results" && len(rest) == 1:
-		return s.resultContent(ctx, rest[0], a)
+		return resultContent(rest[0], a, large)
 	}
 	return nil
 }
@@ -254,13 +258,9 @@ func (s *Server) runContent(run string, a address) *mcp.ResourceContents {
 }
 
 // resultContent is a large result, or as much of it as fits from a place on.
-func (s *Server) resultContent(ctx context.Context, id string, a address) *mcp.ResourceContents {
+func resultContent(id string, a address, k wire.Large) *mcp.ResourceContents {
 	from, ok := a.number("from")
-	if !ok {
-		return nil
-	}
-	k, ok := s.Result(ctx, id)
-	if !ok || from > uint64(len(k.Shown)) {
+	if !ok || k.Shown == nil || from > uint64(len(k.Shown)) {
 		return nil
 	}
 	text, at := k.Part(int64(from), mostRead)

@@ -15,6 +15,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -544,4 +547,56 @@ func TestListensCatchUp(t *testing.T) {
 		l.send("", "notifications/cancelled", `"requestId":"three"`)
 		l.hears("answer three", "tools/list_changed one")
 	})
+}
+
+// A reading journal tells of each read of a run's events, and has it wait.
+type readingJournal struct {
+	*journal.Memory
+	run           string
+	begun, goesOn chan struct{}
+}
+
+func (j *readingJournal) Read(q journal.Query) ([]journal.Event, bool, error) {
+	if q.Run == j.run {
+		j.begun <- struct{}{}
+		<-j.goesOn
+	}
+	return j.Memory.Read(q)
+}
+
+// alone is the only node of a cluster.
+type alone struct{}
+
+func (alone) Name() string      { return "n1" }
+func (alone) Alive(string) bool { return true }
+func (alone) Lost() int         { return 0 }
+func (alone) First() bool       { return true }
+func (alone) Unlike() []string  { return nil }
+
+// TestResultsTakeNoTurn: while the run of another node is done again for a result, lists and help keep their turns.
+func TestResultsTakeNoTurn(t *testing.T) {
+	t.Parallel()
+	j := &readingJournal{journal.NewMemory(1<<20, nil), "r", make(chan struct{}, 100), make(chan struct{})}
+	s := New(Options{Broker: run.New(run.Options{Policy: caps.NewPolicy(nil, time.Now), Journal: j}), Node: alone{}})
+	cs := speaking(t, s, firstStateless, nil)
+	read := make(chan error, 1)
+	go func() {
+		_, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "pif://results/r.result"})
+		read <- err
+	}()
+	wait.For(t, j.begun, "the record is read")
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for i := range 2 {
+		leave, f := s.Turn(gone, 0)
+		if f != nil {
+			t.Errorf("turn %d is taken: %v", i, f)
+			continue
+		}
+		defer leave()
+	}
+	close(j.goesOn)
+	if err := wait.For(t, read, "an answer"); err == nil {
+		t.Error("what is no run has a result")
+	}
 }

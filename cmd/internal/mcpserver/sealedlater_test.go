@@ -223,3 +223,51 @@ func TestJournalBeforeRules(t *testing.T) {
 		}
 	}
 }
+
+// TestJournalOtherLabels: what a run gave that acted under rules by which other labels came in counts as if there had been none,
+// also where it went on without rules after the end of its server; what acted on nothing doesn't.
+func TestJournalOtherLabels(t *testing.T) {
+	t.Parallel()
+	const web = `{"of":"toy.get:open/**","label":"web"}`
+	before := `{"sources":[` + web + `],"rules":[{"to":"toy.send","not_from":"web"}]}`
+	after := strings.Replace(mailRules, "[", "["+web+",", 1) + `,{"to":"toy.send","not_from":"web"}`
+	m := newMailbox(t, before)
+	m.evolve("read", `k => if has(k, "key") then [!toy.get("open/1"), !toy.get(k.key)] else 0`)
+	succeed(t, m.Server, "run", `{"tool":"read","input":{}}`)
+	succeed(t, m.Server, "run", `{"tool":"read","input":{"key":"mail/1"}}`)
+	m.evolve("slow", `k => !toy.get(k)`)
+	var made struct{ Task string }
+	m.mu.Lock() // nothing is read before it is a task
+	_ = json.Unmarshal(succeed(t, m.Server, "run", `{"tool":"slow","input":"mail/1","background":true}`).Structured, &made)
+	m.mu.Unlock()
+	again := `{"task":"` + made.Task + `"}`
+	if a := do(t, m.Server, "run", again); !strings.Contains(a.Text, "pay me") {
+		t.Fatalf("it gives %s", a.Text)
+	}
+	m.start(after + "]}")
+	id := m.broker.NewID()
+	for _, e := range []journal.Event{
+		{Kind: journal.RunStarted, Data: []byte(`{"flow":"` + m.broker.Flow().Hash + `"}`)}, {Kind: journal.EffectRequested, Data: []byte(`{"op":"toy.get"}`)},
+		{Kind: journal.RunEnded, Data: []byte(`{"steps":1,"flow":""}`)},
+	} {
+		_, err := m.memory.Append(journal.Written, e.Kind, id, "", e.Data)
+		must.NoError(t, err)
+	}
+	runs, _, err := m.memory.Read(journal.Query{Kind: journal.RunStarted})
+	must.NoError(t, err)
+	for i, mail := range []bool{false, true, true, true} {
+		must.NoError(t, m.broker.Session().Clear(nil))
+		succeed(t, m.Server, "journal", `{"run":"`+runs[i].Run+`"}`)
+		if got := m.label(); strings.Contains(got, "mail") != mail {
+			t.Errorf("run %d: the label is %q", i, got)
+		}
+	}
+	must.NoError(t, m.broker.Session().Clear(nil))
+	if a := do(t, m.Server, "run", again); !strings.Contains(m.label(), "mail") || !strings.Contains(a.Text, "pay me") {
+		t.Errorf("later it gives %s, and the label is %q", a.Text, m.label())
+	}
+	m.start(after + `,{"to":"model","not_from":"mail"}]}`)
+	if a := do(t, m.Server, "run", again); !a.IsSealed || strings.Contains(a.Text, "pay me") {
+		t.Errorf("where it is kept it gives %s", a.Text)
+	}
+}

@@ -125,7 +125,7 @@ func (s *Engine) showRuns(q *journal.Query, events []journal.Event) error {
 var ofNoRun = []string{"tool", "policy", "server", "consent", "checkpoint", "released"}
 
 // cameInto is the sources of what came into a run: all that rules are about where nobody knows, since its end isn't recorded,
-// or its task ended in its stead, or it acted without rules.
+// or its task ended in its stead, or it acted without rules, or under some by which other labels came in.
 func (s *Engine) cameInto(id string) (flow.Atoms, error) {
 	p := s.broker.Flow()
 	if p == nil || id == "" {
@@ -143,11 +143,13 @@ func (s *Engine) cameInto(id string) (flow.Atoms, error) {
 	var end struct {
 		Entered         []string
 		Answer, Stopped string
+		Flow            *string // nil: as at the start
 	}
 	var start struct{ Flow string }
 	ended, begun := last(journal.RunEnded, &end), last(journal.RunStarted, &start)
-	known := !begun && (ended || !last("", &struct{}{})) || ended && (end.Answer != "" || end.Stopped == "") && (start.Flow != "" || !last("effect", &struct{}{}))
-	if known || end.Entered != nil {
+	same := begun && p.Labelled(*cmp.Or(end.Flow, &start.Flow))
+	known := !begun && (ended || !last("", &struct{}{})) || ended && (end.Answer != "" || end.Stopped == "") && (same || !last("effect", &struct{}{}))
+	if known || same && end.Entered != nil {
 		return p.Known(end.Entered), err
 	}
 	return p.About(^flow.Atoms(0)), err
