@@ -587,13 +587,17 @@ func TestResultsTakeNoTurn(t *testing.T) {
 	wait.For(t, j.begun, "the record is read")
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
+	var leaves []func()
 	for i := range 2 {
 		leave, f := s.Turn(gone, 0)
 		if f != nil {
 			t.Errorf("turn %d is taken: %v", i, f)
 			continue
 		}
-		defer leave()
+		leaves = append(leaves, leave)
+	}
+	for _, leave := range leaves {
+		leave()
 	}
 	close(j.goesOn)
 	if err := wait.For(t, read, "an answer"); err == nil {
