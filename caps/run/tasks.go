@@ -219,30 +219,48 @@ const maxLost = 1000
 
 // LoseRuns records of the newest runs without an end whose server is gone that nobody knows what came of them. A server
 // that was only silent records the end all the same, which counts. Plans go on elsewhere, and tasks that are not cancelled.
-func (b *Broker) LoseRuns(gone func(server string) bool) error {
+// known is the runs that an earlier call found over, which aren't read again; those that it knows now are returned.
+func (b *Broker) LoseRuns(known map[string]bool, gone func(server string) bool) (over map[string]bool, err error) {
+	over, resumed := map[string]bool{}, map[string]bool{}
 	started, _, err := b.journal.Read(journal.Query{Kind: journal.RunStarted, Limit: maxLost, Last: true})
+	taken, _, failed := b.journal.Read(journal.Query{Kind: journal.TaskResumed, Limit: maxLost, Last: true})
+	for i := range taken {
+		resumed[taken[i].Run] = true
+	}
+	err = errors.Join(err, failed)
 	for i := range started {
 		e := &started[i]
 		var data struct{ Owner string }
-		if json.Unmarshal(e.Data, &data) != nil || data.Owner == "" || !gone(data.Owner) {
+		if json.Unmarshal(e.Data, &data) != nil || data.Owner == "" || !resumed[e.Run] && !gone(data.Owner) {
+			continue
+		}
+		if known[e.Run] {
+			over[e.Run] = true
 			continue
 		}
 		events, _, failed := b.journal.Read(journal.Query{Run: e.Run})
-		over := slices.ContainsFunc(events, func(e journal.Event) bool {
+		done := slices.ContainsFunc(events, func(e journal.Event) bool {
 			return e.Kind == journal.RunEnded || aboutRun(e.Kind) && e.Kind != journal.TaskCreated && e.Kind != journal.TaskResumed && e.Kind != journal.TaskCancelled
 		})
 		var t *Task
-		if failed == nil && !over {
+		if failed == nil && !done {
 			t, failed = FindTask(b.journal, e.Run)
 		}
-		if failed == nil && !over && (t == nil || !t.Cancelled.IsZero() && gone(t.Owner)) {
+		if t != nil {
+			data.Owner = t.Owner
+		}
+		if failed == nil && !done && gone(data.Owner) && (t == nil || !t.Cancelled.IsZero()) {
 			_, node, _ := strings.Cut(data.Owner, "@")
 			f := fault.New(fault.OutcomeUnknown, "the node "+node+" ended while it did this: whether what it had begun was done is not known")
 			_, failed = b.journal.Append(journal.Written, journal.RunLost, e.Run, "", append(b.appendFault([]byte(`{"error":`), f), '}'))
+			done = failed == nil
+		}
+		if done {
+			over[e.Run] = true
 		}
 		err = errors.Join(err, failed)
 	}
-	return err
+	return over, err
 }
 
 // CancelTask records that a task is to end.

@@ -77,10 +77,10 @@ func (n *Node) held(docs map[string]document, rules []byte) (names []string) {
 	return names
 }
 
-// First reports whether no node that may act has a name before this one's.
-func (n *Node) First() bool {
+// Before is how many nodes that may act have a name before this one's.
+func (n *Node) Before() int {
 	docs, _, _ := n.documents()
-	return !slices.ContainsFunc(n.held(docs, docs[ruled].Content), func(name string) bool { return name < n.o.Name })
+	return len(slices.DeleteFunc(n.held(docs, docs[ruled].Content), func(name string) bool { return name > n.o.Name }))
 }
 
 // tellRules tells the operator where it changes whether this node may act by its rules.

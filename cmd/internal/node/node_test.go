@@ -517,7 +517,7 @@ func TestUnlike(t *testing.T) {
 	if a = with("a", "1", "x", a); acts(a) == nil {
 		t.Error("who comes back with what was before acts")
 	}
-	wait.Until(t, "b is the first that acts", func() bool { return b.First() && !c.First() })
+	wait.Until(t, "b is the first that acts", func() bool { return b.Before() == 0 && c.Before() == 1 })
 }
 
 // TestRates: three nodes take no more of a rate together than one may, whoever asks and

@@ -98,8 +98,8 @@ type Node interface {
 	// Alive reports whether a node of a name may still act, and Lost how many may not any more.
 	Alive(name string) bool
 	Lost() int
-	// First reports whether it is this node, of those that act, that does what one of them is to do.
-	First() bool
+	// Before is how many nodes that act are before this one to do what one of them is to do.
+	Before() int
 	// Unlike is what keeps this one from acting though it is alive.
 	Unlike() []string
 }

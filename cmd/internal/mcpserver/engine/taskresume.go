@@ -80,7 +80,7 @@ func (s *Engine) goOn(ctx context.Context) error {
 		return waiting, err
 	})
 	if s.opts.Node != nil {
-		err = errors.Join(err, s.loseRuns())
+		err = errors.Join(err, s.loseRuns(time.Now()))
 	}
 	for _, t := range found {
 		if s.opts.Node == nil {
@@ -99,19 +99,29 @@ func (s *Engine) goOn(ctx context.Context) error {
 	return err
 }
 
-// loseRuns records what runs, that are no tasks, ended with their node.
-func (s *Engine) loseRuns() error {
-	gone, first := map[string]bool{}, s.opts.Node.First()
-	err := s.broker.LoseRuns(func(server string) bool {
-		if _, known := gone[server]; !known {
-			gone[server] = (first || !s.tasks.owner.elsewhere(server)) && !s.tasks.owner.lives(server)
+// loseRuns records what runs, that are no tasks or cancelled ones, ended with their node. Each node before this one has the
+// time until another look to do so, since it may have no engine for the journal.
+func (s *Engine) loseRuns(now time.Time) error {
+	gone, due := map[string]time.Time{}, map[string]bool{}
+	patience := time.Duration(s.opts.Node.Before()) * lookAgain
+	over, err := s.broker.LoseRuns(s.tasks.over, func(server string) bool {
+		if _, known := due[server]; !known {
+			due[server] = false
+			if !s.tasks.owner.lives(server) {
+				since, seen := s.tasks.gone[server]
+				if !seen {
+					since = now
+				}
+				gone[server] = since
+				due[server] = now.Sub(since) >= patience || !s.tasks.owner.elsewhere(server)
+			}
 		}
-		return gone[server] && !s.tasks.lost[server]
+		return due[server]
 	})
+	s.tasks.gone, s.tasks.over = gone, over
 	if err != nil {
 		return fmt.Errorf("which runs ended with their node can't be recorded: %w", err)
 	}
-	s.tasks.lost = gone
 	return nil
 }
 
@@ -327,7 +337,7 @@ func (s *Engine) watchTasks(ctx context.Context, seen uint64) {
 				told = !all
 			}
 			if gone = lost; lost == 0 {
-				s.tasks.lost = nil
+				s.tasks.gone, s.tasks.over = nil, nil
 			}
 		}
 		if s.tasks.owner != nil && !idle {

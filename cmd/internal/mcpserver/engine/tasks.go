@@ -94,9 +94,11 @@ func (r *TaskRoom) answers(ts *taskSet, n int64) (most *taskSet) {
 // A taskSet is those of a server.
 type taskSet struct {
 	room  *TaskRoom
-	owner *taskOwner      // nil: they end with the process
-	lost  map[string]bool // servers whose runs are lost; of who goes on
-	most  int64           // bytes of arguments
+	owner *taskOwner // nil: they end with the process
+	most  int64      // bytes of arguments
+	// Of who goes on: servers that are gone, with when it found that, and runs of theirs that are over.
+	gone map[string]time.Time
+	over map[string]bool
 
 	mu        sync.Mutex
 	all       map[string]*taskRun // by name, those under way and those whose answer is in memory

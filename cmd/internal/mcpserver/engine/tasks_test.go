@@ -82,15 +82,25 @@ type tasked struct {
 type fakeNode struct {
 	name string
 	lost atomic.Int32
-	// second is set where another node that acts is before it.
-	second atomic.Bool
+	// before is how many others that act are before it.
+	before atomic.Int32
+	// idle is set where it may not act, and back the name of another that lives all the same.
+	idle bool
+	back string
 }
 
-func (n *fakeNode) Name() string           { return n.name }
-func (n *fakeNode) Alive(name string) bool { return name == n.name || n.lost.Load() == 0 }
-func (n *fakeNode) Lost() int              { return int(n.lost.Load()) }
-func (n *fakeNode) First() bool            { return !n.second.Load() }
-func (n *fakeNode) Unlike() []string       { return nil }
+func (n *fakeNode) Name() string { return n.name }
+func (n *fakeNode) Alive(name string) bool {
+	return name == n.name || name == n.back || n.lost.Load() == 0
+}
+func (n *fakeNode) Lost() int   { return int(n.lost.Load()) }
+func (n *fakeNode) Before() int { return int(n.before.Load()) }
+func (n *fakeNode) Unlike() []string {
+	if n.idle {
+		return []string{"plugins"}
+	}
+	return nil
+}
 
 // serves starts a server; what it gives leaves its tasks to the next.
 func (w *tasked) serves(h run.Handler, grants ...string) (s *Engine, stop func()) {
@@ -297,16 +307,105 @@ func TestCallLost(t *testing.T) {
 	a, _ := one.reading(g)
 	go one.call(a, "run", `{"tool":"reads","input":"notes/b"}`)
 	wait.For(t, g.begun, "the read of the call")
-	two.node.second.Store(true)
+	two.node.before.Store(1)
 	two.node.lost.Store(1)
 	b, _ := two.serves(h, "toy:notes/**")
 	wait.For(t, h.begun, "the read at b, which has looked for lost runs before")
 	if n := len(lost(t, b)); n > 0 {
 		t.Errorf("b records %d lost runs beside another node", n)
 	}
-	two.node.second.Store(false)
+	two.node.before.Store(0)
 	two.node.lost.Store(2)
 	wait.Until(t, "the lost run", func() bool { return len(lost(t, b)) == 1 })
+}
+
+// looking is a node that looks for lost runs only where a test has it do so, with what the cluster has on record.
+func (w *tasked) looking() *Engine {
+	w.t.Helper()
+	w.node.idle = true
+	w.node.lost.Store(1)
+	s, _ := w.serves(newGate())
+	if err := s.barrier(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+// loses has a node look for lost runs, and checks how many are on record then.
+func (w *tasked) loses(s *Engine, now time.Time, want int) {
+	w.t.Helper()
+	if err := s.loseRuns(now); err != nil {
+		w.t.Fatal(err)
+	}
+	if n := len(lost(w.t, s)); n != want {
+		w.t.Fatalf("%d lost runs are on record, not %d", n, want)
+	}
+}
+
+// TestCallLostBesideOthers: where nodes that are before it have no engine for a journal, another one records the lost run, once
+// each had the time to; where one did, it doesn't.
+func TestCallLostBesideOthers(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	defer close(g.open)
+	one, two := nodes(t)
+	three := &tasked{t: t, dir: t.TempDir(), order: two.order, node: &fakeNode{name: "c"}}
+	a, _ := one.reading(g)
+	go one.call(a, "run", `{"tool":"reads","input":"notes/b"}`)
+	wait.For(t, g.begun, "the read of the call")
+	two.node.before.Store(1)
+	three.node.before.Store(2)
+	b, c := two.looking(), three.looking()
+	now := time.Now()
+	two.loses(b, now, 0)
+	three.loses(c, now, 0)
+	three.loses(c, now.Add(lookAgain), 0)
+	two.loses(b, now.Add(lookAgain), 1)
+	two.loses(b, now.Add(2*lookAgain), 1)
+	if err := c.barrier(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	three.loses(c, now.Add(2*lookAgain), 1)
+}
+
+// TestCancelledLost: a task that is cancelled once its node is gone is on record as lost, also by who has looked for lost runs
+// of that node before; so is one that ended with the node that had taken it over.
+func TestCancelledLost(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		taken      bool
+		back, node string
+	}{
+		"where it was": {node: "a"}, "taken over": {taken: true, node: "c"}, "taken over from one that is back": {taken: true, back: "a", node: "c"},
+		"at one that lives": {taken: true, back: "c"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newGate()
+			defer close(g.open)
+			one, two := nodes(t)
+			two.node.back = c.back
+			_, id := one.reading(g)
+			b := two.looking()
+			two.loses(b, time.Now(), 0)
+			if c.taken {
+				if mine, err := b.broker.ResumeTask(id, "s@c", 0, false); err != nil || !mine {
+					t.Fatal(mine, err)
+				}
+				two.loses(b, time.Now(), 0)
+			}
+			if err := run.CancelTask(b.broker.Journal(), id, "somebody"); err != nil {
+				t.Fatal(err)
+			}
+			want := min(len(c.node), 1)
+			for range 2 {
+				two.loses(b, time.Now(), want)
+			}
+			if events := lost(t, b); want > 0 && !strings.Contains(string(events[0].Data), "the node "+c.node+" ended") {
+				t.Errorf("it is lost with another node: %s", events[0].Data)
+			}
+		})
+	}
 }
 
 // TestTaskUnknown: of a run that couldn't be made a task, since the order fell silent, it is on record that it is lost when its
