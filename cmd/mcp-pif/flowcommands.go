@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -273,19 +272,30 @@ func clearFlow(cmd *cobra.Command, o *app.StoreOptions) error {
 	if err != nil {
 		return err
 	}
-	err = s.Clear(&state)
-	if !state.Empty() {
-		text, wrong := json.Marshal(state)
-		if wrong == nil {
-			_, wrong = store.Append(journal.Synced, journal.FlowCleared, "", "", text)
-		}
-		err = errors.Join(err, wrong)
-	}
+	err = forget(s, state, func(text []byte) error {
+		_, err := store.Append(journal.Synced, journal.FlowCleared, "", "", text)
+		return err
+	})
 	if err = errors.Join(err, store.Close()); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "Forgotten for %s.\n", cli.Printable(filepath.Base(filepath.Dir(path))))
 	return nil
+}
+
+// forget has what is forgotten on record before it is, and where that fails, after it, what of it was forgotten.
+func forget(s *flow.Session, state flow.SessionState, record func([]byte) error) error {
+	if err := record(cli.Marshal(state)); err != nil {
+		return err
+	}
+	err := s.Clear(&state)
+	if err != nil {
+		err = errors.Join(err, record(cli.Marshal(struct {
+			flow.SessionState
+			Only bool `json:"only"` // this of it
+		}{state, true})))
+	}
+	return err
 }
 
 // printSession says what lasts of a session.
