@@ -49,7 +49,7 @@ var maxLines = map[string]int{
 	"cmd/internal/tour":            574,
 	"cmd/internal/ui":              3043,
 	"cmd/internal/ui/figures":      188,
-	"cmd/mcp-pif":                  9560,
+	"cmd/mcp-pif":                  9568,
 	"core":                         1089,
 	"core/check":                   10837,
 	"core/check/cert":              590,
