@@ -323,9 +323,14 @@ func TestGrownDigits(t *testing.T) {
 			src := []byte("[" + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + "]")
 			_, f := parse.Input(src, parse.Data)
 			_, g := parse.Code(src, parse.Options{})
-			for _, f := range []*fault.Fault{f, g} {
+			faults := []*fault.Fault{f, g}
+			for _, mode := range []parse.Mode{parse.Auto, parse.Term, parse.Rounded} {
+				_, f := parse.Input(src, mode)
+				faults = append(faults, f)
+			}
+			for i, f := range faults {
 				if (f == nil) != ok || f != nil && !strings.Contains(f.Message, "more than 16777216 digits") {
-					t.Errorf("%d times %s: %v", n, item, f)
+					t.Errorf("%d times %s, %d: %v", n, item, i, f)
 				}
 			}
 		}

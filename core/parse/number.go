@@ -2,7 +2,6 @@ package parse
 
 import (
 	"math/big"
-	"strconv"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/display"
@@ -125,7 +124,15 @@ func (b *builder) number(i uint32) term.Term {
 		}
 		return t
 	}
+	if b.grown > value.MaxGrown && n.meta&fraction != 0 {
+		return b.refuseGrown(i)
+	}
 	small, large, rounded := integer(s, n.meta)
+	if large != nil && n.meta&fraction != 0 {
+		if b.grown += max(0, 19*len(large.Bits())-len(s)); b.grown > value.MaxGrown {
+			return b.refuseGrown(i)
+		}
+	}
 	if rounded {
 		b.noteRounded(i, s, small, large)
 	}
@@ -142,12 +149,7 @@ func (b *builder) refuseGrown(i uint32) term.Term {
 	if b.enough(i) {
 		return &term.Unit{}
 	}
-	most := strconv.Itoa(value.MaxGrown) + " digits"
-	return b.refuse(i, &fault.Fault{
-		Message:  "the numbers with exponents up to here have more than " + most,
-		Expected: "at most " + most + " in all",
-		Hint:     "Compute large numbers in the program.",
-	})
+	return b.refuse(i, prim.TooGrown())
 }
 
 // decimalOf writes the digits of a number in another base as decimal ones.

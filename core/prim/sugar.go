@@ -1,6 +1,8 @@
 package prim
 
 import (
+	"strconv"
+
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -119,4 +121,14 @@ func DecLiteral(at term.At, digits string, grown *int) (term.Term, bool) {
 	}
 	*grown += d.Grown(digits)
 	return &term.Dec{At: at, Unscaled: d.Unscaled(), Scale: d.Scale()}, true
+}
+
+// TooGrown is the fault of a number with which, or before which, there were more than [value.MaxGrown].
+func TooGrown() *fault.Fault {
+	most := strconv.Itoa(value.MaxGrown) + " digits"
+	return &fault.Fault{
+		Message:  "the numbers with exponents up to here have more than " + most,
+		Expected: "at most " + most + " in all",
+		Hint:     "Compute large numbers in the program.",
+	}
 }

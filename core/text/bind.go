@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // isParams reports whether the bracket here is closed before an arrow.
@@ -563,6 +564,9 @@ func (r *reader) track() {
 
 // decimal reads a number with a fraction or an exponent.
 func (r *reader) decimal(t token) (term.Term, bool) {
+	if r.grown > value.MaxGrown {
+		return nil, r.fail(t, prim.TooGrown())
+	}
 	if d, ok := prim.DecLiteral(term.At(t.off), r.src[t.off:t.end], &r.grown); ok {
 		return d, true
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // A callee is what stands before parentheses and is no value: a primitive, a
@@ -304,6 +305,9 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 		return t, true
 	case prim.Dec:
 		if s, ok := args[0].(*term.Str); ok {
+			if r.grown > value.MaxGrown {
+				return nil, r.fail(c.tok, prim.TooGrown())
+			}
 			if d, ok := prim.DecLiteral(at, s.Value, &r.grown); ok {
 				return d, true
 			}

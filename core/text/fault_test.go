@@ -206,6 +206,8 @@ func TestFaults(t *testing.T) {
 		{`[1] |> length + 1`, "1:15", "expected another |>", "(x |> f) + 1"},
 		{`[1] |> fold`, "1:8", "fold is a primitive", ""},
 		{strings.Repeat("1", 4097), "1:1", "at most 4096 digits", ""},
+		{"[" + strings.Repeat("1e4000,", 4294) + "1.5]", "1:30060", "more than 16777216 digits", ""},
+		{"[" + strings.Repeat("1e4000,", 4294) + `dec("1.5")]`, "1:30060", "more than 16777216 digits", ""},
 		{strings.Repeat("[", 10_100), "1:10009", "nested more than 10000 deep", ""},
 		{strings.Repeat("1+", 6000) + "1", "1:1", "as JSON, the term is nested more than 10000 deep", ""},
 		{`t => 1 + continue(1)`, "", "", ""},
