@@ -68,6 +68,10 @@ func (c *checker) compareTwo(a, b *shape, ordered bool, x *test, t term.Term) {
 	if !c.spend(1) {
 		return
 	}
+	if ordered {
+		c.unsaid(a)
+		c.unsaid(b)
+	}
 	if a.unknown != nil || b.unknown != nil {
 		x.ok = true
 		if y := c.remarks[t]; y != nil && !ordered && x.outermost() {

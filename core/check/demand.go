@@ -182,6 +182,13 @@ func (c *checker) takeAs(x *test, v *variable, accepts prim.Kinds, f func(*shape
 	c.watch(v, watcher{accepts: accepts, test: x, run: f})
 }
 
+// unsaid notes the dynamic place of data of which nothing is said, since something is demanded of it.
+func (c *checker) unsaid(s *shape) {
+	if u := s.unsaid; u != nil {
+		c.unknownAt(u.pos, u.reason, u.message, u.message)
+	}
+}
+
 // fits tests one shape.
 func (c *checker) fits(x *test, s *shape, accepts prim.Kinds) bool {
 	switch {
@@ -193,9 +200,7 @@ func (c *checker) fits(x *test, s *shape, accepts prim.Kinds) bool {
 		return false
 	case s.dynamic || s.kind&accepts != 0:
 		x.ok = true
-		if u := s.unsaid; u != nil {
-			c.unknownAt(u.pos, u.reason, u.message, u.message)
-		}
+		c.unsaid(s)
 		return true
 	case s.seed != nil:
 		s.seed.dead |= s.kind
@@ -319,6 +324,10 @@ func (c *checker) deepAs(v *variable, kinds prim.Kinds, x *test, t term.Term, id
 	c.watches(v, prim.KindAny, func(s *shape) {
 		if s.unknown != nil {
 			s.unknown.deep &= kinds
+			x.ok = true
+			return
+		}
+		if s.unsaid != nil && kinds&prim.KindData == prim.KindData {
 			x.ok = true
 			return
 		}

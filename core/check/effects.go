@@ -439,6 +439,8 @@ func (g *asking) take(v *variable, t *Type, part string, sure, certain bool) {
 			if s.unknown != nil {
 				s.unknown.deep &= t.Kinds
 				x.ok = true
+			} else if s.unsaid != nil && t.Kinds&prim.KindData == prim.KindData {
+				x.ok = true
 			} else if c.fits(x, s, t.Kinds) && !s.dynamic {
 				c.parts(s, func(inner *variable) { g.take(inner, t, part, false, false) })
 			}

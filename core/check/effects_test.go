@@ -166,8 +166,9 @@ func TestConflictComesOut(t *testing.T) {
 // demanded of it.
 func TestRaisedIsData(t *testing.T) {
 	env := check.Env{
-		Tool:   "tool",
-		Result: func(string) (*check.Type, bool) { return check.String, true },
+		Tool:     "tool",
+		Result:   func(string) (*check.Type, bool) { return check.String, true },
+		Argument: func(op string) (*check.Type, bool) { return check.Data, op == "log.write" },
 		Callee: func(string) (check.Callee, bool) {
 			return check.Callee{Type: check.Function(check.Any, check.Int, check.Row{}), Sound: true}, true
 		},
@@ -179,6 +180,13 @@ func TestRaisedIsData(t *testing.T) {
 		`x => try(!fs.read(x)).error.value + 1`:                                              false,
 		`x => try(map(y => !fs.read(y), [1])).error.value.a`:                                 false,
 		`x => try(@other(1)).error.value ++ ""`:                                              false,
+		`x => compare(try(!fs.read(x)).error.value, 1)`:                                      false,
+		`x => compare("a", try(@other(1)).error.value)`:                                      false,
+		`x => compare(try(!fs.read(x)).error.value, x)`:                                      false,
+		`x => sort([1, try(!fs.read(x)).error.value])`:                                       false,
+		`x => equal(try(!fs.read(x)).error.value, 1)`:                                        true,
+		`x => match try(!fs.read(x)) { {error} => @log(error); _ => 1 }`:                     true,
+		`x => !log.write(try(!fs.read(x)).error)`:                                            true,
 		`x => let v = try(!fs.read(1)).error.value in if has(v, "a") then v.a else 1`:        false,
 		`x => let v = try(!fs.read(1)).error.value in match v { {a: [b]} => b + 1; _ => 1 }`: false,
 	} {
