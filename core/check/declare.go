@@ -119,6 +119,9 @@ func both(a, b *Type) *Type {
 	if b.Kinds&prim.KindDec != 0 {
 		t.Kinds |= a.Kinds & prim.KindInt // 2.0 is one
 	}
+	if a.Kinds&prim.KindDec != 0 {
+		t.Kinds |= b.Kinds & prim.KindInt
+	}
 	switch {
 	case t.Kinds&prim.KindList == 0:
 		t.Item = nil

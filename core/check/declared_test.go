@@ -95,6 +95,7 @@ func TestDeclaredRefused(t *testing.T) {
 		{`r => r.a % 2`, property("input", `{"type":"object","additionalProperties":{"type":"integer"}}`)},
 		{`n => n % 2`, property("input", `{"type":["integer","string"],"enum":[1,"a",null]}`)},
 		{`s => s ++ ""`, property("input", `{"type":["integer","null","string"],"enum":["a",2.0]}`)},
+		{`s => s ++ ""`, property("input", `{"enum":["a",2.0],"anyOf":[{"type":"integer"},{"type":"string"}]}`)},
 		{`r => r.a % 2`, property("input", `{"type":["object","null"],"properties":{"a":{"type":"integer"}},"required":["a"],"anyOf":[{"type":"object"},{"type":"null"}]}`)},
 	} {
 		if _, f := check.Narrow(reportOf(t, c.code), json.RawMessage(c.declared)); f == nil || !strings.Contains(f.Message, "can't take") {
