@@ -23,18 +23,24 @@ func isLiteral(t term.Term) bool {
 // readTerm reads code in either spelling, which may have no free variables and nothing
 // that acts or belongs to a tool.
 func (u *used) readTerm(src []byte) (term.Term, *fault.Fault) {
-	if u.terms++; u.terms > maxTerms {
-		return nil, &fault.Fault{
-			Kind: fault.ParseError, Message: fmt.Sprintf("an input can't have more than %d functions or pieces of code", maxTerms),
-			Expected: "fewer", Hint: "Pass them in several calls.",
+	tooMuch := func(message string, most int) *fault.Fault {
+		return &fault.Fault{
+			Kind: fault.ParseError, Message: fmt.Sprintf(message, most), Expected: "fewer", Hint: "Pass them in several calls.",
 		}
+	}
+	if u.terms++; u.terms > maxTerms {
+		return nil, tooMuch("an input can't have more than %d functions or pieces of code", maxTerms)
 	}
 	var t term.Term
 	var s string
 	if src[0] == '"' && json.Unmarshal(src, &s) == nil && !json.Valid([]byte(s)) {
+		before := u.typed
 		p, f := readText([]byte(s), text.Options{}, &u.typed)
 		if f != nil {
 			return nil, f
+		}
+		if before > 0 && u.typed > before && u.typed >= allSteps { // its operators are read as they would not be alone
+			return nil, tooMuch("the functions and pieces of code in an input take more than %d steps to read", allSteps)
 		}
 		t = p.Term
 	} else {
