@@ -202,6 +202,8 @@ func (c *checker) fits(x *test, s *shape, accepts prim.Kinds) bool {
 		x.ok = true
 		c.unsaid(s)
 		return true
+	case s.seed != nil && s.base != nil:
+		x.bad |= s.kind // a list of another length may fit elsewhere
 	case s.seed != nil:
 		s.seed.dead |= s.kind
 	case x.whole && s.kind == prim.KindDec:
