@@ -51,7 +51,7 @@ var maxLines = map[string]int{
 	"cmd/internal/ui/figures":      188,
 	"cmd/mcp-pif":                  9568,
 	"core":                         1089,
-	"core/check":                   10859,
+	"core/check":                   10861,
 	"core/check/cert":              590,
 	"core/check/cost":              4160,
 	"core/check/flows":             1257,
