@@ -303,6 +303,7 @@ func TestRefused(t *testing.T) {
 		{name: "an unknown verb", declared: []string{"fs.eat:./sandbox"}, kind: fault.InvalidRequest, says: []string{"no verb eat"}},
 		{name: "a name", declared: []string{"fs:docs=./sandbox"}, kind: fault.InvalidRequest, says: []string{"only the operator names"}},
 		{name: "an unknown operation", needs: ops("fs.raed"), says: []string{"unknown operation", "fs.read"}},
+		{name: "a verb for an operation", needs: ops("fetch.post"), says: []string{"unknown operation", `write !fetch.request({method: "post", …})`}},
 		{name: "an operation of an unknown kind", needs: ops("ftp.get"), says: []string{"unknown operation", "Kinds"}},
 		{name: "a path around a grant tells nothing", grants: []string{"fs:docs=./other"}, declared: []string{"ABS ."}, needs: ops("fs.read"), says: []string{"never absolute", `"fs:docs"`}},
 	} {

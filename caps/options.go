@@ -3,6 +3,7 @@ package caps
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,7 +85,8 @@ func (p parser) ownOption(c *Capability, name, value string, valued bool) error 
 	values, ok := p.manifest.Options[name]
 	switch {
 	case !ok:
-		return fmt.Errorf("the kind %s has no option %s", p.manifest.Kind, quoted(name))
+		known := slices.Concat(hostOptions, slices.Sorted(maps.Keys(p.manifest.Options)))
+		return fmt.Errorf("the kind %s has no option %s%s", p.manifest.Kind, quoted(name), closest(name, known))
 	case len(values) == 0 && valued:
 		return fmt.Errorf("%s stands alone", name)
 	case len(values) > 0 && !slices.Contains(values, value):

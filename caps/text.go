@@ -270,13 +270,21 @@ func (p parser) scope(c *Capability, s string, at int) error {
 	}
 	canonical, err := algebra.Canonical(s)
 	if err != nil {
-		return p.fail(at, p.manifest.scopeHint(p.text), "the scope is refused: %v", err)
+		return p.fail(at, p.manifest.scopeHint(p.text), "%s", scopeRefused(err))
 	}
 	if m := p.manifest; m != nil && m.Only != "" && canonical != m.Only {
 		return p.fail(at, "Write "+m.Kind+":"+m.Only+".", "%s has one scope, which is %s", m.Kind, m.Only)
 	}
 	c.Scope = canonical
 	return nil
+}
+
+// scopeRefused is what is wrong with a scope, with the scope as what it is about.
+func scopeRefused(err error) string {
+	if said := err.Error(); strings.HasPrefix(said, "the scope ") {
+		return said
+	}
+	return "the scope is refused: " + err.Error()
 }
 
 // narrow brings verbs and ro to one spelling.

@@ -285,6 +285,12 @@ func (p *Policy) operationHint(name string) string {
 		hint = "Did you mean " + quoted(near) + "? "
 	}
 	if m, ok := p.kinds[kind]; ok {
+		verb := strings.TrimPrefix(name, kind+".")
+		for i := range m.Operations {
+			if o := &m.Operations[i]; o.VerbParam != "" && slices.Contains(m.verbNames(), verb) {
+				return fmt.Sprintf("%s is a verb of grants: write !%s({%s: %s, …}).", name, o.Name, o.VerbParam, quoted(verb))
+			}
+		}
 		return hint + fmt.Sprintf("The operations of %s: %s.", kind, strings.Join(operationNames(m), ", "))
 	}
 	return cmp.Or(strings.TrimSuffix(hint, " "), "Kinds that there are: "+strings.Join(p.kinds.names(), ", ")+".")

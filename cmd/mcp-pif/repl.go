@@ -135,8 +135,9 @@ func (r *repl) read() (string, error) {
 }
 
 var (
-	asCall  = lazyregexp.New(`^(exit|quit|help)\((\w*)\)$`)
-	unbound = lazyregexp.New(`Bind it with (\S+) => …[^.]*\.`)
+	asCall   = lazyregexp.New(`^(exit|quit|help)\((\w*)\)$`)
+	runsTool = lazyregexp.New(`'mcp-pif run (\S+) INPUT'`)
+	unbound  = lazyregexp.New(`Bind it with (\S+) => …[^.]*\.`)
 )
 
 // do does what an entry says, and reports whether to go on.
@@ -236,13 +237,18 @@ func (r *repl) print(a engine.Answer, failed string) {
 		r.next = answer.Next.Arguments
 	}
 	if a.Fault != nil {
-		r.complain(unbound.ReplaceAllString(cli.InCommands(failed), "let $1 = 3 binds it."))
+		r.complain(unbound.ReplaceAllString(typed(failed), "let $1 = 3 binds it."))
 	} else {
 		fmt.Fprintf(r.cmd.OutOrStdout(), "%s\n", cli.EscapeJSON([]byte(a.Text)))
 	}
 	for _, more := range a.More {
-		cli.Paint(r.cmd.ErrOrStderr(), cli.Faint, more)
+		cli.Paint(r.cmd.ErrOrStderr(), cli.Faint, typed(more))
 	}
+}
+
+// typed is a text with what is typed here in place of calls and commands that run a tool.
+func typed(text string) string {
+	return runsTool.ReplaceAllString(cli.InCommands(text), "'$1 INPUT'")
 }
 
 // tools lists the evolved tools, one a line.

@@ -104,7 +104,7 @@ does, try 'mcp-pif tour'.`,
 		if width == 0 || width > maxHelpWidth {
 			width = maxHelpWidth
 		}
-		return f.FlagUsagesWrapped(width)
+		return cli.FoldIndented(f.FlagUsagesWrapped(width), width)
 	})
 	cobra.AddTemplateFunc("reflow", func(text string) string { return cli.Reflow(text, cli.TerminalWidth(os.Stdout)) })
 	root.SetHelpTemplate(strings.ReplaceAll(root.HelpTemplate(), "{{. | trimTrailingWhitespaces}}", "{{. | trimTrailingWhitespaces | reflow}}"))
@@ -284,7 +284,7 @@ func grantNamed(policy *caps.Policy, k caps.Kinds, servers *app.Upstreams, word 
 func helpTopics(root *cobra.Command, prefix string) []string {
 	var topics []string
 	add := func(name string) {
-		if strings.HasPrefix(name, prefix) {
+		if strings.HasPrefix(name, prefix) && !slices.Contains(topics, name) {
 			topics = append(topics, name)
 		}
 	}

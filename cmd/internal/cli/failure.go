@@ -67,7 +67,7 @@ func DidYouMean(near string) string {
 }
 
 // toolCall matches a call of one of the server's own tools, as hints write it.
-var toolCall = regexp.MustCompile(`(Call )?(\{"name":"[a-z]+","arguments":\{[^{}]*\}\})`)
+var toolCall = regexp.MustCompile(`([Cc]all )?(\{"name":"[a-z]+","arguments":\{[^{}]*\}\})`)
 
 // shows matches a hint that names one of the server's own tools.
 var shows = regexp.MustCompile(`(?m)^(list|history) (shows the (?:tools|versions) there are)`)
@@ -91,7 +91,7 @@ func InCommands(text string) string {
 				Version int
 			}
 		}
-		if json.Unmarshal([]byte(parts[2]), &c) != nil {
+		if json.Unmarshal([]byte(strings.Replace(parts[2], `"input":…`, `"input":null`, 1)), &c) != nil {
 			return call
 		}
 		name := c.Arguments.Name
@@ -100,14 +100,17 @@ func InCommands(text string) string {
 		}
 		command, known := map[string]string{
 			"list": "tools list", "describe": "tools show " + name, "history": "tools history " + name, "help": "help " + name,
-			"journal": "journal runs", "retire": "tools retire " + name,
+			"journal": "journal runs", "run": "run " + c.Arguments.Tool + " INPUT", "retire": "tools retire " + name,
 		}[c.Name]
-		if !known {
+		if !known || c.Name == "run" && c.Arguments.Tool == "" {
 			return call
 		}
 		command = "'" + strings.TrimSpace("mcp-pif "+command) + "'"
-		if parts[1] != "" {
+		switch parts[1] {
+		case "Call ":
 			command = "Run " + command
+		case "call ":
+			command = "run " + command
 		}
 		return command
 	})

@@ -281,6 +281,19 @@ func Reflow(text string, width int) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
+// FoldIndented wraps the lines that are wider than width and far to the right, as the flags' descriptions are, each below
+// its own beginning.
+func FoldIndented(text string, width int) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		words := strings.TrimLeft(line, " ")
+		if indent := line[:len(line)-len(words)]; len(indent) >= 16 && len(indent) < width && ansi.StringWidth(line) > width {
+			lines[i] = indent + strings.ReplaceAll(ansi.Wordwrap(words, width-len(indent), ""), "\n", "\n"+indent)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
 // PrintHanging prints a text behind its head, on a terminal wrapped to the right of that.
 func PrintHanging(out io.Writer, head, text string) {
 	const narrow = 20 // columns, in which nothing can be read

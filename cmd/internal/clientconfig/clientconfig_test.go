@@ -106,7 +106,7 @@ func TestOthersChanges(t *testing.T) {
 func TestLeftAlone(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ client, file, text, says string }{
-		{"cursor", "c.json", `{"mcpServers":`, "is not JSON"},
+		{"cursor", "c.json", `{"mcpServers":`, "is not JSON, so it is left alone: line 1"},
 		{"cursor", "c.json", `[]`, "is not JSON"},
 		{"cursor", "c.json", `{"mcpServers":[]}`, "is not an object"},
 		{"codex", "c.toml", "a = ", "is not TOML"},

@@ -15,6 +15,9 @@ func readJSON(text []byte) (hujson.Value, error) {
 		text = []byte("{\n}\n")
 	}
 	v, err := hujson.Parse(bytes.Clone(text)) // which its methods write to
+	if err != nil {
+		err = errors.New(strings.TrimPrefix(err.Error(), "hujson: "))
+	}
 	if _, ok := v.Value.(*hujson.Object); err == nil && !ok {
 		err = errors.New("it has no object")
 	}

@@ -555,6 +555,9 @@ func secretsIn(all []string, name string, v any) []string {
 			pairs[1] = headerLine.FindStringSubmatch(m[2]) // --header=Name: value
 		}
 		for _, m := range pairs {
+			if m != nil && namesPath(v, name, m[2]) {
+				return all
+			}
 			if m != nil && app.LooksSecret(m[1], m[2]) {
 				return append(all, m[2])
 			}
@@ -573,7 +576,22 @@ func secretsIn(all []string, name string, v any) []string {
 	return all
 }
 
+// namesPath reports whether a text is an own --secret or --proc flag, with a file or program by its full path; no key
+// is in either.
+func namesPath(flag, before, value string) bool {
+	switch {
+	case strings.HasPrefix(flag, "--secret=") || before == "--secret":
+		return ownSecret.MatchString(value)
+	case strings.HasPrefix(flag, "--proc=") || before == "--proc":
+		return ownProgram.MatchString(value)
+	}
+	return false
+}
+
 var (
+	// ownSecret is where a secret lies, with or without the NAME= before it, and ownProgram a program's place.
+	ownSecret  = lazyregexp.New(`^([a-z0-9_-]+=)?https?://[^,@?#]*,file=/[^,=]*(,header=[A-Za-z-]+)?$`)
+	ownProgram = lazyregexp.New(`^([a-z0-9_-]+=)?/[^= ]*( -[A-Za-z]{1,2})*$`)
 	// placeholder is what the client fills in.
 	placeholder = lazyregexp.New(`^(\$\{[^}]*\}|\{(env|file):[^}]*\})$`)
 	// assigned is --flag=value and NAME=value, and headerLine is Name: value.
