@@ -237,17 +237,17 @@ func (r *repl) print(a engine.Answer, failed string) {
 		r.next = answer.Next.Arguments
 	}
 	if a.Fault != nil {
-		r.complain(unbound.ReplaceAllString(typed(failed), "let $1 = 3 binds it."))
+		r.complain(unbound.ReplaceAllString(inREPL(failed), "let $1 = 3 binds it."))
 	} else {
 		fmt.Fprintf(r.cmd.OutOrStdout(), "%s\n", cli.EscapeJSON([]byte(a.Text)))
 	}
 	for _, more := range a.More {
-		cli.Paint(r.cmd.ErrOrStderr(), cli.Faint, typed(more))
+		cli.Paint(r.cmd.ErrOrStderr(), cli.Faint, inREPL(more))
 	}
 }
 
-// typed is a text with what is typed here in place of calls and commands that run a tool.
-func typed(text string) string {
+// inREPL is a text with what is typed here in place of calls and commands that run a tool.
+func inREPL(text string) string {
 	return runsTool.ReplaceAllString(cli.InCommands(text), "'$1 INPUT'")
 }
 
