@@ -92,6 +92,9 @@ func TestAttackAnswersAgainstTheContract(t *testing.T) {
 		t.Fatalf("%d bytes: %.100q", len(f.Error()), f.Error())
 	}
 	w.fails(t, act(t, h, "echo_once"), fault.OutcomeUnknown, "the connection to the plugin failed")
+	a = act(t, h, "scope")
+	a.Progress = func(string) {}
+	w.fails(t, a, fault.EffectFailed, "the plugin's answer can't be used") // more than it was given room for
 	a = act(t, h, "count")
 	heard := 0
 	a.Progress = func(s string) {

@@ -309,6 +309,9 @@ func (p *process) listen(ctx context.Context, r *wire.Request, l listener, most 
 	room, since, asked, had, counted := float64(newsBurst), time.Now(), uint32(0), uint64(0), false
 	for {
 		var event wire.Event
+		if counted { // the SDK doesn't ask again for what is less than twice as large
+			event.Limit = max(2*int(min(had, uint64(most))), wire.LargeOutcome)
+		}
 		if err := stream.RecvMsg(&event); errors.Is(err, io.EOF) {
 			return nil, wire.ErrAnswer
 		} else if err != nil {

@@ -397,7 +397,22 @@ func (r *raw) Invoke(_ context.Context, q *pluginv1.InvokeRequest) (*pluginv1.In
 	return nil, fmt.Errorf("at %s", os.TempDir())
 }
 
+func (r *raw) Answer(context.Context, *pluginv1.AnswerRequest) (*pluginv1.AnswerResponse, error) {
+	return &pluginv1.AnswerResponse{}, nil
+}
+
 func (r *raw) InvokeStream(q *pluginv1.InvokeRequest, s grpc.ServerStreamingServer[pluginv1.InvokeStreamResponse]) error {
+	if q.Operation == "toy.scope" {
+		if err := s.Send(&pluginv1.InvokeStreamResponse{Event: &pluginv1.InvokeStreamResponse_Room{Room: 100 << 10}}); err != nil {
+			return err
+		}
+		large, err := wire.EncodeValue(value.Str(strings.Repeat("x", 1<<20)), 2<<20)
+		if err != nil {
+			return err
+		}
+		outcome := &pluginv1.InvokeResponse{Outcome: &pluginv1.InvokeResponse_Value{Value: large}}
+		return s.Send(&pluginv1.InvokeStreamResponse{Event: &pluginv1.InvokeStreamResponse_Outcome{Outcome: outcome}})
+	}
 	for range 100_000 {
 		if err := s.Send(&pluginv1.InvokeStreamResponse{Event: &pluginv1.InvokeStreamResponse_Progress{Progress: strings.Repeat("n", 1000)}}); err != nil {
 			return err

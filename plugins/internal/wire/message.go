@@ -46,6 +46,8 @@ type Event struct {
 	// Outcome is nil where the event is another.
 	Outcome *Response
 	Other   *pluginv1.InvokeStreamResponse
+	// Limit is what an outcome's is.
+	Limit int
 }
 
 // Size is the header in which an answer to Invoke says how many bytes a large outcome has.
@@ -197,7 +199,7 @@ func (m *Event) read(s string) error {
 		m.Other = &pluginv1.InvokeStreamResponse{}
 		return proto.Unmarshal([]byte(s), m.Other)
 	case outcomes == 1:
-		m.Outcome = &Response{}
+		m.Outcome = &Response{Limit: m.Limit}
 		return m.Outcome.readPart(outcome, len(s))
 	}
 	m.Outcome = &Response{Err: ErrAnswer}
