@@ -570,7 +570,7 @@ type alone struct{}
 func (alone) Name() string      { return "n1" }
 func (alone) Alive(string) bool { return true }
 func (alone) Lost() int         { return 0 }
-func (alone) First() bool       { return true }
+func (alone) Before() int       { return 0 }
 func (alone) Unlike() []string  { return nil }
 
 // TestResultsTakeNoTurn: while the run of another node is done again for a result, lists and help keep their turns.
