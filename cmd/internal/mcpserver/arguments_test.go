@@ -534,6 +534,10 @@ func TestRunMeant(t *testing.T) {
 	if notes := field(t, a, "notes"); a.Fault == nil || !strings.Contains(notes, "the tool square is called as @square(x)") {
 		t.Error(a.Text, notes)
 	}
+	succeed(t, s, "evolve", `{"name":"sq","code":"n => n * n"}`)
+	if a := do(t, s, "run", `{"code":"sq(3)"}`); strings.Contains(a.Text+field(t, a, "notes"), "eq") || !strings.Contains(a.Text, "sq is a tool: write @sq(x).") {
+		t.Error(a.Text, field(t, a, "notes"))
+	}
 	for args, note := range map[string]string{
 		`{"code":"square => square + 1","input":3}`: "", `{"code":"5","input":3}`: "ignored", `{"code":"1 + 1","input":"3"}`: "ignored", `{"code":"5","input":null}`: "", `{"code":"5"}`: "",
 		`{"code":"let f = x => x in f","input":3}`: "", `{"code":"compose(x => x, y => y)","input":3}`: "",

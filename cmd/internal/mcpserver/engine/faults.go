@@ -98,12 +98,27 @@ func (s *Engine) orGone(c Call, a wire.Answer) wire.Answer {
 		if s.lastRetired(f.Got, c.Tools) != nil {
 			a.ReplaceFault(s.gone(f.Got, c.Tools))
 		}
+	case f.Kind == fault.Unbound && f.Near != "" && isToolNamed(f, c.Tools):
+		g := *f
+		name := namedTool.Compiled().FindStringSubmatch(f.Message)[1]
+		g.Near, g.Hint = "", fmt.Sprintf("%s is a tool: write @%[1]s(x).", name)
+		a.ReplaceFault(&g)
 	default:
 		if g := s.withRetired(f, c.Tools, nil); g != f {
 			a.ReplaceFault(g)
 		}
 	}
 	return a
+}
+
+// isToolNamed reports whether the variable that a fault names is a tool.
+func isToolNamed(f *fault.Fault, tools *registry.Snapshot) bool {
+	m := namedTool.Compiled().FindStringSubmatch(f.Message)
+	if m == nil {
+		return false
+	}
+	_, ok := tools.Get(m[1])
+	return ok
 }
 
 // namedTool matches the words in which a fault names a tool that isn't there, or a
