@@ -195,6 +195,7 @@ func (l *Lock) copyFolder(from string) (dir, sum string, undo func(), err error)
 	defer func() {
 		if err != nil {
 			removeFolder(temp)
+			_ = os.Remove(l.Store()) // if it is empty
 		}
 	}()
 	held, err := os.Open(temp)
@@ -232,7 +233,7 @@ func (l *Lock) copyFolder(from string) (dir, sum string, undo func(), err error)
 	if err := errors.Join(os.Chmod(temp, 0o755), os.Rename(temp, dir), os.Chmod(dir, 0o555)); err != nil {
 		return "", "", undo, err
 	}
-	return dir, sum, func() { removeFolder(dir) }, nil
+	return dir, sum, func() { removeFolder(dir); _ = os.Remove(l.Store()) }, nil
 }
 
 func copyEntry(root *os.Root, name, mode, to string) error {

@@ -538,6 +538,9 @@ func TestRunMeant(t *testing.T) {
 	if a := do(t, s, "run", `{"code":"sq(3)"}`); strings.Contains(a.Text+field(t, a, "notes"), "eq") || !strings.Contains(a.Text, "sq is a tool: write @sq(x).") {
 		t.Error(a.Text, field(t, a, "notes"))
 	}
+	if a := do(t, s, "run", `{"tool":"sq@1","input":3}`); a.Fault == nil || !strings.Contains(a.Text, `The tool is "sq"; run takes "version":1`) {
+		t.Error(a.Text)
+	}
 	for args, note := range map[string]string{
 		`{"code":"square => square + 1","input":3}`: "", `{"code":"5","input":3}`: "ignored", `{"code":"1 + 1","input":"3"}`: "ignored", `{"code":"5","input":null}`: "", `{"code":"5"}`: "",
 		`{"code":"let f = x => x in f","input":3}`: "", `{"code":"compose(x => x, y => y)","input":3}`: "",

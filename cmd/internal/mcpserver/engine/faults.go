@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
@@ -23,6 +24,12 @@ func NoTool(name string, tools *registry.Snapshot) *fault.Fault {
 		Got:     name,
 		Near:    wire.Nearest(name, append(Names(tools), wire.ToolNames()...)),
 		Hint:    wire.ToSeeTools,
+	}
+	if own, version, ok := strings.Cut(name, "@"); ok {
+		_, is := tools.Get(own)
+		if n, err := strconv.Atoi(version); is && err == nil && n > 0 {
+			f.Near, f.Hint = "", fmt.Sprintf(`The tool is %q; run takes "version":%d beside "tool".`, own, n)
+		}
 	}
 	if f.Near != "" {
 		f.Hint = fmt.Sprintf("Did you mean %q? ", f.Near) + f.Hint
