@@ -575,8 +575,7 @@ func TestFlowUnheard(t *testing.T) {
 // not to begin the next.
 func TestFlowShownMeanwhile(t *testing.T) {
 	t.Parallel()
-	var p *posted
-	p = newPosted(t, toSend, run.Options{Act: func(ctx context.Context) (lease.Time, error) {
+	p := newPosted(t, toSend, run.Options{Act: func(ctx context.Context) (lease.Time, error) {
 		return lease.Now().Add(lease.Length), ctx.Err()
 	}})
 	p.kept["open/need"] = value.Unit{}
