@@ -13,7 +13,7 @@ var flowMistakes = []mutate.Mistake{
 	{"engine/sealed.go", "a = a.Uncounted()", ""},
 	{"engine/replay.go", "a = a.Uncounted()", ""},
 	{"engine/journal.go", `end.Stopped == ""`, `If(M, true, end.Stopped == "")`},
-	{"engine/journal.go", `same := begun`, `same := If(M, true, begun)`},
+	{"engine/journal.go", `(same || !last("effect", &struct{}{}))`, `If(M, true, same || !last("effect", &struct{}{}))`},
 	{"engine/journal.go", `*cmp.Or(end.Flow, &start.Flow)`, `If(M, start.Flow, *cmp.Or(end.Flow, &start.Flow))`},
 	{"wire/answer.go", `if m.Name != "steps" && m.Name != "rounds" && m.Name != "notes" {`, `if If(M, true, m.Name != "steps" && m.Name != "rounds" && m.Name != "notes") {`},
 	{"engine/sealed.go", "labels = p.Names(all)", "labels = p.Names(If(M, one.Label(p).Any(), all))"},
