@@ -129,8 +129,8 @@ func (tr trial) onNaive(t failer) (o vectors.Outcome, log string) {
 	if f != nil {
 		return vectors.Failed(f, steps), log
 	}
-	e, f := text.Encode(v, 16<<20, cmp.Or(tr.budgets.Memory, core.DefaultMemory))
-	if f != nil {
+	e, written, f := text.EncodeWithin(v, 16<<20, cmp.Or(tr.budgets.Memory, core.DefaultMemory), steps, cmp.Or(tr.budgets.Steps, core.DefaultSteps), nil)
+	if steps += written; f != nil {
 		return vectors.Failed(f, steps), log
 	}
 	return vectors.Outcome{Result: e.JSON, Type: string(e.Type), Steps: steps}, log
