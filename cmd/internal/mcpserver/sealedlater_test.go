@@ -151,20 +151,26 @@ func TestSealedCancelled(t *testing.T) {
 	}
 }
 
-// TestSealedLost: what was sealed, and the record has no text of any more, is sealed once.
-func TestSealedLost(t *testing.T) {
-	t.Parallel()
-	m := newMailbox(t, mailRules+"]}")
+// slow has read the mail in the background, and shown it: the task, and the call that shows it again.
+func (m *mailbox) slow(t *testing.T) (task, again string) {
 	m.evolve("slow", `k => !toy.get(k)`)
 	var made struct{ Task string }
 	m.mu.Lock() // nothing is read before it is a task
 	_ = json.Unmarshal(succeed(t, m.Server, "run", `{"tool":"slow","input":"mail/1","background":true}`).Structured, &made)
 	m.mu.Unlock()
-	again := `{"task":"` + made.Task + `"}`
+	again = `{"task":"` + made.Task + `"}`
 	if a := do(t, m.Server, "run", again); !strings.Contains(a.Text, "pay me") {
 		t.Fatalf("it gives %s", a.Text)
 	}
-	_, err := m.memory.Append(journal.Written, journal.ResultSealed, made.Task, "", []byte(`{"sealed":"s_a","label":["mail"],"value":{"bytes":9,"sha256":"`+strings.Repeat("0", 64)+`"}}`))
+	return made.Task, again
+}
+
+// TestSealedLost: what was sealed, and the record has no text of any more, is sealed once.
+func TestSealedLost(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, mailRules+"]}")
+	task, again := m.slow(t)
+	_, err := m.memory.Append(journal.Written, journal.ResultSealed, task, "", []byte(`{"sealed":"s_a","label":["mail"],"value":{"bytes":9,"sha256":"`+strings.Repeat("0", 64)+`"}}`))
 	must.NoError(t, err)
 	for range 2 {
 		m.start(toModel)
@@ -235,15 +241,7 @@ func TestJournalOtherLabels(t *testing.T) {
 	m.evolve("read", `k => if has(k, "key") then [!toy.get("open/1"), !toy.get(k.key)] else 0`)
 	succeed(t, m.Server, "run", `{"tool":"read","input":{}}`)
 	succeed(t, m.Server, "run", `{"tool":"read","input":{"key":"mail/1"}}`)
-	m.evolve("slow", `k => !toy.get(k)`)
-	var made struct{ Task string }
-	m.mu.Lock() // nothing is read before it is a task
-	_ = json.Unmarshal(succeed(t, m.Server, "run", `{"tool":"slow","input":"mail/1","background":true}`).Structured, &made)
-	m.mu.Unlock()
-	again := `{"task":"` + made.Task + `"}`
-	if a := do(t, m.Server, "run", again); !strings.Contains(a.Text, "pay me") {
-		t.Fatalf("it gives %s", a.Text)
-	}
+	_, again := m.slow(t)
 	m.start(after + "]}")
 	id := m.broker.NewID()
 	for _, e := range []journal.Event{
