@@ -180,7 +180,9 @@ func readMembers(data []byte, field func(name []byte) any) (err error) {
 		case *registry.Facts:
 			*into = readFacts(raw)
 		case *json.RawMessage:
-			*into = raw
+			if *into = raw; !json.Valid(raw) { // the cursor has passed it, no more
+				err = errors.New("it is no JSON")
+			}
 		case *string:
 			var ok bool
 			if *into, ok = pifjson.Unquote(raw); !ok {
