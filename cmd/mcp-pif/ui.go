@@ -11,9 +11,11 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -100,7 +102,8 @@ func (o *uiOptions) serve(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	ignoreBackgroundReads()
+	// SIGTTIN, which Windows hasn't: in the background a read of the terminal fails, and doesn't stop the process.
+	signal.Ignore(syscall.Signal(21))
 	go func() { // ends with the process, as its terminal does
 		for {
 			in := bufio.NewScanner(cmd.InOrStdin())
