@@ -78,7 +78,7 @@ func (p *Policy) Expect(t term.Term, held []*caps.Held, code func(name string) (
 		}
 		rules = append(rules, r)
 		rule := flows.Rule{
-			Argument: r.ArgumentText(), Made: r.Any, Only: r.MadeOnly, All: r.AllOf != 0,
+			Argument: r.Argument, Made: r.Any, Only: r.MadeOnly, All: r.AllOf != 0,
 			Forbidden: labelled.Label(r.Forbidden()), Mask: labelled.Data,
 			Of: func(a *flows.Asking) (may, must bool) {
 				if !slices.Contains(p.byOp[a.Op], r) {

@@ -297,23 +297,24 @@ func (r *Rule) readArgument(c RuleConfig, kinds caps.Kinds) error {
 		if i < 0 {
 			return nil
 		}
-		of, path := r.To[:i], parseArgument(r.To[i+1:])
-		if names := argumentsOf(of, kinds); slices.Contains(names, path[0]) {
+		of, text := r.To[:i], r.To[i+1:]
+		names := argumentsOf(of, kinds)
+		if path := parseArgument(text, names); path[0] != "" {
 			r.To, r.Argument = of, path
 		} else if m, ok := kinds.Manifest(strings.SplitN(of, ".", 2)[0]); ok && m.Server != "" {
-			return noArgument(of, path[0], names)
+			return noArgument(of, text, names)
 		}
 	default:
 		var path string
 		if json.Unmarshal(c.Argument, &path) != nil || path == "" {
 			return fmt.Errorf(`"argument" is a name, a path such as "attachments[].url", or null`)
 		}
-		r.Argument = parseArgument(path)
 		if r.To == Model {
 			return errors.New("what is shown to the model has no arguments")
 		}
-		if names := argumentsOf(r.To, kinds); !slices.Contains(names, r.Argument[0]) {
-			return noArgument(r.To, r.Argument[0], names)
+		names := argumentsOf(r.To, kinds)
+		if r.Argument = parseArgument(path, names); r.Argument[0] == "" {
+			return noArgument(r.To, path, names)
 		}
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check/flows"
+	labelled "github.com/mcp-pif/mcp-pif/core/flow"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -232,6 +233,63 @@ func TestDesignate(t *testing.T) {
 	}
 }
 
+// TestArgumentNames: what a server calls an argument is a name, also where it has what paths do.
+func TestArgumentNames(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, everything...)
+	odd := []string{"to.address", "ids[]", "a.b[].c", "[]", "."}
+	m := &caps.Manifest{Kind: "odd", Server: "odd", Algebra: caps.Exact, Verbs: []caps.Verb{{Name: "send", Flags: tells}}, Operations: []caps.Operation{{Name: "odd.send", Wire: "send", Verb: "send"}}}
+	for _, name := range odd {
+		m.Operations[0].Params = append(m.Operations[0].Params, caps.Param{Name: name, Type: "string", Optional: true, Designates: name != "."})
+	}
+	manifests := []*caps.Manifest{m}
+	for _, other := range p.kinds {
+		manifests = append(manifests, other)
+	}
+	var err error
+	p.kinds, err = caps.NewKinds(manifests...)
+	must.NoError(t, err)
+	c, err := caps.Parse("odd", p.kinds)
+	must.NoError(t, err)
+	g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: p.kinds})
+	must.NoError(t, err)
+	p.granted = append(p.granted, g)
+	designated := p.mustCompile("", "designate")
+	for _, name := range odd[:4] {
+		for what, f := range map[string]*flow.Policy{
+			"--flow=designate": designated,
+			"a policy":         p.mustCompile(`{"sources":[{"of":"mail.read","label":"mail"}],"rules":[{"to":"odd.send","argument":` + quote(name) + `,"not_from":"mail"}]}`),
+			"--no-flow":        p.mustCompile("", "mail=mail.read", "mail>odd.send:"+name),
+		} {
+			n := slices.IndexFunc(f.Rules, func(r *flow.Rule) bool { return r.To == "odd.send" && slices.Equal(r.Argument, []string{name}) })
+			if n < 0 {
+				t.Errorf("%s: no rule is about %s", what, name)
+				continue
+			}
+			arg := &value.Record{Fields: []value.Field{{Key: name, Value: value.Str("x")}}}
+			if l := labelled.Whole(1).Label(arg, f.Rules[n].Argument); l != 1 {
+				t.Errorf("%s: %s has the label %x", what, name, l)
+			}
+			code, err := core.CompileText("t", []byte(`i => !odd.send({`+quote(name)+`: !mail.read({id: i})})`))
+			must.NoError(t, err)
+			found, _ := f.Expect(code.Term(), nil, nil)
+			if !slices.ContainsFunc(found, func(e flow.Expectation) bool { return e.Rule == f.Rules[n] && e.Verdict != flows.Never }) {
+				t.Errorf("%s: of %s it is expected %v", what, name, found)
+			}
+		}
+	}
+	for text, want := range map[string]string{"a.b[].c[].d": "a.b[].c [] d", "ids[][]": "ids[] []", "to.address.zip": "to.address zip", "ids[]x": "", "to": ""} {
+		f, err := p.compile(`{"sources":[{"of":"mail.read","label":"mail"}],"rules":[{"to":"odd.send","argument":` + quote(text) + `,"not_from":"mail"}]}`)
+		got := ""
+		if err == nil {
+			got = strings.Join(f.Rules[0].Argument, " ")
+		}
+		if got != want {
+			t.Errorf("%s is read as %q, not as %q: %v", text, got, want, err)
+		}
+	}
+}
+
 // TestItems: parts of an outcome have the labels that the operator's function says; where it fails all of
 // it has the source's.
 func TestItems(t *testing.T) {
@@ -259,7 +317,7 @@ func TestItems(t *testing.T) {
 			got = "all"
 		case any != 0:
 			var list []string
-			for _, path := range []string{"[]", "[].sender"} {
+			for _, path := range [][]string{{"[]"}, {"[]", "sender"}} {
 				list = append(list, f.Words(flow.Label(shadow.Label(all, path)).Any()))
 			}
 			list = append(list, f.Words(flow.Label(shadow.Own()).Any()))

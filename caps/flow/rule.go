@@ -85,12 +85,26 @@ func (r *Rule) ArgumentText() string {
 	return strings.ReplaceAll(strings.Join(r.Argument, "."), ".[]", "[]")
 }
 
-// parseArgument reads a path such as attachments[].url.
-func parseArgument(text string) []string {
-	var path []string
-	for part := range strings.SplitSeq(text, ".") {
-		name, lists := strings.TrimRight(part, "[]"), strings.Count(part, "[]")
-		path = append(path, name)
+// parseArgument reads a path such as attachments[].url: first the longest of the names that the text begins with, which may
+// have what separates others; "": none.
+func parseArgument(text string, names []string) []string {
+	first := ""
+	for _, name := range names {
+		if rest, ok := strings.CutPrefix(text, name); ok && len(name) > len(first) && (rest == "" || rest[0] == '.' || strings.HasPrefix(rest, "[]")) {
+			first = name
+		}
+	}
+	path := []string{first}
+	for i, name := range strings.Split(text[len(first):], ".") {
+		lists := 0
+		for ; strings.HasSuffix(name, "[]"); name = name[:len(name)-2] {
+			lists++
+		}
+		if i > 0 {
+			path = append(path, name)
+		} else if name != "" {
+			return []string{""}
+		}
 		path = append(path, slices.Repeat([]string{"[]"}, lists)...)
 	}
 	return path

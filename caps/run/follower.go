@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/mcp-pif/mcp-pif/caps/flow"
@@ -260,7 +259,7 @@ func (q labels) of(rule *flow.Rule, a *act) (made, argument flow.Label) {
 	if _, isRecord := value.Force(q.Arg).(*value.Record); !isRecord && a.main(rule.Argument[0]) {
 		return made, argument
 	}
-	return made, flow.Label(q.Shadow.Label(q.Arg, rule.ArgumentText()))
+	return made, flow.Label(q.Shadow.Label(q.Arg, rule.Argument))
 }
 
 // beside gives the label of the arguments that a rule doesn't test, or only a part of.
@@ -270,12 +269,8 @@ func (q labels) beside(rule *flow.Rule) (l flow.Label) {
 		return 0
 	}
 	for _, f := range r.Fields {
-		switch {
-		case f.Key == rule.Argument[0] && len(rule.Argument) == 1:
-		case strings.ContainsAny(f.Key, ".[]"): // it would be read as a path
-			return flow.Label(q.Shadow.All())
-		default:
-			l |= flow.Label(q.Shadow.Label(q.Arg, f.Key))
+		if f.Key != rule.Argument[0] || len(rule.Argument) > 1 {
+			l |= flow.Label(q.Shadow.Label(q.Arg, []string{f.Key}))
 		}
 	}
 	return l

@@ -543,7 +543,7 @@ func (r *Run) planStep(ctx context.Context, q *core.Request, l *labelled.Request
 	s.Args = text
 	if args, ok := value.Force(marked).(*value.Record); ok {
 		for _, f := range args.Fields {
-			if names := g.names(l.Shadow.Label(q.Arg, f.Key)); names != nil {
+			if names := g.names(l.Shadow.Label(q.Arg, []string{f.Key})); names != nil {
 				s.From[f.Key] = names
 			}
 		}

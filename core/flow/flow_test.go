@@ -39,15 +39,18 @@ func TestItems(t *testing.T) {
 		{`{}`, `[1]`, "", ""},
 		{`{"items":[{"label":["a"]},{}]}`, `[1,2,3]`, "[]", "a"},
 		{`{"items":[{},{"fields":{"to":{"label":["b"]}}}]}`, `[1,{"to":2,"x":3}]`, "", "b"},
-		{`{"items":[{"fields":{"to":{"label":["b"]}}}]}`, `[{"to":2,"x":3}]`, "[].x", ""},
+		{`{"items":[{"fields":{"to":{"label":["b"]}}}]}`, `[{"to":2,"x":3}]`, "[] x", ""},
 		{`{"items":[{}],"label":["a"]}`, `[1]`, "[]", "a"},
 		{`{"fields":{"id":{}},"label":["a"]}`, `{"id":1,"text":"x"}`, "id", ""},
 		{`{"fields":{"id":{}},"label":["a"]}`, `{"id":1,"text":"x"}`, "text", "a"},
-		{`{"fields":{"all":{"items":[{"fields":{"url":{"label":["b"]}}}]}}}`, `{"all":[{"url":1,"id":2}]}`, "all[].url", "b"},
-		{`{"fields":{"all":{"items":[{"fields":{"url":{"label":["b"]}}}]}}}`, `{"all":[{"url":1,"id":2}]}`, "all[].id", ""},
-		{`{"fields":{"all":{"fields":{"url":{"label":["b"]}}}}}`, `{"all":{"url":1}}`, "all[].url", "b"},
-		{`{"fields":{"all":{"fields":{"url":{"label":["b"]}}}}}`, `{"all":{"url":1}}`, "all.url.x", "b"},
+		{`{"fields":{"all":{"items":[{"fields":{"url":{"label":["b"]}}}]}}}`, `{"all":[{"url":1,"id":2}]}`, "all [] url", "b"},
+		{`{"fields":{"all":{"items":[{"fields":{"url":{"label":["b"]}}}]}}}`, `{"all":[{"url":1,"id":2}]}`, "all [] id", ""},
+		{`{"fields":{"all":{"fields":{"url":{"label":["b"]}}}}}`, `{"all":{"url":1}}`, "all [] url", "b"},
+		{`{"fields":{"all":{"fields":{"url":{"label":["b"]}}}}}`, `{"all":{"url":1}}`, "all url x", "b"},
 		{`{"fields":{"a":{"label":["a"]}}}`, `{"b":1}`, "c", ""},
+		{`{"fields":{"to.x":{"label":["b"]}}}`, `{"to":{"x":1},"to.x":2}`, "to.x", "b"},
+		{`{"fields":{"to.x":{"label":["b"]}}}`, `{"to":{"x":1},"to.x":2}`, "to x", ""},
+		{`{"fields":{"ids[]":{"label":["b"]}}}`, `{"ids[]":[1]}`, "ids[]", "b"},
 		{`{"items":[]}`, `[]`, "", ""},
 		{`{"items":[]}`, `[1]`, "", "unfit"},
 		{`{"items":[{}]}`, `{"a":1}`, "", "unfit"},
@@ -65,7 +68,7 @@ func TestItems(t *testing.T) {
 		})
 		got := "unfit"
 		if ok {
-			l := s.Label(v, c.path)
+			l := s.Label(v, strings.Fields(c.path))
 			if got = ""; l&flow.Atom(0) != 0 {
 				got = "a"
 			}

@@ -99,41 +99,33 @@ func (s *Shadow) closure(of *Shadow) *Shadow {
 }
 
 // Label returns the label of a part of v, whose shadow s is: path is names of fields,
-// with [] for each item of a list, such as "attachments[].url"; "" is all of v. Of a
-// part that isn't there it is what decided that.
-func (s *Shadow) Label(v value.Value, path string) Label {
+// with "[]" for each item of a list, such as attachments, [], url; empty, it is all of v.
+// Of a part that isn't there it is what decided that.
+func (s *Shadow) Label(v value.Value, path []string) Label {
+	if len(path) == 0 {
+		return s.deep
+	}
 	v = peek(v)
-	name, rest, _ := strings.Cut(path, ".")
-	if item, ok := strings.CutPrefix(path, "[]"); ok {
+	if r, ok := v.(*value.Record); ok && path[0] != "[]" {
+		if i, ok := field(r, path[0]); ok {
+			return s.kid(i).Label(r.Fields[i].Value, path[1:])
+		}
+		return s.own
+	}
+	if path[0] == "[]" {
 		l := s.own
-		for c, ok := v.(*value.Cons); ok; c, ok = v.(*value.Cons) {
-			l |= s.kid(0).Label(c.Head, strings.TrimPrefix(item, "."))
+		c, ok := v.(*value.Cons)
+		for ; ok; c, ok = v.(*value.Cons) {
+			l |= s.kid(0).Label(c.Head, path[1:])
 			v, s = peek(c.Tail), s.kid(1)
 			l |= s.own
 		}
-		if _, ok := v.(value.Nil); !ok {
-			l |= s.deep // it isn't a list: all of it is what was given there
+		if _, ok := v.(value.Nil); ok {
+			return l
 		}
-		return l
+		return l | s.deep
 	}
-	if name, more, ok := strings.Cut(name, "[]"); ok {
-		return s.part(v, name, strings.TrimSuffix("[]"+more+"."+rest, "."))
-	}
-	if path == "" {
-		return s.deep
-	}
-	return s.part(v, name, rest)
-}
-
-func (s *Shadow) part(v value.Value, name, rest string) Label {
-	r, ok := v.(*value.Record)
-	if !ok {
-		return s.deep // nothing that has such a part: all of it is what was given there
-	}
-	if i, ok := field(r, name); ok {
-		return s.kid(i).Label(r.Fields[i].Value, rest)
-	}
-	return s.own
+	return s.deep // nothing that has such a part: all of it is what was given there
 }
 
 // Mark returns the shadow of v with another label where it has some: what of gives for the way there from the outside,

@@ -40,6 +40,7 @@ var flowMistakes = []mutate.Mistake{
 	{"../../../caps/run/follower.go", "f.way = f.entered", "if !M {\nf.way = f.entered\n}"},
 	{"../../../caps/run/follower.go", "shadows[i] = s.Raise(labelled.Label(f.input))", ""},
 	{"../../../caps/run/follower.go", "under = r.madeUnder(v.tool)", "under = If(M, 0, r.madeUnder(v.tool))"},
+	{"../../../caps/flow/rule.go", "first = name\n", "if first = name; M {\nfirst, _, _ = strings.Cut(name, \".\")\n}\n"},
 }
 
 // TestFlowMistakes builds these tests once with all mistakes in the server, and wants each to be found: two
@@ -49,7 +50,7 @@ func TestFlowMistakes(t *testing.T) {
 		t.Skip("a short run")
 	}
 	bin := mutate.Build(t, flowMistakes)
-	const small, two = "^(TestSealed|TestSealedOfTasks|TestSealedUnended|TestJournalBeforeRules|TestJournalOtherLabels|TestSessionLabel|TestShown.*|TestFlowOfCode|TestFlowWords|TestFlowCalled|TestFlowStepped|TestFlowLater|TestPlanWithheld|TestMadeUnder.*)$", "^TestTwoServers$"
+	const small, two = "^(TestSealed|TestSealedOfTasks|TestSealedUnended|TestJournalBeforeRules|TestJournalOtherLabels|TestSessionLabel|TestShown.*|TestFlowOfCode|TestFlowWords|TestFlowNames|TestFlowCalled|TestFlowStepped|TestFlowLater|TestPlanWithheld|TestMadeUnder.*)$", "^TestTwoServers$"
 	if mutate.Finds(bin, -1, small) {
 		t.Fatal("without a mistake the tests fail, too")
 	}

@@ -188,3 +188,13 @@ func TestFlowLater(t *testing.T) {
 		}
 	}
 }
+
+// TestFlowNames: an argument is guarded whose name has what separates names in paths.
+func TestFlowNames(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, strings.Replace(mailRules, `"to","not_from"`, `"cc.0","not_from"`, 1)+"]}")
+	succeed(t, m.Server, "evolve", `{"name":"it","code":"k => !toy.send({to: k, \"cc.0\": !toy.get(k).from})","capabilities":["toy:**"],"draft":true}`)
+	if a := do(t, m.Server, "run", `{"tool":"it","input":"mail/1"}`); len(m.sent) > 0 {
+		t.Errorf("a copy goes to whom a mail says: %s", a.Text)
+	}
+}

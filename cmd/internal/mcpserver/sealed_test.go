@@ -33,7 +33,7 @@ var mailKind = func() *caps.Manifest {
 	m := *toy
 	m.Verbs = append(append([]caps.Verb{}, toy.Verbs...), caps.Verb{Name: "send", Flags: caps.Flags{OpenWorld: true}})
 	m.Operations = append(append([]caps.Operation{}, toy.Operations...), caps.Operation{Name: "toy.send", Verb: "send", Params: []caps.Param{
-		{Name: "to", Type: "string"}, {Name: "text", Type: "any", Optional: true},
+		{Name: "to", Type: "string"}, {Name: "text", Type: "any", Optional: true}, {Name: "cc.0", Type: "string", Optional: true},
 	}}, caps.Operation{Name: "toy.list", Verb: "get", Params: []caps.Param{{Name: "prefix", Type: "string", Main: true, Designates: true}}})
 	return &m
 }()

@@ -41,9 +41,9 @@ type Rule struct {
 	// Of reports whether the rule is about what is asked for, and whether it surely is.
 	Of func(*Asking) (may, must bool)
 	// Argument is the part of the argument that counts, a path as that of
-	// [flow.Shadow.Label], "" for all of it; with Made set it counts as well that the
-	// request is made, with Only nothing else does.
-	Argument   string
+	// [flow.Shadow.Label] that begins with a name; with Made set it counts as well that
+	// the request is made, with Only nothing else does.
+	Argument   []string
 	Made, Only bool
 	// Forbidden is the label that it may have nothing of or, with All, not all of.
 	Forbidden flow.Label

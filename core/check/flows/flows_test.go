@@ -190,7 +190,7 @@ func TestVerdicts(t *testing.T) {
 				return 0, 0, false
 			},
 			Rules: []flows.Rule{
-				{Of: sends, Argument: "to", Forbidden: secret, Mask: flow.Data},
+				{Of: sends, Argument: []string{"to"}, Forbidden: secret, Mask: flow.Data},
 				{Of: sends, Forbidden: secret, Mask: flow.Both, Made: true},
 			},
 		})

@@ -3,7 +3,6 @@ package flows
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/flow"
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -222,34 +221,21 @@ func (v *abs) field(name string) (part *abs, sure bool) {
 }
 
 // at returns the part at a path.
-func (v *abs) at(path string) *abs {
-	for path != "" && v != nil {
-		name := path
-		if len(path) >= 2 && path[:2] == "[]" {
-			// There may be no item.
-			u := v
-			v = join(v.part(v.item), &abs{own: v.own | v.cells, must: v.must}).at(strings.TrimPrefix(path[2:], "."))
-			all := flatten(v)
-			all.must, all.holds = u.must, 0
-			return all
-		} else {
-			for i := range path {
-				if path[i] == '.' || path[i] == '[' {
-					name = path[:i]
-					break
-				}
-			}
-			u := v
-			f, there := v.field(name)
-			if v, path = f, path[len(name):]; !there {
-				v = join(v, &abs{own: u.own, must: u.must}) // it may not be there
-			}
-		}
-		if path != "" && path[0] == '.' {
-			path = path[1:]
-		}
+func (v *abs) at(path []string) *abs {
+	if v == nil || len(path) == 0 {
+		return v
 	}
-	return v
+	if path[0] == "[]" { // there may be no item, and it may be a name
+		items := join(v.part(v.item), v.part(v.fields["[]"]))
+		all := flatten(join(items, &abs{own: v.own | v.cells, must: v.must}).at(path[1:]))
+		all.must, all.holds = v.must, 0
+		return all
+	}
+	part, there := v.field(path[0])
+	if !there {
+		part = join(part, &abs{own: v.own, must: v.must}) // it may not be there
+	}
+	return part.at(path[1:])
 }
 
 func join(v, u *abs) *abs { return joinTo(v, u, maxDepth) }
