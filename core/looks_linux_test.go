@@ -61,7 +61,7 @@ var worst = map[string][]string{
 	"unique": {sharedPair + `unique([v, v, v])`}, "sort": {`sort(map(i => mod(i * 7919, 1000003), range(0, 300000)))`},
 	"re_match": {longText + `re_match(s, "([a-zñ ]+)+zz")`, longText + `re_match(s, "zz")`, longText + `re_match(s, "[0-9]")`},
 	"re_find":  {longText + `re_find(s, "(a?){40}(n|ñ){60}zz")`, longText + `re_find(slice(s, 0, 2000000), "(((.)*)*)*9")`, longText + `re_find(s, "(?:a|ñ|B| )*$")`}, "re_find_all": {longText + `re_find_all(slice(s, 0, 10000), "(?s)a.*z|a")`, aaaa + `length(re_find_all(slice(s, 0, 1000000), "a"))`},
-	"re_replace": {longText + `re_replace(slice(s, 0, 1000000), "a", "$0$0")`, aaaa + `re_replace(slice(s, 0, 1000000), "(a)", "$1b")`}, "re_split": {longText + `re_split(slice(s, 0, 1000000), " ")`},
+	"re_replace": {longText + `re_replace(slice(s, 0, 1000000), "a", "$0$0")`, aaaa + `re_replace(slice(s, 0, 1000000), "(a)", "$1b")`, `let s = fold(p => fst(p) ++ fst(p), "${", range(0, 22)) in re_replace("b", "a", s)`, `let s = fold(p => fst(p) ++ fst(p), "$$", range(0, 18)) in re_replace("aaaaaaaa", "a", s)`}, "re_split": {longText + `re_split(slice(s, 0, 1000000), " ")`},
 	"url_encode": {longText + `url_encode(slice(s, 0, 4000000))`}, "url_decode": {longText + `url_decode(s)`}, "base64_encode": {longText + `base64_encode(s)`}, "base64_decode": {longText + `base64_decode(base64_encode(slice(s, 0, 5000000)))`},
 	"hex_encode": {longText + `hex_encode(slice(s, 0, 5000000))`}, "hex_decode": {longText + `hex_decode(hex_encode(slice(s, 0, 4000000)))`},
 	"sha256": {longText + `sha256(s)`}, "hmac_sha256": {longText + `hmac_sha256(s, s)`}, "crc32": {longText + `crc32(s)`},

@@ -100,7 +100,7 @@ var regex = []Row{
 			var to replacement
 			v, f := beginSearch("re_replace", args, m, func(*pattern) bool { return true }, false)
 			if f == nil {
-				to, f = newReplacement(v.p, string(args[2].(value.Str)))
+				to, f = newReplacement(v.p, string(args[2].(value.Str)), m)
 			}
 			if f != nil {
 				return nil, f
@@ -190,6 +190,11 @@ func inGroups(p *pattern) bool { return p.groups() > 0 }
 func (v *search) make(texts, bytes int) *fault.Fault {
 	v.made += int64(bytes) + 64*int64(texts)
 	v.work += uint64(texts) + uint64(bytes)/(8*perStep/perMatchStep)
+	if v.work >= 1<<12 {
+		if v.charge(); v.spent {
+			return OutOfFuel(v.m.Left)
+		}
+	}
 	return v.m.room(v.made)
 }
 

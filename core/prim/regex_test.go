@@ -210,6 +210,38 @@ func TestPatternBounds(t *testing.T) {
 	if f := run(long, "a", &prim.Meter{Left: prim.Unlimited, Memory: 1 << 20}); f == nil || f.Kind != fault.OutOfMemory {
 		t.Errorf("in a MiB: %v", f)
 	}
+	_, replace, _ := prim.Lookup("re_replace")
+	for _, c := range []struct {
+		to   string
+		left uint64
+		want fault.Kind
+	}{
+		{strings.Repeat("${", 1<<20), prim.Unlimited, ""}, {strings.Repeat("$<${", 1<<19), prim.Unlimited, ""}, {strings.Repeat("${", 1<<20) + "}", prim.Unlimited, fault.OutOfRange},
+		{strings.Repeat("$0$0", 127) + strings.Repeat("${", 1<<20), prim.Unlimited, ""},
+		{strings.Repeat("$$", 1<<20), prim.Unlimited, fault.OutOfMemory}, {strings.Repeat("$$", 1<<16), 100, fault.OutOfFuel},
+	} {
+		looks, room := 0, 16<<20
+		m := &prim.Meter{
+			Left: c.left, Look: func(parts int) { looks += parts },
+			Hold: func(bytes int64) *fault.Fault {
+				if room -= int(bytes); room < 0 {
+					return prim.OutOfMemory(16 << 20)
+				}
+				return nil
+			},
+		}
+		_, f := replace.Walk([]value.Value{value.Str("ba"), value.Str("a"), value.Str(c.to)}, m)
+		if kind := fault.Kind(""); f != nil {
+			if kind = f.Kind; kind != c.want || len(f.Error()) > 1000 {
+				t.Errorf("%.8s: %.200v", c.to, f)
+			}
+		} else if c.want != kind || looks < len(c.to)/4 {
+			t.Errorf("%.8s gives no %s after %d looks", c.to, c.want, looks)
+		}
+		if c.left < prim.Unlimited && looks > len(c.to)/2+1<<12 {
+			t.Errorf("%.8s is written to the end: %d looks", c.to, looks)
+		}
+	}
 	if f := run(long[:1<<10], "(a)(b)?(c)?", &prim.Meter{Left: prim.Unlimited, Memory: 1 << 12}); f == nil || f.Kind != fault.OutOfMemory {
 		t.Errorf("in 4 KiB: %v", f)
 	}

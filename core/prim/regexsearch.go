@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -338,14 +339,18 @@ type part struct {
 
 // newReplacement reads what is to take the place of a match: $1, ${1} or ${name} is a
 // group, $0 or $& the match, $$ a dollar.
-func newReplacement(p *pattern, s string) (replacement, *fault.Fault) {
+func newReplacement(p *pattern, s string, m *Meter) (replacement, *fault.Fault) {
+	const atOnce, bytes = 128, 2 * 24 // parts, and what one takes while their slice grows
 	var parts replacement
+	room := atOnce
 	if i := strings.IndexByte(s, '\\'); i >= 0 && i+1 < len(s) && s[i+1]-'1' < 9 && int(s[i+1]-'0') <= p.groups() {
 		return nil, outOfRange("re_replace writes a group with a dollar, not with a backslash", "$1 for the first group", quoted(s[i:i+2]),
 			`Write $ and the group's number or name: {"re_replace":["k=v","(\\w+)=(\\w+)","$2=$1"]}.`)
 	}
 	from := 0
+	unclosed := [2]bool{} // there is no } or no > in the rest
 	for i := strings.IndexByte(s, '$'); i >= 0 && i+1 < len(s); {
+		m.look(1)
 		group, next, ref := -1, i+1, ""
 		switch c := s[i+1]; {
 		case c == '$':
@@ -360,22 +365,29 @@ func newReplacement(p *pattern, s string) (replacement, *fault.Fault) {
 			}
 			next = i + 1 + len(ref)
 		case c == '{' || c == '<':
-			closing := byte('}')
-			if c == '<' {
-				closing = '>'
+			k := strings.IndexByte("{<", c)
+			if unclosed[k] {
+				break
 			}
-			if n := strings.IndexByte(s[i:], closing); n > 2 {
+			n := strings.IndexByte(s[i:], "}>"[k])
+			if unclosed[k] = n < 0; n > 2 {
 				ref, next = s[i+2:i+n], i+n+1
 				group = p.group(ref)
 			}
 		}
 		if ref != "" && (group < 0 || group > p.groups()) {
-			return nil, outOfRange("re_replace: the pattern has no group "+ref, "a group of the pattern, or $$ for a dollar", quoted(s[i:next]),
+			return nil, outOfRange("re_replace: the pattern has no group "+display.Prefix(ref, maxDescribedBytes), "a group of the pattern, or $$ for a dollar", quoted(s[i:next]),
 				`Write $$ for a dollar sign, $1 or ${name} for a group: {"re_replace":["k=v","(\\w+)=(\\w+)","$2=$1"]}.`)
 		}
 		if group >= 0 {
 			parts = append(parts, part{s[from:i], group})
 			from = next
+		}
+		if len(parts) >= room {
+			room += atOnce
+			if f := m.hold(atOnce * bytes); f != nil {
+				return nil, f
+			}
 		}
 		if i = strings.IndexByte(s[next:], '$'); i >= 0 {
 			i += next
