@@ -352,8 +352,8 @@ func ExampleProgram_Follow() {
 	answer := func(_ context.Context, round []flow.Request) ([]flow.Answer, error) {
 		q := round[0]
 		if q.Op == "mail.send" {
-			fmt.Println("to of mail:", q.Shadow.Label(q.Arg, "to")&mail != 0)
-			fmt.Println("text of mail:", q.Shadow.Label(q.Arg, "text")&mail != 0)
+			fmt.Println("to of mail:", q.Shadow.Label(q.Arg, []string{"to"})&mail != 0)
+			fmt.Println("text of mail:", q.Shadow.Label(q.Arg, []string{"text"})&mail != 0)
 		}
 		from := &value.Record{Fields: []value.Field{{Key: "from", Value: value.Str("bob@acme.com")}}}
 		return []flow.Answer{{Answer: value.Answer{Value: from}, Shadow: flow.Whole(mail)}}, nil
