@@ -170,7 +170,7 @@ func (a *access) unheard(names []string) {
 
 // stands reports whether a token stands for a principal, or may.
 func (a *access) stands(name string) bool {
-	return !a.o.wantsTokens() || a.tokens.Has(name) || a.o.jwks != "" && streamable.Signed(name)
+	return !a.o.wantsTokens() || a.tokens.Has(name) || a.keys.MaySign(name)
 }
 
 // watch reads the files again on SIGHUP until it is stopped, and then tells whom it

@@ -126,6 +126,14 @@ func TestKeysRefuse(t *testing.T) {
 	must.NoError(t, err)
 	private, _ := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: ec, KeyID: "a"}}})
 	shared, _ := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: []byte("secret"), KeyID: "a"}}})
+	public, _ := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: ec.Public(), KeyID: "a"}}})
+	for text, stands := range map[string]bool{"": false, " \n": false, `{"keys":[]}`: false, "{": true, "x": true} {
+		var k Keys
+		must.NoError(t, k.Load(public))
+		if err := k.Load([]byte(text)); errors.Is(err, ErrNobody) == stands || k.MaySign("jwt:a") != stands || k.MaySign("a") {
+			t.Errorf("after %q: %v, jwt:a may come in: %v", text, err, k.MaySign("jwt:a"))
+		}
+	}
 	for name, text := range map[string]string{
 		"no JSON": "{", "no keys": `{"keys":[]}`, "private": string(private), "shared": string(shared), "a broken key": `{"keys":[{"kty":"EC","crv":"P-256"}]}`,
 	} {

@@ -131,9 +131,6 @@ func Hashed(text []byte) bool {
 // no subject is taken for a name in a file of tokens.
 const jwtPrincipal = "jwt:"
 
-// Signed reports whether a principal is one whose tokens are signed.
-func Signed(principal string) bool { return strings.HasPrefix(principal, jwtPrincipal) }
-
 // signatures is the algorithms that are taken: none with a shared key, since the
 // keys here are public.
 var signatures = []jose.SignatureAlgorithm{
@@ -158,7 +155,7 @@ var ErrNobody = errors.New("it lets nobody in")
 // nothing, but a set without keys, which is an [ErrNobody], has nobody come in from now on.
 func (k *Keys) Load(text []byte) error {
 	var set jose.JSONWebKeySet
-	if err := json.Unmarshal(text, &set); err != nil {
+	if err := json.Unmarshal(text, &set); err != nil && len(bytes.TrimSpace(text)) > 0 {
 		return fmt.Errorf("not a set of keys: %w", err)
 	}
 	for i := range set.Keys {
@@ -178,6 +175,12 @@ func (k *Keys) Load(text []byte) error {
 		return fmt.Errorf("there is no key in it: %w", ErrNobody)
 	}
 	return nil
+}
+
+// MaySign reports whether a token that is signed may stand for a principal.
+func (k *Keys) MaySign(principal string) bool {
+	set := k.set.Load()
+	return set != nil && len(set.Keys) > 0 && strings.HasPrefix(principal, jwtPrincipal)
 }
 
 // minRSABits is how many bits an RSA key has, by RFC 7518 section 3.3.
