@@ -541,19 +541,27 @@ var wanted = map[string][]member{
 	"completion/complete":      {{"ref", '{', true}, {"argument", '{', true}},
 }
 
+// maxInitialize is how many bytes the params of an initialize may have, which a session keeps as long as it lasts. Clients
+// send some hundred; an icon may be in them.
+const maxInitialize = 64 << 10
+
+// levels is what logging/setLevel takes.
+var levels = []string{`"debug"`, `"info"`, `"notice"`, `"warning"`, `"error"`, `"critical"`, `"alert"`, `"emergency"`}
+
 // unfit returns what is wrong with the params of a call; "": nothing.
 func unfit(method string, params []byte) string {
-	members, ok := wanted[method]
+	members, known := wanted[method]
 	switch {
 	case len(params) == 0:
 		return "" // which for some methods is right
 	case params[0] == '[':
 		return "params must be an object" // JSON-RPC has arrays, MCP hasn't
-	case !ok:
-		return ""
+	case method == methodInitialize && len(params) > maxInitialize:
+		return fmt.Sprintf("those of initialize are over %d bytes", maxInitialize)
 	}
 	var there uint8
 	wrong := ""
+	keys := map[string]struct{}{}
 	check := func(m member, value []byte) {
 		if value[0] != m.opens && (m.required || value[0] != 'n') && wrong == "" {
 			wrong = fmt.Sprintf("%q of %s is %s", m.name, method, m.kind())
@@ -562,14 +570,26 @@ func unfit(method string, params []byte) string {
 	s := scanner{b: params}
 	s.members(0, func(key, value []byte) {
 		key = plainKey(key)
+		if _, twice := keys[string(key)]; twice && wrong == "" { // who reads them take the first, or the last
+			wrong = fmt.Sprintf("duplicate key %.100s", key)
+		}
+		keys[string(key)] = struct{}{}
 		for i, m := range members {
 			if string(key[1:len(key)-1]) == m.name {
 				there |= 1 << i
 				check(m, value)
 			}
 		}
-		if string(key) == `"_meta"` {
-			check(meta, value)
+		switch {
+		case string(key) == `"_meta"`:
+			if known {
+				check(meta, value)
+			}
+			if wrong == "" && longToken(value) {
+				wrong = fmt.Sprintf("progressToken is over %d bytes", maxID)
+			}
+		case method == "logging/setLevel" && string(key) == `"level"` && !slices.Contains(levels, string(value)) && wrong == "":
+			wrong = "level is one of " + strings.Join(levels, ", ")
 		}
 	})
 	for i, m := range members {
@@ -578,6 +598,17 @@ func unfit(method string, params []byte) string {
 		}
 	}
 	return wrong
+}
+
+// longToken reports whether a _meta has a progressToken of more bytes than an id may have: it is in each notification.
+func longToken(meta []byte) (long bool) {
+	if meta[0] == '{' {
+		s := scanner{b: meta}
+		s.members(0, func(key, value []byte) {
+			long = long || len(value) > maxID && string(plainKey(key)) == `"progressToken"`
+		})
+	}
+	return long
 }
 
 func (m member) kind() string {
