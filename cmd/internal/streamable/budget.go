@@ -21,7 +21,8 @@ type budget struct {
 
 	mu     sync.Mutex
 	places map[*place]struct{}
-	each   map[string]int // requests, of those with one
+	all    int            // messages
+	each   map[string]int // of those with one
 	number uint64
 }
 
@@ -30,6 +31,7 @@ type place struct {
 	b         *budget
 	principal string
 	number    uint64
+	messages  int // one, but a batch has more
 	cancel    func()
 	stream    bool // it waits for what may come
 	told      bool // to give way
@@ -59,7 +61,7 @@ func (b *budget) enter(principal string, cancel func()) (p *place, status int) {
 	if principal != "" && b.each[principal] >= max(1, b.o.MaxRequests/part) {
 		return nil, http.StatusTooManyRequests
 	}
-	if len(b.places) >= b.o.MaxRequests {
+	if b.all >= b.o.MaxRequests {
 		victim := b.newest(principal)
 		if victim == nil {
 			return nil, http.StatusServiceUnavailable
@@ -70,8 +72,29 @@ func (b *budget) enter(principal string, cancel func()) (p *place, status int) {
 	b.number++
 	p = &place{b: b, principal: principal, number: b.number, cancel: cancel}
 	b.places[p] = struct{}{}
-	b.each[principal]++
+	b.add(p, 1)
 	return p, 0
+}
+
+// add counts messages of a request. The caller holds the lock.
+func (b *budget) add(p *place, n int) {
+	p.messages += n
+	b.all += n
+	if b.each[p.principal] += n; b.each[p.principal] == 0 {
+		delete(b.each, p.principal)
+	}
+}
+
+// fits has a request be one of so many messages, and reports whether there is room for them.
+func (p *place) fits(messages int) bool {
+	b, more := p.b, max(messages, 1)-p.messages
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if more > 0 && (b.all+more > b.o.MaxRequests || p.principal != "" && b.each[p.principal]+more > max(1, b.o.MaxRequests/part)) {
+		return false
+	}
+	b.add(p, more)
+	return true
 }
 
 // newest returns the request that gives way to one of a principal; nil: none does. The
@@ -109,9 +132,7 @@ func (p *place) leave() {
 	p.b.mu.Lock()
 	defer p.b.mu.Unlock()
 	delete(p.b.places, p)
-	if p.b.each[p.principal]--; p.b.each[p.principal] == 0 {
-		delete(p.b.each, p.principal)
-	}
+	p.b.add(p, -p.messages)
 }
 
 // streams marks a place as a stream's.

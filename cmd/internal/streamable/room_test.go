@@ -165,6 +165,30 @@ func TestRequestsGiveWay(t *testing.T) {
 	}
 }
 
+// TestBatchesCount: a batch takes as many places as it has messages, and a principal has no more in one than alone.
+func TestBatchesCount(t *testing.T) {
+	var tokens Tokens
+	must.NoError(t, tokens.Load([]byte("ann "+strings.Repeat("a", 24))))
+	url := start(t, Options{MaxRequests: 4 * part, Verify: tokens.Verify}) + Path
+	id := session(t, url, strings.Repeat("a", 24))
+	for range 2 {
+		for n, want := range map[int]int{1: http.StatusOK, part: http.StatusOK, part + 1: http.StatusTooManyRequests} {
+			var all []string
+			for i := range n {
+				all = append(all, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"whose","arguments":{}}}`, i+2))
+			}
+			got, body := post(t, url, strings.NewReader("["+strings.Join(all, ",")+"]"), func(r *http.Request) {
+				r.Header.Set("Authorization", "Bearer "+strings.Repeat("a", 24))
+				r.Header.Set(sessionHeader, id)
+				r.Header.Set(versionHeader, "2025-03-26")
+			})
+			if got != want {
+				t.Errorf("%d messages: status %d, want %d: %s", n, got, want, body)
+			}
+		}
+	}
+}
+
 // TestCalls: with others a principal has fewer calls inside, and each some at once, whoever came before; they come in in order, and
 // who is gone isn't waited for.
 func TestCalls(t *testing.T) {

@@ -316,6 +316,10 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	answer := &answering{ResponseWriter: w, room: &h.answers, principal: principal, ctx: r.Context(), cancel: one.cancel}
 	w = answer
 	methods := methodsOf(body)
+	if !place.fits(len(methods)) {
+		http.Error(w, http.StatusText(http.StatusTooManyRequests), http.StatusTooManyRequests)
+		return
+	}
 	stateless := modern(r, body)
 	if stateless {
 		if misrouted(w, r, body, methods) {
