@@ -132,21 +132,47 @@ func (s *Server) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 		c.Tools, c.Ticket, c.Arrival = a.tools, a.ticket, a
 	}
 	if token := req.Params.GetProgressToken(); token != nil && req.Session != nil {
-		c.Progress = s.notifier(ctx, req.Session, token)
+		var end func()
+		c.Progress, end = s.notifier(ctx, req.Session, token)
+		defer end()
 	}
 	return s.converse(ctx, req, c)
 }
 
 // notifier tells a client how a run gets on. What is told last is always further than
 // what was told before, as MCP asks: where only an operation has something to say
-// that is by a little.
-func (s *Server) notifier(ctx context.Context, session *mcp.ServerSession, token any) func(engine.Progress) {
+// that is by a little. A run doesn't wait until its client reads: of what it couldn't be told yet the newest is left.
+// With end nothing is told any more.
+func (s *Server) notifier(ctx context.Context, session *mcp.ServerSession, token any) (tell func(engine.Progress), end func()) {
 	const little = 1.0 / 1024
-	var mu sync.Mutex
-	last := -1.0
-	return func(p engine.Progress) {
+	var (
+		mu      sync.Mutex
+		last    = -1.0
+		next    *mcp.ProgressNotificationParams
+		over    bool
+		sending sync.WaitGroup
+		busy    bool
+	)
+	send := func() {
+		for {
+			mu.Lock()
+			n := next
+			next, busy = nil, n != nil
+			mu.Unlock()
+			if n == nil {
+				return
+			}
+			if err := session.NotifyProgress(ctx, n); err != nil {
+				s.log.Debug("progress not sent", "err", err)
+			}
+		}
+	}
+	tell = func(p engine.Progress) {
 		mu.Lock()
 		defer mu.Unlock()
+		if over {
+			return
+		}
 		n := &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(p.Steps), Total: float64(p.Of), Message: p.Message}
 		if n.Progress <= last {
 			n.Progress = last + little
@@ -159,9 +185,16 @@ func (s *Server) notifier(ctx context.Context, session *mcp.ServerSession, token
 		default:
 			n.Message = fmt.Sprintf("%d steps", p.Steps)
 		}
-		if err := session.NotifyProgress(ctx, n); err != nil {
-			s.log.Debug("progress not sent", "err", err)
+		if next = n; !busy {
+			busy = true
+			sending.Go(send)
 		}
+	}
+	return tell, func() {
+		mu.Lock()
+		over = true
+		mu.Unlock()
+		sending.Wait()
 	}
 }
 

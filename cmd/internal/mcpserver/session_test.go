@@ -169,6 +169,42 @@ func TestProgress(t *testing.T) {
 	wait.For(t, ended, "the end of the call")
 }
 
+// TestUnreadProgress: a run comes to its end whose client doesn't take what it is told; the answer comes after that.
+func TestUnreadProgress(t *testing.T) {
+	s := New(Options{})
+	stuck, read := make(chan struct{}), make(chan struct{})
+	var telling atomic.Int32
+	s.mcp.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == "notifications/progress" {
+				if telling.Add(1) == 1 {
+					close(stuck)
+				}
+				<-read
+				defer telling.Add(-1)
+			}
+			return next(ctx, method, req)
+		}
+	})
+	cs := session(t, s, nil)
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		params := &mcp.CallToolParams{Name: "run", Arguments: json.RawMessage(`{"code":` + omega + `,"steps":1000000}`)}
+		params.SetProgressToken("p")
+		if res, err := cs.CallTool(t.Context(), params); err != nil || !res.IsError || telling.Load() > 0 {
+			t.Errorf("%+v, %v, while %d are being told", res, err, telling.Load())
+		}
+	}()
+	wait.For(t, stuck, "what it is told")
+	wait.Until(t, "the end of the run", func() bool {
+		ended, _, err := s.broker.Journal().Read(journal.Query{Kind: journal.RunEnded})
+		return err == nil && len(ended) > 0
+	})
+	close(read)
+	wait.For(t, answered, "the answer")
+}
+
 // TestCancelOverMCP: a client's cancellation stops a run, whose turn another has then.
 func TestCancelOverMCP(t *testing.T) {
 	s := New(Options{Limits: Limits{Runs: 1}})
