@@ -38,33 +38,15 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-// Budgets bound a run. A zero field means its default.
-type Budgets struct {
-	Steps  uint64
-	Memory int64 // bytes
-	Depth  int
-}
-
 // The defaults of [Budgets].
 const (
-	DefaultSteps  = 10_000_000
-	DefaultMemory = 64 << 20
-	DefaultDepth  = 1_000_000
+	DefaultSteps  = eval.DefaultSteps
+	DefaultMemory = eval.DefaultMemory
+	DefaultDepth  = eval.DefaultDepth
 )
 
-func (b Budgets) orDefault() eval.Budgets {
-	e := eval.Budgets{Steps: b.Steps, Memory: b.Memory, Depth: b.Depth}
-	if e.Steps == 0 {
-		e.Steps = DefaultSteps
-	}
-	if e.Memory <= 0 {
-		e.Memory = DefaultMemory
-	}
-	if e.Depth <= 0 {
-		e.Depth = DefaultDepth
-	}
-	return e
-}
+// Budgets bound a run. A zero field means its default; see package eval for the largest.
+type Budgets = eval.Budgets
 
 // The machine's own types; see package eval.
 type (
@@ -428,9 +410,6 @@ func (in Input) program() *eval.Program {
 	if in.read == nil {
 		return nil
 	}
-	if in.read.large != nil {
-		return &in.whole().read.prog
-	}
 	return &in.read.prog
 }
 
@@ -440,6 +419,13 @@ func (in Input) whole() Input {
 		return in
 	}
 	return in.read.large.whole()
+}
+
+// input returns the input that stands for the large one.
+func (l *largeInput) input(notes []string, r *reading) Input {
+	r.large = l
+	r.prog.Whole = func() *eval.Program { return l.whole().program() }
+	return Input{notes, r}
 }
 
 func (l *largeInput) whole() Input {
@@ -509,9 +495,9 @@ func ParseInput(src []byte, as InputAs) (Input, error) {
 	if room != nil {
 		return r.of(in, as), nil
 	}
-	r.large = &largeInput{src: src, as: as}
-	r.large.read.Store(in)
-	return Input{in.Notes, r}, nil
+	large := &largeInput{src: src, as: as}
+	large.read.Store(in)
+	return large.input(in.Notes, r), nil
 }
 
 // mayEval is a quick test whether an operation eval can be in JSON: its key, or
@@ -524,13 +510,13 @@ func mayEval(src []byte) bool {
 // gives a function that is applied to the input, or to each of [Inputs]. tools may
 // be nil.
 func (p *Program) Start(in Input, b Budgets, tools Tools) *Machine {
-	return eval.Start(&p.prog, in.program(), b.orDefault(), tools)
+	return eval.Start(&p.prog, in.program(), b, tools)
 }
 
 // Restart makes a machine run p, as Start does, without returning it to the
 // pool in between. Any state of its last run is gone.
 func (p *Program) Restart(m *Machine, in Input, b Budgets, tools Tools) {
-	m.Reset(&p.prog, in.program(), b.orDefault(), tools)
+	m.Reset(&p.prog, in.program(), b, tools)
 }
 
 // A Value is what evaluation gives; see package value.
@@ -578,7 +564,7 @@ func Run(ctx context.Context, p *Program, input []byte, b Budgets) (Result, erro
 				Hint: "Start a machine, and answer its requests.",
 			}
 		case Done:
-			enc, f := m.Encode(int(b.orDefault().Memory))
+			enc, f := m.Encode(int(b.OrDefault().Memory))
 			if f != nil {
 				return Result{}, f
 			}
@@ -616,7 +602,7 @@ func Print(t term.Term) []byte { return check.PrintText(t) }
 // inputs come from, the first one's and so on; those that are missing have no labels.
 func (p *Program) Follow(ctx context.Context, in Input, b Budgets, c flow.Config, shadows ...*flow.Shadow) (flow.Result, error) {
 	c.Term, c.Source, c.Tool = p.parsed.Term, p.parsed.Source, p.prog.Tool
-	e := b.orDefault()
+	e := b.OrDefault()
 	c.Budgets = naive.Budgets{Steps: e.Steps, Memory: e.Memory, Depth: e.Depth}
 	for _, parsed := range in.all() {
 		c.Inputs = append(c.Inputs, flow.Input{Parsed: parsed})
@@ -665,7 +651,7 @@ func (p *Program) Trace(in Input, b Budgets, tools Tools, visit func(TraceEvent)
 // TraceWith is [Program.Trace] with effects that are answered, and an end that
 // the visitor may choose: the fault is of kind cancelled then.
 func (p *Program) TraceWith(in Input, b Budgets, t Tracing) (Encoded, uint64, *fault.Fault) {
-	e := b.orDefault()
+	e := b.OrDefault()
 	inputs := in.all()
 	v, steps, f := naive.Run(naive.Config{
 		Term: p.parsed.Term, Source: p.parsed.Source, Tool: p.prog.Tool, Input: inputs[0], More: inputs[1:],
@@ -694,7 +680,7 @@ func Inputs(all ...Input) Input {
 		for _, in := range all {
 			notes = append(notes, in.Notes...)
 		}
-		return Input{notes, &reading{large: &largeInput{parts: slices.Clone(all)}}}
+		return (&largeInput{parts: slices.Clone(all)}).input(notes, new(reading))
 	}
 	return joinInputs(all)
 }
@@ -709,7 +695,7 @@ func joinInputs(all []Input) Input {
 		if in.read == nil {
 			progs = append(progs, eval.Program{Term: &term.Unit{}})
 		}
-		for p := in.program(); p != nil; p = p.Next {
+		for p := in.whole().program(); p != nil; p = p.Next {
 			progs = append(progs, *p)
 		}
 	}

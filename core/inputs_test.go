@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -205,6 +206,26 @@ func TestInputsAuthority(t *testing.T) {
 			if log, _ := tr.compare(t); !strings.Contains(log, `with [[]]`) {
 				t.Errorf("%q: the effect was asked for with %s", inputs, log)
 			}
+		}
+	}
+}
+
+// TestBudgetsOfAnySize: what is out of a budget's range means the default, or the largest.
+func TestBudgetsOfAnySize(t *testing.T) {
+	p, err := core.Compile([]byte(`n => fold((a, x) => [...a, x * n], [], range(0, 3))`))
+	must.NoError(t, err)
+	in, err := core.ParseInput([]byte(`2`), core.InputData)
+	must.NoError(t, err)
+	for _, b := range []core.Budgets{{}, {Memory: -1, Depth: -1}, {Steps: math.MaxUint64, Memory: math.MaxInt64, Depth: math.MaxInt}} {
+		m := p.Start(in, b, nil)
+		if m.Run(0) != core.Done {
+			t.Fatal(b, m.Fault())
+		}
+		ran, _ := m.Encode(100)
+		m.Release()
+		traced, _, f := p.Trace(in, b, nil, func(core.TraceEvent) {})
+		if f != nil || string(traced.JSON) != "[0,2,4]" || string(ran.JSON) != "[0,2,4]" {
+			t.Errorf("%v: ran %s, traced %s, %v", b, ran.JSON, traced.JSON, f)
 		}
 	}
 }

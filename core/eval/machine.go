@@ -19,6 +19,7 @@
 package eval
 
 import (
+	"cmp"
 	"sync"
 	"unsafe"
 
@@ -29,11 +30,30 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-// Budgets bound a run; all are positive.
+// Budgets bound a run. A field of 0 means its default, as a negative one of Memory and Depth does; more than
+// [MaxSteps], [MaxMemory] and [MaxDepth] means those.
 type Budgets struct {
 	Steps  uint64
 	Memory int64 // bytes
 	Depth  int
+}
+
+// The defaults of [Budgets].
+const (
+	DefaultSteps  = 10_000_000
+	DefaultMemory = 64 << 20
+	DefaultDepth  = 1_000_000
+)
+
+// OrDefault returns the budgets that hold: with the defaults, and no larger than a machine can count.
+func (b Budgets) OrDefault() Budgets {
+	if b.Memory <= 0 {
+		b.Memory = DefaultMemory
+	}
+	if b.Depth <= 0 {
+		b.Depth = DefaultDepth
+	}
+	return Budgets{min(cmp.Or(b.Steps, DefaultSteps), MaxSteps), min(b.Memory, MaxMemory), min(b.Depth, MaxDepth)}
 }
 
 // A Program is a term with its code: immutable, shared between goroutines.
@@ -46,6 +66,8 @@ type Program struct {
 	Evals bool
 	// Next is, of an input, the one that the result is applied to; nil: none.
 	Next *Program
+	// Whole, if it isn't nil, returns a large input, which this one only stands for.
+	Whole func() *Program
 	// Imported, if it isn't nil, is called when Term isn't needed any more beside the value of a large input.
 	Imported func()
 	Unit     *code.Unit
@@ -84,10 +106,11 @@ const (
 // guard is the bit of the fuel word that is clear when steps have run out.
 const guard = 1 << 39
 
-// MaxSteps and MaxDepth are the largest budgets a machine can count.
+// The largest budgets a machine can count.
 const (
-	MaxSteps = guard - 1
-	MaxDepth = 1<<23 - 1
+	MaxSteps  = guard - 1
+	MaxMemory = 1 << 48
+	MaxDepth  = 1<<23 - 1
 )
 
 // Machine is one run. It is not safe for concurrent use. Get one with [Start].
@@ -111,7 +134,8 @@ type Machine struct {
 	prog     *Program
 	unit     *code.Unit // whose tables the machine has
 	input    *Program
-	budget   Budgets
+	given    Budgets
+	budget   Budgets // given, with defaults
 	main     context // of the program's own code
 	phase    phase
 	state    State
@@ -208,7 +232,7 @@ func (c *context) within() *context {
 var machines = sync.Pool{New: func() any { return new(Machine) }}
 
 // Start returns a machine that is going to run p on the input, which may be
-// nil for null. The budgets are capped at [MaxSteps] and [MaxDepth].
+// nil for null.
 func Start(p *Program, input *Program, b Budgets, tools Tools) *Machine {
 	m := machines.Get().(*Machine)
 	m.Reset(p, input, b, tools)
@@ -217,17 +241,23 @@ func Start(p *Program, input *Program, b Budgets, tools Tools) *Machine {
 
 // Reset makes a machine ready for another run, as Start would.
 func (m *Machine) Reset(p *Program, input *Program, b Budgets, tools Tools) {
-	b.Steps = min(b.Steps, MaxSteps)
-	b.Depth = min(b.Depth, MaxDepth)
-	if m.plain && p == m.prog && p.Unit == m.unit && m.hp == 16 && b.Memory == m.budget.Memory && b.Steps >= 3 && input != nil {
+	if m.plain && p == m.prog && p.Unit == m.unit && b == m.given && m.hp == 16 && input != nil {
 		// What begin lays out is there, nothing else has changed.
 		if n, ok := wordOf(input); ok {
-			m.input, m.budget, m.main.library = input, b, tools
-			m.state, m.left, m.fuel, m.result = Paused, b.Steps-3, int64(b.Depth)<<40|guard, wUnit
-			m.enterRoot(p.Unit.Root, n)
+			m.input, m.main.library = input, tools
+			m.state, m.left, m.fuel = Paused, m.budget.Steps-3, int64(m.budget.Depth)<<40|guard
+			m.enterRoot(m.unit.Root, n)
 			return
 		}
 	}
+	m.reset(p, input, b, tools)
+}
+
+func (m *Machine) reset(p *Program, input *Program, b Budgets, tools Tools) {
+	if input != nil && input.Whole != nil {
+		input = input.Whole()
+	}
+	m.given, b = b, b.OrDefault()
 	m.prog, m.input, m.budget, m.plain = p, input, b, false
 	m.phase, m.state, m.started, m.further = inCode, Paused, false, false
 	m.fault, m.requests = nil, nil
