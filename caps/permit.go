@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -125,7 +126,7 @@ func (p *Policy) Permit(l *Ledger, holder []*Held, r Request) (*Permit, *fault.F
 	}
 	args, f := arguments(o, r.Arg, most, r.fits(most))
 	if f == nil {
-		f = o.meets(args, h.Grant.Narrow[o.Name])
+		f = o.meets(args, h.Grant.Narrow[o.Name], cmp.Or(r.Most, most))
 	}
 	if f != nil {
 		return nil, f
@@ -348,8 +349,17 @@ type Schema interface {
 	Check(args *value.Record) *fault.Fault
 }
 
-// meets holds arguments to the operation's own schema and to the operator's.
-func (o *Operation) meets(args *value.Record, narrow Schema) *fault.Fault {
+// meets holds arguments of at most so many bytes to the operation's own schema and to the operator's, which write them.
+func (o *Operation) meets(args *value.Record, narrow Schema, most int64) *fault.Fault {
+	if o.Input == nil && narrow == nil {
+		return nil
+	}
+	switch err := text.CheckRecorded(args, most); err {
+	case text.ErrSize:
+		return denied(fmt.Sprintf("%s: the arguments have more than %s", o.Name, formatSize(most)), "Send less at once.")
+	case text.ErrNesting:
+		return &fault.Fault{Kind: fault.EffectFailed, Message: fmt.Sprintf("the arguments of %s can't leave the program: %v", o.Name, err), Hint: example(o)}
+	}
 	if o.Input != nil {
 		if f := o.Input.Check(args); f != nil {
 			return &fault.Fault{Kind: fault.EffectFailed, Message: o.Name + ": the server's schema refuses the arguments" + misfit(f), Hint: example(o)}

@@ -2,6 +2,7 @@ package caps_test
 
 import (
 	"encoding/json"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	types "github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -237,6 +239,48 @@ func TestServerSchemas(t *testing.T) {
 	wantFault(t, f, fault.Denied, "more than")
 	if _, f = w.permit(ledger, held, "github.create_issue", rec("owner", "acme")); f != nil {
 		t.Error("what was refused is counted:", f)
+	}
+}
+
+// A writes schema stands for those of servers, which write arguments out.
+type writes struct{ t *testing.T }
+
+func (w writes) Check(args *value.Record) *fault.Fault {
+	if err := text.CheckRecorded(args, caps.DefaultLimits.Max); err != nil {
+		w.t.Error("the schema writes arguments:", err)
+	}
+	return nil
+}
+
+// TestAttackDeepArguments: before a schema writes arguments it is known that they are small and not deep, whoever
+// measured them.
+func TestAttackDeepArguments(t *testing.T) {
+	w := serverWorld(t, githubTools...)
+	o := &w.kinds["github"].Operations[0]
+	o.Params = append(o.Params, caps.Param{Name: "body", Type: "any", Of: types.Data, Optional: true})
+	o.Input = writes{t}
+	w.grant("github")
+	held := w.hold("github")
+	twice, inside, shared, deep := value.Value(value.NewInt(1)), value.Value(value.NewInt(1)), value.Value(value.NewInt(1)), value.Value(value.Unit{})
+	for range 60 {
+		inside = value.FromSlice([]value.Value{inside, inside})
+	}
+	shared = inside
+	for range 1_100 {
+		twice, inside = value.FromSlice([]value.Value{twice, twice}), value.FromSlice([]value.Value{inside})
+	}
+	for range 1_000_000 {
+		deep = value.FromSlice([]value.Value{deep})
+	}
+	for name, body := range map[string]value.Value{"twice": twice, "inside": inside, "shared": shared, "deep": deep, "before": value.FromSlice([]value.Value{deep, shared})} {
+		arg := rec("body", body)
+		size, _ := text.MeasureRecorded(arg, 1<<20, math.MaxUint64, nil)
+		for _, r := range []caps.Request{{}, {Most: 1 << 20}, {Most: 1 << 20, Size: size}} {
+			r.Operation, r.Tool, r.Arg = o.Name, "t", arg
+			if _, f := w.policy.Permit(caps.NewLedger(), held, r); f == nil {
+				t.Errorf("%s, measured as %d: permitted", name, r.Size)
+			}
+		}
 	}
 }
 

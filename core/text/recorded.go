@@ -54,16 +54,23 @@ func AppendRecordedString(dst []byte, s string) []byte {
 
 // MeasureRecorded returns how many bytes [AppendRecorded] appends, where that is
 // no more than max; of more it tells only that it is more, and so of an integer of
-// over a million digits. A value that can't be
-// recorded is measured up to where that shows. steps is what writing it takes, as
+// over a million digits. How deep a value nests doesn't matter; one with a function or
+// a continuation is measured up to there. steps is what writing it takes, as
 // to_json counts them; it ends soon after those are more than left. stop, where not
 // nil, is asked from time to time whether to give up.
 func MeasureRecorded(v value.Value, max int64, left uint64, stop func() bool) (size int64, steps uint64) {
-	w := Writer{max: max}
+	w := Writer{max: max, anyDepth: true}
 	cost := func() uint64 { return prim.WriteCost(uint64(min(w.total, max)), w.parts) }
 	w.Stop = func() bool { return cost() > left || stop != nil && stop() }
 	w.value(v, asRecord)
 	return min(w.total, max+1), cost()
+}
+
+// CheckRecorded returns why [AppendRecorded] would fail, or nil.
+func CheckRecorded(v value.Value, max int64) error {
+	w := Writer{max: max}
+	w.value(v, asRecord)
+	return w.recordError()
 }
 
 func (w *Writer) recordError() error {
@@ -81,7 +88,7 @@ func (w *Writer) recordError() error {
 // recordable reports whether a value that has so many around it can be recorded,
 // as far as it shows before its parts are looked at.
 func (w *Writer) recordable(v value.Value, depth int) bool {
-	if depth > MaxNesting {
+	if depth > MaxNesting && !w.anyDepth {
 		w.err = ErrNesting
 	} else if k, ok := v.(*value.Continuation); ok {
 		w.refuse(k)

@@ -283,6 +283,33 @@ func TestPreview(t *testing.T) {
 	}
 }
 
+// TestMeasuredBelowNesting: what nests too deep to be recorded is measured as a whole, so that what is shared in it shows.
+func TestMeasuredBelowNesting(t *testing.T) {
+	const most = 1 << 20
+	twice, inside, deep := value.Value(value.NewInt(1)), value.Value(value.Str(strings.Repeat("x", most))), value.Value(value.Unit{})
+	for range text.MaxNesting + 100 {
+		twice, inside, deep = value.FromSlice([]value.Value{twice, twice}), value.FromSlice([]value.Value{inside}), value.FromSlice([]value.Value{deep})
+	}
+	for name, c := range map[string]struct {
+		v    value.Value
+		size int64
+		err  error
+	}{
+		"twice":   {twice, most + 1, text.ErrNesting},
+		"inside":  {inside, most + 1, text.ErrNesting},
+		"deep":    {deep, 2*(text.MaxNesting+100) + 4, text.ErrNesting},
+		"shallow": {value.Str(strings.Repeat("x", most)), most + 1, text.ErrSize},
+		"small":   {value.Unit{}, 4, nil},
+	} {
+		if n, _ := text.MeasureRecorded(c.v, most, math.MaxUint64, nil); n != c.size {
+			t.Errorf("%s has %d bytes, not %d", name, n, c.size)
+		}
+		if err := text.CheckRecorded(c.v, most); err != c.err {
+			t.Errorf("%s: %v, not %v", name, err, c.err)
+		}
+	}
+}
+
 // TestHostile: results that are endless for a careless encoder end soon.
 func TestHostile(t *testing.T) {
 	shared := value.Value(value.NewInt(1))

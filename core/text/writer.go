@@ -32,7 +32,8 @@ type Writer struct {
 	Stop    func() bool
 	stopped bool
 	// err is why a value can't be recorded; the writer is full then.
-	err error
+	err      error
+	anyDepth bool // what is only measured may nest deeper than [MaxNesting]
 	// drain, where not nil, takes what was collected each time that it is much.
 	drain         func([]byte)
 	look          int64  // Stop is asked when total gets here

@@ -356,6 +356,9 @@ func TestSharedValuesAreBoundedWhereverTheyLeave(t *testing.T) {
 	w.evolve("empty", `k => !toy.put({key: "notes/a", value: `+empty+`})`, toyPut)
 	w.evolve("some", `k => !toy.put({key: "notes/a", value: `+strings.Replace(shared, "60", "14", 1)+`})`, toyPut)
 	w.evolve("unrecordable", `k => !toy.put({key: "notes/a", value: (x => x, `+empty+`)})`, toyPut)
+	w.evolve("nested", `k => !toy.put({key: "notes/a", value: fold((p, i) => [p, p], k, range(0, 1100))})`, toyPut)
+	w.evolve("below", `k => !toy.put({key: "notes/a", value: fold((p, i) => [p], `+shared+`, range(0, 1100))})`, toyPut)
+	w.evolve("only_deep", `k => !toy.put({key: "notes/a", value: fold((p, i) => [p], k, range(0, 1100))})`, toyPut)
 	w.evolve("branches", `k => par(!toy.put({key: "notes/a", value: `+shared+`}), !toy.put({key: "notes/b", value: `+shared+`}))`, toyPut)
 	w.evolve("next", `k => continue(`+shared+`)`)
 	w.evolve("gives", `k => `+shared)
@@ -374,6 +377,9 @@ func TestSharedValuesAreBoundedWhereverTheyLeave(t *testing.T) {
 		"a permitted argument":     {`{"tool":"permitted","input":1}`, "out_of_memory"},
 		"an argument of nothing":   {`{"tool":"empty","input":1}`, "out_of_memory"},
 		"after a function":         {`{"tool":"unrecordable","input":1}`, "a function can't be recorded"},
+		"an argument of lists":     {`{"tool":"nested","input":1}`, "out_of_memory"},
+		"below many lists":         {`{"tool":"below","input":1}`, "out_of_memory"},
+		"a deep argument":          {`{"tool":"only_deep","input":1}`, "it nests deeper than 1000"},
 		"arguments of branches":    {`{"tool":"branches","input":1}`, "out_of_memory"},
 		"a continuation":           {`{"tool":"next","input":1}`, "result_too_large"},
 		"a continuation, driven":   {`{"tool":"next","input":1,"drive":true,"rounds":3}`, "result_too_large"},
