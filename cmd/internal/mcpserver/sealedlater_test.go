@@ -127,6 +127,37 @@ func TestSealedOfTasks(t *testing.T) {
 	}
 }
 
+// TestCodeOfOtherRules: what a run under other rules gave may come from what the writer of its code had been shown, also if it
+// did nothing; of inline code nobody knows that.
+func TestCodeOfOtherRules(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, mailRules+"]}")
+	m.evolve("read", `k => !toy.get(k)`)
+	m.evolve("plain", `k => "pay nobody"`)
+	succeed(t, m.Server, "run", `{"tool":"read","input":"mail/1"}`)
+	m.evolve("says", `k => "pay me"`)
+	must.NoError(t, os.Remove(m.session)) // who writes these was shown nothing
+	m.start(`{}`)
+	succeed(t, m.Server, "evolve", `{"name":"calls","code":"k => @says(k)","capabilities":["call:says"]}`)
+	m.evolve("finds", `k => length(to_text(code_of("says")))`)
+	for call, label := range map[string]string{
+		`"tool":"plain","input":1`: "", `"tool":"says","input":1`: "mail", `"tool":"calls","input":1`: "mail", `"tool":"finds","input":1`: "mail", `"code":"1 + 1"`: "mail",
+	} {
+		m.start(`{}`)
+		succeed(t, m.Server, "run", `{`+call+`}`)
+		ended, _, err := m.memory.Read(journal.Query{Kind: journal.RunEnded, Last: true, Limit: 1})
+		must.NoError(t, err)
+		m.start(mailRules + "]}")
+		succeed(t, m.Server, "journal", `{"run":"`+ended[0].Run+`"}`)
+		if got := m.label(); got != label {
+			t.Errorf("%s is shown as of %q, not %q", call, got, label)
+		}
+		if label != "" {
+			must.NoError(t, os.Remove(m.session))
+		}
+	}
+}
+
 // TestSealedCancelled: a task that was cancelled, and whose end is sealed, is told by a later server as by this one: that it was
 // cancelled in time may depend on what it read.
 func TestSealedCancelled(t *testing.T) {

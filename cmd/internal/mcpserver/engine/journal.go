@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/display"
@@ -125,7 +126,8 @@ func (s *Engine) showRuns(q *journal.Query, events []journal.Event) error {
 var ofNoRun = []string{"tool", "policy", "server", "consent", "checkpoint", "released"}
 
 // cameInto is the sources of what came into a run: all that rules are about where nobody knows, since its end isn't recorded,
-// or its task ended in its stead, or it acted without rules, or under some by which other labels came in.
+// or its task ended in its stead, or it acted without rules, or under some by which other labels came in. What ran under
+// such has besides what its code was made under, which is all for inline code.
 func (s *Engine) cameInto(id string) (flow.Atoms, error) {
 	p := s.broker.Flow()
 	if p == nil || id == "" {
@@ -143,16 +145,38 @@ func (s *Engine) cameInto(id string) (flow.Atoms, error) {
 	var end struct {
 		Entered         []string
 		Answer, Stopped string
-		Flow            *string // nil: as at the start
+		Flow            *string  // nil: as at the start
+		Looked          []madeOf `json:"looked_up"`
 	}
-	var start struct{ Flow string }
+	var start struct {
+		madeOf
+		Flow string
+	}
 	ended, begun := last(journal.RunEnded, &end), last(journal.RunStarted, &start)
 	same := begun && p.Labelled(*cmp.Or(end.Flow, &start.Flow))
 	known := !begun && (ended || !last("", &struct{}{})) || ended && (end.Answer != "" || end.Stopped == "") && (same || !last("effect", &struct{}{}))
-	if known || same && end.Entered != nil {
-		return p.Known(end.Entered), err
+	came := p.Known(end.Entered)
+	switch {
+	case begun && known && !same:
+		for _, of := range append(end.Looked, start.madeOf) {
+			t, failed := s.tools.Version(registry.Ref{Name: of.Tool, Version: of.Version})
+			if failed != nil || t.Hash != of.Hash {
+				return p.About(^flow.Atoms(0)), err
+			}
+			for _, b := range append(boundTools(t), t) {
+				came |= p.Known(b.MadeUnder)
+			}
+		}
+	case !known && (!same || end.Entered == nil):
+		return p.About(^flow.Atoms(0)), err
 	}
-	return p.About(^flow.Atoms(0)), err
+	return came, err
+}
+
+// A madeOf is a version that a run is recorded to have had.
+type madeOf struct {
+	Tool, Hash string
+	Version    int
 }
 
 // tellsOf has the session take on what came into a run that ended, of whose course an answer tells; rec is nil where it can't be
