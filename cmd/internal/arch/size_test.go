@@ -19,7 +19,7 @@ import (
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
 	"(tests)":                      5683,
-	"caps":                         7764,
+	"caps":                         7774,
 	"caps/flow":                    1639,
 	"caps/journal":                 5665,
 	"caps/journal/order":           420,
@@ -32,7 +32,7 @@ var maxLines = map[string]int{
 	"cmd/internal/clientconfig":    1013,
 	"cmd/internal/loadbench":       1134,
 	"cmd/internal/mcpcmd":          2693,
-	"cmd/internal/mcpserver":       13315,
+	"cmd/internal/mcpserver":       13336,
 	"cmd/internal/node":            1749,
 	"cmd/internal/orders/postgres": 398,
 	"cmd/internal/orders/remote":   490,
@@ -71,7 +71,7 @@ var maxLines = map[string]int{
 	"core/prim":                    10783,
 	"core/step":                    1111,
 	"core/term":                    420,
-	"core/text":                    10163,
+	"core/text":                    10169,
 	"core/value":                   378,
 	"plugins/clock":                60,
 	"plugins/env":                  50,
