@@ -139,16 +139,19 @@ func (s *Server) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 	return s.converse(ctx, req, c)
 }
 
+// maxUntold is how many notifications of its progress a call may have that its client hasn't taken.
+const maxUntold = 16
+
 // notifier tells a client how a run gets on. What is told last is always further than
 // what was told before, as MCP asks: where only an operation has something to say
-// that is by a little. A run doesn't wait until its client reads: of what it couldn't be told yet the newest is left.
+// that is by a little. A run doesn't wait until its client reads: of what couldn't be told yet the newest is left.
 // With end nothing is told any more.
 func (s *Server) notifier(ctx context.Context, session *mcp.ServerSession, token any) (tell func(engine.Progress), end func()) {
 	const little = 1.0 / 1024
 	var (
 		mu      sync.Mutex
 		last    = -1.0
-		next    *mcp.ProgressNotificationParams
+		untold  []*mcp.ProgressNotificationParams
 		over    bool
 		sending sync.WaitGroup
 		busy    bool
@@ -156,12 +159,13 @@ func (s *Server) notifier(ctx context.Context, session *mcp.ServerSession, token
 	send := func() {
 		for {
 			mu.Lock()
-			n := next
-			next, busy = nil, n != nil
-			mu.Unlock()
-			if n == nil {
+			if busy = len(untold) > 0; !busy {
+				mu.Unlock()
 				return
 			}
+			n := untold[0]
+			untold = untold[1:]
+			mu.Unlock()
 			if err := session.NotifyProgress(ctx, n); err != nil {
 				s.log.Debug("progress not sent", "err", err)
 			}
@@ -185,7 +189,10 @@ func (s *Server) notifier(ctx context.Context, session *mcp.ServerSession, token
 		default:
 			n.Message = fmt.Sprintf("%d steps", p.Steps)
 		}
-		if next = n; !busy {
+		if len(untold) == maxUntold {
+			untold = untold[1:]
+		}
+		if untold = append(untold, n); !busy {
 			busy = true
 			sending.Go(send)
 		}
