@@ -338,7 +338,7 @@ func (s *Server) evolvedPrompt(ctx context.Context, name string, args map[string
 	if a.IsSealed {
 		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: a.Text}}}}, nil
 	}
-	s.Completed(&a)
+	s.Completed(ctx, &a)
 	messages, f := messagesOf(&a, name)
 	if f != nil {
 		return nil, promptError(jsonrpc.CodeInternalError, f)
@@ -415,7 +415,7 @@ func (s *Server) publishedContent(ctx context.Context, name string) ([]*mcp.Reso
 	if a.IsSealed {
 		return []*mcp.ResourceContents{{MIMEType: plainText, Text: a.Text}}, nil
 	}
-	if s.Completed(&a); !a.Whole {
+	if s.Completed(ctx, &a); !a.Whole {
 		return nil, promptError(jsonrpc.CodeInternalError, &fault.Fault{
 			Kind: fault.ResultTooLarge, In: "tool:" + name, Message: "what the tool gave is too large, or nests too deep, to be read as a resource",
 			Hint: fmt.Sprintf("Call the tool, and read on in its result; a resource has at most %d bytes.", engine.MaxPublished),

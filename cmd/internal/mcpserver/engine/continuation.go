@@ -321,11 +321,17 @@ func (s *Engine) result(ctx context.Context, id string) (k wire.Large, sealed *w
 	}
 	run, named := strings.CutSuffix(id, ofRun)
 	if k, ok = s.results.Get(s, id); !ok && named && s.opts.Node != nil {
-		s.tasks.recalls.Lock() // one at a time
-		defer s.tasks.recalls.Unlock()
+		end, f := s.tasks.alone(ctx, "run "+run)
+		if f != nil {
+			return k, nil, false
+		}
+		defer end()
 		if k, ok = s.results.Get(s, id); !ok {
 			a, kept, err := s.answered(ctx, run)
-			if err != nil {
+			if notNow(err) {
+				a = wire.Failed(wire.AsFault(err))
+				return k, &a, false
+			} else if err != nil {
 				s.log.Warn("a result of another node can't be computed again", "run", run, "error", err)
 				return k, nil, false
 			}
@@ -345,12 +351,12 @@ func (s *Engine) result(ctx context.Context, id string) (k wire.Large, sealed *w
 
 // completed has an answer be all of a result that is too large to be shown, where a
 // prompt or a resource may have it.
-func (s *Engine) Completed(a *wire.Answer) {
+func (s *Engine) Completed(ctx context.Context, a *wire.Answer) {
 	var shown struct{ URI string }
 	if a.Whole || a.Fault != nil || json.Unmarshal(a.Structured, &shown) != nil {
 		return
 	}
-	k, ok := s.Result(context.Background(), strings.TrimPrefix(shown.URI, wire.ResultURI("")))
+	k, ok := s.Result(ctx, strings.TrimPrefix(shown.URI, wire.ResultURI("")))
 	switch {
 	case !ok || k.Total > MaxPublished || k.Total != int64(len(k.Shown)):
 	case k.Text:

@@ -1,14 +1,18 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/eval"
 	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
@@ -78,5 +82,49 @@ func TestResultElsewhereSealed(t *testing.T) {
 	}
 	if _, err := run.ReadRecord(b.broker.Journal(), of); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRecallNotNow: what a task gave isn't told while its principal has no slot or there is no memory to do its run again,
+// and is told later; who gives up waiting for another who asks isn't kept.
+func TestRecallNotNow(t *testing.T) {
+	w, g := &tasked{t: t, dir: t.TempDir()}, newGate()
+	one, stop := w.serves(g, "toy:notes/**")
+	w.call(one, "evolve", `{"name":"large","code":"k => let _ = !toy.get(k) in length(map(x => [x, x + 1], range(0, 50000)))","capabilities":["toy:notes/**"]}`)
+	id := w.background(one, `{"tool":"large","input":"notes/a","background":true}`)
+	close(g.open)
+	wait.For(t, one.tasks.find(id).done, "the end of the task")
+	stop()
+	two, _ := w.serves(g, "toy:notes/**")
+	if f := two.slots.Enter(t.Context(), 0, together); f != nil {
+		t.Fatal(f)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if st, ok := two.TaskState(ctx, id, true); !ok || st.Answer != nil || st.Status != taskWorking {
+		t.Errorf("without a slot: %+v", st)
+	}
+	answers := make(chan TaskState, 1)
+	go func() {
+		st, _ := two.TaskState(t.Context(), id, true)
+		answers <- st
+	}()
+	wait.Until(t, "somebody asks", func() bool {
+		two.tasks.mu.Lock()
+		defer two.tasks.mu.Unlock()
+		return len(two.tasks.recalls) > 0
+	})
+	if st, ok := two.TaskState(ctx, id, true); !ok || st.Answer != nil || st.Status != taskWorking {
+		t.Errorf("who doesn't wait gets %+v", st)
+	}
+	core.SetPool(eval.PoolHeld() + 1<<20)
+	two.slots.Leave(together)
+	st := wait.For(t, answers, "what is told without memory")
+	core.SetPool(eval.DefaultPool)
+	if st.Answer != nil || st.Status != taskWorking {
+		t.Errorf("without memory: %+v", st)
+	}
+	if st, ok := two.TaskState(t.Context(), id, true); !ok || st.Answer == nil || st.Answer.Text != "50000" {
+		t.Errorf("then: %+v", st)
 	}
 }

@@ -116,6 +116,7 @@ type Engine struct {
 	plain   queue.Slots // answers that are no run's
 	cpu     *queue.Processors
 	share   core.Share // what its runs hold of the pool
+	as      *Engine    // whose share and turns its runs have: its own, or of a replay those of who asks for it
 	tickets atomic.Uint64
 	walked  *[]step.Round  // of a replay; nil: nobody looks
 	most    atomic.Int64   // the memory of the largest round of a replay
@@ -156,7 +157,7 @@ func New(opts Options) *Engine {
 	if s.cpu = opts.Processors; s.cpu == nil {
 		s.cpu = queue.NewProcessors()
 	}
-	s.share.Owner = opts.Principal
+	s.share.Owner, s.as = opts.Principal, s
 	s.tools.OnChange(s.changed)
 	s.tools.OnProblem(func(err error) { s.log.Error("a tool on record can't be made", "error", err) })
 	return s

@@ -61,8 +61,9 @@ func (s *Engine) execute(ctx context.Context, j job) product {
 			m.Abandon()
 		}
 	}()
-	acting := ctx                           // ends when the run has to give way, too
-	if j.run == nil || !j.run.Replaying() { // a replay is alone
+	replaying := j.run != nil && j.run.Replaying()
+	acting := ctx                // ends when the run has to give way, too
+	if !replaying || s.as != s { // else it is alone
 		var end func()
 		acting, end = s.draw(ctx, m, &j)
 		defer end()
@@ -77,13 +78,15 @@ func (s *Engine) execute(ctx context.Context, j job) product {
 				p, more = product{Steps: m.Steps(), Fault: f}, false
 			}
 		}
-		if j.run != nil && j.run.Replaying() {
+		if replaying {
 			if f, at := j.run.Crowded(j.used + m.Steps()); f != nil {
 				p, more = product{Steps: at - j.used, Fault: f}, false
+			} else if p.Fault != nil && p.Fault.Kind == fault.Overloaded { // which isn't the recorded run's
+				p.Fault = j.run.Ends(j.used+m.Steps(), run.Machine, true)
 			}
 		}
 		if !more {
-			if j.run != nil && j.run.Replaying() {
+			if replaying {
 				s.most.Store(max(s.most.Load(), m.Memory()))
 			}
 			whole = true
@@ -106,14 +109,14 @@ func (s *Engine) draw(ctx context.Context, m *core.Machine, j *job) (_ context.C
 	j.over, j.gaveWay = acting.Done(), new(atomic.Pointer[fault.Fault])
 	wait := func(freed <-chan struct{}) bool { return waitUntil(acting, freed, min(mostWait, time.Until(j.until))) }
 	stake := &core.Stake{
-		Share: &s.share, Most: s.limits.MaxMemory,
+		Share: &s.as.share, Most: s.limits.MaxMemory,
 		GiveWay: func(own bool) {
 			j.gaveWay.Store(gaveWay(own))
 			cancel()
 		},
 		Wait: func(freed <-chan struct{}) bool {
 			j.lease.End()
-			defer func() { j.lease = s.cpu.Enter(nil, s, false) }()
+			defer func() { j.lease = s.cpu.Enter(nil, s.as, false) }()
 			return wait(freed)
 		},
 	}
@@ -172,7 +175,7 @@ func (s *Engine) readInputs(ctx context.Context, t *task) (in core.Input, back f
 		return in, func() {}, f
 	}
 	stake := &core.Stake{
-		Share: &s.share, Most: s.limits.MaxMemory,
+		Share: &s.as.share, Most: s.limits.MaxMemory,
 		GiveWay: func(bool) {}, // it has soon
 		Wait:    func(freed <-chan struct{}) bool { return waitUntil(ctx, freed, mostWait) },
 	}
@@ -237,7 +240,7 @@ func (s *Engine) stopped(ctx context.Context, until time.Time) *fault.Fault {
 // ends where the recorded run did, whatever the clock says.
 func (s *Engine) ends(ctx context.Context, j *job, steps uint64, at run.Moment) *fault.Fault {
 	if j.run != nil && j.run.Replaying() {
-		return j.run.Ends(j.used+steps, at, ctx.Err() != nil)
+		return j.run.Ends(j.used+steps, at, ctx.Err() != nil || j.gaveWay != nil && j.gaveWay.Load() != nil)
 	}
 	var f *fault.Fault
 	if j.run != nil {
@@ -258,7 +261,7 @@ func (s *Engine) ends(ctx context.Context, j *job, steps uint64, at run.Moment) 
 // slice runs a machine for a while on a processor of its own, unless it is to end before
 // there is one, and reports whether there is more to do.
 func (s *Engine) slice(ctx context.Context, m *core.Machine, j *job, first bool) (p product, more bool) {
-	if j.lease = s.cpu.Enter(j.over, s, first); j.lease == nil {
+	if j.lease = s.cpu.Enter(j.over, s.as, first); j.lease == nil {
 		return product{}, true
 	}
 	defer func() { j.lease.End() }()
@@ -324,7 +327,7 @@ func (s *Engine) making(ctx context.Context, c Call) (leave func(), f *fault.Fau
 	if f := s.makes.Enter(ctx, c.Ticket, bytes); f != nil {
 		return nil, f
 	}
-	end := s.cpu.Read(ctx.Done(), s, len(c.Arguments))
+	end := s.cpu.Read(ctx.Done(), s.as, len(c.Arguments))
 	return sync.OnceFunc(func() { end(); s.makes.Leave(bytes) }), nil
 }
 

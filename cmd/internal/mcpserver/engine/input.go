@@ -205,7 +205,7 @@ func (s *Engine) succeeds(t *registry.Tool, view core.Tools, input []byte) bool 
 	if f != nil {
 		return false
 	}
-	defer s.cpu.Enter(nil, s, false).End()
+	defer s.cpu.Enter(nil, s.as, false).End()
 	budget := core.Budgets{Steps: min(maxTrySteps, s.limits.MaxSteps), Memory: min(maxTryMemory, s.limits.MaxMemory), Depth: s.limits.MaxDepth}
 	m := t.Program().Start(in, budget, view)
 	defer m.Release()

@@ -67,7 +67,7 @@ func (s *Engine) planFrom(ctx context.Context, c Call, t *task, r *run.Run, prog
 	if pc := planOf(ctx); pc != nil && pc.only {
 		was = pc.record
 	}
-	p, f := r.Plan(ctx, time.Now().Add(s.limits.Timeout+waited(ctx)), run.Evaluation{Tool: t.tool, Program: program, Input: in, More: len(t.more), Shadows: t.shadows(), Budgets: t.budgets, Share: &s.share}, section, was)
+	p, f := r.Plan(ctx, time.Now().Add(s.limits.Timeout+waited(ctx)), run.Evaluation{Tool: t.tool, Program: program, Input: in, More: len(t.more), Shadows: t.shadows(), Budgets: t.budgets, Share: &s.as.share}, section, was)
 	ended(0, f)
 	if f != nil {
 		r.End(run.End{Fault: f})
@@ -308,10 +308,12 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 	}
 	doer := taskOf(ctx)
 	if doer != nil && doer.again && p.Ended {
-		s.tasks.recalls.Lock() // what it gave is sealed once
-		defer s.tasks.recalls.Unlock()
 		doer.answeredBy(p.Run)
-		return s.planDone(ctx, p)
+		a, err := s.planDone(context.WithValue(ctx, planKey{}, &planCall{held: held}), p)
+		if err != nil {
+			return wire.Failed(wire.AsFault(err))
+		}
+		return a
 	}
 	keeps := s.keepsPlan(p.Plan)
 	if len(s.broker.Flow().Shown()) > 0 && p.Ended {
@@ -437,33 +439,34 @@ func (s *Engine) planOfTask(ctx context.Context, rec *run.Task) (wire.Answer, er
 	if err != nil || p == nil || p.Started == 0 {
 		return wire.Answer{}, errors.Join(err, errors.New("it gave no plan"))
 	}
-	return s.planDone(ctx, p), nil
+	return s.planDone(ctx, p)
 }
 
-// planDone is the answer to the call of a task that a server did to the end before its own.
-func (s *Engine) planDone(ctx context.Context, p *run.Planned) wire.Answer {
+// planDone is the answer to the call of a task that a server did to the end before its own. The error is that it can't
+// be had now.
+func (s *Engine) planDone(ctx context.Context, p *run.Planned) (wire.Answer, error) {
 	record, err := run.ReadRecord(s.broker.Journal(), p.Run)
 	if err != nil {
-		return wire.Failed(wire.AsFault(err))
+		return wire.Failed(wire.AsFault(err)), nil
 	}
 	if record.End == nil { // it went on to another section
 		next, err := run.FindPlan(s.broker.Journal(), fmt.Sprintf("p_%s.%d", p.Run, p.Section+1))
 		if err != nil || next == nil {
-			return wire.Failed(cantGoOn("its plan is gone"))
+			return wire.Failed(cantGoOn("its plan is gone")), nil
 		}
 		a := s.showPlan(next.Plan, next.State())
 		if s.keepsPlan(next.Plan) {
-			return s.sealPlan(next.Plan, a)
+			return s.sealPlan(next.Plan, a), nil
 		} else if f := s.showsPlan(next.Plan); f != nil {
-			return wire.Failed(f)
+			return wire.Failed(f), nil
 		}
-		return a
+		return a, nil
 	}
 	a, err := s.replayed(ctx, p.Run)
-	if err != nil {
-		return wire.Failed(cantGoOn(err.Error()))
+	if err != nil && !notNow(err) {
+		return wire.Failed(cantGoOn(err.Error())), nil
 	}
-	return a
+	return a, err
 }
 
 // withdrawPlan has a plan never be done.

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -30,8 +31,8 @@ type ReplayOptions struct {
 	Walked *[]step.Round
 	// Whole keeps all that can be read on of a large result, not only what is shown.
 	Whole bool
-	// Processors is what it computes on; nil: all there are.
-	Processors *queue.Processors
+	// For is the server that asks for it: it computes in that one's turns, and draws on its share of the pool. nil: it is alone.
+	For *Engine
 }
 
 // Replay does a recorded call again, through the very code that did it, with the
@@ -45,8 +46,10 @@ func Replay(ctx context.Context, o ReplayOptions) (a wire.Answer, v run.Verdict)
 		broker: o.Replay.Broker(), log: slog.New(slog.DiscardHandler), walked: o.Walked,
 	}
 	s.slots = queue.NewSlots(s.limits.Runs, together, s.limits.Waiting)
-	if s.whole, s.cpu = o.Whole, o.Processors; s.cpu == nil {
-		s.cpu = queue.NewProcessors()
+	if s.whole, s.as = o.Whole, o.For; s.as == nil {
+		s.as, s.cpu = s, queue.NewProcessors()
+	} else {
+		s.cpu = o.For.cpu
 	}
 	call := rec.Call
 	if o.Call.Tool != "" {
@@ -98,8 +101,13 @@ func WithCode(c run.Call, code []byte) (run.Call, error) {
 	return run.Call{Tool: "run", Arguments: o.End()}, nil
 }
 
-// replayed is the answer of a run that ended, by its record.
+// replayed is the answer of a run that ended, by its record; it is sealed once.
 func (s *Engine) replayed(ctx context.Context, id string) (wire.Answer, error) {
+	end, f := s.tasks.alone(ctx, "run "+id)
+	if f != nil {
+		return wire.Answer{}, f
+	}
+	defer end()
 	a, kept, err := s.answered(ctx, id)
 	switch {
 	case err != nil:
@@ -132,6 +140,12 @@ func (s *Engine) sealEnded(id string, a wire.Answer, kept flow.Atoms) wire.Answe
 	return a
 }
 
+// notNow reports whether a run couldn't be done again for want of room, or since nobody waits for it any more.
+func notNow(err error) bool {
+	f, ok := errors.AsType[*fault.Fault](err)
+	return ok && (f.Kind == fault.Overloaded || f.Kind == fault.Cancelled)
+}
+
 // answered is the same with all of a large result; what it is of that may not be shown is kept.
 func (s *Engine) answered(ctx context.Context, id string) (a wire.Answer, kept flow.Atoms, err error) {
 	rec, err := run.ReadRecord(s.broker.Journal(), id)
@@ -158,10 +172,21 @@ func (s *Engine) answered(ctx context.Context, id string) (a wire.Answer, kept f
 			tools = then
 		}
 	}
+	if pc := planOf(ctx); pc == nil || !pc.held {
+		if f := s.slots.Enter(ctx, s.Ticket(), len(rec.Call.Arguments)); f != nil {
+			return a, 0, f
+		}
+		defer s.slots.Leave(len(rec.Call.Arguments))
+	}
 	p := run.NewReplay(rec, false)
-	a, v := Replay(ctx, ReplayOptions{Replay: p, Tools: tools, Whole: true, Processors: s.cpu})
+	a, v := Replay(ctx, ReplayOptions{Replay: p, Tools: tools, Whole: true, For: s})
 	switch {
 	case v.OK():
+	case v.Verdict == run.Interrupted && ctx.Err() != nil:
+		return a, 0, queue.Cancelled()
+	case v.Verdict == run.Interrupted:
+		return a, 0, fault.New(fault.Overloaded, "there is no room now to do the run again for what it gave").
+			Hinted("Call again when fewer of your runs are under way.")
 	case v.Verdict != run.Incomplete || rec.End == nil || rec.End.Answer != nil:
 		return a, 0, fmt.Errorf("%s", v.Text)
 	case rec.End.Fault != nil:

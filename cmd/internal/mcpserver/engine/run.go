@@ -67,7 +67,7 @@ func (s *Engine) run(ctx context.Context, c Call) wire.Answer {
 	}
 	s.evenBudgets(&t)
 	return s.queued(ctx, c, &t, func() wire.Answer {
-		end := s.cpu.Read(ctx.Done(), s, len(t.code))
+		end := s.cpu.Read(ctx.Done(), s.as, len(t.code))
 		program, f := t.compile(s.record)
 		end()
 		if f == nil && t.as == core.InputData && t.sealed == nil {
@@ -283,7 +283,7 @@ func (s *Engine) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 	}
 	for {
 		j.program, j.input, j.tool, j.tools = program, in, t.tool, acts.Tools(t.tool)
-		acts.Evaluates(run.Evaluation{Tool: j.tool, Program: program, Input: in, More: len(t.more), Shadows: t.shadows(), Budgets: j.budgets, Share: &s.share})
+		acts.Evaluates(run.Evaluation{Tool: j.tool, Program: program, Input: in, More: len(t.more), Shadows: t.shadows(), Budgets: j.budgets, Share: &s.as.share})
 		t.sealed = nil // of the first step
 		s.trace(&j)
 		if s.walked != nil {

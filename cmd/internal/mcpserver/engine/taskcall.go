@@ -44,7 +44,9 @@ func (s *Engine) TaskState(ctx context.Context, id string, whole bool) (st TaskS
 	case !rec.Ended.IsZero():
 		st.Status, st.Updated = TaskCompleted, rec.Ended
 		if whole {
-			st.Answer = s.recall(ctx, rec)
+			if st.Answer = s.recall(ctx, rec); st.Answer == nil {
+				st.Status, st.Message = taskWorking, "there is no room now to tell what it gave"
+			}
 		}
 	case !s.tasks.owner.lives(rec.Owner):
 		st.Message = "its server ended; it goes on when one starts"
@@ -52,16 +54,19 @@ func (s *Engine) TaskState(ctx context.Context, id string, whole bool) (st TaskS
 	return st, true
 }
 
-// recall does a task's run again by its record, for its answer.
+// recall does a task's run again by its record, for its answer; nil: it can't now.
 func (s *Engine) recall(ctx context.Context, rec *run.Task) *wire.Answer {
-	s.tasks.recalls.Lock()
-	defer s.tasks.recalls.Unlock()
+	end, f := s.tasks.alone(ctx, "task "+rec.ID)
+	if f != nil {
+		return nil
+	}
+	defer end()
 	if t := s.tasks.find(rec.ID); t != nil { // somebody else did
 		return t.state().Answer
 	}
 	a, err := s.replayed(ctx, cmp.Or(rec.By, rec.ID))
-	if err != nil && !rec.Answered { // it ended without a run of its own
-		if a, err = s.planOfTask(ctx, rec); err != nil {
+	if err != nil && !rec.Answered && !notNow(err) { // it ended without a run of its own
+		if a, err = s.planOfTask(ctx, rec); err != nil && !notNow(err) {
 			id, kept := cmp.Or(rec.By, rec.ID), flow.Atoms(0)
 			var under []string
 			if under, kept, err = s.tellsOf(id, nil); err == nil {
@@ -72,6 +77,9 @@ func (s *Engine) recall(ctx context.Context, rec *run.Task) *wire.Answer {
 				}
 			}
 		}
+	}
+	if notNow(err) {
+		return nil
 	}
 	if err != nil {
 		why := err.Error()

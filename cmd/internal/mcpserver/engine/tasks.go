@@ -107,7 +107,7 @@ type taskSet struct {
 	arguments int64 // bytes of those under way
 	closed    bool
 	running   sync.WaitGroup
-	recalls   sync.Mutex // one run is done again at a time
+	recalls   map[string]chan struct{} // what is done again, each closed at its end
 }
 
 // A taskRun is a call under way that is a task, or may become one.
@@ -332,6 +332,35 @@ func (ts *taskSet) leave(t *taskRun) {
 	defer ts.mu.Unlock()
 	ts.count(-1, -int64(len(t.call.Arguments)))
 	ts.forget(t)
+}
+
+// alone waits until nobody else does what has a name; the fault is that ctx ended before.
+func (ts *taskSet) alone(ctx context.Context, name string) (end func(), f *fault.Fault) {
+	mine := make(chan struct{})
+	for {
+		ts.mu.Lock()
+		before := ts.recalls[name]
+		if before == nil {
+			if ts.recalls == nil {
+				ts.recalls = map[string]chan struct{}{}
+			}
+			ts.recalls[name] = mine
+		}
+		ts.mu.Unlock()
+		if before == nil {
+			return func() {
+				ts.mu.Lock()
+				defer ts.mu.Unlock()
+				delete(ts.recalls, name)
+				close(mine)
+			}, nil
+		}
+		select {
+		case <-before:
+		case <-ctx.Done():
+			return nil, queue.Cancelled()
+		}
+	}
 }
 
 // find gives a task that is in memory; nil: there is none.
