@@ -32,7 +32,7 @@ var maxLines = map[string]int{
 	"cmd/internal/clientconfig":    1013,
 	"cmd/internal/loadbench":       1134,
 	"cmd/internal/mcpcmd":          2693,
-	"cmd/internal/mcpserver":       13336,
+	"cmd/internal/mcpserver":       13411,
 	"cmd/internal/node":            1749,
 	"cmd/internal/orders/postgres": 398,
 	"cmd/internal/orders/remote":   490,
