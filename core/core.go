@@ -254,18 +254,18 @@ func (p *Program) Hash() string {
 // Notes tell of what in the source is legal but perhaps not meant: rounded
 // numbers, ignored keys, free variables.
 func (p *Program) Notes() []string {
-	notes := p.parsed.Notes
+	notes := slices.Clip(p.parsed.Notes)
 	free := p.Free()
 	switch {
 	case len(free) == 0:
 		return notes
 	case p.prog.Tool != "" && len(free) == 1 && !p.lambda():
-		return append(notes[:len(notes):len(notes)], fmt.Sprintf("the variable %q is free: running the tool binds it to the input", free[0]))
+		return append(notes, fmt.Sprintf("the variable %q is free: running the tool binds it to the input", free[0]))
 	}
 	for _, name := range free {
-		notes = append(notes[:len(notes):len(notes)], fmt.Sprintf("the variable %q is free: using it fails unless the code is evaluated where it is bound", name))
+		notes = append(notes, fmt.Sprintf("the variable %q is free: using it fails unless the code is evaluated where it is bound", name))
 	}
-	return notes
+	return slices.Clip(notes)
 }
 
 func (p *Program) lambda() bool {
@@ -278,7 +278,7 @@ func (p *Program) Free() []string {
 	if p.lambda() {
 		return parse.Free(p.parsed.Term)
 	}
-	return p.free
+	return slices.Clone(p.free)
 }
 
 // IsFunction reports whether the code is known to give a function.
@@ -290,7 +290,7 @@ func (p *Program) IsFunction() bool {
 // directly nested lambdas the code starts with.
 func (p *Program) Params() []string {
 	if !p.lambda() && p.IsFunction() {
-		return p.free
+		return slices.Clone(p.free)
 	}
 	var names []string
 	for t := p.parsed.Term; ; {
@@ -379,7 +379,7 @@ type largeInput struct {
 	as    InputAs
 	read  atomic.Pointer[parse.Parsed]
 	parts []Input
-	done  func()
+	done  atomic.Pointer[func()]
 }
 
 // largeText is from how many bytes on the text of an input is large.
@@ -442,8 +442,8 @@ func (l *largeInput) whole() Input {
 	}
 	in := new(reading).of(p, l.as)
 	in.read.prog.Imported = func() {
-		if l.done != nil {
-			l.done()
+		if done := l.done.Load(); done != nil {
+			(*done)()
 		}
 	}
 	return in
@@ -456,7 +456,7 @@ func (in Input) Imported(done func()) bool {
 	if !in.isLarge() {
 		return false
 	}
-	in.read.large.done = done
+	in.read.large.done.Store(&done)
 	for _, part := range in.read.large.parts {
 		part.Imported(done)
 	}
@@ -550,13 +550,20 @@ func Run(ctx context.Context, p *Program, input []byte, b Budgets) (Result, erro
 	}
 	m := p.Start(in, b, nil)
 	defer m.Release()
-	for {
-		if err := ctx.Err(); err != nil {
-			return Result{}, &fault.Fault{Kind: fault.Cancelled, Message: fmt.Sprintf("the run was ended after %d steps: %v", m.Steps(), err), Cause: err}
+	stop := func() bool { return ctx.Err() != nil }
+	failed := func(f *fault.Fault) error {
+		if f.Kind == fault.Cancelled {
+			f = &fault.Fault{Kind: fault.Cancelled, Message: fmt.Sprintf("the run was ended after %d steps: %v", m.Steps(), ctx.Err()), Cause: ctx.Err()}
 		}
-		switch m.Run(runSlice) {
+		return f
+	}
+	for {
+		if stop() {
+			return Result{}, failed(&fault.Fault{Kind: fault.Cancelled})
+		}
+		switch m.RunUntil(runSlice, stop) {
 		case Failed:
-			return Result{}, m.Fault()
+			return Result{}, failed(m.Fault())
 		case Suspended:
 			q := m.Requests()[0]
 			return Result{}, &fault.Fault{
@@ -564,9 +571,9 @@ func Run(ctx context.Context, p *Program, input []byte, b Budgets) (Result, erro
 				Hint: "Start a machine, and answer its requests.",
 			}
 		case Done:
-			enc, f := m.Encode(int(b.OrDefault().Memory))
+			enc, f := m.EncodeUntil(int(b.OrDefault().Memory), stop)
 			if f != nil {
-				return Result{}, f
+				return Result{}, failed(f)
 			}
 			if int64(len(enc.JSON)) < enc.Total {
 				return Result{}, &fault.Fault{Kind: fault.ResultTooLarge, Message: fmt.Sprintf("the result has %d bytes as JSON, more than the budget of memory", enc.Total)}

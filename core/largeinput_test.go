@@ -44,6 +44,8 @@ func TestLargeInput(t *testing.T) {
 		if done != 2 {
 			t.Errorf("%s: the terms weren't needed any more in %d of two runs", code, done)
 		}
+		go in.Imported(func() {}) // while runs begin
+		p.Start(in, core.Budgets{}, nil).Release()
 		if enc, _, f := p.Trace(in, core.Budgets{}, nil, func(core.TraceEvent) {}); f != nil || string(enc.JSON) != "5" {
 			t.Errorf("%s, traced: %s, %v", code, enc.JSON, f)
 		}

@@ -106,55 +106,78 @@ func (m *Machine) makeTerm(t term.Term) word {
 	return wUnit
 }
 
-// valueWords returns how many words importing a value takes at most.
-func valueWords(v value.Value) int {
-	n, cells := 0, 0
+// maxImportDepth is how deep a value may be nested that is imported: Go's stack is bounded.
+const maxImportDepth = 1 << 20
+
+// A wordCount is how many words importing a value takes at most; it ends soon after those
+// are more than most, as they are of one that is nested too deep.
+type wordCount struct{ words, most, depth int }
+
+func (n *wordCount) full() bool { return n.words > n.most }
+
+func (n *wordCount) add(v value.Value) {
+	if n.depth++; n.depth > maxImportDepth {
+		n.words = n.most + 1
+	}
+	cells := 0
 	for {
 		c, ok := v.(*value.Cons)
-		if !ok {
+		if !ok || n.full() {
 			break
 		}
-		n += valueWords(c.Head)
 		cells++
+		n.words += 2
+		n.add(c.Head)
 		v = c.Tail
 	}
-	n += max(2*cells, listWords(cells))
+	n.words += max(0, listWords(cells)-2*cells)
 	switch v := v.(type) {
 	case value.Int:
 		if i, ok := v.Int64(); !ok || !fitsWord(i) {
-			n += bigWords(v.Words())
+			n.words += bigWords(v.Words())
 		}
 	case value.Lazy:
 		if _, ok := v.In.(vecRest); ok {
-			n += vecWords
+			n.words += vecWords
 		}
 	case value.Dec:
-		n += decWords(len(v.Unscaled().Bits()))
+		n.words += decWords(len(v.Unscaled().Bits()))
 	case value.Str:
-		n += strWords(len(v))
+		n.words += strWords(len(v))
 	case *value.Pair:
-		n += 2 + valueWords(v.First) + valueWords(v.Second)
+		if n.words += 2; !n.full() {
+			n.add(v.First)
+			n.add(v.Second)
+		}
 	case *value.Record:
-		n += recordWords(len(v.Fields))
-		for _, f := range v.Fields {
-			n += strWords(len(f.Key)) + valueWords(f.Value)
+		n.words += recordWords(len(v.Fields))
+		for i := 0; i < len(v.Fields) && !n.full(); i++ {
+			n.words += strWords(len(v.Fields[i].Key))
+			n.add(v.Fields[i].Value)
 		}
 	case *value.Code, *value.Continuation:
-		n += 2
-		if k, ok := v.(*value.Continuation); ok {
-			n += contWords + valueWords(k.Input)
+		n.words += 2
+		if k, ok := v.(*value.Continuation); ok && !n.full() {
+			n.words += contWords
+			n.add(k.Input)
 		}
 	}
-	return n
+	n.depth--
 }
 
 // importValue makes a host's value one of the machine's. Parts that are this
 // machine's already ([value.Lazy]) stay what they are; a function of anyone
 // else's sets foreign.
 func (m *Machine) importValue(v value.Value, height int) (word, bool) {
-	n := valueWords(v)
-	if n == 0 {
+	count := wordCount{most: int(m.budget.Memory / 8)}
+	count.add(v)
+	n := count.words
+	switch {
+	case n == 0:
 		return m.makeValue(v), true
+	case count.full():
+		m.outOfMemory()
+		return 0, false
 	}
 	m.look(n / 8)
 	if m.hp+uintptr(n)*8 > m.hlim {

@@ -61,8 +61,13 @@ func WriteEscaped(s string, write func(part string) bool) {
 	write(s[start:])
 }
 
+// malformed stands for nil, and for the rest of a list that is none.
+type malformed struct{ value.Unit }
+
+func (malformed) Type() value.Type { return "malformed part" }
+
 // Append appends a value. odd is the part of it that JSON has no form for: a pair, a
-// function, code; nil where there is none.
+// function, code, what is no value of the language; nil where there is none.
 func Append(dst []byte, v value.Value) (out []byte, odd value.Value) {
 	switch v := value.Force(v).(type) {
 	case value.Unit:
@@ -75,18 +80,22 @@ func Append(dst []byte, v value.Value) (out []byte, odd value.Value) {
 		return append(dst, v.String()...), nil
 	case value.Str:
 		return appendString(dst, string(v)), nil
-	case value.Nil, *value.Cons:
-		items, _ := value.Slice(v)
-		dst = append(dst, '[')
-		for i, item := range items {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			if dst, odd = Append(dst, item); odd != nil {
+	case value.Nil:
+		return append(dst, "[]"...), nil
+	case *value.Cons:
+		for sep := byte('['); ; sep = ',' {
+			if dst, odd = Append(append(dst, sep), v.Head); odd != nil {
 				return dst, odd
 			}
+			switch tail := value.Force(v.Tail).(type) {
+			case *value.Cons:
+				v = tail
+			case value.Nil:
+				return append(dst, ']'), nil
+			default:
+				return dst, malformed{}
+			}
 		}
-		return append(dst, ']'), nil
 	case *value.Record:
 		dst = append(dst, '{')
 		for i, f := range v.Fields {
@@ -99,8 +108,11 @@ func Append(dst []byte, v value.Value) (out []byte, odd value.Value) {
 			}
 		}
 		return append(dst, '}'), nil
+	case nil:
+		return dst, malformed{}
+	default:
+		return dst, v
 	}
-	return dst, v
 }
 
 func appendString(dst []byte, s string) []byte {

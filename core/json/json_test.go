@@ -69,6 +69,18 @@ func TestAppendOdd(t *testing.T) {
 	}
 }
 
+// TestAppendMalformed: what a host made wrong is no JSON.
+func TestAppendMalformed(t *testing.T) {
+	for _, v := range []value.Value{
+		nil, &value.Cons{Head: nil, Tail: value.Nil{}}, &value.Cons{Head: value.Unit{}, Tail: nil}, &value.Cons{Head: value.Unit{}, Tail: value.Str("a")},
+		&value.Record{Fields: []value.Field{{Key: "a"}}},
+	} {
+		if out, odd := json.Append(nil, v); odd == nil || odd.Type() != "malformed part" {
+			t.Errorf("%v: %s, %v", v, out, odd)
+		}
+	}
+}
+
 // stricter is why text that encoding/json takes may be refused.
 var stricter = []string{"each key once", "surrogate", "4096 digits", "inside each other"}
 

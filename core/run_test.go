@@ -1,0 +1,86 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// A countedContext ends when its Err is asked for the nth time.
+type countedContext struct {
+	context.Context
+	asked, end int
+}
+
+func (c *countedContext) Err() error {
+	if c.asked++; c.asked >= c.end && c.end > 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestRunIsCancelled: a run ends with its context also inside one step, and while its result is written.
+func TestRunIsCancelled(t *testing.T) {
+	for _, code := range []string{
+		`let n = fold(p => fst(p) * fst(p), 3, range(0, 18)) in length(to_text(n * n))`, `fold(p => (fst(p), fst(p)), 1, range(0, 17))`,
+	} {
+		p, err := core.Compile([]byte(code))
+		must.NoError(t, err)
+		ctx := &countedContext{Context: t.Context()}
+		if _, err := core.Run(ctx, p, nil, core.Budgets{}); err != nil || ctx.asked < 7 {
+			t.Errorf("%s: %v; its context was asked %d times", code, err, ctx.asked)
+		}
+		ctx.asked, ctx.end = 0, ctx.asked
+		_, err = core.Run(ctx, p, nil, core.Budgets{})
+		if f := new(fault.Fault); !errors.As(err, &f) || f.Kind != fault.Cancelled || !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", code, err)
+		}
+	}
+}
+
+// TestShared: what a program tells of itself is the caller's.
+func TestShared(t *testing.T) {
+	p, err := core.CompileTool("", []byte(`{"add":[{"var":"a"},{"add":[{"var":"b"},{"var":"c"}]}]}`))
+	must.NoError(t, err)
+	tool, err := core.CompileTool("t", []byte(`{"add":[{"var":"a"},1]}`))
+	must.NoError(t, err)
+	_, _, _ = append(p.Notes(), "x"), append(p.Free(), "x"), append(tool.Params(), "x")
+	p.Free()[0], tool.Params()[0] = "x", "x"
+	if free, params := p.Free()[0], tool.Params()[0]; free != "a" || params != "a" {
+		t.Errorf("%s, %s", free, params)
+	}
+	noted, err := core.CompileTool("", []byte(`{"record":{"a":{"add":[1,2],"note":1},"b":{"add":[1,2],"note":1},"c":{"add":[1,2],"note":1}}}`))
+	must.NoError(t, err)
+	if n := noted.Notes(); len(n) != cap(n) || len(p.Notes()) != cap(p.Notes()) {
+		t.Errorf("%q, %q have room", n, p.Notes())
+	}
+}
+
+// TestLargeAnswers: a host's answer that shares its parts, or is nested too deep, needs more memory than there is.
+func TestLargeAnswers(t *testing.T) {
+	p, err := core.Compile([]byte(`length(!fs.read("a"))`))
+	must.NoError(t, err)
+	var shared, lists, records, deep core.Value = value.Unit{}, value.Unit{}, value.Unit{}, value.Unit{}
+	for range 60 {
+		shared = &value.Pair{First: shared, Second: shared}
+		lists = value.FromSlice([]core.Value{lists, lists})
+		records = &value.Record{Fields: []value.Field{{Key: "a", Value: records}, {Key: "b", Value: records}}}
+	}
+	for range 1<<20 + 10 {
+		deep = &value.Pair{First: deep, Second: value.Unit{}}
+	}
+	for name, v := range map[string]core.Value{"pairs": shared, "lists": lists, "records": records, "deep": deep} {
+		m := p.Start(core.Input{}, core.Budgets{}, nil)
+		m.Run(0)
+		m.Resume([]core.Answer{{Value: v}})
+		if m.Run(0); m.Fault() == nil || m.Fault().Kind != fault.OutOfMemory {
+			t.Errorf("%s: %v", name, m.Fault())
+		}
+		m.Release()
+	}
+}
