@@ -122,17 +122,24 @@ func Compile(c Config, kinds caps.Kinds, granted Granted) (*Policy, error) {
 		return nil, err
 	}
 	p.index()
+	of, to := []string{}, []string{} // with paths that are of any folder
+	for _, s := range p.Sources {
+		of = append(of, s.of.Anywhere())
+	}
+	for _, r := range p.Rules {
+		to = append(to, r.to.Anywhere())
+	}
 	for _, said := range []any{
 		struct {
 			Said, Sources any
-			Names         []string
+			Of, Names     []string
 			Rules         Atoms
 			Ignore        bool
-		}{c.Sources, p.Sources, p.names, p.rules, p.IgnoreSession},
+		}{c.Sources, p.Sources, of, p.names, p.rules, p.IgnoreSession},
 		struct {
 			Config
-			Designate []string
-		}{c, p.Sentences()},
+			Designate, To []string
+		}{c, p.Sentences(), to},
 	} {
 		text, err := json.Marshal(said)
 		if err != nil {

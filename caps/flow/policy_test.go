@@ -60,6 +60,23 @@ func TestSentences(t *testing.T) {
 	}
 }
 
+// TestLabelledByFolder: a relative path is another source in another folder.
+func TestLabelledByFolder(t *testing.T) {
+	p, made := newPlace(t, "fs:all=DIR", "fetch:https://api.example"), []*flow.Policy{}
+	var ruled []string
+	for _, name := range []string{"private", "public", "private"} {
+		t.Chdir(filepath.Join(p.dir, name))
+		made = append(made, p.mustCompile("", "mail=fs.read:./mail", "mail>fetch"))
+		ruled = append(ruled, p.mustCompile("", "mail=fs.read:DIR/out", "mail>fs.write:./mail").Hash)
+	}
+	if ruled[0] == ruled[1] || ruled[0] != ruled[2] {
+		t.Errorf("in several folders the rules are %s", ruled)
+	}
+	if made[0].Labelled(made[1].Hash) || !made[0].Labelled(made[2].Hash) {
+		t.Errorf("in several folders the policy is %s, %s, and %s", made[0].Hash, made[1].Hash, made[2].Hash)
+	}
+}
+
 func TestPolicyRefuses(t *testing.T) {
 	t.Parallel()
 	many := make([]string, 33)

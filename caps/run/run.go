@@ -253,7 +253,7 @@ func (r *Run) End(e End) {
 	if r.moment != "" {
 		data = journal.AppendString(append(data, `,"stopped":`...), string(r.moment))
 	}
-	if r.past != nil && !r.past.rec.planned {
+	if r.past != nil {
 		hash := ""
 		if r.flows != nil {
 			hash = r.flows.policy.Hash

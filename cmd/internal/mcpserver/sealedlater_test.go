@@ -127,6 +127,26 @@ func TestSealedOfTasks(t *testing.T) {
 	}
 }
 
+// TestPlanOfOtherRules: of a plan that was made under the rules of now and done without any, nobody knows what came in.
+func TestPlanOfOtherRules(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, mailRules+"]}")
+	m.evolve("acts", `k => let a = !toy.get(k) in let _ = !toy.send({to: "me", text: "x"}) in a`)
+	planned := succeed(t, m.Server, "run", `{"tool":"acts","input":"mail/1","plan":true}`)
+	m.start(`{}`)
+	if a := do(t, m.Server, "run", `{"plan":`+field(t, planned, "plan")+`}`); !strings.Contains(a.Text, "pay me") {
+		t.Fatalf("it gives %s", a.Text)
+	}
+	ended, _, err := m.memory.Read(journal.Query{Kind: journal.RunEnded, Last: true, Limit: 1})
+	must.NoError(t, err)
+	m.start(mailRules + "]}")
+	must.NoError(t, m.broker.Session().Clear(nil))
+	succeed(t, m.Server, "journal", `{"run":"`+ended[0].Run+`"}`)
+	if got := m.label(); got != "mail" {
+		t.Errorf("it is shown as of %q", got)
+	}
+}
+
 // TestCodeOfOtherRules: what a run under other rules gave may come from what the writer of its code had been shown, also if it
 // did nothing; of inline code nobody knows that.
 func TestCodeOfOtherRules(t *testing.T) {
