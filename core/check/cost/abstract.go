@@ -46,10 +46,17 @@ type aval struct {
 	lit    *string
 	// tailOf is the path of which a list is a tail, and not the whole.
 	tailOf string
-	funcs  []*closure
-	code   term.Term // nil: not known
-	path   string    // of an input
-	alts   []*aval
+	// What is known in the recursion of a walk: spot is where it is in a parameter, if the
+	// path doesn't say all of that; from, whose items a list's items are of, each of another
+	// one, and made how it was put together; onto, the list that it is with one item, added.
+	spot, from, onto string
+	made             *gathered
+	added            *aval
+	is               int8 // of a truth value: 1 true, -1 false, 0 not known
+	funcs            []*closure
+	code             term.Term // nil: not known
+	path             string    // of an input
+	alts             []*aval
 	// What is known where the truth value is true, and where it is false.
 	yes, no []fact
 }
@@ -123,7 +130,11 @@ func (a *analyser) below(v *aval, part string) *aval {
 	if !a.vars.charge((len(v.path) + len(part)) / 32) {
 		return top
 	}
-	return input(v.path + part)
+	x := input(v.path + part)
+	if v.spot != "" {
+		x.spot = v.spot + part
+	}
+	return x
 }
 
 func list(n size, item *aval) *aval { return &aval{kind: isList, n: n, item: item} }
@@ -216,7 +227,7 @@ func (a *analyser) merge(x, y *aval) (*aval, bool) {
 	case isBool:
 		return aBool, true
 	case isInput:
-		return x, x.path == y.path
+		return a.mergeInputs(x, y)
 	case isNumber:
 		m := &aval{kind: isNumber, abs: x.abs.max(y.abs), words: x.words.max(y.words), frac: x.frac.max(y.frac)}
 		// How it changes is lost.
@@ -228,7 +239,17 @@ func (a *analyser) merge(x, y *aval) (*aval, bool) {
 		if t != y.tailOf {
 			t = ""
 		}
-		return &aval{kind: isList, n: x.n.max(y.n), item: a.join(x.item, y.item), tailOf: t}, true
+		m := &aval{kind: isList, n: x.n.max(y.n), item: a.join(x.item, y.item), tailOf: t}
+		if x.spot == y.spot {
+			m.spot = x.spot
+		}
+		if x.from == y.from && x.made == y.made {
+			m.from, m.made = x.from, x.made
+		}
+		if x.onto != "" && x.onto == y.onto {
+			m.onto, m.added = x.onto, a.join(x.added, y.added)
+		}
+		return m, true
 	case isPair:
 		return &aval{kind: isPair, a: a.join(x.a, y.a), b: a.join(x.b, y.b)}, true
 	case isRecord:

@@ -46,6 +46,7 @@ type recursion struct {
 	// result is the root of what a call of itself gives.
 	result string
 	lost   bool
+	apart  bool // it calls itself with other variables around it
 	seen   *env // the variables of the call that was found
 }
 
@@ -54,6 +55,8 @@ type recursion struct {
 type selfCall struct {
 	env   *env
 	facts []fact
+	// The roots of what it gives, and of the sum of that over the calls of one round.
+	result, sum string
 }
 
 // call applies a known function.
@@ -75,8 +78,10 @@ func (a *analyser) call(t term.Term, c *closure, x *aval, s scope) (*aval, cost)
 			a.abort = r
 			return nothing, cost{}
 		}
-		r.calls = append(r.calls, selfCall{inner, s.facts})
-		return input(r.result), cost{calls: map[*recursion]uint64{r: 1}, never: true}
+		call := selfCall{inner, s.facts, a.root(), a.root()}
+		r.calls = append(r.calls, call)
+		a.results[call.result] = r.result
+		return input(call.result), cost{calls: map[*recursion]uint64{r: 1}, never: true, spots: a.spots(r, inner)}
 	}
 	r := &recursion{lam: c.lam}
 	a.vars.charge(len(a.active) / 32)
@@ -130,8 +135,10 @@ func (a *analyser) recursive(t term.Term, r *recursion, inner *env, in scope) (*
 			return a.lost(t, "it calls itself with other variables around it")
 		}
 		for i := range first {
-			if _, known := r.state[i]; !known && first[i].val != last[i].val && !same(first[i].val, last[i].val) {
+			x, y := first[i].val, last[i].val
+			if _, known := r.state[i]; !known && (x != y && !same(x, y) || x != nil && x.kind == isWithin) { // that may be a part of it
 				r.state[i] = a.root()
+				a.states[r.state[i]] = true
 			}
 		}
 		v, c, again := a.attempt(r, first, in)
@@ -139,7 +146,7 @@ func (a *analyser) recursive(t term.Term, r *recursion, inner *env, in scope) (*
 			return nothing, cost{}
 		}
 		if again == nil || a.vars.left < 0 {
-			return a.solveRecursion(t, r, first, v, c)
+			return a.solveRecursion(t, r, first, v, c, in)
 		}
 		last = again
 	}
@@ -155,28 +162,11 @@ func same(v, w *aval) bool {
 // attempt evaluates the body with the state as roots. again is the variables
 // of a call in which more changes.
 func (a *analyser) attempt(r *recursion, first []*env, in scope) (v *aval, c cost, again []*env) {
-	r.open, r.calls, r.lost = true, nil, false
+	r.open, r.calls, r.lost, r.apart = true, nil, false, false
 	r.result = a.root()
-	a.vars.charge(len(first))
-	var e *env
-	for i := len(first) - 1; i >= 0; i-- {
-		val := first[i].val
-		if root, ok := r.state[i]; ok {
-			val = input(root)
-		}
-		// What didn't change keeps its place, so that functions made outside
-		// are the same ones.
-		if e == first[i].next && val == first[i].val {
-			e = first[i]
-		} else {
-			e = first[i].with(val, e)
-		}
-	}
-	a.active = append(a.active, r)
+	a.results[r.result] = r.result
 	why := len(a.why)
-	in.env, in.facts = e, nil
-	v, c = a.eval(r.lam.Body, in)
-	a.active = a.active[:len(a.active)-1]
+	v, c, e := a.round(r, first, in, -1, nil)
 	if a.abort != nil {
 		return v, c, nil
 	}
@@ -184,7 +174,7 @@ func (a *analyser) attempt(r *recursion, first []*env, in scope) (v *aval, c cos
 	for _, call := range r.calls {
 		next := a.chain(call.env)
 		if len(next) != len(here) {
-			r.lost = true
+			r.apart = true
 			continue
 		}
 		for i := range here {
@@ -197,23 +187,65 @@ func (a *analyser) attempt(r *recursion, first []*env, in scope) (v *aval, c cos
 	return v, c, nil
 }
 
+// round evaluates the body with the state as roots, but for one place with a value.
+func (a *analyser) round(r *recursion, first []*env, in scope, place int, at *aval) (v *aval, c cost, e *env) {
+	a.vars.charge(len(first))
+	for i := len(first) - 1; i >= 0; i-- {
+		val := first[i].val
+		if root, ok := r.state[i]; ok {
+			val = input(root)
+		}
+		if i == place {
+			val = at
+		}
+		// What didn't change keeps its place, so that functions made outside
+		// are the same ones.
+		if e == first[i].next && val == first[i].val {
+			e = first[i]
+		} else {
+			e = first[i].with(val, e)
+		}
+	}
+	a.active = append(a.active, r)
+	in.env, in.facts = e, nil
+	v, c = a.eval(r.lam.Body, in)
+	a.active = a.active[:len(a.active)-1]
+	return v, c, e
+}
+
 // solveRecursion works out how often a function calls itself, how its variables
 // grow, and what it takes in all.
-func (a *analyser) solveRecursion(t term.Term, r *recursion, first []*env, v *aval, c cost) (*aval, cost) {
+func (a *analyser) solveRecursion(t term.Term, r *recursion, first []*env, v *aval, c cost, in scope) (*aval, cost) {
 	calls := c.calls[r]
-	if r.lost {
+	a.inexact = true
+	var depth size
+	ok := false
+	if !r.apart {
+		depth, ok = a.levels(r, first)
+		if r.lost || !ok || calls > 1 {
+			if w := a.walks(r, first, c, in); w != nil {
+				return a.walkThrough(t, r, first, v, c, w)
+			}
+		}
+	}
+	if r.lost || r.apart {
 		return a.lost(t, "it calls itself as often as something else says")
 	}
-	a.inexact = true
-	depth, ok := a.levels(r, first)
 	if !ok {
 		return a.lost(t, "calls itself, and nothing was found that every call makes smaller, down to a limit that <, <=, > or >= tests (== 0 never stops a negative number)")
 	}
 	l := a.loopOf(r, first, depth)
-	l.first[r.result] = nothing
-	l.next[r.result] = []*aval{v}
+	l.gives(r, v)
+	l.events = depth.plus(depth).plus(exactly(2))
+	if calls > 1 {
+		l.events = infinite
+		if p, ok := power(calls, depth.plus(exactly(1)).flat()); ok {
+			l.events = sizeOf(p.times(number(2)))
+		}
+	}
 	own := c
 	own.calls, own.base, own.never = maps.Clone(c.calls), c.endingSteps(), false
+	spots := r.others(c.spots)
 	delete(own.calls, r)
 	each, ok := l.cost(own)
 	if !ok {
@@ -244,7 +276,7 @@ func (a *analyser) solveRecursion(t term.Term, r *recursion, first []*env, v *av
 	if !each.none {
 		a.tell(t, "calls itself, in all up to "+a.show(n)+" times, with "+a.show(each.steps)+" steps for each", false)
 	}
-	total := cost{steps: steps, memory: n.times(each.memory.plus(number(8 * a.size(r.lam)))), none: each.none || count.inf, vast: each.vast}
+	total := cost{steps: steps, memory: n.times(each.memory.plus(number(8 * a.size(r.lam)))), none: each.none || count.inf, vast: each.vast, spots: spots}
 	for other := range own.calls {
 		other.lost = true
 	}
@@ -309,7 +341,7 @@ func (a *analyser) steady(r *recursion, first []*env, v *aval) (size, bool) {
 		for _, m := range p {
 			for _, f := range m.f {
 				of := f.root
-				if of == r.result {
+				if a.results[of] == r.result {
 					return infinite, false
 				}
 				for i, root := range r.state {

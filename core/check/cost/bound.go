@@ -249,7 +249,7 @@ func (v Var) rename(roots, as []string) Var {
 // words returns the variable in words.
 func (v Var) words() string {
 	of := map[Measure]string{
-		Len: "length of ", Int: "magnitude of ", Words: "words beyond 64 bits of ", Bytes: "bytes of ", Terms: "terms of ",
+		Len: "length of ", Int: "magnitude of ", Words: "words beyond 64 bits of ", Bytes: "bytes of ", Terms: "terms of ", Parts: "parts of ",
 	}
 	return of[v.Measure] + v.Path
 }

@@ -130,7 +130,7 @@ func TestWorst(t *testing.T) {
 
 // TestSameReport: the same program has the same report each time.
 func TestSameReport(t *testing.T) {
-	for _, code := range shapes {
+	for _, code := range everyShape() {
 		p, f := text.Parse([]byte(code), text.Options{Tool: "tool"})
 		must.NoFault(t, f)
 		want, _ := json.Marshal(cost.Of(p.Term, cost.Options{Tool: true, Source: p.Source}))

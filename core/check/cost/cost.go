@@ -101,7 +101,7 @@ func Of(t term.Term, o Options) Report {
 		}
 	}
 	a := &analyser{
-		o: o, vars: table{vars: map[Var]*variable{}, left: min(o.Steps, math.MaxInt/grain) * grain}, solved: map[string]*loop{}, counts: map[term.Term]uint64{},
+		o: o, vars: table{vars: map[Var]*variable{}, left: min(o.Steps, math.MaxInt/grain) * grain}, solved: map[string]*loop{}, states: map[string]bool{}, results: map[string]string{}, counts: map[term.Term]uint64{},
 		expand: map[*term.Prim]term.Term{}, at: -1, last: -1,
 	}
 	a.vars.told, a.vars.spend = a.vars.left, o.Spend

@@ -148,6 +148,11 @@ func TestGrowthHolds(t *testing.T) {
 		"n => let go = (go, n, a, b) => if n <= 0 then a else go(go, n - 1, b, a + b) in go(go, n * 60, 0, 1)",
 		"n => pipeline([n => range(0, n), l => map(x => x * 7, l), l => sort(l), l => length(l)], n)",
 		"n => pipeline([n => range(0, n), l => pipeline([x => x + 1, x => [x, l]], n)], n)",
+		"n => let go = (n, acc) => if n <= 0 then acc + 1 else go(n - 1, go(n - 1, acc)), k = go(n, 0) in length(map(i => map(j => i, range(0, k)), range(0, k)))",
+		"n => let go = (n, a, b) => if n <= 0 then 1 else 3 * go(n - 1, b, a + b) + a, k = go(n, 1, 1) in length(map(i => i, range(0, k)))",
+		"n => let t = fold((acc, i) => {left: acc, right: acc}, null, range(0, n)), walk = t => if t == null then 1 else walk(t.left) + walk(t.right) in walk(t)",
+		"n => let t = fold((acc, i) => [acc, [i]], [], range(0, n * 30)), walk = t => if type_of(t) == \"list\" then 1 + sum(map(walk, t)) else t in walk(t)",
+		"n => let walk = t => if type_of(t) == \"list\" then sum(map(walk, t)) else 1 in walk(parse_json(fold((acc, i) => \"[1,\" ++ acc ++ \"]\", \"[]\", range(0, n * 30))))",
 	} {
 		bounded := 0
 		for n := range 9 {
@@ -181,10 +186,14 @@ func hostile() map[string]string {
 		}
 		return b.String() + " in " + strings.ReplaceAll(last, "%0", fmt.Sprint("v", n))
 	}
-	sum := "length(x.k0)"
-	for i := range 180 {
-		sum += fmt.Sprintf(" + length(x.k%d)", i+1)
+	sumOf := func(n int, each string) string {
+		all := make([]string, n)
+		for i := range all {
+			all[i] = fmt.Sprintf(each, i)
+		}
+		return strings.Join(all, " + ")
 	}
+	sum := sumOf(181, "length(x.k%d)")
 	return map[string]string{
 		"records in records":   lets(12, "x", record(30, "%0"), "fold(p => fst(p), %0, x)"),
 		"texts doubled":        lets(60, `"abcdefgh"`, "%0 ++ %0", "%0"),
@@ -200,6 +209,9 @@ func hostile() map[string]string {
 		"parameters":           "x => " + repeat("y => ", 3_000) + "1",
 		"tries":                "x => " + repeat("try(", 3_000) + "x" + repeat(")", 3_000),
 		"numbers":              lets(16, "y => 1"+repeat("7", 4_000), "z => %0(%0(z))", "%0(x)"),
+		"walks of many":        "x => if x == null then 0 else " + repeat("sum(map(self, x.a ?? [])) + ", 400) + sumOf(400, "self(x.k%d)"),
+		"walks in walks":       lets(10, "y => let go = t => if t == null then 0 else go(t.l) + sum(map(go, t.r)) in go(y)", "z => let go = t => if t == null then 0 else %0(t) + sum(map(go, t.r)) in go(z)", "%0(x)"),
+		"a fold in folds":      "x => " + repeat("fold((a, c) => a + self(c) + ", 200) + "1" + repeat(", 0, x.children ?? [])", 200),
 		"unlike calls of many": "x => " + repeat("(h => h(h, x))((h, n) => if n <= 0 then 0 else h(h, n - 1) + ", 100) + "1" + repeat(")", 100),
 	}
 }
@@ -234,7 +246,7 @@ func TestBudget(t *testing.T) {
 // TestSteps: a program has the same report whatever the steps, if they are enough,
 // and no bound if they are not.
 func TestSteps(t *testing.T) {
-	for _, code := range shapes {
+	for _, code := range everyShape() {
 		p, err := core.CompileText("tool", []byte(code))
 		must.NoError(t, err)
 		o := cost.Options{Tool: true, Source: p.Tool().Source}

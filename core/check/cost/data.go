@@ -25,7 +25,7 @@ func (a *analyser) textRow(name string, args []*aval) (v *aval, steps poly, ok, 
 		return list(n.plus(exactly(1)), aText(n)), steps.plus(parts), ok && okP, true
 	case "join":
 		l, item := a.asList(args[0])
-		bytes := l.times(a.asBytes(item).plus(a.asBytes(args[1])))
+		bytes := l.times(a.asBytes(args[1])).plus(a.bytesIn(args[0], l, item))
 		steps, ok = perBytes(l, 16)
 		more, okM := perBytes(bytes, 512)
 		return aText(bytes), steps.plus(more), ok && okM, true
@@ -119,7 +119,7 @@ func (a *analyser) recordRow(name string, args []*aval) (v *aval, steps poly, ok
 	switch name {
 	case "get":
 		v = a.field(x, key)
-		if len(args) == 3 {
+		if len(args) == 3 && !(a.leaf && x.name() != "" && x.kind != isRecord) {
 			v = a.join(v, args[2])
 		}
 		return v, nil, true
@@ -149,14 +149,17 @@ func (a *analyser) recordRow(name string, args []*aval) (v *aval, steps poly, ok
 	case "keys", "values", "entries":
 		steps, ok = perBytes(n, 16)
 		item := a.field(x, nil)
+		from := a.fieldsOrigin(x)
 		k := aText(keys)
 		switch name {
 		case "keys":
-			item = k
+			item, from = k, ""
 		case "entries":
 			item = &aval{kind: isPair, a: k, b: item}
 		}
-		return list(n, item), steps, ok
+		v = list(n, item)
+		v.from = from
+		return v, steps, ok
 	case "from_entries":
 		l, item := a.asList(x)
 		steps, ok = perBytes(l, 16)
@@ -192,7 +195,7 @@ func (a *analyser) fields(v *aval) (n, keys size) {
 				keys = keys.max(exactly(uint64(len(k))))
 			}
 		case isInput:
-			n, keys = n.max(a.v(Len, x.path)), keys.max(a.v(Bytes, x.path))
+			n, keys = n.max(a.lengthAt(x.path)), keys.max(a.v(Bytes, x.path))
 		case isTop:
 			return infinite, infinite
 		case isWithin:

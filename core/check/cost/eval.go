@@ -24,6 +24,11 @@ type analyser struct {
 	why     []reason
 	at      int // the place of the use of the library that is looked into; -1
 	last    int // the place at which the steps were used up; -1
+	// states is the roots of what changes from call to call, and of the items of lists in
+	// that; results the root of what calls of a function give, by that of one of them.
+	states  map[string]bool
+	results map[string]string
+	leaf    bool // it is looked at whether a function that is given a constant calls itself
 }
 
 // A reason is a place that makes a bound large, or takes it away.
@@ -116,6 +121,9 @@ func (a *analyser) eval(t term.Term, s scope) (*aval, cost) {
 		v.frac = exactly(uint64(d.Words() + t.Scale/19))
 		return v, one(uint64(64 + 8*d.Words()))
 	case *term.Bool:
+		if a.leaf {
+			return &aval{kind: isBool, is: map[bool]int8{true: 1, false: -1}[t.Value]}, one(0)
+		}
 		return aBool, one(0)
 	case *term.Str:
 		return literalText(t.Value), one(uint64(32 + len(t.Value)))
@@ -234,6 +242,14 @@ func (a *analyser) branch(t *term.If, s scope) (*aval, cost) {
 	if c.kind != isBool && c.kind != isInput && c.kind != isTop && c.kind != isUnion && c.kind != isWithin {
 		return nothing, costs
 	}
+	if a.leaf && c.is != 0 {
+		then := t.Then
+		if c.is < 0 {
+			then = t.Else
+		}
+		v, d := a.eval(then, s)
+		return v, costs.plus(d)
+	}
 	x, d := a.eval(t.Then, a.with(s, c.yes))
 	y, e := a.eval(t.Else, a.with(s, c.no))
 	if !d.whole().equal(e.whole()) {
@@ -319,9 +335,15 @@ func (a *analyser) logic(t *term.Prim, s scope) (*aval, cost) {
 	if t.ID == prim.Or {
 		inner = a.with(s, x.no)
 	}
+	if a.leaf && x.is != 0 && (t.ID == prim.And) == (x.is < 0) {
+		return x, c.plus(one(0))
+	}
 	y, d := a.eval(t.Args[1], inner)
 	a.inexact = true
 	r := &aval{kind: isBool}
+	if x.is != 0 {
+		r.is = y.is
+	}
 	if t.ID == prim.And {
 		a.vars.charge(len(x.yes) + len(y.yes))
 		r.yes = append(append([]fact{}, x.yes...), y.yes...)

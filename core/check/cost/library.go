@@ -145,19 +145,22 @@ func (a *analyser) sort(t *term.Prim, f, l *aval, s scope) (*aval, cost) {
 	for r := range each.calls {
 		r.lost = true
 	}
+	each.spots = anywhere(each.spots)
 	count := n.flat()
 	merges := count.times(count.logarithm()).plus(count)
 	round := each.whole().plus(each.whole()).plus(compare).plus(number(perMerge))
 	steps := merges.times(round).plus(count.times(number(perItem))).plus(number(perSort))
 	memory := steps.times(number(600)).plus(merges.times(each.memory.plus(each.memory))).plus(number(4096))
-	total := cost{steps: steps, memory: memory, none: each.none, vast: each.vast}
+	total := cost{steps: steps, memory: memory, none: each.none, vast: each.vast, spots: each.spots}
 	if _, rest := count.split(); len(rest) > 0 && !each.none {
 		a.tell(t, "sorts a list of up to "+a.show(count)+" items", false)
 	}
 	if steps.over() || memory.over() {
 		return a.lost(t, "the formula is too large to be told")
 	}
-	return list(n, item), total
+	v := list(n, item)
+	v.from = a.origin(l)
+	return v, total
 }
 
 func (a *analyser) pow(t *term.Prim, base, exponent *aval) (*aval, cost) {

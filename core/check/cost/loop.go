@@ -21,6 +21,17 @@ type loop struct {
 	rounds  size
 	known   map[*variable]size
 	solving map[*variable]bool
+	// Of a recursion: how often at most what it works with goes on to what a call gives, or is
+	// that; the root of what its calls give, and the number of each by its roots, negative of sums.
+	events size
+	result string
+	call   map[string]int
+	walk   *walk
+	// Of a list in it: the origin of the items, the spot of the one that a round is for, how
+	// the list of a root was put together, and the sum of what each round has one of.
+	origin, at string
+	made       map[string]*gathered
+	sums       map[string]string
 }
 
 func newLoop(a *analyser, rounds size) *loop {
@@ -43,6 +54,13 @@ func (l *loop) solve(v *variable) size {
 		return s
 	}
 	root, rest := v.root, v.Path[len(v.root):]
+	if n := l.call[root]; n != 0 {
+		of := l.a.vars.variable(Var{Measure: v.Measure, Path: l.result + rest})
+		if n > 0 || l.walk == nil {
+			return l.solve(of)
+		}
+		return l.solveSum(v, of, rest)
+	}
 	if l.solving[v] || len(rest) > maxLoopDepth*4 || !l.a.spend() {
 		return infinite
 	}
@@ -61,7 +79,13 @@ func (l *loop) solve(v *variable) size {
 			s = beyond(l.a.wordsOf(&aval{kind: isNumber, abs: abs, words: infinite, frac: of(frac)}))
 		}
 	}
-	if s.inf {
+	switch {
+	case !s.inf:
+	case l.walk != nil && root == l.walk.root:
+		s = l.deep(v, rest)
+	case l.walk != nil && root == l.result:
+		s = l.resulting(v, rest, false)
+	default:
 		s = l.close(v, root, rest)
 	}
 	if s.inf && len(l.solving) == 1 {
@@ -78,52 +102,40 @@ func (l *loop) close(v *variable, root, rest string) size {
 	if v.Measure == Words {
 		start = beyond(start)
 	}
-	grows := size{}
+	grows, raw := size{}, poly(nil)
 	factor := uint64(1)
 	for _, way := range l.next[root] {
-		s := l.open(way, v, rest)
+		s := l.open(way, v.Measure, rest)
 		if s.inf {
 			return infinite
 		}
 		for _, p := range s.alts {
-			f, b, ok := l.take(p, v)
+			g, b, ok := l.take(p, v)
 			if !ok || b.inf {
 				return infinite
 			}
 			switch {
-			case f == 0:
+			case g.f == 0:
 				start = start.max(b)
 			default:
-				factor = max(factor, f)
-				grows = grows.max(b)
+				factor = max(factor, g.f)
+				grows, raw = grows.max(b), raw.max(g.others)
 			}
 		}
 	}
-	if start.inf {
-		return infinite
+	switch {
+	case len(grows.flat()) == 0:
+	case l.origin != "":
+		grows = l.gather(raw)
+	default:
+		grows = l.rounds.times(grows)
 	}
-	if len(grows.flat()) > 0 {
-		if l.rounds.inf {
-			return infinite
-		}
-		start = start.plus(l.rounds.times(grows))
-	}
-	if factor > 1 {
-		if l.rounds.inf {
-			return infinite
-		}
-		p, ok := power(factor, l.rounds.flat())
-		if !ok {
-			return infinite
-		}
-		start = start.times(sizeOf(p))
-	}
-	return start
+	return l.rise(start, grows, factor)
 }
 
 // open returns the measure of what a round makes, with the loop's roots left as
 // variables.
-func (l *loop) open(way *aval, v *variable, rest string) size {
+func (l *loop) open(way *aval, of Measure, rest string) size {
 	l.a.vars.charge(len(l.first))
 	var closed map[string]*loop
 	for root := range l.first {
@@ -135,34 +147,59 @@ func (l *loop) open(way *aval, v *variable, rest string) size {
 			delete(l.a.solved, root)
 		}
 	}
-	s := l.a.measure(way, v.Measure, rest)
+	s := l.a.measure(way, of, rest)
 	maps.Copy(l.a.solved, closed)
-	if v.Measure == Words {
+	if of == Words {
 		return beyond(s)
 	}
 	return s
 }
 
-// take splits p into f·v and what doesn't depend on v, with the other
-// variables of the loop solved.
-func (l *loop) take(p poly, v *variable) (f uint64, b size, ok bool) {
-	var others poly
+// A growth is how a variable v goes on: f·v and others. apart says that it is no more than what
+// each of different calls gives once, sums that it is of a sum over calls.
+type growth struct {
+	f           uint64
+	apart, sums bool
+	others      poly
+}
+
+// take splits p into what depends on v and what doesn't; b is that with the other variables
+// of the loop solved.
+func (l *loop) take(p poly, v *variable) (g growth, b size, ok bool) {
+	g.apart = true
+	var calls map[int]uint64
+	all, any := uint64(0), false
 	for _, m := range p {
 		has := false
 		for _, x := range m.f {
-			has = has || x.variable == v
+			has = has || l.is(x.variable, v)
 		}
 		switch {
 		case !has:
-			others = append(others, m)
+			g.others = append(g.others, m)
 		case len(m.f) == 1 && m.f[0].pow == 1 && m.f[0].base == 0:
-			f = whole(m.c)
+			if calls == nil {
+				calls = map[int]uint64{}
+			}
+			n := l.call[m.f[0].root]
+			any, g.sums = any || n == 0, g.sums || n < 0
+			n = max(n, -n)
+			calls[n] = sat(calls[n], m.c)
+			all = sat(all, m.c)
+			g.f = sat(g.f, whole(m.c))
+			g.apart = g.apart && calls[n] <= unit
 		default:
-			return 0, size{}, false
+			return growth{}, size{}, false
 		}
 	}
-	s, ok := l.replace(others)
-	return f, s, ok
+	g.apart = g.apart && (!any || all <= unit)
+	b, ok = l.replace(g.others)
+	return g, b, ok && g.f < over
+}
+
+// is reports whether x is v, or v of what one of the calls gives.
+func (l *loop) is(x, v *variable) bool {
+	return x == v || v.root == l.result && l.call[x.root] != 0 && x.Measure == v.Measure && x.Log == v.Log && x.Path[len(x.root):] == v.Path[len(v.root):]
 }
 
 // replace puts what is known of the loop's variables in their places.
@@ -303,22 +340,27 @@ func (a *analyser) fold(t *term.Prim, args []*aval, s scope) (*aval, cost) {
 	if n.inf {
 		return a.lost(t, "the list can be of any length")
 	}
-	acc := a.root()
-	v, c := a.apply(t, f, &aval{kind: isPair, a: input(acc), b: item}, s)
+	acc, before := a.root(), a.calls()
+	loop := newLoop(a, n)
+	v, c := a.apply(t, f, &aval{kind: isPair, a: input(acc), b: loop.through(l, item)}, s)
 	if a.abort != nil {
 		return nothing, cost{}
 	}
-	loop := newLoop(a, n)
+	loop.ties(before)
 	loop.first[acc] = init
 	loop.next[acc] = []*aval{v}
 	each, ok := loop.cost(c)
 	if !ok {
 		return a.lost(t, "what is gathered grows too fast for a bound")
 	}
-	a.solved[acc] = loop
+	for root := range loop.first {
+		a.solved[root] = loop
+	}
 	result := input(acc) // what the loop knows of it is solved
 	if a.functional(v, 8) || a.functional(init, 8) {
 		result = a.join(init, loop.value(v))
+	} else if l := loop.collected(acc, init, v, item); l != nil {
+		result = l
 	}
 	count := n.flat()
 	if _, rest := count.split(); len(rest) > 0 {
@@ -332,7 +374,7 @@ func (a *analyser) fold(t *term.Prim, args []*aval, s scope) (*aval, cost) {
 	for r := range each.calls {
 		r.lost = true // it calls itself as often as a list has items
 	}
-	total := cost{steps: count.times(each.whole()), memory: count.times(each.memory.plus(number(16))), none: each.none, vast: each.vast}
+	total := cost{steps: count.times(each.whole()), memory: count.times(each.memory.plus(number(16))), none: each.none, vast: each.vast, spots: loop.everyItem(c.spots)}
 	if total.steps.over() || total.memory.over() {
 		_, lost := a.lost(t, "the formula is too large to be told")
 		return result, lost
@@ -382,6 +424,7 @@ func (l *loop) together(v *variable) size {
 	group := []*variable{v}
 	in := map[*variable]bool{v: true}
 	start, grows, factor := size{}, size{}, uint64(1)
+	rounds := l.rounds
 	for i := 0; i < len(group); i++ {
 		x := group[i]
 		rest := x.Path[len(x.root):]
@@ -393,8 +436,11 @@ func (l *loop) together(v *variable) size {
 			first = beyond(first)
 		}
 		start = start.max(first)
+		if x.root == l.result { // what a call gives may be what the next one is given
+			rounds = l.events
+		}
 		for _, way := range l.next[x.root] {
-			s := l.open(way, x, rest)
+			s := l.open(way, x.Measure, rest)
 			if s.inf {
 				return infinite
 			}
@@ -422,12 +468,12 @@ func (l *loop) together(v *variable) size {
 			}
 		}
 	}
-	if start.inf || l.rounds.inf {
+	if start.inf || rounds.inf {
 		return infinite
 	}
-	most := start.plus(l.rounds.times(grows))
+	most := start.plus(rounds.times(grows))
 	if factor > 1 {
-		p, ok := power(factor, l.rounds.flat())
+		p, ok := power(factor, rounds.flat())
 		if !ok {
 			return infinite
 		}
@@ -448,8 +494,11 @@ func (l *loop) member(m mono) (*variable, bool) {
 		return nil, false
 	}
 	x := m.f[0].variable
-	if _, mine := l.first[x.root]; !mine {
+	if _, mine := l.first[x.root]; !mine || l.walk != nil && (x.root == l.walk.root || l.call[x.root] < 0) {
 		return nil, false
+	}
+	if l.call[x.root] != 0 {
+		x = l.a.vars.variable(Var{Measure: x.Measure, Path: l.result + x.Path[len(x.root):]})
 	}
 	s, ok := l.known[x]
 	return x, !ok || s.inf

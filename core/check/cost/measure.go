@@ -11,8 +11,13 @@ import (
 
 // v returns a variable as a size, or what it is known to be at most.
 func (a *analyser) v(m Measure, path string) size {
-	if m == frac && !strings.HasPrefix(path, "@") {
-		m = Words
+	if !strings.HasPrefix(path, "@") {
+		switch m {
+		case frac:
+			m = Words
+		case items:
+			m = Len
+		}
 	}
 	x := a.vars.variable(Var{Measure: m, Path: path})
 	if by := a.solved[x.root]; by != nil {
@@ -94,6 +99,8 @@ func (a *analyser) measureOne(v *aval, m Measure, rest string) size {
 			return infinite
 		case Bytes:
 			return v.n.times(exactly(64)).plus(exactly(64))
+		case Parts:
+			return v.n.plus(exactly(1))
 		}
 		return v.n
 	}
@@ -106,6 +113,12 @@ func (a *analyser) measureOne(v *aval, m Measure, rest string) size {
 		case isString, isList, isRecord:
 			return v.n
 		}
+	case items:
+		if v.kind == isList || v.kind == isRecord {
+			return v.n
+		}
+	case Parts:
+		return a.partsOf(v)
 	case Int:
 		if v.kind == isNumber {
 			return v.abs
@@ -128,6 +141,14 @@ func (a *analyser) measureOne(v *aval, m Measure, rest string) size {
 func (a *analyser) measureBelow(v *aval, m Measure, rest string) size {
 	r := reader{s: rest}
 	switch {
+	case r.take("[**]"):
+		s := a.measureOne(v, m, r.s)
+		for _, x := range append(a.namedFields(v), v.item, v.a, v.b) {
+			if x != nil {
+				s = s.max(a.measure(x, m, rest))
+			}
+		}
+		return s
 	case r.take("[]"):
 		if v.kind == isList && v.item != nil {
 			return a.measure(v.item, m, r.s)

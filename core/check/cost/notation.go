@@ -7,7 +7,7 @@ import (
 
 // A reader takes a path apart:
 //
-//	path = root { "[]" | "[*]" | ".1" | ".2" | "[" string "]" }
+//	path = root { "[]" | "[*]" | "[**]" | ".1" | ".2" | "[" string "]" }
 type reader struct{ s string }
 
 func (r *reader) take(s string) bool {

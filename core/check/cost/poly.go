@@ -21,6 +21,11 @@ const (
 	// Bytes is the size of a whole value: 64 for each part, and what strings,
 	// keys and numbers take.
 	Bytes Measure = "bytes"
+	// Parts is how many values there are in a whole value, itself and the cells of lists
+	// among them: those that are in several places count in each.
+	Parts Measure = "parts"
+	// items is Len of what is no string, of what a recursion works with.
+	items Measure = "items"
 	// frac is the words of a decimal's digits after the point, of what a loop
 	// works with; inputs have them among Words.
 	frac Measure = "frac"
@@ -33,7 +38,7 @@ const (
 // operation whose answers are meant, "!fs.read" (in quotes, as every name that is
 // no word); then follow the items of a
 // list, [], the parts of a pair, .1 and .2, a record's field, ["k"], or all of
-// its fields, [*].
+// its fields, [*], or all that is in a value at any depth, itself too, [**].
 type Var struct {
 	Measure Measure
 	Path    string

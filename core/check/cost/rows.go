@@ -49,7 +49,7 @@ func (a *analyser) asList(v *aval) (n size, item *aval) {
 		case isList:
 			n, item = n.max(x.n), a.join(item, x.item)
 		case isInput:
-			n, item = n.max(a.v(Len, x.path)), a.join(item, a.below(x, "[]"))
+			n, item = n.max(a.lengthAt(x.path)), a.join(item, a.below(x, "[]"))
 		case isTop:
 			return infinite, top
 		case isWithin:
@@ -239,8 +239,11 @@ func (a *analyser) strict(t *term.Prim, name string, args []*aval) (v *aval, ste
 		return a.decimal(t, name, args)
 	case "not":
 		x := arg(0)
-		return &aval{kind: isBool, yes: x.no, no: x.yes}, nil, true
+		return &aval{kind: isBool, yes: x.no, no: x.yes, is: -x.is}, nil, true
 	case "type_of":
+		if name := arg(0).name(); a.leaf && name != "" {
+			return literalText(name), nil, true
+		}
 		return aText(exactly(16)), nil, true
 	case "nil":
 		return list(exactly(0), nothing), nil, true
@@ -261,6 +264,9 @@ func (a *analyser) strict(t *term.Prim, name string, args []*aval) (v *aval, ste
 		steps, ok = perBytes(x, 512)
 		if name == "equal" {
 			v = &aval{kind: isBool, whole: cmp.Or(arg(0).whole, arg(1).whole)}
+			if a.leaf {
+				v.is = equals(arg(0), arg(1))
+			}
 			if v.whole != "" {
 				v.tellWhole()
 			}
@@ -305,6 +311,7 @@ func (a *analyser) half(v *aval, first bool) *aval {
 // item returns what stands at an index of a list, a pair, a string or a record.
 func (a *analyser) item(v, index *aval) *aval {
 	_, r := a.asList(v)
+	r = a.itemAt(v, r, []*aval{index})
 	if v.kind == isPair {
 		return a.join(v.a, v.b)
 	}
@@ -334,16 +341,21 @@ func (a *analyser) listRow(name string, args []*aval) (v *aval, steps poly, ok, 
 	switch name {
 	case "cons":
 		n, item := a.asList(args[1])
-		return list(n.plus(exactly(1)), a.join(item, args[0])), nil, true, true
+		v = list(n.plus(exactly(1)), a.join(item, args[0]))
+		v.addedTo(args[1], args[0])
+		return v, nil, true, true
 	case "head", "nth":
 		_, item := a.asList(x)
-		return item, nil, true, true
+		return a.itemAt(x, item, args[1:]), nil, true, true
 	case "tail":
 		n, item := a.asList(x)
 		v = list(n, item)
-		v.tailOf = tailPath(x)
+		v.tailOf, v.spot, v.from = tailPath(x), a.tailSpot(x), a.origin(x)
 		return v, nil, true, true
 	case "isEmpty":
+		if a.leaf && x.kind == isList && isZero(x.n) {
+			return &aval{kind: isBool, is: 1}, nil, true, true
+		}
 		return aBool, nil, true, true
 	case "length":
 		n, _ := a.asList(x)
@@ -355,7 +367,11 @@ func (a *analyser) listRow(name string, args []*aval) (v *aval, steps poly, ok, 
 	case "set_nth", "push":
 		n, item := a.asList(x)
 		last := args[len(args)-1]
-		return list(n.plus(exactly(1)), a.join(item, last)), nil, true, true
+		v = list(n.plus(exactly(1)), a.join(item, last))
+		if name == "push" {
+			v.addedTo(x, last)
+		}
+		return v, nil, true, true
 	case "slice", "at":
 		b := a.asBytes(x)
 		steps, ok = perBytes(b, 512)
@@ -369,7 +385,9 @@ func (a *analyser) listRow(name string, args []*aval) (v *aval, steps poly, ok, 
 			case isString:
 				v = a.join(v, aText(y.n))
 			case isList:
-				v = a.join(v, list(y.n, y.item))
+				part := list(y.n, y.item)
+				part.from = y.from
+				v = a.join(v, part)
 			default:
 				v = a.join(v, y)
 			}

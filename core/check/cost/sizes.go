@@ -43,6 +43,13 @@ func below(r *reader, at []value.Value) []value.Value {
 	var next []value.Value
 	before := r.s
 	switch {
+	case r.take("[**]"):
+		for _, v := range at {
+			weigh(v, func(v value.Value) int64 {
+				next = append(next, v)
+				return 0
+			})
+		}
 	case r.take("[]"):
 		for _, v := range at {
 			for c, ok := v.(*value.Cons); ok; c, ok = c.Tail.(*value.Cons) {
@@ -135,7 +142,7 @@ func measure(m Measure, v value.Value) *big.Int {
 			}
 			return 64
 		})
-	case Terms:
+	case Terms, Parts:
 		n = weigh(v, func(value.Value) int64 { return 1 })
 	}
 	return big.NewInt(n)

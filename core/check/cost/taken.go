@@ -11,6 +11,8 @@ type cost struct {
 	calls map[*recursion]uint64
 	base  poly
 	never bool // there is no way that doesn't
+	// spots is where in their parameters the calls are of what, and how often each.
+	spots map[string]uint64
 }
 
 // whole returns the steps of any way.
@@ -43,7 +45,7 @@ func (c cost) plus(d cost) cost {
 			r.base = c.endingSteps().plus(d.endingSteps())
 		}
 	}
-	r.calls = mergeCalls(c.calls, d.calls, sat)
+	r.calls, r.spots = mergeCalls(c.calls, d.calls, sat), mergeSpots(c.spots, d.spots, sat)
 	return r
 }
 
@@ -59,18 +61,19 @@ func (c cost) max(d cost) cost {
 			r.steps = d.steps
 		}
 	}
-	r.calls = mergeCalls(c.calls, d.calls, func(x, y uint64) uint64 { return max(x, y) })
+	larger := func(x, y uint64) uint64 { return max(x, y) }
+	r.calls, r.spots = mergeCalls(c.calls, d.calls, larger), mergeSpots(c.spots, d.spots, larger)
 	return r
 }
 
-func mergeCalls(x, y map[*recursion]uint64, op func(x, y uint64) uint64) map[*recursion]uint64 {
+func mergeCalls[K comparable](x, y map[K]uint64, op func(x, y uint64) uint64) map[K]uint64 {
 	if len(x) == 0 {
 		return y
 	}
 	if len(y) == 0 {
 		return x
 	}
-	m := map[*recursion]uint64{}
+	m := map[K]uint64{}
 	for r, n := range x {
 		m[r] = op(n, y[r])
 	}
