@@ -12,20 +12,28 @@ import (
 )
 
 // Lock waits until this process alone has the lock of a name, which stays behind as an
-// empty file in a folder that is made where there is none. The lock ends with the process.
+// empty file, unless who has it removes that, in a folder that is made where there is none. The
+// lock ends with the process.
 func Lock(path string) (release func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_CLOEXEC, 0o600)
-	if err != nil {
-		return nil, err
+	for {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_CLOEXEC, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		if err := flock(f, syscall.LOCK_EX); err != nil {
+			f.Close()
+			return nil, fmt.Errorf("locking %s: %w", path, err)
+		}
+		held, heldErr := f.Stat()
+		now, err := os.Lstat(path)
+		if heldErr == nil && err == nil && os.SameFile(held, now) {
+			return func() { f.Close() }, nil
+		}
+		f.Close() // who had the lock removed the file
 	}
-	if err := flock(f, syscall.LOCK_EX); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("locking %s: %w", path, err)
-	}
-	return func() { f.Close() }, nil
 }
 
 // TryLock locks an open file until it is closed, unless another process has it locked.

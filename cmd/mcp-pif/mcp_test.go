@@ -172,7 +172,7 @@ func TestMCPOtherServer(t *testing.T) {
 	l, err := mcplock.Read(w.lock.Path)
 	must.NoError(t, err)
 	l.Servers["web"].Info.Name = "theirs"
-	must.NoError(t, l.Write())
+	must.NoError(t, l.Write(nil))
 	says := `who answers at its URL is \"scripted-` + mcptest.Canary + `\", and \"theirs\" was added`
 	w.fails([]string{"mcp", "diff", "web"}, "web  HELD: "+strings.ReplaceAll(says, `\"`, `"`))
 	w.fails([]string{"mcp", "test", "web", "--json"}, "another server answers at its URL")

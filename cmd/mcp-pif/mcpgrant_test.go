@@ -75,7 +75,7 @@ func (w *servedWorld) says(s mcptest.Script) {
 
 func (w *servedWorld) write() {
 	w.t.Helper()
-	if err := w.lock.Write(); err != nil {
+	if err := w.lock.Write(nil); err != nil {
 		w.t.Fatal(err)
 	}
 }

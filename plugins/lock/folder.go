@@ -165,75 +165,82 @@ func sweepCopies(store string) {
 	}
 }
 
+// newCopy makes the folder of a copy, which no other process sweeps away while held is open.
+func (f *File) newCopy() (temp string, held *os.File, err error) {
+	err = f.Alone(func() error {
+		if err := os.MkdirAll(f.Store(), 0o755); err != nil {
+			return err
+		}
+		sweepCopies(f.Store())
+		if temp, err = os.MkdirTemp(f.Store(), copying+"*"); err != nil {
+			return err
+		}
+		if held, err = os.Open(temp); err != nil {
+			return err
+		}
+		_, err = statefile.TryLock(held)
+		return err
+	})
+	return temp, held, err
+}
+
 // copyFolder copies a folder into the store, read-only. What was copied is what is
-// hashed; undo removes the copy, unless it was there before.
-func (l *Lock) copyFolder(from string) (dir, sum string, undo func(), err error) {
-	undo = func() {}
-	if err := os.MkdirAll(l.Store(), 0o755); err != nil {
-		return "", "", undo, err
-	}
+// hashed; isNew is not set if the copy was there before.
+func (f *File) copyFolder(from string) (dir, sum string, isNew bool, err error) {
 	// The lock may lie in the folder: it and its copies aren't copied.
 	var own []string
 	resolved, err := filepath.EvalSymlinks(from)
 	if err != nil {
-		return "", "", undo, err
+		return "", "", false, err
 	}
-	for _, name := range []string{l.Store(), l.Path, l.Path + ".lock"} {
+	for _, name := range []string{f.Store(), f.Path, f.Path + ".lock"} {
 		rel, err := filepath.Rel(resolved, name)
 		if rel == "." {
-			return "", "", undo, fmt.Errorf("%s is the lock's own folder of copies", Shown(from, 300))
+			return "", "", false, fmt.Errorf("%s is the lock's own folder of copies", Shown(from, 300))
 		}
 		if err == nil && filepath.IsLocal(rel) {
 			own = append(own, filepath.ToSlash(rel))
 		}
 	}
-	sweepCopies(l.Store())
-	temp, err := os.MkdirTemp(l.Store(), copying+"*")
-	if err != nil {
-		return "", "", undo, err
-	}
+	temp, held, err := f.newCopy()
 	defer func() {
-		if err != nil {
-			removeFolder(temp)
-			_ = os.Remove(l.Store()) // if it is empty
+		held.Close()
+		if !isNew {
+			_ = f.Alone(func() error { removeFolder(temp); return os.Remove(f.Store()) }) // if it is empty
 		}
 	}()
-	held, err := os.Open(temp)
 	if err != nil {
-		return "", "", undo, err
-	}
-	defer held.Close()
-	if _, err := statefile.TryLock(held); err != nil {
-		return "", "", undo, err
+		return "", "", false, err
 	}
 	listing, err := list(from, own, func(root *os.Root, file, mode string) error { return copyEntry(root, file, mode, temp) })
 	if err != nil {
-		return "", "", undo, fmt.Errorf("the folder %s: %w", Shown(from, 300), err)
+		return "", "", false, fmt.Errorf("the folder %s: %w", Shown(from, 300), err)
 	}
 	copied, err := list(temp, nil, nil)
 	if err != nil {
-		return "", "", undo, err
+		return "", "", false, err
 	}
 	if !bytes.Equal(listing, copied) {
-		return "", "", undo, fmt.Errorf("the folder %s changed while it was copied", Shown(from, 300))
+		return "", "", false, fmt.Errorf("the folder %s changed while it was copied", Shown(from, 300))
 	}
 	if err := freeze(temp); err != nil {
-		return "", "", undo, err
+		return "", "", false, err
 	}
 	hash := sha256.Sum256(listing)
 	sum = hex.EncodeToString(hash[:])
-	dir = filepath.Join(l.Store(), sum[:24])
-	if checkFolder(dir, sum) == nil {
-		removeFolder(temp)
-		return dir, sum, undo, nil
-	}
-	removeFolder(dir) // something that was changed
-	held.Close()      // not every system renames what is open
-	// Its own bits don't matter but on some systems.
-	if err := errors.Join(os.Chmod(temp, 0o755), os.Rename(temp, dir), os.Chmod(dir, 0o555)); err != nil {
-		return "", "", undo, err
-	}
-	return dir, sum, func() { removeFolder(dir); _ = os.Remove(l.Store()) }, nil
+	dir = filepath.Join(f.Store(), sum[:24])
+	err = f.Alone(func() error {
+		if checkFolder(dir, sum) == nil {
+			return nil
+		}
+		removeFolder(dir) // something that was changed
+		held.Close()      // not every system renames what is open
+		// Its own bits don't matter but on some systems.
+		err := errors.Join(os.Chmod(temp, 0o755), os.Rename(temp, dir), os.Chmod(dir, 0o555))
+		isNew = err == nil
+		return err
+	})
+	return dir, sum, isNew, err
 }
 
 func copyEntry(root *os.Root, name, mode, to string) error {
@@ -286,16 +293,31 @@ func removeFolder(dir string) {
 	_ = os.RemoveAll(dir)
 }
 
-// Discard removes the copy of an entry's folder, if it has one and nothing else in
-// the lock uses it. What it removes lies right in the store, whatever the file says.
-func (l *Lock) Discard(p Program) {
-	if p.Folder == "" || slices.ContainsFunc(l.Entries, func(e Entry) bool { return e.Program.Folder == p.Folder }) {
-		return
+// Discard removes a copy, unless an entry of the file names it, as it is now and folders reads
+// it. What it removes lies right in the store, whatever the file says.
+func (f *File) Discard(folder string, folders func() ([]string, error)) {
+	if dir := f.Absolute(folder); filepath.Dir(dir) == f.Store() {
+		_ = f.Alone(func() error {
+			used, err := folders()
+			if err == nil && !slices.Contains(used, folder) && notLinked(dir) == nil {
+				removeFolder(dir)
+				err = os.Remove(f.Store()) // if it is empty
+			}
+			return err
+		})
 	}
-	dir := l.Absolute(p.Folder)
-	if filepath.Dir(dir) != l.Store() || notLinked(dir) != nil {
-		return
+}
+
+// Discard removes the copy of an entry's folder, if it has one and nothing in the file uses it.
+func (l *Lock) Discard(p Program) { l.File.Discard(p.Folder, l.folders) }
+
+// folders is the copies that the file names now.
+func (l *Lock) folders() (all []string, err error) {
+	now, err := ReadOrNew(l.Path)
+	if err == nil {
+		for _, e := range now.Entries {
+			all = append(all, e.Program.Folder)
+		}
 	}
-	removeFolder(dir)
-	_ = os.Remove(l.Store()) // where it is empty
+	return all, err
 }

@@ -3,10 +3,12 @@
 package lock
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
@@ -192,7 +194,7 @@ func TestUnfinishedCopies(t *testing.T) {
 
 // A lock that was edited can't have anything removed that isn't a copy of its own.
 func TestAttackDiscard(t *testing.T) {
-	l, e, _, _ := folder(t)
+	l, e, _, undo := folder(t)
 	precious := filepath.Join(filepath.Dir(l.Path), "precious")
 	write(t, precious+"/file", "x", 0o644)
 	link(t, precious, l.Store()+"/linked")
@@ -203,14 +205,93 @@ func TestAttackDiscard(t *testing.T) {
 		}
 	}
 	copied := l.Absolute(e.Program.Folder)
-	l.Entries = []Entry{*e}
-	l.Discard(e.Program)
+	stale, err := ReadOrNew(l.Path)
+	must.NoError(t, err)
+	must.NoError(t, l.Put(*e))
+	must.NoError(t, l.Write())
+	undo()
+	stale.Discard(e.Program)
 	if _, err := os.Stat(copied); err != nil {
 		t.Error("a copy that is in use was removed")
 	}
 	l.Entries = nil
+	must.NoError(t, l.Write())
 	l.Discard(e.Program)
 	if _, err := os.Stat(copied); err == nil {
 		t.Error("a copy that nobody uses is left")
 	}
+}
+
+// A copy that another who is asked meanwhile takes back isn't put into the file.
+func TestCopyRemovedMeanwhile(t *testing.T) {
+	l, e, from, undo := folder(t)
+	other, err := ReadOrNew(l.Path)
+	must.NoError(t, err)
+	found, keep, err := other.Locate(from, []string{"./run", "lib/b.js", "--flag", "none.js"})
+	if must.NoError(t, err); found.Folder != e.Program.Folder {
+		t.Errorf("the copies %s and %s of the same", found.Folder, e.Program.Folder)
+	}
+	keep() // it isn't the other's to remove
+	if _, err := os.Stat(l.Absolute(found.Folder)); err != nil {
+		t.Error(err)
+	}
+	undo()
+	must.NoError(t, other.Put(*e))
+	if err := other.Write(found); err == nil || !strings.Contains(err.Error(), "was removed meanwhile: nothing was written") {
+		t.Error(err)
+	}
+	if left, _ := filepath.Glob(l.Path + "*"); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+}
+
+// Of those that change the file at once each sees what the others did, and no copy of theirs is lost.
+func TestManyWrite(t *testing.T) {
+	l, _, from, undo := folder(t)
+	undo()
+	const writers, times = 4, 8
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			for i := range times {
+				m := said()
+				m.Kind = fmt.Sprintf("p%dx%d", w, i)
+				for i := range m.Operations {
+					m.Operations[i].Name = strings.Replace(m.Operations[i].Name, "weather", m.Kind, 1)
+				}
+				mine := Entry{Name: m.Kind}
+				mine.Describe(m, 1, nil, false)
+				for {
+					l, err := ReadOrNew(l.Path)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					var undo func()
+					if mine.Program, undo, err = l.Locate(from, []string{"./run"}); err != nil {
+						t.Error(err)
+						return
+					}
+					if err = l.Put(mine); err == nil {
+						err = l.Write(mine.Program)
+					}
+					if err == nil {
+						break
+					}
+					if undo(); !strings.Contains(err.Error(), "meanwhile") {
+						t.Error(err)
+						return
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+	now, err := Read(l.Path)
+	if must.NoError(t, err); len(now.Entries) != writers*times {
+		t.Fatalf("%d entries of %d", len(now.Entries), writers*times)
+	}
+	x, err := now.Open(&now.Entries[0])
+	must.NoError(t, err)
+	x.Close()
 }

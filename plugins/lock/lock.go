@@ -71,28 +71,42 @@ func (f *File) Load(max int64) (text []byte, err error) {
 	return f.read, err
 }
 
-// Unchanged refuses a file that isn't any more as it was read.
-func (f *File) Unchanged(max int64) error {
-	now, err := ReadFile(f.Path, max)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+// Alone does something while no other process changes the file, or the copies beside it.
+func (f *File) Alone(do func() error) error {
+	release, err := statefile.Lock(f.Path + ".lock")
+	if err != nil {
 		return err
 	}
-	if !bytes.Equal(now, f.read) {
-		return fmt.Errorf("%s was changed meanwhile: nothing was written, try again", f.Path)
-	}
-	return nil
+	defer release()
+	defer os.Remove(f.Path + ".lock")
+	return do()
 }
 
-// Replace replaces the file as a whole, if it still is as it was read.
-func (f *File) Replace(text []byte, max int64, perm fs.FileMode) error {
-	if err := f.Unchanged(max); err != nil {
+// Replace replaces the file as a whole by what encode gives, if it still is as it was read, while
+// no other process does. The copy of each program that comes in must be there.
+func (f *File) Replace(max int64, perm fs.FileMode, in []Program, encode func() ([]byte, error)) error {
+	return f.Alone(func() error {
+		now, err := ReadFile(f.Path, max)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if !bytes.Equal(now, f.read) {
+			return fmt.Errorf("%s was changed meanwhile: nothing was written, try again", f.Path)
+		}
+		for _, p := range in {
+			if p.Folder != "" && checkFolder(f.Absolute(p.Folder), p.Listing) != nil {
+				return fmt.Errorf("the copy %s was removed meanwhile: nothing was written, try again", Shown(p.Folder, 300))
+			}
+		}
+		text, err := encode()
+		if err == nil {
+			err = statefile.Replace(f.Path, text, perm)
+		}
+		if err == nil {
+			f.read = text
+		}
 		return err
-	}
-	if err := statefile.Replace(f.Path, text, perm); err != nil {
-		return err
-	}
-	f.read = text
-	return nil
+	})
 }
 
 // Decode decodes a lock file's text into its content, of which named is the format.
@@ -231,17 +245,15 @@ func encode(entries []Entry) ([]byte, error) {
 	return statefile.EncodeJSON(content{format, entries})
 }
 
-// Write replaces the file as a whole, if it still is as it was read.
-func (l *Lock) Write() (err error) {
+// Write replaces the file as a whole, if it still is as it was read and has the copies of the
+// programs that come in.
+func (l *Lock) Write(in ...Program) error {
 	slices.SortFunc(l.Entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
 	if err := check(l.Entries); err != nil {
 		return err
 	}
-	text, err := encode(l.Entries)
-	if err != nil {
-		return err
-	}
-	return l.Replace(text, maxFile, 0o644) // it is no secret: others of a project read it
+	// It is no secret: others of a project read it.
+	return l.Replace(maxFile, 0o644, in, func() ([]byte, error) { return encode(l.Entries) })
 }
 
 // Find finds an entry by its name.
@@ -285,10 +297,10 @@ func (l *Lock) Remove(name string) bool {
 }
 
 // dir is the folder that paths in the file are relative to.
-func (l *Lock) dir() string { return filepath.Dir(l.Path) }
+func (f *File) dir() string { return filepath.Dir(f.Path) }
 
 // Store is the folder beside the file that copies of plugins' folders are in.
-func (l *Lock) Store() string { return l.Path + ".d" }
+func (f *File) Store() string { return f.Path + ".d" }
 
 // Protected is the paths that no grant may reach: the file, the copies beside it,
 // and every program.
@@ -306,17 +318,17 @@ func (l *Lock) Protected() []string {
 }
 
 // Absolute is a path of an entry's program, absolute.
-func (l *Lock) Absolute(path string) string {
+func (f *File) Absolute(path string) string {
 	path = filepath.FromSlash(path)
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
 	}
-	return filepath.Join(l.dir(), path)
+	return filepath.Join(f.dir(), path)
 }
 
 // rel is a path as the file has it: relative where it can be.
-func (l *Lock) rel(path string) string {
-	if r, err := filepath.Rel(l.dir(), path); err == nil {
+func (f *File) rel(path string) string {
+	if r, err := filepath.Rel(f.dir(), path); err == nil {
 		path = r
 	}
 	return filepath.ToSlash(path)

@@ -64,11 +64,11 @@ func (l *Lock) Open(e *Entry) (*Executable, error) {
 }
 
 // OpenProgram is [Lock.Open] of a program that needn't be in the lock.
-func (l *Lock) OpenProgram(p *Program) (_ *Executable, err error) {
+func (f *File) OpenProgram(p *Program) (_ *Executable, err error) {
 	x := &Executable{sum: p.SHA256, listing: p.Listing}
 	if p.Folder != "" {
-		x.folder = l.Absolute(p.Folder)
-		if filepath.Dir(x.folder) != l.Store() {
+		x.folder = f.Absolute(p.Folder)
+		if filepath.Dir(x.folder) != f.Store() {
 			return nil, errors.New("its folder isn't one of those beside the lock")
 		}
 		if err := notLinked(x.folder); err != nil {
@@ -80,7 +80,7 @@ func (l *Lock) OpenProgram(p *Program) (_ *Executable, err error) {
 	}
 	args := p.Command
 	if p.File != "" {
-		x.Path = l.Absolute(p.File)
+		x.Path = f.Absolute(p.File)
 	} else {
 		x.Path = filepath.Join(x.folder, filepath.FromSlash(p.Command[0]))
 		args = args[1:]
@@ -186,8 +186,13 @@ func hashFile(f *os.File) (string, error) {
 // Locate finds a program that is to be added: an executable, or a folder with the
 // command that runs in it, whose first word is a file in the folder or an absolute
 // path. A folder is copied beside the lock. The entry's program is what it gives;
-// undo takes the copy back.
+// undo takes the copy back, unless an entry names it by then.
 func (l *Lock) Locate(path string, command []string) (_ Program, undo func(), err error) {
+	return l.File.Locate(path, command, l.folders)
+}
+
+// Locate is [Lock.Locate] for a file whose entries name the folders.
+func (f *File) Locate(path string, command []string, folders func() ([]string, error)) (_ Program, undo func(), err error) {
 	undo = func() {}
 	abs, err := filepath.Abs(path)
 	if err == nil {
@@ -204,7 +209,7 @@ func (l *Lock) Locate(path string, command []string) (_ Program, undo func(), er
 		if len(command) > 0 {
 			return Program{}, undo, errors.New("a command is for a folder; a file is executed as it is")
 		}
-		p, err := l.executable(abs)
+		p, err := f.executable(abs)
 		return p, undo, err
 	}
 	if len(command) == 0 {
@@ -224,7 +229,7 @@ func (l *Lock) Locate(path string, command []string) (_ Program, undo func(), er
 		if err != nil {
 			return Program{}, undo, err
 		}
-		if p, err = l.executable(interpreter); err != nil {
+		if p, err = f.executable(interpreter); err != nil {
 			return Program{}, undo, err
 		}
 		p.Command = command[1:]
@@ -233,35 +238,38 @@ func (l *Lock) Locate(path string, command []string) (_ Program, undo func(), er
 		if !filepath.IsLocal(filepath.FromSlash(p.Command[0])) {
 			return Program{}, undo, fmt.Errorf("%s isn't in the folder; name an interpreter elsewhere by its absolute path", Shown(command[0], 100))
 		}
-		f, err := openRegular(filepath.Join(abs, filepath.FromSlash(p.Command[0])))
+		program, err := openRegular(filepath.Join(abs, filepath.FromSlash(p.Command[0])))
 		if err != nil {
 			return Program{}, undo, err
 		}
-		err = errors.Join(runnable(f), f.Close())
+		err = errors.Join(runnable(program), program.Close())
 		if err != nil {
 			return Program{}, undo, err
 		}
 	}
-	folder, listing, undo, err := l.copyFolder(abs)
+	folder, listing, isNew, err := f.copyFolder(abs)
 	if err != nil {
 		return Program{}, undo, err
 	}
-	p.Folder, p.Listing = l.rel(folder), listing
+	p.Folder, p.Listing = f.rel(folder), listing
+	if isNew {
+		undo = func() { f.Discard(p.Folder, folders) }
+	}
 	return p, undo, nil
 }
 
 // executable is a program that is one file.
-func (l *Lock) executable(path string) (Program, error) {
-	f, err := openRegular(path)
+func (f *File) executable(path string) (Program, error) {
+	program, err := openRegular(path)
 	if err != nil {
 		return Program{}, err
 	}
-	defer f.Close()
-	if err := runnable(f); err != nil {
+	defer program.Close()
+	if err := runnable(program); err != nil {
 		return Program{}, err
 	}
-	sum, err := hashFile(f)
-	return Program{File: l.rel(path), SHA256: sum}, err
+	sum, err := hashFile(program)
+	return Program{File: f.rel(path), SHA256: sum}, err
 }
 
 // runnable refuses what isn't executed as it is, or as somebody else.

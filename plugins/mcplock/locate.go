@@ -9,37 +9,23 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps"
-	"github.com/mcp-pif/mcp-pif/caps/statefile"
-	"github.com/mcp-pif/mcp-pif/plugins/lock"
 )
 
 // Locate finds a program that is to be added and hashes it: an executable, or a folder with
 // the command that runs in it, which is copied beside the lock (see [lock.Lock.Locate]). The
-// entry has its program and nothing else; undo takes the copy back.
+// entry has its program and nothing else; undo takes the copy back, unless an entry names it by then.
 func (l *Lock) Locate(path string, command []string) (_ *Server, undo func(), err error) {
 	// The copy would make it for everybody to read.
 	if err := os.MkdirAll(filepath.Dir(l.Path), 0o700); err != nil {
 		return nil, func() {}, err
 	}
-	programs := lock.Lock{File: l.File}
-	p, remove, err := programs.Locate(path, command)
+	p, undo, err := l.File.Locate(path, command, l.folders)
 	if err != nil {
-		return nil, remove, err
-	}
-	undo = func() { // who adds the same at once uses the same copy
-		unlock, err := statefile.Lock(l.Path + ".lock")
-		if err != nil {
-			return
-		}
-		defer unlock()
-		now, err := ReadOrNew(l.Path)
-		if err == nil && !slices.ContainsFunc(slices.Collect(maps.Values(now.Servers)), func(s *Server) bool { return s.Folder == p.Folder }) {
-			remove()
-		}
+		return nil, undo, err
 	}
 	s := &Server{Command: p.Command, Program: withSum(p.SHA256), Folder: p.Folder, Tree: withSum(p.Listing)}
 	if p.File != "" {
-		s.Command = append([]string{programs.Absolute(p.File)}, p.Command...)
+		s.Command = append([]string{l.Absolute(p.File)}, p.Command...)
 	}
 	return s, undo, nil
 }
@@ -52,16 +38,18 @@ func withSum(hex string) string {
 	return sumPrefix + hex
 }
 
-// Discard removes the copy of a server's folder, if it has one and no other server of the lock
-// uses it.
-func (l *Lock) Discard(s *Server) {
-	for _, other := range l.Servers {
-		if other.Folder == s.Folder {
-			return
+// Discard removes the copy of a server's folder, if it has one and no server of the file uses it.
+func (l *Lock) Discard(s *Server) { l.File.Discard(s.Folder, l.folders) }
+
+// folders is the copies that the file names now.
+func (l *Lock) folders() (all []string, err error) {
+	now, err := ReadOrNew(l.Path)
+	if err == nil {
+		for _, s := range now.Servers {
+			all = append(all, s.Folder)
 		}
 	}
-	programs := lock.Lock{File: l.File}
-	programs.Discard(lock.Program{Folder: s.Folder})
+	return all, err
 }
 
 // Inherited is what the entry names without a value, sorted: each is a secret that is kept for

@@ -178,29 +178,24 @@ func encode(servers map[string]*Server) ([]byte, error) {
 }
 
 // Write replaces the file as a whole, readable by its owner only, if it still is as it was
-// read. What is done before, beside it, is done only then, too, and while no other process writes it.
-func (l *Lock) Write(before ...func() error) error {
-	unlock, err := statefile.Lock(l.Path + ".lock")
-	if err != nil {
-		return err
+// read and has the copies of the servers that come in, of each of which take is called, while no
+// other process writes it.
+func (l *Lock) Write(take func(name string, s *Server) error, in ...string) error {
+	var programs []lock.Program
+	for _, name := range in {
+		programs = append(programs, l.Servers[name].program())
 	}
-	defer unlock()
-	if err := l.Unchanged(maxFile); err != nil {
-		return err
-	}
-	for _, do := range before {
-		if err := do(); err != nil {
-			return err
+	return l.Replace(maxFile, 0o600, programs, func() ([]byte, error) {
+		for _, name := range in {
+			if err := take(name, l.Servers[name]); err != nil {
+				return nil, err
+			}
 		}
-	}
-	if err := checkServers(l.Servers); err != nil { // without the secrets that were taken before
-		return err
-	}
-	text, err := encode(l.Servers)
-	if err != nil {
-		return err
-	}
-	return l.Replace(text, maxFile, 0o600)
+		if err := checkServers(l.Servers); err != nil { // without the secrets that were taken before
+			return nil, err
+		}
+		return encode(l.Servers)
+	})
 }
 
 var serverName = lazyregexp.New(`^[a-z][a-z0-9_]{0,31}$`)

@@ -103,7 +103,7 @@ func TestRoundTrip(t *testing.T) {
 	l.Servers["tracker"] = server(t, tool("a", `,"outputSchema":{ "type":"object","x":"<&>\u2028" }`))
 	yes := true
 	l.Servers["tracker"].Tools["a"].Accepted = &Hints{ReadOnly: &yes}
-	must.NoError(t, l.Write())
+	must.NoError(t, l.Write(nil))
 	again, err := Read(path)
 	must.NoError(t, err)
 	if !reflect.DeepEqual(again.Servers, l.Servers) {
@@ -123,8 +123,8 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("%+v %v, was %+v", n, err, m)
 	}
 	again.Servers["other"] = server(t, tool("a", ""))
-	must.NoError(t, again.Write())
-	if err := l.Write(); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
+	must.NoError(t, again.Write(nil))
+	if err := l.Write(nil); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
 		t.Errorf("an older copy is written: %v", err)
 	}
 	text, err := os.ReadFile(path)
@@ -306,7 +306,7 @@ func BenchmarkStart(b *testing.B) {
 	l, err := ReadOrNew(path)
 	must.NoError(b, err)
 	l.Servers["large"] = &Server{URL: "https://example.com", Protocol: "2025-11-25", Added: "2026-11-23", Tools: tools}
-	must.NoError(b, l.Write())
+	must.NoError(b, l.Write(nil))
 	b.Run("read", func(b *testing.B) {
 		for b.Loop() {
 			if _, err := Read(path); err != nil {
@@ -414,12 +414,16 @@ func TestLocate(t *testing.T) {
 	if _, err := os.Stat(copied); err != nil {
 		t.Fatal(err)
 	}
+	s.Tools = map[string]*Tool{}
 	l.Servers["other"] = s
-	l.Discard(s)
+	must.NoError(t, l.Write(nil))
+	stale := &Lock{File: l.File} // of who read the file before
+	stale.Discard(s)
 	if _, err := os.Stat(copied); err != nil {
 		t.Error("the copy of another server's program is gone")
 	}
 	delete(l.Servers, "other")
+	must.NoError(t, l.Write(nil))
 	l.Discard(s)
 	if _, err := os.Stat(copied); !os.IsNotExist(err) {
 		t.Error("the copy stays", err)
@@ -432,14 +436,22 @@ func TestLocate(t *testing.T) {
 	must.NoError(t, err)
 	other.Tools = map[string]*Tool{}
 	second.Servers["other"] = other
-	must.NoError(t, second.Write())
+	must.NoError(t, second.Write(nil))
 	if undo(); s.Folder != other.Folder || !isThere(copied) {
 		t.Error("the copy of a server that was added meanwhile is gone")
 	}
 	delete(second.Servers, "other")
-	must.NoError(t, second.Write())
+	must.NoError(t, second.Write(nil))
 	if undo(); isThere(copied) {
 		t.Error("a copy that nobody uses stays")
+	}
+	second.Servers["other"] = other
+	take := func(string, *Server) error { t.Error("its secrets are kept"); return nil }
+	if err := second.Write(take, "other"); err == nil || !strings.Contains(err.Error(), "was removed meanwhile") {
+		t.Errorf("an entry names a copy that was removed: %v", err)
+	}
+	if left, _ := filepath.Glob(l.Path + "*"); !slices.Equal(left, []string{l.Path}) {
+		t.Errorf("beside the lock: %q", left)
 	}
 	if s, _, err = l.Locate(self, nil); err != nil || s.Folder != "" || !slices.Equal(s.Command, []string{self}) {
 		t.Errorf("%+v, %v", s, err)

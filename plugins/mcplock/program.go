@@ -25,16 +25,21 @@ func (l *Lock) Open(name string) (*lock.Executable, error) {
 
 // OpenServer is [Lock.Open] of a server that needn't be in the lock yet.
 func (l *Lock) OpenServer(s *Server) (*lock.Executable, error) {
-	p := lock.Program{SHA256: strings.TrimPrefix(s.Program, sumPrefix), Folder: s.Folder, Listing: strings.TrimPrefix(s.Tree, sumPrefix), Command: s.Command}
-	if s.Program != "" {
-		p.File, p.Command = s.Command[0], s.Command[1:]
-	}
-	programs := lock.Lock{File: l.File}
-	x, err := programs.OpenProgram(&p)
+	p := s.program()
+	x, err := l.OpenProgram(&p)
 	if err == nil && s.Folder == "" {
 		x.Args = p.Command // nothing in it stands for a file of a folder
 	}
 	return x, err
+}
+
+// program is the server's program as package lock has it.
+func (s *Server) program() lock.Program {
+	p := lock.Program{SHA256: strings.TrimPrefix(s.Program, sumPrefix), Folder: s.Folder, Listing: strings.TrimPrefix(s.Tree, sumPrefix), Command: s.Command}
+	if s.Program != "" {
+		p.File, p.Command = s.Command[0], s.Command[1:]
+	}
+	return p
 }
 
 // sumPrefix is what hashes begin with in the file.
@@ -58,18 +63,17 @@ func StartCommand(x *lock.Executable, policy *caps.ServerPolicy) (caps.Command, 
 }
 
 // Protected is the paths that no grant may reach: the file and the copies beside it.
-func (l *Lock) Protected() []string { return []string{l.Path, l.Path + ".d"} }
+func (l *Lock) Protected() []string { return []string{l.Path, l.Store()} }
 
 // Programs is the files and folders that are executed.
 func (l *Lock) Programs() []string {
-	programs := lock.Lock{File: l.File}
 	var all []string
 	for _, s := range l.Servers {
 		if s.Program != "" {
 			all = append(all, s.Command[0])
 		}
 		if s.Folder != "" {
-			all = append(all, programs.Absolute(s.Folder))
+			all = append(all, l.Absolute(s.Folder))
 		}
 	}
 	return all

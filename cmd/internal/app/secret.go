@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
+	"github.com/mcp-pif/mcp-pif/plugins/lock"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 	"github.com/spf13/pflag"
 )
@@ -173,15 +174,12 @@ func (k keptSecrets) Remove(server string) error { return os.RemoveAll(filepath.
 
 // Forget is Remove for a server that wasn't added to a lock file: what is kept for one that somebody else added stays.
 func (k keptSecrets) Forget(path, server string) error {
-	unlock, err := statefile.Lock(path + ".lock")
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if l, err := mcplock.ReadOrNew(path); err != nil || l.Servers[server] != nil {
-		return err
-	}
-	return k.Remove(server)
+	return (&lock.File{Path: path}).Alone(func() error {
+		if l, err := mcplock.ReadOrNew(path); err != nil || l.Servers[server] != nil {
+			return err
+		}
+		return k.Remove(server)
+	})
 }
 
 // LoginFolder is the folder of a principal's login at a server, made if there is none: its

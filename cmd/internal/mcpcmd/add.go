@@ -391,14 +391,7 @@ func keepServers(l *mcplock.Lock, names ...string) error {
 	if err != nil {
 		return err
 	}
-	return l.Write(func() error {
-		for _, name := range names {
-			if err := kept.Take(name, l.Servers[name]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return l.Write(kept.Take, names...)
 }
 
 // fill puts into an entry what the server said of itself.

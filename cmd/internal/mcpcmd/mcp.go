@@ -392,7 +392,7 @@ it yourself. Read the tools first: 'mcp-pif mcp show NAME TOOL'.`,
 				}
 				t.Accepted, t.AcceptedOn = &hints, today()
 			}
-			if err := l.Write(); err != nil {
+			if err := l.Write(nil); err != nil {
 				return cli.Failed(err)
 			}
 			out := cmd.OutOrStdout()

@@ -665,7 +665,7 @@ func removeServers(l *mcplock.Lock, names ...string) error {
 			delete(l.Servers, name)
 		}
 	}
-	if err := l.Write(); err != nil {
+	if err := l.Write(nil); err != nil {
 		return err
 	}
 	kept, err := app.SecretsOf(l)

@@ -105,7 +105,7 @@ func addEntry(cmd *cobra.Command, l *lock.Lock, e *lock.Entry, kind, name string
 	if !yes && !cli.Confirm(cmd, "Add it?") {
 		return fmt.Errorf("nothing was added")
 	}
-	if err := l.Write(); err != nil {
+	if err := l.Write(e.Program); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "added %s to %s; grant it with --plugin-lock and --cap %s:SCOPE\n", e.Name, l.Path, e.Kind)
@@ -181,7 +181,7 @@ func upgrade(cmd *cobra.Command, path, name string, args []string, sandbox strin
 	if err := l.Put(*e); err != nil {
 		return err
 	}
-	if err := l.Write(); err != nil {
+	if err := l.Write(e.Program); err != nil {
 		return err
 	}
 	l.Discard(was.Program)
