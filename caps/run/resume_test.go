@@ -320,6 +320,62 @@ c busy {"input":"notes/"} 7 me 0 false true true
 	}
 }
 
+// A task is known behind however many newer ones.
+func TestTasksBehindOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, run.Options{}, nil)
+	must.NoError(t, w.broker.CreateTask(&run.Task{ID: "waits", Call: run.Call{Tool: "one", Arguments: []byte(`{}`)}, Owner: "me"}))
+	for range 20_000 {
+		must.NoError(t, run.CancelTask(w.memory, "other", "somebody"))
+	}
+	all, err := run.Tasks(w.memory, time.Now().Add(-time.Hour))
+	if err != nil || len(all) != 1 || all[0].ID != "waits" {
+		t.Errorf("%v, %v", all, err)
+	}
+}
+
+// raced is a cluster's journal in which another node records something just before this one.
+type raced struct {
+	journal.Journal
+	first func()
+}
+
+func (j *raced) Barrier(context.Context) error {
+	j.first()
+	return nil
+}
+
+// A run that began behind many others, and whose server is gone, is on record as lost once; also if two look at once.
+func TestLoseRuns(t *testing.T) {
+	t.Parallel()
+	for name, first := range map[string]func(b *run.Broker, gone func(string) bool){
+		"alone": func(*run.Broker, func(string) bool) {},
+		"another first": func(b *run.Broker, gone func(string) bool) {
+			_, err := b.LoseRuns(nil, time.Now().Add(-time.Hour), gone)
+			must.NoError(t, err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, run.Options{}, nil)
+			for i := range 1100 {
+				owner := "s@lives"
+				if i == 0 {
+					owner = "s@gone"
+				}
+				_, err := w.memory.Append(journal.Written, journal.RunStarted, fmt.Sprintf("r%d", i), "", fmt.Appendf(nil, `{"owner":%q}`, owner))
+				must.NoError(t, err)
+			}
+			gone := func(server string) bool { return server == "s@gone" }
+			b := run.New(run.Options{Policy: w.policy, Journal: &raced{w.memory, func() { first(w.broker, gone) }}})
+			over, err := b.LoseRuns(nil, time.Now().Add(-time.Hour), gone)
+			if lost := w.events(journal.RunLost); err != nil || len(lost) != 1 || !over["r0"] {
+				t.Errorf("lost: %v, over: %v, %v", lost, over, err)
+			}
+		})
+	}
+}
+
 // silent is a cluster's journal whose order doesn't answer: it takes what is only noted, and refuses the rest or doesn't
 // know of it.
 type silent struct {

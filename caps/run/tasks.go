@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,7 +77,7 @@ func (b *Broker) CreateTask(t *Task) error {
 	}
 	data = journal.AppendString(append(data, `,"owner":`...), t.Owner)
 	_, err = b.journal.Append(journal.Written, journal.TaskCreated, t.ID, "", append(data, '}'))
-	if errors.Is(err, journal.ErrUnknown) { // who asked for it is told that it is none
+	if errors.Is(err, journal.ErrUnknown) { // who asked for it isn't told that it is one
 		_, undone := b.journal.Append(journal.Noted, journal.TaskCancelled, t.ID, "", []byte(`{"by":"its server, which didn't know that it was recorded"}`))
 		err = errors.Join(err, undone)
 	}
@@ -214,22 +215,48 @@ func (r *Run) own(ctx context.Context) (at lease.Time, err error) {
 	return at, nil
 }
 
-// maxLost is how many of the newest runs are looked at for those that are lost.
-const maxLost = 1000
+// newest gives the events of a kind, the newest first, back to those of a time; of the older ones, and beyond so many events,
+// what comes in the same page.
+func newest(j journal.Journal, kind journal.Kind, since time.Time, maxEvents int) iter.Seq2[*journal.Event, error] {
+	return func(yield func(*journal.Event, error) bool) {
+		q := journal.Query{Kind: kind, Limit: 1000, Last: true}
+		for n := 0; n < maxEvents; n += q.Limit {
+			events, more, err := j.Read(q)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range slices.Backward(events) {
+				if !yield(&events[i], nil) {
+					return
+				}
+			}
+			if !more || len(events) == 0 || events[0].Time.Before(since) {
+				return
+			}
+			q.Before = events[0].Seq
+		}
+	}
+}
 
-// LoseRuns records of the newest runs without an end whose server is gone that nobody knows what came of them. A server
+// maxLost is how many of the newest runs are looked at for those that are lost.
+const maxLost = 100_000
+
+// LoseRuns records of the runs since a time without an end whose server is gone that nobody knows what came of them. A server
 // that was only silent records the end all the same, which counts. Plans go on elsewhere, and tasks that are not cancelled.
 // known is the runs that an earlier call found over, which aren't read again; those that it knows now are returned.
-func (b *Broker) LoseRuns(known map[string]bool, gone func(server string) bool) (over map[string]bool, err error) {
+func (b *Broker) LoseRuns(known map[string]bool, since time.Time, gone func(server string) bool) (over map[string]bool, err error) {
 	over, resumed := map[string]bool{}, map[string]bool{}
-	started, _, err := b.journal.Read(journal.Query{Kind: journal.RunStarted, Limit: maxLost, Last: true})
-	taken, _, failed := b.journal.Read(journal.Query{Kind: journal.TaskResumed, Limit: maxLost, Last: true})
-	for i := range taken {
-		resumed[taken[i].Run] = true
+	for e, failed := range newest(b.journal, journal.TaskResumed, since, maxLost) {
+		if failed != nil {
+			return known, failed
+		}
+		resumed[e.Run] = true
 	}
-	err = errors.Join(err, failed)
-	for i := range started {
-		e := &started[i]
+	for e, failed := range newest(b.journal, journal.RunStarted, since, maxLost) {
+		if failed != nil {
+			return known, errors.Join(err, failed)
+		}
 		var data struct{ Owner string }
 		if json.Unmarshal(e.Data, &data) != nil || data.Owner == "" || !resumed[e.Run] && !gone(data.Owner) {
 			continue
@@ -238,10 +265,7 @@ func (b *Broker) LoseRuns(known map[string]bool, gone func(server string) bool) 
 			over[e.Run] = true
 			continue
 		}
-		events, _, failed := b.journal.Read(journal.Query{Run: e.Run})
-		done := slices.ContainsFunc(events, func(e journal.Event) bool {
-			return e.Kind == journal.RunEnded || aboutRun(e.Kind) && e.Kind != journal.TaskCreated && e.Kind != journal.TaskResumed && e.Kind != journal.TaskCancelled
-		})
+		done, failed := b.overOrElsewhere(e.Run)
 		var t *Task
 		if failed == nil && !done {
 			t, failed = FindTask(b.journal, e.Run)
@@ -249,7 +273,16 @@ func (b *Broker) LoseRuns(known map[string]bool, gone func(server string) bool) 
 		if t != nil {
 			data.Owner = t.Owner
 		}
-		if failed == nil && !done && gone(data.Owner) && (t == nil || !t.Cancelled.IsZero()) {
+		loses := failed == nil && !done && gone(data.Owner) && (t == nil || !t.Cancelled.IsZero())
+		if s, ok := b.journal.(interface{ Barrier(context.Context) error }); ok && loses { // another node may have
+			ctx, cancel := context.WithTimeout(context.Background(), ownWait)
+			if failed = s.Barrier(ctx); failed == nil {
+				done, failed = b.overOrElsewhere(e.Run)
+			}
+			cancel()
+			loses = failed == nil && !done
+		}
+		if loses {
 			_, node, _ := strings.Cut(data.Owner, "@")
 			f := fault.New(fault.OutcomeUnknown, "the node "+node+" ended while it did this: whether what it had begun was done is not known")
 			_, failed = b.journal.Append(journal.Written, journal.RunLost, e.Run, "", append(b.appendFault([]byte(`{"error":`), f), '}'))
@@ -261,6 +294,14 @@ func (b *Broker) LoseRuns(known map[string]bool, gone func(server string) bool) 
 		err = errors.Join(err, failed)
 	}
 	return over, err
+}
+
+// overOrElsewhere reports whether a run has an end on record, or is a plan, which goes on elsewhere.
+func (b *Broker) overOrElsewhere(id string) (bool, error) {
+	events, _, err := b.journal.Read(journal.Query{Run: id})
+	return slices.ContainsFunc(events, func(e journal.Event) bool {
+		return e.Kind == journal.RunEnded || aboutRun(e.Kind) && e.Kind != journal.TaskCreated && e.Kind != journal.TaskResumed && e.Kind != journal.TaskCancelled
+	}), err
 }
 
 // CancelTask records that a task is to end.
@@ -299,14 +340,18 @@ func (b *Broker) recordEnd(s journal.Stage, id string, data []byte) error {
 }
 
 // maxTaskEvents is how many of the newest events about tasks are looked at.
-const maxTaskEvents = 20_000
+const maxTaskEvents = 200_000
 
 // Tasks is the tasks on record that were created after a time, the oldest first.
 func Tasks(j journal.Journal, after time.Time) ([]*Task, error) {
-	events, _, err := j.Read(journal.Query{Kind: TaskKind, Limit: maxTaskEvents, Last: true})
-	if err != nil {
-		return nil, err
+	var events []journal.Event
+	for e, err := range newest(j, TaskKind, after, maxTaskEvents) {
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, *e)
 	}
+	slices.Reverse(events)
 	all, err := readTasks(j, events)
 	return slices.DeleteFunc(all, func(t *Task) bool { return !t.Created.After(after) }), err
 }

@@ -397,7 +397,7 @@ func (t *taskRun) create() *fault.Fault {
 		ts.leave(t)
 		f := &fault.Fault{Kind: fault.Overloaded, Message: "the task could not be recorded", Hint: "Tell the operator; a call without background works.", Cause: err}
 		if errors.Is(err, journal.ErrUnknown) {
-			f.Kind, f.Message = fault.OutcomeUnknown, "whether the task was recorded is not known"
+			f.Kind, f.Message = fault.OutcomeUnknown, "whether the task "+t.id+" was recorded is not known"
 			f.Hint = "Look at the journal before you call it again: another server may do it, if this one ends now."
 		}
 		return f
