@@ -334,7 +334,7 @@ func TestTasksBehindOthers(t *testing.T) {
 	}
 }
 
-// raced is a cluster's journal in which another node records something just before this one.
+// raced is a cluster's journal in whose order another node has something on record just before this one.
 type raced struct {
 	journal.Journal
 	first func()
@@ -343,6 +343,11 @@ type raced struct {
 func (j *raced) Barrier(context.Context) error {
 	j.first()
 	return nil
+}
+
+func (j *raced) Append(s journal.Stage, k journal.Kind, id, branch string, data []byte) (uint64, error) {
+	j.first()
+	return j.Journal.Append(s, k, id, branch, data)
 }
 
 // A run that began behind many others, and whose server is gone, is on record as lost once; also if two look at once.
@@ -367,7 +372,7 @@ func TestLoseRuns(t *testing.T) {
 				must.NoError(t, err)
 			}
 			gone := func(server string) bool { return server == "s@gone" }
-			b := run.New(run.Options{Policy: w.policy, Journal: &raced{w.memory, func() { first(w.broker, gone) }}})
+			b := run.New(run.Options{Policy: w.policy, Journal: &raced{w.memory, sync.OnceFunc(func() { first(w.broker, gone) })}})
 			over, err := b.LoseRuns(nil, time.Now().Add(-time.Hour), gone)
 			if lost := w.events(journal.RunLost); err != nil || len(lost) != 1 || !over["r0"] {
 				t.Errorf("lost: %v, over: %v, %v", lost, over, err)
