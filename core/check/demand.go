@@ -278,7 +278,9 @@ func mismatch(x *test) *fault.Fault {
 	}
 	got, row := describe(x.bad), prim.Get(x.id)
 	if p := row.Params[min(x.operand, len(row.Params)-1)]; x.inner == "" && p.Kinds&x.want == p.Kinds {
-		return prim.Mismatch(x.id, x.operand, got)
+		f := prim.Mismatch(x.id, x.operand, got)
+		f.Hint = cmp.Or(inOneCall(x.t), f.Hint)
+		return f
 	}
 	if rest := x.bad &^ (x.bad & -x.bad); x.id == compare && x.inner == "" && rest != 0 && x.bad&notEqual == 0 {
 		// Two kinds that are each compared with values of their own.
@@ -293,6 +295,20 @@ func mismatch(x *test) *fault.Fault {
 		Kind: fault.TypeError, Message: fmt.Sprintf("%s takes %s as %s, not %s", row.Name, want, where, got),
 		Expected: want, Got: got, Hint: "Give " + row.Name + " what fits. Correct: " + row.Correct() + ".",
 	}
+}
+
+// inOneCall is the hint for a tool's result that is applied to more inputs; "" for any other term.
+func inOneCall(t term.Term) string {
+	inputs := "A"
+	for app, ok := t.(*term.App); ok; app, ok = t.(*term.App) {
+		t, inputs = app.Func, inputs+","+string(rune('A'+(len(inputs)+1)/2%26))
+	}
+	if call, ok := t.(*term.Prim); ok && call.ID == prim.Call && inputs != "A" {
+		if name, ok := call.Args[0].(*term.Str); ok {
+			return fmt.Sprintf(`Give the inputs of a tool in one call, {"call":{"tool":%q,"inputs":[%s]}}.`, name.Value, inputs)
+		}
+	}
+	return ""
 }
 
 // wanted says which kinds an operand, or its parts, may have, in words.

@@ -164,7 +164,7 @@ var meta = []Row{
 		Name: "eval", Group: "meta", Form: true, Shape: Within, Min: 1, Result: KindAny,
 		Params: []Param{{"code", KindQuoted}, {"with", KindName}},
 		Doc:    `evaluates quoted code with the variables in scope here, at most 100 evals deep; no effect can be performed meanwhile but by the capabilities that stand beside it, {"eval":T,"with":["fs.read:./in"]}.`,
-		Also:   []string{"exec", "unquote"},
+		Also:   []string{"unquote"},
 		Examples: []Example{
 			{Code: `{"eval":{"quote":{"add":[1,2]}}}`, Want: `3`, Steps: 5},
 			{Code: `{"app":[{"lam":"x","body":{"eval":{"quote":{"var":"x"}}}},7]}`, Want: `7`, Steps: 6},

@@ -180,7 +180,11 @@ var instead = map[string]string{
 	"requests":      `write !fetch("https://example.com/a"), an effect that a tool declares as fetch.get:https://example.com/**`,
 	"os":            fromOutside,
 	"process":       fromOutside,
-	"subprocess":    `a tool drives programs that the operator names, as !proc.start("python3"): ask help for proc`,
+	"subprocess":    programs,
+	"exec":          programs,
+	"spawn":         programs,
+	"popen":         programs,
+	"system":        programs,
 }
 
 const (
@@ -197,6 +201,7 @@ const (
 
 const (
 	asking      = `write !ask.user("how many?"), an effect that a tool declares as ask`
+	programs    = `a tool drives programs that the operator names, as !proc.start("python3"): ask help for proc`
 	fromOutside = `write !env.get("LANG") for a variable that the operator grants, as env:LANG, and !fs.list({}) for a folder's files`
 )
 

@@ -211,8 +211,8 @@ var Topics = []Topic{
 		See: []string{"try", "raise", "null", "testing"},
 	},
 	{
-		Names: []string{"effects", "effect", "side effects", "io", "i/o", "async", "await", "promise", "promises", "future", "callback", "then()", "file", "files", "open", "readFile", "writeFile", "read", "write", "http", "network", "print", "println", "console.log", "console", "log", "echo", "stdout", "input()", "process", "subprocess", "shell", "system", "popen", "spawn"},
-		Doc:   "A program does nothing by itself: !kind.verb(e), such as !fs.read({path: p}), asks the host for an effect and gives its answer; nothing has to be awaited, and there is no print: what is to be seen is the result. A tool can ask for what it declares among what the server grants, code given to run for nothing. A program of the machine is driven by !proc.start and its others, where one is granted.",
+		Names: []string{"effects", "effect", "side effects", "io", "i/o", "async", "await", "promise", "promises", "future", "callback", "then()", "file", "files", "open", "readFile", "writeFile", "read", "write", "http", "network", "print", "println", "console.log", "console", "log", "echo", "stdout", "input()", "process", "subprocess", "shell", "system", "popen", "spawn", "exec", "execute", "sessions", "session"},
+		Doc:   "A program does nothing by itself: !kind.verb(e), such as !fs.read({path: p}), asks the host for an effect and gives its answer; nothing has to be awaited, and there is no print: what is to be seen is the result. A tool can ask for what it declares among what the server grants, code given to run for nothing. A program of the machine is driven in a session by !proc.start and its others, where one is granted: help with proc says how.",
 		Examples: []Written{
 			{Code: `p => !fs.read({path: p}) |> split("\n") |> count(line => contains(line, "ERROR"))`, Input: `"a.log"`, Gives: `"ERROR a\nok"`, Want: `1`},
 			{Code: `ps => map(p => match try(!fs.read({path: p})) { {ok: s} => length(s); _ => 0 }, ps)`, Input: `["a","b"]`, Gives: `"abc"`, Want: `[3,3]`},

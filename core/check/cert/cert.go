@@ -79,7 +79,15 @@ func Check(c *Certificate, t term.Term, tools Tools) error {
 	case err != nil:
 		return err
 	case c.Hash != is.Hash || c.Cost != is.Cost || c.Class != is.Class || !slices.Equal(c.Effects, is.Effects) || !slices.Equal(c.Needs, is.Needs):
-		return fmt.Errorf("it claims the effects %v and a cost of %s of the code %.8s; what holds is %v and %s of the code %.8s", c.Effects, c.Cost, c.Hash, is.Effects, is.Cost, is.Hash)
+		for _, claim := range []struct {
+			what     string
+			said, is any
+		}{{"hash", c.Hash, is.Hash}, {"cost", c.Cost, is.Cost}, {"class", c.Class, is.Class}, {"effects", c.Effects, is.Effects}} {
+			if fmt.Sprint(claim.said) != fmt.Sprint(claim.is) {
+				return fmt.Errorf("it claims the %s %v; what holds is %v", claim.what, claim.said, claim.is)
+			}
+		}
+		return fmt.Errorf("it claims to need %v; what holds is %v", c.Needs, is.Needs)
 	case len(c.Types) == 0 && len(c.Table) == 0:
 		return nil
 	case untyped == nil && asked != len(c.Types):
