@@ -508,3 +508,12 @@ func TestReadingGoesOnInRun(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestInOneCall: a tool's result that is applied to its other input is told of the one call.
+func TestInOneCall(t *testing.T) {
+	s := New(Options{})
+	succeed(t, s, "evolve", `{"name":"hyp","code":"(a, b) => a * a + b * b"}`)
+	if a := do(t, s, "evolve", `{"name":"two","code":"n => @hyp(n)(2)","capabilities":["call:hyp"]}`); a.Fault == nil || !strings.Contains(a.Text, "@hyp(A, B)") {
+		t.Error(a.Text)
+	}
+}

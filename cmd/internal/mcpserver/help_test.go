@@ -61,6 +61,16 @@ func TestHelpAnswers(t *testing.T) {
 			t.Errorf("help %s lacks %q:\n%s", word, want, a.Text)
 		}
 	}
+	for word, begins := range map[string]string{
+		"match": "match: match takes the first branch", "text": "strings: A string stands", "exec": "effects: ", "sessions": "effects: ",
+	} {
+		if a := succeed(t, s, "help", fmt.Sprintf(`{"name":%q}`, word)); !strings.HasPrefix(a.Text, begins) {
+			t.Errorf("help %s begins with %.100s", word, a.Text)
+		}
+	}
+	if a := do(t, s, "run", `{"code":"!exec(\"ls\")"}`); !strings.Contains(a.Text, "ask help for proc") {
+		t.Error(a.Text)
+	}
 	if a := do(t, s, "help", `{"name":"recursoin"}`); a.Fault == nil || a.Fault.Near != "recursion" {
 		t.Errorf("%s", a.Text)
 	}

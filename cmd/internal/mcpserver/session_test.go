@@ -434,8 +434,10 @@ func TestTrace(t *testing.T) {
 	succeed(t, s, "run", `{"code":{"add":[1,{"mul":[2,3]}]},"steps":100}`)
 	succeed(t, s, "evolve", `{"name":"sq","code":"n => n * n"}`)
 	succeed(t, s, "run", `{"code":"let f = eval(code_of(\"sq\")) in f(4)"}`)
+	succeed(t, s, "evolve", `{"name":"cube","code":"m => m * m * m"}`)
+	succeed(t, s, "run", `{"code":"@cube(3) + 1"}`)
 	for _, want := range []string{
-		`msg=eval run=`, `step=0 left=100`, `{\"mul\":[2,3]}`, `msg=done run=`, `steps=5`, `msg=value`, `value=16`,
+		`msg=eval run=`, `step=0 left=100`, `term="2 * 3"`, `tool=cube code="m => m * m * m"`, `param=m argument=3`, `term=@cube(3)`, `value=27`, `msg=done run=`, `steps=5`, `msg=value`, `value=16`,
 		`msg="closure made"`, `msg="closure applied"`, `param=n argument=4`, `msg="code looked up"`, `tool=sq`, `env=[n]`,
 	} {
 		if !strings.Contains(log.String(), want) {

@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/step"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
@@ -28,6 +30,8 @@ func (s *Engine) trace(j *job) {
 	b.Steps = min(b.Steps, traced)
 	type level struct{ branch, level int }
 	under := map[level]term.Term{} // what is evaluated at each level
+	shown := map[term.Term]string{}
+	enters := false // the next evaluation is of the body of a tool's function
 	_, steps, f := j.program.TraceWith(j.input, b, core.Tracing{
 		Tools: j.run.Twin().Tools(j.tool),
 		Visit: func(e core.TraceEvent) bool {
@@ -40,11 +44,24 @@ func (s *Engine) trace(j *job) {
 				}
 				return len(env) < 20
 			})
-			if _, applies := under[at].(*term.App); applies && len(env) > 0 {
+			_, applies := under[at].(*term.App)
+			if (applies || enters) && len(env) > 0 {
 				log.Debug("closure applied", "step", e.Step, "param", env[0], "argument", step.Show(argument, maxTracedTerm))
 			}
-			under[at] = e.Term
-			log.Debug("eval", "step", e.Step, "left", j.budgets.Steps-e.Step, "depth", e.Depth, "term", beginningOf(e.Term), "env", env)
+			text, ok := shown[e.Term]
+			if !ok {
+				text = beginningOf(e.Term)
+				shown[e.Term] = text
+			}
+			isProgram := e.Term == e.Root()
+			if isProgram && isCall(under[level{at.branch, at.level - 1}]) {
+				log.Debug("code looked up", "step", e.Step, "tool", e.Tool(), "code", text)
+			}
+			// A tool's function is applied at the level of the call, the program at level 0.
+			if enters = isProgram && (e.Level == 0 || isCall(under[at])); !enters {
+				under[at] = e.Term
+			}
+			log.Debug("eval", "step", e.Step, "left", j.budgets.Steps-e.Step, "depth", e.Depth, "term", text, "env", env)
 			return true
 		},
 		Ended: func(e core.TraceEnding) {
@@ -82,11 +99,22 @@ const traced = 100_000
 // maxTracedTerm is how much of a term a trace shows, in bytes.
 const maxTracedTerm = 200
 
-// beginningOf writes the first of a term, and no more of it than is shown.
+// maxPrintedTerm is how long the canonical form of a term may be that is written in the text form.
+const maxPrintedTerm = 8 << 10
+
+// beginningOf writes the first of a term: of a large one in the canonical form, of which no
+// more is written than is shown.
 func beginningOf(t term.Term) string {
-	w := text.NewWriter(maxTracedTerm, maxTracedTerm)
-	w.Canonical(t)
-	return string(w.Bytes())
+	w := text.NewWriter(maxPrintedTerm, maxPrintedTerm)
+	if w.Canonical(t); w.Full() {
+		return display.Truncate(string(w.Bytes()), maxTracedTerm)
+	}
+	return step.Term(t)
+}
+
+func isCall(t term.Term) bool {
+	p, ok := t.(*term.Prim)
+	return ok && p.ID == prim.Call
 }
 
 // keepRound tells of a job of a replay what package step walks through. What answers it

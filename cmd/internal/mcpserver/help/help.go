@@ -109,10 +109,10 @@ func Name(policy *caps.Policy, name, evolved string, tools []string) wire.Answer
 	}
 	topic, isTopic := prim.TopicNamed(name)
 	switch {
-	case isTopic && (len(parts) == 0 || topic.Names[0] == name):
+	case isTopic && (len(parts) == 0 || topic.Names[0] == name || len(rows) > 0 && rows[0].Shape == prim.Literal):
 		var b strings.Builder
 		explainTopic(&b, topic)
-		parts = append(parts, b.String())
+		parts = slices.Insert(parts, 0, b.String())
 	case isTopic:
 		parts = append(parts, fmt.Sprintf("See also: %s.", topic.Names[0]))
 	}
