@@ -475,3 +475,23 @@ func TestHTTPProgress(t *testing.T) {
 	}
 	s.stop()
 }
+
+// TestCurlReadme runs the requests of the README by curl.
+func TestCurlReadme(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip(err)
+	}
+	text, err := os.ReadFile("../README.md")
+	must.NoError(t, err)
+	all := blocks(string(text))
+	i := slices.IndexFunc(all, func(b block) bool { return strings.HasPrefix(b.text, "$ curl") })
+	if i < 0 {
+		t.Fatal("the README has no request by curl")
+	}
+	s := startWeb(t, t.TempDir(), "--store=memory")
+	b := all[i]
+	b.text = strings.ReplaceAll(b.text, "http://127.0.0.1:8080/mcp", s.url)
+	b.text = strings.ReplaceAll(b.text, "http://127.0.0.1:8080", strings.TrimSuffix(s.url, "/mcp"))
+	b.console(t, t.TempDir())
+}

@@ -33,6 +33,7 @@ import (
 	"net/http"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -156,7 +157,7 @@ func New(o Options) (*Handler, error) {
 		h.roaming = &roaming{ends: o.Roams, boot: rand.Text()[:8], here: map[roamer]*reopened{}}
 	}
 	mux := http.NewServeMux()
-	protocol := h.authorize(http.HandlerFunc(h.serve))
+	protocol := greet(h.authorize(http.HandlerFunc(h.serve)))
 	mux.Handle(Path, protocol)
 	mux.Handle("/{$}", protocol)
 	mux.HandleFunc("/healthz", health)
@@ -201,8 +202,19 @@ func (o *Options) Check(addr net.Addr, granted bool) error {
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
 
-// health answers that the process runs. It tells nothing else to whoever asks. It
-// tells nothing else to whoever asks.
+// greet tells a person who opens the address in a browser what it is.
+func greet(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet || !strings.Contains(r.Header.Get("Accept"), "text/html") {
+			next.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		fmt.Fprintln(w, "This is an MCP server: give this address to an MCP client. To look at its tools and runs in a browser, run: mcp-pif ui")
+	})
+}
+
+// health answers that the process runs. It tells nothing else to whoever asks.
 func health(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
