@@ -43,7 +43,7 @@ var chapters = []chapter{
 		g.tell("From now on it is on the client's list, and called by its name.")
 		lines := json.RawMessage(`[{"customer":"ada","price":1.10,"count":3},{"customer":"bob","price":0.20,"count":5},{"customer":"ada","price":0.05,"count":2}]`)
 		return g.gives("invoice", map[string]any{"lines": lines}, "invoice  "+string(lines), `{"ada":3.40,"bob":1.00}`)
-	}},
+	}, "run '0.1 + 0.2'"},
 	{"It explains mistakes", nil, func(g *guide) error {
 		g.tell("An error says where, why, and what to write.")
 		if err := g.fails("run", map[string]any{"code": "lenght([1, 2, 3])"}, "run  lenght([1, 2, 3])", 2, "unbound", "length"); err != nil {
@@ -59,7 +59,7 @@ var chapters = []chapter{
 			return err
 		}
 		return g.fails("evolve", map[string]any{"name": "spread", "code": "xs => max(xs)"}, "evolve  spread = xs => max(xs)", 3, "refused", "example 1")
-	}},
+	}, "check 'xs => lenght(xs)'"},
 	{"It can't run away", nil, func(g *guide) error {
 		g.tell("Steps, memory and depth have budgets: beyond one a program ends with a reason.")
 		endless := "let spin = n => spin(n + 1) in spin(0)"
@@ -75,7 +75,7 @@ var chapters = []chapter{
 			return err
 		}
 		return g.fails("run", map[string]any{"code": `!fs.read("/etc/passwd")`}, `run  !fs.read("/etc/passwd")`, 2, "denied")
-	}},
+	}, "run --steps 1000 'let spin = n => spin(n + 1) in spin(0)'"},
 	{"It asks before it acts", []string{"--cap", "fs.read:./sandbox", "--ask", "fs.write:./sandbox", "--ask-via=elicitation"}, func(g *guide) error {
 		g.tell("Now the operator grants reading a folder. A tool that writes there has to ask.")
 		code := "r => let lines = split(trim(!fs.read(r.from)), \"\\n\")\n     !fs.write({path: r.to, content: join(sort(lines), \"\\n\")}).bytes"
@@ -102,7 +102,7 @@ var chapters = []chapter{
 		g.tell("It can't leave the folder.")
 		outside := json.RawMessage(`{"from":"../tools.db","to":"x"}`)
 		return g.fails("run", map[string]any{"tool": "sort_file", "input": outside}, "sort_file  "+string(outside), 1, "denied")
-	}},
+	}, "caps explain 'p => !fs.read(p)'"},
 	{"It remembers", nil, func(g *guide) error {
 		g.tell("Each request is recorded before it is performed, each answer before it is used.")
 		if err := g.command([]string{"journal", "tail", "--kind", "effect", "-n", "5"}, 5, "fs.read", "fs.write", "effect.denied"); err != nil {
@@ -131,7 +131,7 @@ var chapters = []chapter{
 			return err
 		}
 		return g.command([]string{"journal", "verify"}, 2, "\nok\n")
-	}},
+	}, "repl --store tour.db, then mcp-pif journal runs --store tour.db"},
 	{"It joins your other MCP servers", nil, func(g *guide) error {
 		g.tell("Another server is added once: each of its tools is recorded as it is now.")
 		shop, err := os.Executable()
@@ -161,7 +161,7 @@ var chapters = []chapter{
 		g.tell("The 200 orders never reached the model. What isn't harmless isn't granted.")
 		return g.fails("evolve", map[string]any{"name": "wipe", "code": "id => !shop.delete_order({id: id})", "capabilities": []string{"shop"}},
 			"evolve  wipe = id => !shop.delete_order({id: id})", 1, "refused")
-	}},
+	}, "mcp add --help"},
 }
 
 // tourSandbox is how the tour has the system hold plugins: as well as it can.

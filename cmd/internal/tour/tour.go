@@ -49,6 +49,7 @@ type chapter struct {
 	title string
 	flags []string // of the server that it starts; nil: it goes on with the last one
 	visit func(*guide) error
+	try   string // a command that shows more of it
 }
 
 // tourTimeout bounds the time of a tour that waits for nobody.
@@ -123,6 +124,7 @@ func (g *guide) travel() error {
 		if err := c.visit(g); err != nil {
 			return fmt.Errorf("the tour ended in chapter %d, %q: %w", i+1, c.title, err)
 		}
+		g.say("%s mcp-pif %s", g.paint("Try it:", bold), c.try)
 	}
 	return nil
 }
@@ -132,7 +134,7 @@ func (g *guide) wait() bool {
 	if g.in == nil {
 		return true
 	}
-	fmt.Fprint(g.out, g.paint("\nEnter for the next chapter ", cli.Faint))
+	fmt.Fprint(g.out, g.paint("Enter for the next chapter ", cli.Faint))
 	return g.read() != nil
 }
 
