@@ -26,6 +26,8 @@ type Running struct {
 	// Applied is the [Revision] of the revocations that it has applied.
 	Applied string `json:"applied"`
 	Hits    []Hit  `json:"hits,omitempty"`
+	// Grants is what it has, without options, whoever has it.
+	Grants []string `json:"grants,omitempty"`
 }
 
 // A Hit is a grant of a server that a revocation takes, whole or in part.

@@ -266,21 +266,19 @@ func show(out io.Writer, lines []string) {
 		out = &tty.shown
 	}
 	title := ""
-	for _, line := range lines {
+	cli.PaintLines(out, strings.Join(lines, "\n")+"\n", func(line string) string {
 		switch {
 		case line == "":
-			fmt.Fprintln(out)
 		case line[0] != ' ':
 			title = line
-			cli.Paint(out, cli.Bold, line)
+			return cli.Bold
 		case strings.HasPrefix(line, "  |"):
-			cli.Paint(out, cli.Faint, line)
+			return cli.Faint
 		case strings.HasPrefix(title, "At worst"):
-			cli.Paint(out, cli.Yellow, line)
-		default:
-			fmt.Fprintln(out, line)
+			return cli.Yellow
 		}
-	}
+		return ""
+	})
 }
 
 // questionsMeant returns the question of an identity, or all there are.

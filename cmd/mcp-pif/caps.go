@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -19,6 +20,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpcmd"
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
 func newCaps() *cobra.Command {
@@ -185,6 +187,10 @@ var errRefused error = &cli.Failure{}
 
 func explain(cmd *cobra.Command, auth *app.Authority, name, code string, declared []string) error {
 	p, err := cli.Compile(name, code)
+	if f, ok := errors.AsType[*fault.Fault](err); ok {
+		cli.PrintPlaced(cmd.ErrOrStderr(), cli.Red, cli.Faulty(f.Error(), f, code))
+		return errRefused
+	}
 	if err != nil {
 		return err
 	}
@@ -224,7 +230,7 @@ func explain(cmd *cobra.Command, auth *app.Authority, name, code string, declare
 		fmt.Fprintf(out, "could declare: %s\n", cli.Printable(strings.Join(declared, " ")))
 	}
 	if f != nil {
-		fmt.Fprintf(out, "%s\n", cli.PrintableLines(f.Error()))
+		cli.PrintPlaced(out, cli.Red, cli.Faulty(f.Error(), f, code))
 	}
 	for _, text := range d.Texts {
 		fmt.Fprintf(out, "would have: %s\n", cli.Printable(text))

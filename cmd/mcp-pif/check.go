@@ -28,7 +28,7 @@ type checking struct {
 	file, name, tool string
 	equal            string
 	declared         []string
-	strict           bool
+	strict, verbose  bool
 }
 
 func newCheck() *cobra.Command {
@@ -39,13 +39,13 @@ func newCheck() *cobra.Command {
 		Long: `Read a term as the code of a tool and say what is known of it before it runs: its
 type and inputs, what it can ask the world for and what it can't, the capabilities
 that would do, what it costs, where it must fail, and where that is known only when
-it runs; whether an independent checker accepts the certificate of all this; its
-hash, and what is allowed but may not be meant. Nothing is run. With --store or
+it runs, and what is allowed but may not be meant. Nothing is run. With --store or
 --profile it may call the tools that are kept there, and --tool looks at one of them;
 nothing is changed.
 
-The formulas of steps and memory have at most the terms that grow fastest; --json has
-all of them.
+The formula of steps has at most the terms that grow fastest. With -v it is whole, and
+there are that of memory, whether an independent checker accepts the certificate of
+all this, and the hashes of the code and of its normal form.
 
 With --equal it says whether the tool and another, given as code or as the name of a
 tool that is kept, do the same for every input; where they don't it shows one.
@@ -68,6 +68,7 @@ different, and 3 if that isn't known.`,
 	f.StringVar(&o.name, "name", "it", "the tool's `NAME`, to which continue and self refer")
 	f.StringVar(&o.tool, "tool", "", "look at the kept tool `NAME`, or NAME@VERSION")
 	f.StringVar(&o.equal, "equal", "", "say whether it does the same as `CODE`, or as the kept tool of this name")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "print whole formulas, the certificate and the hashes, too")
 	f.BoolVar(&o.strict, "strict", false, "fail where anything is known only when it runs")
 	cli.JSONFlag(cmd)
 	return cmd
@@ -90,7 +91,7 @@ func (o *checking) run(cmd *cobra.Command, args []string) error {
 	var f *fault.Fault
 	switch {
 	case errors.As(err, &f) && s.unreadable:
-		return o.unreadable(cmd, f)
+		return o.unreadable(cmd, f, s.source)
 	case err != nil:
 		return unanswered(err)
 	case cmd.Flags().Changed("equal"):
@@ -100,10 +101,10 @@ func (o *checking) run(cmd *cobra.Command, args []string) error {
 	if cli.AsJSON(cmd) {
 		err = cli.PrintJSON(cmd, r)
 	} else {
-		r.print(cmd.OutOrStdout(), s.tool.Source)
+		r.print(cmd.OutOrStdout(), s.tool.Source, o.verbose)
 	}
 	if s.refused != nil && !cli.AsJSON(cmd) {
-		fmt.Fprintln(cmd.ErrOrStderr(), cli.PrintableLines(s.refused.Error()))
+		cli.PrintPlaced(cmd.ErrOrStderr(), cli.Red, cli.Faulty(s.refused.Error(), s.refused, string(s.tool.Source)))
 	}
 	if err == nil && !r.OK {
 		err = &cli.Failure{}
@@ -133,6 +134,7 @@ type subject struct {
 	close   func()
 	// unreadable is set beside an error where the code is no code.
 	unreadable bool
+	source     string
 }
 
 // given is code that is given on the command line, made a tool in memory as evolve
@@ -155,7 +157,7 @@ func (o *checking) given(cmd *cobra.Command, args []string) (s subject, err erro
 	}
 	_, trying, err := s.tools.Snapshot().Trying(o.definition(code))
 	if err != nil {
-		s.unreadable = true
+		s.unreadable, s.source = true, code
 		return s, err
 	}
 	a := app.CallTool(cli.Context(cmd), engine.New(engine.Options{Broker: auth.Broker, Registry: s.tools}), "evolve",
@@ -224,13 +226,13 @@ func (o *checking) kept(cmd *cobra.Command) (s subject, err error) {
 }
 
 // unreadable tells of code that is none.
-func (o *checking) unreadable(cmd *cobra.Command, f *fault.Fault) error {
+func (o *checking) unreadable(cmd *cobra.Command, f *fault.Fault, source string) error {
 	if cli.AsJSON(cmd) {
 		if err := cli.PrintJSON(cmd, map[string]any{"ok": false, "error": f}); err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintln(cmd.ErrOrStderr(), cli.PrintableLines(f.Error()))
+		cli.PrintPlaced(cmd.ErrOrStderr(), cli.Red, cli.Faulty(f.Error(), f, source))
 	}
 	return &cli.Failure{Status: cli.StatusUsage}
 }
@@ -249,7 +251,7 @@ func (o *checking) compare(cmd *cobra.Command, s *subject) error {
 		}
 		if _, other, err = s.others.Trying(o.definition(code)); err != nil {
 			if f, ok := errors.AsType[*fault.Fault](err); ok {
-				return o.unreadable(cmd, f)
+				return o.unreadable(cmd, f, code)
 			}
 			return err
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -73,7 +72,7 @@ type checkCost struct {
 	Exact  bool          `json:"exact"`
 	Why    []checkReason `json:"why"`
 
-	steps, memory cost.Bound // of which people read the terms that count
+	steps cost.Bound // of which people read the terms that count
 }
 
 // A checkReason is a place that makes the bound what it is.
@@ -124,7 +123,7 @@ func (s *subject) report(strict bool) *checkReport {
 	}
 	r.Result = typ.String()
 	if c, ok := t.Cost(); ok {
-		r.Cost = &checkCost{Class: string(c.Class), Exact: c.Exact, Why: []checkReason{}, steps: c.Steps, memory: c.Memory}
+		r.Cost = &checkCost{Class: string(c.Class), Exact: c.Exact, Why: []checkReason{}, steps: c.Steps}
 		if c.Steps.Finite() {
 			r.Cost.Steps = c.Steps.Explain()
 		}
@@ -208,8 +207,8 @@ func least(r *check.Report, kinds caps.Kinds) []string {
 }
 
 // print writes the report for people. source is the code as it was given, which
-// the places are in.
-func (r *checkReport) print(out io.Writer, source []byte) {
+// the places are in. What only few want to know is printed if isVerbose is set.
+func (r *checkReport) print(out io.Writer, source []byte, isVerbose bool) {
 	fmt.Fprintln(out, r.headline())
 	line := func(title, text string) {
 		if text != "" {
@@ -230,34 +229,38 @@ func (r *checkReport) print(out io.Writer, source []byte) {
 		line("cost", "the code is too large for it to be worked out")
 	} else {
 		line("cost", c.words())
-		if c.Steps != "" {
+		switch {
+		case isVerbose:
+			line("steps", c.Steps)
+			line("memory", c.Memory)
+		case c.Steps != "":
 			line("steps", c.steps.Short())
 		}
-		if c.Memory != "" {
-			line("memory", c.memory.Short())
-		}
 	}
-	line("certificate", r.Certificate.words())
+	if isVerbose || r.Certificate.Status != registry.ProofChecked {
+		line("certificate", r.Certificate.words())
+	}
 	line("same as", r.Equals)
-	line("hash", r.Hash)
-	line("normal form", r.Normal)
+	if isVerbose {
+		line("hash", r.Hash)
+		line("normal form", r.Normal)
+	}
 	for _, note := range r.Notes {
 		line("note", note)
 	}
-	lines := bytes.Split(source, []byte("\n"))
 	for _, d := range r.Problems {
-		place(out, lines, string(d.Kind), d.Place, d.Message)
+		place(out, cli.Red, source, string(d.Kind), d.Place, d.Message)
 		if d.Hint != "" {
 			fmt.Fprintf(out, "  %s\n", cli.Printable(d.Hint))
 		}
 	}
 	for _, u := range r.Unknown {
-		place(out, lines, "known when it runs", u.Place, u.Message)
+		place(out, cli.Yellow, source, "known when it runs", u.Place, u.Message)
 	}
 	if r.Cost != nil && r.Cost.Steps == "" {
 		for i, w := range r.Cost.Why {
 			if w.Unbounded && !slices.ContainsFunc(r.Cost.Why[:i], func(x checkReason) bool { return x.Unbounded && x.Place == w.Place }) {
-				place(out, lines, "cost", w.Place, w.Message)
+				place(out, cli.Yellow, source, "cost", w.Place, w.Message)
 			}
 		}
 	}
@@ -338,11 +341,8 @@ func (c checkCertificate) words() string {
 	return c.Status
 }
 
-// mostExcerpt is how many characters of a line of the source are shown.
-const mostExcerpt = 100
-
 // place writes what is said of a place, with the line that it is in.
-func place(out io.Writer, lines [][]byte, what string, p check.Place, message string) {
+func place(out io.Writer, colour string, source []byte, what string, p check.Place, message string) {
 	where := string(p.At)
 	if p.Line > 0 {
 		where = strings.TrimSpace(fmt.Sprintf("line %d, column %d %s", p.Line, p.Col, where))
@@ -350,20 +350,5 @@ func place(out io.Writer, lines [][]byte, what string, p check.Place, message st
 	if where != "" {
 		where = ", " + where
 	}
-	fmt.Fprintf(out, "\n%s%s: %s\n", what, cli.Printable(where), cli.Printable(message))
-	if p.Line < 1 || p.Line > len(lines) {
-		return
-	}
-	text := []rune(cli.Printable(strings.ToValidUTF8(strings.ReplaceAll(string(lines[p.Line-1]), "\t", " "), "?")))
-	col := min(max(p.Col-1, 0), len(text))
-	from := max(0, min(col-mostExcerpt/2, len(text)-mostExcerpt))
-	to := min(len(text), from+mostExcerpt)
-	before, after := "", ""
-	if from > 0 {
-		before = "…"
-	}
-	if to < len(text) {
-		after = "…"
-	}
-	fmt.Fprintf(out, "  %s%s%s\n  %s^\n", before, string(text[from:to]), after, strings.Repeat(" ", len([]rune(before))+col-from))
+	cli.PrintPlaced(out, colour, fmt.Sprintf("\n%s%s: %s\n%s", what, where, cli.Printable(message), cli.Excerpt(string(source), p.Line, p.Col)))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -82,6 +83,31 @@ var flagWords = map[string]listing{
 	"confirm":   kindNames,
 }
 
+// bashWords stands for what the script of cobra takes from the package bash-completion, where
+// that isn't loaded: the words before the cursor, split at white space alone.
+const bashWords = `if ! declare -F _get_comp_words_by_ref >/dev/null; then
+    _get_comp_words_by_ref() {
+        local line=${COMP_LINE:0:COMP_POINT}
+        IFS=$' \t\n' read -ra words <<<"$line"
+        [[ $line != *[[:space:]] ]] || words+=("")
+        cword=$((${#words[@]} - 1))
+        cur=${words[cword]} prev=${words[cword - 1]}
+    }
+fi
+
+`
+
+// completeInBash has the script of bash work without the package bash-completion.
+func completeInBash(root *cobra.Command) {
+	bash, _, _ := root.Find([]string{"completion", "bash"})
+	bash.Long = strings.Replace(bash.Long, "This script depends on the 'bash-completion' package.\nIf it is not installed already, you can install it via your OS's package manager.", "It works with and without the package bash-completion.", 1)
+	print := bash.RunE
+	bash.RunE = func(cmd *cobra.Command, args []string) error {
+		fmt.Fprint(root.OutOrStdout(), bashWords)
+		return print(cmd, args)
+	}
+}
+
 // completeFlags registers these rows with every command.
 func completeFlags(root *cobra.Command) {
 	for _, c := range root.Commands() {
@@ -108,7 +134,8 @@ func (words listing) complete(cmd *cobra.Command, args []string, prefix string) 
 	directive := cobra.ShellCompDirectiveNoFileComp
 	var fit []string
 	for _, word := range words(cmd, args) {
-		if strings.HasPrefix(word, prefix) {
+		withVerb := strings.HasSuffix(word, ":") && strings.Contains(word, ".")
+		if strings.HasPrefix(word, prefix) && (!withVerb || strings.Contains(prefix, ".")) {
 			fit = append(fit, word)
 			if strings.HasSuffix(word, ":") {
 				directive |= cobra.ShellCompDirectiveNoSpace
@@ -273,10 +300,14 @@ func eventKinds(*cobra.Command, []string) []string {
 	return slices.Sorted(maps.Keys(kinds))
 }
 
+// kindNames lists the kinds, and each with each of its verbs.
 func kindNames(*cobra.Command, []string) (names []string) {
 	k, _ := app.Kinds()
-	for kind := range k {
+	for kind, m := range k {
 		names = append(names, kind+":")
+		for _, v := range m.Verbs {
+			names = append(names, kind+"."+v.Name+":")
+		}
 	}
 	slices.Sort(names)
 	return names
@@ -316,8 +347,12 @@ func revokedTexts(*cobra.Command, []string) (texts []string) {
 	return texts
 }
 
-// grantedTexts lists what the last server of each profile granted.
+// grantedTexts lists what the running servers have, and what the last server of each profile granted.
 func grantedTexts(*cobra.Command, []string) (texts []string) {
+	servers, _ := app.Running()
+	for i := range servers {
+		texts = append(texts, servers[i].Grants...)
+	}
 	names, _ := app.Profiles()
 	for _, name := range names {
 		path, _ := app.FolderPath(name)

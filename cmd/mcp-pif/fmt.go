@@ -119,7 +119,7 @@ func formatFiles(cmd *cobra.Command, paths []string, asJSON, write, check bool) 
 		switch {
 		case check && !same:
 			changed++
-			fmt.Fprint(cmd.OutOrStdout(), cli.PrintableLines(string(diff.Diff(path, before, path, after))))
+			cli.PrintDiff(cmd.OutOrStdout(), string(diff.Diff(path, before, path, after)))
 		case check || write && same:
 		case write:
 			err = errors.Join(err, rewrite(path, after))

@@ -278,7 +278,7 @@ func (o *installOptions) write(cmd *cobra.Command, c *clientconfig.Client, past 
 		entries = slices.AppendSeq(entries, maps.Values(servers))
 	}
 	shown := mcpcmd.Masked(string(diff.Diff(path, e.Before, path, e.After)), slices.Values(entries))
-	fmt.Fprint(cmd.OutOrStdout(), cli.PrintableLines(shown))
+	cli.PrintDiff(cmd.OutOrStdout(), shown)
 	switch agreed, err := o.agreed(cmd, "Make this change?"); {
 	case err != nil:
 		return cli.Failed(err)
@@ -330,13 +330,10 @@ func (o *installOptions) write(cmd *cobra.Command, c *clientconfig.Client, past 
 
 // agreed asks a question whose answer is yes or no.
 func (o *installOptions) agreed(cmd *cobra.Command, question string) (bool, error) {
-	if o.show || o.yes {
-		return o.yes && !o.show, nil
+	if o.show {
+		return false, nil
 	}
-	if !cli.IsTerminal(cmd.InOrStdin()) {
-		return false, errors.New("not a terminal, so it can't ask: review what is above, then run again with --yes")
-	}
-	return cli.Confirm(cmd, question), nil
+	return cli.Confirm(cmd, o.yes, question)
 }
 
 // ownCommand is the path of this program, as a client can start it tomorrow.
@@ -378,7 +375,7 @@ func (o *installOptions) serverFlags(cmd *cobra.Command, args []string) ([]strin
 		if !cli.IsTerminal(cmd.InOrStdin()) || o.yes {
 			return nil, cli.Failed(fmt.Errorf("%s: add %s after -- to start it with the layers there are", what, added))
 		}
-		if !cli.Confirm(cmd, what+". Start it with the layers there are, by "+added+"?") {
+		if agreed, _ := cli.Confirm(cmd, false, what+". Start it with the layers there are, by "+added+"?"); !agreed {
 			return nil, cli.Failed(errors.New("nothing was changed"))
 		}
 		flags = append(flags, added)

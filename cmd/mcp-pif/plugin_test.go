@@ -83,7 +83,7 @@ func installedIn(t *testing.T, role string) (program, lockFile string) {
 	program, lockFile = filepath.Join(dir, "weather"), filepath.Join(dir, "plugins.lock.json")
 	must.NoError(t, copyOf(role, program))
 	var out strings.Builder
-	if status := command([]string{"plugin", "add", program, "--plugin-lock", lockFile}, strings.NewReader(""), &out, &out); status != 0 {
+	if status := command([]string{"plugin", "add", program, "--yes", "--plugin-lock", lockFile}, strings.NewReader(""), &out, &out); status != 0 {
 		t.Fatalf("status %d\n%s", status, out.String())
 	}
 	return program, lockFile
@@ -209,6 +209,9 @@ func TestPluginsReadme(t *testing.T) {
 	script := strings.ReplaceAll(all[0].text, "~/src/mcp-pif", repository)
 	if script == all[0].text || strings.Count(script, "\n") < 8 {
 		t.Fatalf("the way is another:\n%s", script)
+	}
+	for _, asks := range []string{"plugin add", "plugin accept"} { // no terminal is there to say so
+		script = strings.Replace(script, asks, asks+" --yes", 1)
 	}
 	if !full() {
 		for _, dear := range []string{"go vet ./... && ", "CGO_ENABLED=0 "} {

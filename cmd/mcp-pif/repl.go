@@ -188,11 +188,11 @@ func (r *repl) do(entry string) bool {
 }
 
 func (r *repl) complain(message string) {
-	cli.Paint(r.cmd.ErrOrStderr(), cli.Red, message)
+	cli.PrintPlaced(r.cmd.ErrOrStderr(), cli.Red, message)
 }
 
 func (r *repl) call(tool string, arguments map[string]any) {
-	_ = printAnswer(r.cmd, app.CallTool(cli.Context(r.cmd), r.server, tool, arguments), false)
+	_ = printAnswer(r.cmd, app.CallTool(cli.Context(r.cmd), r.server, tool, arguments), "", false)
 }
 
 // evolve makes a tool, with the lets that its code uses in it, and says so in a line.
@@ -206,7 +206,7 @@ func (r *repl) evolve(name, code string) {
 		Notes   []string
 	}
 	if a.Fault != nil || json.Unmarshal(a.Structured, &made) != nil {
-		_ = printAnswer(r.cmd, a, false)
+		_ = printAnswer(r.cmd, a, code, false)
 		return
 	}
 	fmt.Fprintf(r.cmd.OutOrStdout(), "saved tool %s (version %d)\n", cli.Printable(name), made.Version)

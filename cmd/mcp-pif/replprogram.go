@@ -305,7 +305,11 @@ func (r *repl) enter(entry string) {
 			err = slip
 		}
 	}
-	r.complain(err.Error())
+	message := err.Error()
+	if f, ok := errors.AsType[*fault.Fault](err); ok {
+		message = cli.Faulty(message, f, entry)
+	}
+	r.complain(message)
 }
 
 // program shows the value of a program, or the type of a function, and keeps it.
@@ -360,8 +364,11 @@ func (r *repl) evaluateAt(server *engine.Engine, p *typedProgram, arguments map[
 	a := evaluate(r.cmd, server, arguments)
 	if a.Fault != nil || show {
 		failed := a.Text
-		if a.Fault != nil && len(p.names) > 0 {
-			failed = strings.Replace(failed, a.Fault.Error(), p.placed(a.Fault).Error(), 1)
+		if f := a.Fault; f != nil {
+			if len(p.names) > 0 {
+				f = p.placed(f)
+			}
+			failed = cli.Faulty(strings.Replace(failed, a.Fault.Error(), f.Error(), 1), f, cmp.Or(p.entry, p.code))
 		}
 		for i := range a.More {
 			a.More[i] = p.placedNote(a.More[i])

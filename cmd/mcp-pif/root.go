@@ -110,6 +110,7 @@ does, try 'mcp-pif tour'.`,
 	root.SetHelpTemplate(strings.ReplaceAll(root.HelpTemplate(), "{{. | trimTrailingWhitespaces}}", "{{. | trimTrailingWhitespaces | reflow}}"))
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages", "Flags | flagUsages"))
 	completeFlags(root)
+	completeInBash(root)
 	return root
 }
 

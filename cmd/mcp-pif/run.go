@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
@@ -32,15 +34,26 @@ func newRun() *cobra.Command {
 		Long: `Evaluate a program of PIF and print its value. CODE is the text form or JSON,
 or with --store or --profile the name of a tool that is kept there; - reads it
 from standard input, --file from a file.
-INPUT is what a function is applied to: JSON, or any text as a string.
+INPUT is what a function is applied to: JSON, or any text as a string. A tool of
+several parameters takes as many.
 
 The exit status is 1 when the program fails; the failure is on standard error.`,
 		Example: `  mcp-pif run 'n => n * n' 7
   echo '[1, 2] |> sum' | mcp-pif run -
   mcp-pif run --store pif.db square 12
+  mcp-pif run --store pif.db hypotenuse 3 4
   mcp-pif run --store pif.db --cap fs:./sandbox --confirm fs:./sandbox --plan p_abcdefgh-17`,
-		Args: cobra.MaximumNArgs(2),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("store") || cmd.Flags().Changed("profile") {
+				return nil // a tool takes as many inputs as it has parameters
+			}
+			return cobra.MaximumNArgs(2)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			var inputs []string
+			if len(args) > 2 && file == "" {
+				args, inputs = args[:1], args[1:]
+			}
 			l, err := limits.Limits()
 			if err != nil {
 				return err
@@ -64,6 +77,11 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 				return cli.Failed(err)
 			}
 			defer end()
+			if inputs != nil {
+				if call["input"], err = byName(s.Registry(), args[0], inputs); err != nil {
+					return err
+				}
+			}
 			for name, value := range map[string]string{"input_as": as, "steps": steps} {
 				if value != "" {
 					call[name] = value
@@ -85,7 +103,7 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 					fmt.Fprintln(cmd.ErrOrStderr(), "The code is a function and was given no input, so it ran on null: mcp-pif run CODE INPUT.")
 				}
 			}
-			return printAnswer(cmd, a, asJSON)
+			return printAnswer(cmd, a, code, asJSON)
 		},
 	}
 	f := cmd.Flags()
@@ -100,6 +118,26 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 	f.IntVar(&rounds, "rounds", 0, "with --drive, at most `N` (default 10000)")
 	f.BoolVar(&asJSON, "json", false, "print the whole answer as JSON: result, type, steps, notes, or the error")
 	return cmd
+}
+
+// byName is several inputs of a tool as a record of its parameters.
+func byName(tools *registry.Registry, name string, inputs []string) (map[string]json.RawMessage, error) {
+	var params []string
+	t, ok := tools.Snapshot().Get(name)
+	if ok && t.Program() != nil {
+		params = t.Program().Params()
+	}
+	if len(params) != len(inputs) {
+		if ok {
+			return nil, cli.UsageError(fmt.Errorf("the tool %s takes %s, not %d", cli.Printable(name), cli.Count(len(params), "input", "inputs"), len(inputs)))
+		}
+		return nil, cli.UsageError(fmt.Errorf("too many arguments: %q is none of CODE and INPUT", inputs[1]))
+	}
+	record := map[string]json.RawMessage{}
+	for i, param := range params {
+		record[param] = cli.InputJSON(inputs[i])
+	}
+	return record, nil
 }
 
 // inShell completes the commands in a note about a plan by the flags of a command that apply to them.
@@ -154,14 +192,15 @@ func evaluate(cmd *cobra.Command, s *engine.Engine, arguments map[string]any) en
 }
 
 // printAnswer shows an answer: the result on standard output and the rest on
-// standard error, or all of it as JSON on standard output.
-func printAnswer(cmd *cobra.Command, a engine.Answer, asJSON bool) error {
+// standard error, or all of it as JSON on standard output. code is what ran, if it is
+// at hand.
+func printAnswer(cmd *cobra.Command, a engine.Answer, code string, asJSON bool) error {
 	out, errs := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	switch {
 	case asJSON:
 		fmt.Fprintf(out, "%s\n", cli.EscapeJSON(a.Structured))
 	case a.Fault != nil:
-		fmt.Fprintln(errs, cli.InCommands(cli.PrintableLines(a.Text)))
+		cli.PrintPlaced(errs, cli.Red, cli.InCommands(cli.Faulty(a.Text, a.Fault, code)))
 	default:
 		fmt.Fprintf(out, "%s\n", cli.EscapeJSON([]byte(a.Text)))
 	}

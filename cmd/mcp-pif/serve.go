@@ -110,6 +110,19 @@ func (o *serveOptions) validate() (limits engine.Limits, level slog.Level, err e
 	return limits, level, err
 }
 
+// ring rings the bell of a terminal that shows a question in its log.
+func ring(log io.Writer) func([]string, slog.Attr) slog.Attr {
+	if !cli.IsTerminal(log) {
+		return nil
+	}
+	return func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.MessageKey && strings.Contains(a.Value.String(), "waits for your approval") {
+			fmt.Fprint(cli.Underlying(log).(io.Writer), "\a")
+		}
+		return a
+	}
+}
+
 func serve(cmd *cobra.Command, o *serveOptions) error {
 	limits, level, err := o.validate()
 	if err != nil {
@@ -118,7 +131,7 @@ func serve(cmd *cobra.Command, o *serveOptions) error {
 	grow := tuneMemory(int64(o.Pool))
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(cli.Context(cmd)), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
+	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level, ReplaceAttr: ring(cmd.ErrOrStderr())}))
 	o.Private = o.httpOptions.files()
 	o.Principals = o.wantsTokens()
 	o.ManyPrincipals = o.Principals

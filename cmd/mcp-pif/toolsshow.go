@@ -65,8 +65,16 @@ func newToolsList() *cobra.Command {
 			rows = append(rows, []string{t.Name, strconv.Itoa(t.Version), t.State, cmp.Or(strings.Join(t.Capabilities, " "), "-"), what})
 		}
 		cli.PrintTable(cmd.OutOrStdout(), []string{"NAME", "VERSION", "STATE", "MAY", "DESCRIPTION"}, rows)
+		printUngranted(cmd, k, list.Tools)
 		return nil
 	})
+}
+
+// printUngranted says that nothing is granted, where a tool is blocked.
+func printUngranted(cmd *cobra.Command, k *app.Kept, tools []shownTool) {
+	if len(k.Auth.Policy.Grants()) == 0 && slices.ContainsFunc(tools, func(t shownTool) bool { return t.State == "blocked" }) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "Judged by no grants: no server here granted anything on this store. --cap or --policy judge by others.")
+	}
 }
 
 func newToolsShow() *cobra.Command {
@@ -88,6 +96,7 @@ func newToolsShow() *cobra.Command {
 			return printIndented(cmd, a.Structured)
 		}
 		t.print(cmd.OutOrStdout())
+		printUngranted(cmd, k, []shownTool{t})
 		return nil
 	})
 	c.Flags().BoolVar(&canonical, "canonical", false, "show the code as canonical JSON, which is what is hashed")
@@ -231,7 +240,7 @@ capabilities they declare and their examples. Without V2 the other one is the ne
 		if cli.AsJSON(cmd) {
 			return cli.PrintJSON(cmd, map[string]any{"name": name, "versions": []int{first, second}, "diff": text})
 		}
-		fmt.Fprint(cmd.OutOrStdout(), cli.PrintableLines(text))
+		cli.PrintDiff(cmd.OutOrStdout(), text)
 		return nil
 	})
 }

@@ -23,6 +23,15 @@ func running() (string, error) {
 	return filepath.Join(state, "running"), err
 }
 
+// Running returns what the running servers say of themselves.
+func Running() ([]caps.Running, error) {
+	dir, err := running()
+	if err != nil {
+		return nil, err
+	}
+	return caps.AllRunning(dir)
+}
+
 // announce says what this process has applied, for who takes something back. Nothing
 // depends on it.
 func (a *Authority) announce(client string) {
@@ -67,6 +76,10 @@ func (a *Authority) sayApplied(entries []caps.Revocation) {
 		return
 	}
 	r := a.running
+	r.Grants = nil
+	for _, g := range a.Principals.Grants() {
+		r.Grants = append(r.Grants, caps.Capability{Kind: g.Kind, Verbs: g.Verbs, Scope: g.Scope}.String())
+	}
 	r.Applied, r.Hits = caps.Revision(entries), a.Principals.Hits(entries, a.options.Principals)
 	if err := a.announcement.Say(r); err != nil {
 		a.log.Debug("what was applied can't be said", "error", err)
@@ -88,12 +101,8 @@ const (
 // AwaitServers waits until every running server has applied what is revoked now, some
 // seconds at most.
 func AwaitServers(ctx context.Context, r caps.Revocations) (a applied, err error) {
-	dir, err := running()
-	if err != nil {
-		return a, err
-	}
 	for end := time.Now().Add(MostAwaited); ; {
-		if a.servers, err = caps.AllRunning(dir); err != nil {
+		if a.servers, err = Running(); err != nil {
 			return a, err
 		}
 		entries, err := r.Load()

@@ -222,7 +222,7 @@ var rules = map[string]rule{
 	"cmd/internal/ui/figures": {std: anyStd, ours: []string{"caps/...", "core", "core/step", "plugins/mcplock", "cmd/internal/mcpserver/engine", "cmd/internal/ui"}},
 	// What commands have in common: printing, failures, tables.
 	"cmd/internal/cli": {
-		std: anyStd, ours: []string{"core", "core/prim"},
+		std: anyStd, ours: []string{"core", "core/fault", "core/prim"},
 		libraries: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "charm.land/lipgloss/v2/...", "github.com/charmbracelet/x/ansi"},
 	},
 	// A server as one of a cluster.

@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -40,6 +41,7 @@ func FirstLine(text string, most int) string {
 const (
 	Red    = "31"
 	Yellow = "33"
+	Green  = "32"
 	Cyan   = "36"
 	Bold   = "1"
 	Faint  = "2"
@@ -158,18 +160,20 @@ func ReadLine(ctx context.Context, in io.Reader) (string, error) {
 	}
 }
 
-// Confirm asks a person at a terminal; where there is none nobody is asked, and
-// the command itself was the answer.
-func Confirm(cmd *cobra.Command, question string) bool {
-	if !IsTerminal(cmd.InOrStdin()) {
-		return true
+// Confirm reports whether a change is agreed to: by the flag --yes, or by a person at a terminal.
+func Confirm(cmd *cobra.Command, yes bool, question string) (bool, error) {
+	switch {
+	case yes:
+		return true, nil
+	case !IsTerminal(cmd.InOrStdin()):
+		return false, errors.New("not a terminal, so it can't ask: review what is above, then run again with --yes")
 	}
 	ctx, stop := Interruptible(cmd) // an interrupt is a no
 	defer stop()
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s [y/N] ", question)
 	line, _ := ReadLine(ctx, cmd.InOrStdin())
 	answer := strings.ToLower(strings.TrimSpace(line))
-	return answer == "y" || answer == "yes"
+	return answer == "y" || answer == "yes", nil
 }
 
 func OrNone(words []string) string {

@@ -753,7 +753,7 @@ func addLitter(ctx context.Context, binary, dir string) error {
 		return err
 	}
 	for _, args := range [][]string{{"add", self}, {"accept", "litter"}} {
-		add := exec.CommandContext(ctx, binary, append([]string{"plugin"}, append(args, "--plugin-lock", filepath.Join(dir, "lock.json"))...)...)
+		add := exec.CommandContext(ctx, binary, append([]string{"plugin"}, append(args, "--yes", "--plugin-lock", filepath.Join(dir, "lock.json"))...)...)
 		if out, err := add.CombinedOutput(); err != nil {
 			return fmt.Errorf("plugin %s: %w: %s", args[0], err, out)
 		}

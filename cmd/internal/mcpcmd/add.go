@@ -374,8 +374,8 @@ func addServer(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Serv
 	for _, tool := range mcplock.TaskTools(listed.Tools) {
 		fmt.Fprintf(out, "  %-12s %s: it answers by tasks alone, which servers aren't asked for\n", "left out", lock.Shown(tool, 80))
 	}
-	if !yes && !cli.Confirm(cmd, fmt.Sprintf("Write %s?", l.Path)) {
-		return errors.New("nothing was added")
+	if agreed, err := cli.Confirm(cmd, yes, fmt.Sprintf("Write %s?", l.Path)); !agreed {
+		return cmp.Or(err, errors.New("nothing was added"))
 	}
 	if err := keepServers(l, name); err != nil {
 		return err
@@ -536,9 +536,11 @@ func printDifference(out io.Writer, name string, s *mcplock.Server, d *mcplock.D
 	for _, c := range all {
 		fmt.Fprintf(out, "%s  %s\n", lock.Shown(c.Tool, 80), lock.Shown(c.What, 300))
 		if c.Diff != "" {
+			var shown strings.Builder
 			for line := range strings.Lines(c.Diff) {
-				fmt.Fprintf(out, "  %s\n", lock.Shown(strings.TrimSuffix(line, "\n"), 500))
+				shown.WriteString(lock.Shown(strings.TrimSuffix(line, "\n"), 500) + "\n")
 			}
+			cli.PrintDiff(out, shown.String())
 		}
 	}
 	return err

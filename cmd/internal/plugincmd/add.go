@@ -1,6 +1,8 @@
 package plugincmd
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 
@@ -32,7 +34,7 @@ What the plugin says its operations do at worst doesn't count until you accept i
 ('mcp-pif plugin accept', or --accept-flags): until then each of them is taken to
 destroy things and to reach other machines. Adding grants nothing; --cap does.
 
-On a terminal you are asked before anything is written; --yes answers.`,
+You are asked before anything is written; --yes answers, where there is no terminal, too.`,
 		Example: `  mcp-pif plugin add ./weather
   mcp-pif plugin add ./weather --kind weather --accept-flags --yes
   mcp-pif plugin add ./weather-js /usr/bin/node main.js`,
@@ -102,8 +104,8 @@ func addEntry(cmd *cobra.Command, l *lock.Lock, e *lock.Entry, kind, name string
 	}
 	out := cmd.OutOrStdout()
 	printEntry(out, e)
-	if !yes && !cli.Confirm(cmd, "Add it?") {
-		return fmt.Errorf("nothing was added")
+	if agreed, err := cli.Confirm(cmd, yes, "Add it?"); !agreed {
+		return cmp.Or(err, errors.New("nothing was added"))
 	}
 	if err := l.Write(e.Program); err != nil {
 		return err
@@ -205,13 +207,14 @@ func printChanges(out io.Writer, changes []lock.Change) {
 
 func newPluginAccept() *cobra.Command {
 	var path string
+	var yes bool
 	cmd := &cobra.Command{
 		Use:   "accept NAME",
 		Short: "Accept a plugin's declared effects",
 		Long: `From now on the operations of a plugin count as it says they are: read-only,
 idempotent, destructive, open-world. Before, each counts as destructive and
-open-world. An upgrade that changes them asks anew. Read them first:
-'mcp-pif plugin inspect NAME'.`,
+open-world. An upgrade that changes them asks anew. They are shown, and you are asked;
+--yes answers, where there is no terminal, too.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, e, err := found(path, args[0])
@@ -222,6 +225,10 @@ open-world. An upgrade that changes them asks anew. Read them first:
 				fmt.Fprintf(cmd.OutOrStdout(), "the flags of %s are accepted already\n", e.Name)
 				return nil
 			}
+			printEntry(cmd.OutOrStdout(), e)
+			if agreed, err := cli.Confirm(cmd, yes, "Accept what it says its operations do?"); !agreed {
+				return cli.Failed(cmp.Or(err, errors.New("nothing was accepted")))
+			}
 			e.Accepted = true
 			if err := l.Write(); err != nil {
 				return cli.Failed(err)
@@ -231,5 +238,6 @@ open-world. An upgrade that changes them asks anew. Read them first:
 		},
 	}
 	lockOption(cmd, &path)
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "don't ask")
 	return cmd
 }
