@@ -22,7 +22,8 @@ import (
 
 // conns is the connections there are. There is always room for one more: of those on which
 // nobody was admitted the longest idle gives way, of all addresses, or of one that has more
-// than its share; where there are no such, the longest idle of the principal that has most.
+// than its share; where there are no such, the longest idle of the principal that has most, and where none is idle the
+// newest of the one that has most, if that is more than its part.
 type conns struct {
 	most    int           // connections
 	share   int           // of one address, on which nobody was admitted
@@ -111,6 +112,15 @@ func (cs *conns) makeRoom(key net.Conn, one *conn) {
 		case !best.admitted && c.admitted:
 		case has[c.principal] > has[best.principal], has[c.principal] == has[best.principal] && c.since.Before(best.since):
 			victim, best = k, c
+		}
+	}
+	if best == one && same <= cs.share {
+		part := cs.most / (len(has) + 1)
+		for k, c := range cs.all {
+			if c != one && c.principal != "" && has[c.principal] > part && (best == one || has[c.principal] > has[best.principal] ||
+				has[c.principal] == has[best.principal] && c.since.After(best.since)) {
+				victim, best = k, c
+			}
 		}
 	}
 	cs.drop(victim, best)

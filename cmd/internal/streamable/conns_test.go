@@ -106,6 +106,17 @@ func TestConnsGiveWay(t *testing.T) {
 		expect("all of these, before one that was let in", all, 0, 1, 2, 3, 4, 5, 6, 7)
 		all = append(all, g.open("10.0.0.4", "bob", newConn, activeConn, idleConn))
 		expect("the longest idle of who has most", all, 0, 1, 2, 3, 4, 5, 6, 7, 8)
+		for range 3 {
+			all = append(all, g.open("10.0.0.4", "ann", newConn, activeConn))
+		}
+		for range 2 {
+			all = append(all, g.open("10.0.0.5", "bob", newConn, activeConn))
+		}
+		idle := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
+		all = append(all, g.open("10.0.0.4", "ann", newConn, activeConn))
+		expect("none of them idle", all, append(idle, 13, 14)...)
+		all = append(all, g.open("10.0.0.6", "", newConn))
+		expect("the newest of who has most", all, append(idle, 13, 14, 20)...)
 		if n := len(g.cs.all); n != 6 {
 			t.Errorf("%d connections are counted", n)
 		}
@@ -573,6 +584,30 @@ func TestUnreadBodies(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestUnreadBodyOfOneTooMany: whoever has as many requests as may be holds no connection for long with the body of another.
+func TestUnreadBodyOfOneTooMany(t *testing.T) {
+	var tokens Tokens
+	must.NoError(t, tokens.Load([]byte("ann aaaaaaaaaaaaaaaaaaaaaaaa")))
+	synctest.Test(t, func(t *testing.T) {
+		h, err := New(Options{Server: principals(), Verify: tokens.Verify, MaxRequests: part})
+		must.NoError(t, err)
+		place, _ := h.budget.enter("ann", func() {})
+		defer place.leave()
+		ln, srv, ended := newPipes(), &http.Server{Handler: h}, make(chan error, 1)
+		go func() { ended <- srv.Serve(ln) }()
+		defer func() { srv.Close(); <-ended }()
+		conn, err := ln.dial(t.Context(), "", "")
+		must.NoError(t, err)
+		defer conn.Close()
+		began := time.Now()
+		go fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer aaaaaaaaaaaaaaaaaaaaaaaa\r\nContent-Length: 900\r\n\r\n{")
+		r, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if took := time.Since(began); err != nil || r.StatusCode != http.StatusTooManyRequests || took > time.Second {
+			t.Errorf("after %v: %+v, %v", took, r, err)
+		}
+	})
 }
 
 // A stream outlasts the time for the body that came with its request.

@@ -358,7 +358,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// Over TLS it speaks HTTP/2 as well, and streams stay open without a word.
+// TestTLS: over TLS it speaks HTTP/1.1 alone, and streams stay open without a word.
 func TestTLS(t *testing.T) {
 	proto := httptest.NewUnstartedServer(nil)
 	proto.StartTLS()
@@ -380,7 +380,7 @@ func TestTLS(t *testing.T) {
 		client := &http.Client{Transport: transport}
 		const url = "https://127.0.0.1" + Path
 		res, err := client.Post(url, "application/json", strings.NewReader(hello))
-		if err != nil || res.ProtoMajor != 2 {
+		if err != nil || res.ProtoMajor != 1 {
 			t.Fatalf("%+v, %v", res, err)
 		}
 		res.Body.Close()

@@ -175,7 +175,7 @@ func New(o Options) (*Handler, error) {
 		health(w, r)
 	})
 	if o.Metrics != nil {
-		mux.Handle("GET /metrics", h.authorize(o.Metrics))
+		mux.Handle("GET /metrics", h.authorize(http.HandlerFunc(h.metrics)))
 	}
 	h.mux = boundArrival(o.BodyTime/3, paceAnswers(o.WriteTime, h.recoverPanics(h.guard.handler(mux))))
 	if o.Measure != nil {
@@ -224,6 +224,26 @@ func health(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	fmt.Fprintln(w, "ok")
 }
+
+// metrics makes the page in turn, and writes it at once.
+func (h *Handler) metrics(w http.ResponseWriter, r *http.Request) {
+	leave, err := h.turns.enter(r.Context(), principalOf(r.Context()))
+	if err != nil {
+		return
+	}
+	defer leave()
+	p := &page{ResponseWriter: w}
+	h.o.Metrics.ServeHTTP(p, r)
+	_, _ = w.Write(p.text.Bytes())
+}
+
+// A page gathers what is written.
+type page struct {
+	http.ResponseWriter
+	text bytes.Buffer
+}
+
+func (p *page) Write(b []byte) (int, error) { return p.text.Write(b) }
 
 // recoverPanics keeps a panic from ending more than its request, and from being
 // printed by net/http.
@@ -299,6 +319,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	place, status := h.budget.enter(principal, one.cancel)
 	if status != 0 {
+		if r.Body != nil && r.Body != http.NoBody { // which isn't waited for long
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.o.BodyTime / 30))
+		}
 		http.Error(w, http.StatusText(status), status)
 		return
 	}
@@ -428,7 +451,9 @@ func (h *Handler) Serve(ctx context.Context, ln net.Listener) error {
 	}
 	ended := make(chan error, 1)
 	if h.o.TLS != nil {
-		ln = tls.NewListener(ln, h.o.TLS)
+		config := h.o.TLS.Clone()
+		config.NextProtos = []string{"http/1.1"} // a connection of HTTP/2 would have hundreds of requests, and a mebibyte of their bodies, before one is admitted
+		ln = tls.NewListener(ln, config)
 	}
 	go func() { ended <- srv.Serve(ln) }()
 	select {

@@ -12,8 +12,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/core/must"
@@ -374,6 +377,53 @@ func TestHealthAndMetrics(t *testing.T) {
 			t.Errorf("%s with %q: status %d, want %d", c.path, c.token, got, c.want)
 		}
 	}
+}
+
+// TestMetricsInTurn: the page is made for a few at once, and what is slow to read it holds no more than its text.
+func TestMetricsInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inside, made := 0, make(chan struct{})
+		var mu sync.Mutex
+		h, err := New(Options{Server: principals(), Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			mu.Lock()
+			inside++
+			mu.Unlock()
+			<-made
+			for range 3 {
+				io.WriteString(w, "m 1\n")
+			}
+		})})
+		must.NoError(t, err)
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				w := &writes{nobody: nobody{header: http.Header{}}}
+				r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/metrics", nil)
+				if h.ServeHTTP(w, r); !slices.Equal(w.all, []string{"m 1\nm 1\nm 1\n"}) {
+					t.Errorf("written is %q", w.all)
+				}
+			})
+		}
+		synctest.Wait()
+		mu.Lock()
+		if inside != max(1, h.turns.most-1) {
+			t.Errorf("%d are made at once", inside)
+		}
+		mu.Unlock()
+		close(made)
+		all.Wait()
+	})
+}
+
+// writes is what was written, each time.
+type writes struct {
+	nobody
+	all []string
+}
+
+func (w *writes) Write(b []byte) (int, error) {
+	w.all = append(w.all, string(b))
+	return len(b), nil
 }
 
 func TestHashed(t *testing.T) {
