@@ -44,7 +44,7 @@ var maxLines = map[string]int{
 	"cmd/internal/programs":        220,
 	"cmd/internal/recording":       211,
 	"cmd/internal/stdio":           1866,
-	"cmd/internal/streamable":      1832,
+	"cmd/internal/streamable":      1861,
 	"cmd/internal/telemetry":       225,
 	"cmd/internal/tour":            576,
 	"cmd/internal/ui":              3043,
