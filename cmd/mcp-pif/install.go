@@ -41,7 +41,7 @@ func newInstall() *cobra.Command {
 made if you agree; nothing else in the file is touched. The flags after -- are those
 with which the client will start the server: they are checked as the server would,
 and paths in them are made absolute, since a client starts it in a folder of its own.
-With --undo the file gets back what was there before.
+With --undo the change is taken back; what else changed in the file since stays.
 
 With --move-servers the other MCP servers of the client go behind this one: each is
 pinned to the version found, checked by a call in the sandbox that it will have, and
@@ -65,7 +65,7 @@ the same shape: JSON, TOML (as Codex CLI has it) or YAML (as Goose has it).`,
 	f.StringVar(&o.config, "config", "", "edit this `FILE` in place of the client's own")
 	f.StringVar(&o.name, "name", "pif", "the server's `NAME` there")
 	f.BoolVar(&o.project, "project", false, "for the project in this folder only, not for all of yours")
-	f.BoolVar(&o.undo, "undo", false, "give the file back what was there before")
+	f.BoolVar(&o.undo, "undo", false, "take the change back")
 	f.BoolVar(&o.move, "move-servers", false, "put the client's other MCP servers behind this one")
 	f.BoolVarP(&o.yes, "yes", "y", false, "make the change without asking")
 	f.BoolVarP(&o.show, "dry-run", "n", false, "show the change and don't make it")
@@ -316,7 +316,7 @@ func (o *installOptions) write(cmd *cobra.Command, c *clientconfig.Client, past 
 	case e.Left:
 		fmt.Fprintf(out, "%s has the moved servers again; %q isn't what install wrote: remove it by hand.\n", path, o.name)
 	case o.undo:
-		fmt.Fprintf(out, "%s is as it was.\n", path)
+		fmt.Fprintf(out, "The change of %s is undone.\n", path)
 	default:
 		fmt.Fprintf(out, "%s is changed.\n", path)
 		if o.config == "" {

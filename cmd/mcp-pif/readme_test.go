@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -15,9 +16,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -175,6 +179,41 @@ func (b *block) configuration(t *testing.T, dir string) {
 			p.end()
 		}
 	}
+}
+
+// TestReadmeTables: the tables of cmd/README.md have every argument of the server's own
+// tools, every command, and every flag of serve.
+func TestReadmeTables(t *testing.T) {
+	text, err := os.ReadFile("../README.md")
+	must.NoError(t, err)
+	has := func(heading, row, what string) {
+		_, part, _ := strings.Cut(string(text), "\n## "+heading+"\n")
+		part, _, _ = strings.Cut(part, "\n## ")
+		for line := range strings.Lines(part) {
+			if strings.HasPrefix(line, "| "+row) && regexp.MustCompile("`"+what+"[][ `=|]").MatchString(line) {
+				return
+			}
+		}
+		t.Errorf("cmd/README.md, %q: no row of %q has `%s`", heading, strings.Trim(row, "`-"), what)
+	}
+	for _, tool := range wire.Tools {
+		for _, name := range wire.NamesOf(tool.Arguments) {
+			has("What a model sees", "`"+tool.Name+"` ", name)
+		}
+	}
+	root := newRoot(io.Discard)
+	for _, cmd := range root.Commands() {
+		if !cmd.Hidden {
+			has("Run it by hand", "`"+cmd.Name(), cmd.Name())
+		}
+	}
+	serve, _, err := root.Find([]string{"serve"})
+	must.NoError(t, err)
+	serve.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			has("Flags", "`--", "--"+f.Name)
+		}
+	})
 }
 
 // kindCells returns what the table of plugins/README.md says of a kind: its operations,

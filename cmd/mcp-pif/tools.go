@@ -250,8 +250,8 @@ func newToolsImport() *cobra.Command {
 	return toolsCommand(&cobra.Command{
 		Use: "import FILE", Short: "Add the tools of such a document, or of a pack",
 		Long: `Add the tools of the document FILE (- for standard input), or ready ones: pack:memory,
-pack:files, pack:web or pack:sessions, made for what the flags grant. Each is compiled first, and
-its examples are run, without any authority; if any can't be made, or an example differs,
+pack:files, pack:web, pack:sessions or pack:self, made for what the flags grant. Each is
+compiled first, and its examples are run, without any authority; if any can't be made, or an example differs,
 or there is no room, nothing is changed. A tool that is there already, with other code,
 another description, declaration or other examples, becomes its next version. What
 imported tools may do is decided by each server anew: what nobody

@@ -66,7 +66,7 @@ with 'mcp-pif approve'.`,
 	}
 	f := cmd.Flags()
 	f.IntVar(&o.port, "port", 0, "serve on this `PORT` of loopback (by default one that is free)")
-	f.BoolVar(&o.act, "act", false, "let the page retire tools, revoke grants, and roll back where nothing gets wider")
+	f.BoolVar(&o.act, "act", false, "let the page retire tools, revoke grants, roll back where nothing gets wider, and start servers of the lock to ask what they list")
 	f.BoolVar(&o.open, "open", false, "open the page in your browser")
 	f.BoolVar(&o.isIP, "ip", false, "serve as 127.0.0.1, for a browser that doesn't know names below localhost; other programs there see its cookie")
 	return cmd

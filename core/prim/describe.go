@@ -320,7 +320,7 @@ var cardLines = []struct {
 	{Written{Code: `n => if n <= 1 then 1 else n * self(n - 1)`, Input: `5`, Want: `120`}, " (self is the tool; let go = (i, acc) => … go(i + 1, acc) …)"},
 	{Written{Code: `v => match v { [] => "none"; (a, b) => a; [x, ...rest] => x; {k} if k > 0 => k; _ => null }`, Input: `{"k":1,"l":2}`, Want: `1`}, ""},
 	{Written{Code: `s => match try(parse_int(s)) { {ok: n} => n; {error: e} => raise(e.message) }`, Input: `"x"`, Fault: fault.Raised}, ""},
-	{Written{Code: `p => !fs.read({path: p}) |> split("\n") |> filter(l => contains(l, "ERROR"))`, Input: `"a.log"`, Gives: `"ERROR a\nok"`, Want: `["ERROR a"]`}, " (fs.list gives [{path, kind: \"file\" | \"directory\", size}] of one level)"},
+	{Written{Code: `p => !fs.read({path: p}) |> split("\n") |> filter(l => contains(l, "ERROR"))`, Input: `"a.log"`, Gives: `"ERROR a\nok"`, Want: `["ERROR a"]`}, " (fs.list: [{path, kind: \"file\"|\"directory\"|\"link\"|\"other\", size}], one level)"},
 	{Written{Code: `key => !kv.put({key, value: !kv.get({key, default: 0}) + 1})`, Input: `"a"`, Gives: `1`, Want: `1`}, " (kv:notes/**; kv:notes is one key)"},
 	{Written{
 		Code:  `s => map((k, ws) => $"{k}: {length(ws)}", entries(group_by(w => w[0], split(s, " "))))`,
@@ -331,7 +331,7 @@ var cardLines = []struct {
 		Input: `"from 2026-01-31 on"`, Want: `["01.02.2026"]`,
 	}, `; re_match(s, p) tests, re_find(s, p) gives the groups, one alone as text, or null; !clock.now({}).rfc3339 (clock:main), diff_time(a, b, "days") is a - b, weekday(t) "Monday", minutes mm`},
 	{say: "+ - * / % (/ floors; mean(xs), ratio(a, b), round(a / b, 2) don't; 1.50 is exact; no sin, log) < <= > >= (texts too; compare(a, b): -1, 0, 1) == != and or not ++ (strings) xs[0] s[1:-1] r[k], (1, true) a pair, @tool(e), code '{e}"},
-	{Written{Code: `xs => fold((acc, x) => acc + x, 0, xs)`, Input: `[1,2]`, Want: `3`}, " (push(xs, x) adds an item, cons(x, xs) first, append joins lists; range(1, 3) is [1, 2])"},
+	{Written{Code: `xs => fold((acc, x) => acc + x, 0, xs)`, Input: `[1,2]`, Want: `3`}, " (push(xs, x) adds last, cons(x, xs) first, append joins lists; range(1, 3) is [1, 2])"},
 }
 
 // unlisted is the categories of which the card has only the name, and some of the
@@ -394,7 +394,7 @@ func operations() string {
 			more[len(more)-1] += " (" + u.some + ", …)"
 		}
 	}
-	return fmt.Sprintf("Of one operand: %s\nof two, text, list or record first: %s\nof three: %s\n%s\nMore, in help: %s.\n",
+	return fmt.Sprintf("Of one operand: %s\nof two, text, list or record first: %s\nof three: %s\n%s\nMore in help: %s.\n",
 		strings.Join(byCount[1], " "), strings.Join(byCount[2], " "), strings.Join(byCount[3], " "), strings.Join(order, " "), strings.Join(more, ", "))
 }
 

@@ -46,7 +46,7 @@ func TopicNamed(word string) (*Topic, bool) {
 var Topics = []Topic{
 	{
 		Names: []string{"functions", "=>", "function", "fn", "func", "fun", "def", "lambda", "->", "closure", "closures", "arrow", "procedure", "currying", "return", "yield", "main"},
-		Doc:   "A function is x => e, of several parameters (a, b) => e; its body is its result, there is no return. A tool is such a function, and let names others inside it.",
+		Doc:   "A function is x => e, of several parameters (a, b) => e; its body is its result. return is read in a block only, x => { let y = x + 1; return y }. A tool is such a function, and let names others inside it.",
 		Examples: []Written{
 			{Code: `xs => let double = x => 2 * x in map(x => double(x), xs)`, Input: `[1,2]`, Want: `[2,4]`},
 			{Code: `let area = (w, h) => w * h in area(3, 4)`, Want: `12`},
@@ -203,7 +203,7 @@ var Topics = []Topic{
 	},
 	{
 		Names: []string{"errors", "error", "failures", "failure", "exceptions", "exception", "try/catch", "catch", "except", "finally", "throw", "throws", "panic", "assertion", "Result", "Err", "kinds of failure"},
-		Doc:   "raise(v) fails, with any value; try(e) gives {ok: value} or {error: {kind, message, at}}, and match tells them apart. A budget that is used up can't be caught. help with a kind of failure, such as type_error, says when it occurs.",
+		Doc:   "raise(v) fails, with any value; try(e) gives {ok: value} or {error: {kind, message, at, value}}, value being what raise was given, and match tells them apart. A budget that is used up can't be caught. help with a kind of failure, such as type_error, says when it occurs.",
 		Examples: []Written{
 			{Code: `s => match try(parse_int(s)) { {ok: n} => n; {error: e} => e.kind }`, Input: `"12x"`, Want: `"parse_error"`},
 			{Code: `n => if n < 0 then raise("no root of " ++ to_text(n)) else n`, Input: `-1`, Fault: fault.Raised},

@@ -167,7 +167,7 @@ var foreignPrefix = map[string]func(r around, k int) string{
 		if k > 0 && r.i > k+1 && (r.toks[k-1].kind == tokClose || r.toks[k-1].kind == tokThen) && r.toks[r.i].kind != tokElse {
 			return fmt.Sprintf("Say what there is otherwise: if a then %s else b.", r.said(k+1, r.i))
 		}
-		return fmt.Sprintf("Write %s alone: a function's body is its result, there is no return.", r.said(k+1, r.end(k+1, ";")))
+		return fmt.Sprintf("Write %s alone: a function's body is its result; return is read in a block only.", r.said(k+1, r.end(k+1, ";")))
 	},
 	"delete": func(r around, k int) string {
 		if r.toks[k+1].kind != tokName || r.toks[min(k+2, len(r.toks)-1)].kind != tokDot {

@@ -27,8 +27,8 @@ itself, twice, in an empty folder, with no environment and nothing granted.
 
 PROGRAM is one executable. A FOLDER is for plugins that are run by an interpreter:
 its content is copied, read-only, beside the lock file, and COMMAND runs there. The
-first word of COMMAND is a file in the folder, or the absolute path of an
-interpreter, which is hashed as well.
+first word of COMMAND is a file in the folder, or else an interpreter, by its path
+or found as a shell finds it, such as node; it is hashed as well.
 
 What the plugin says its operations do at worst doesn't count until you accept it
 ('mcp-pif plugin accept', or --accept-flags): until then each of them is taken to

@@ -256,7 +256,7 @@ var more = map[string][]string{
 		`{"input":"a.txt","expect":5,"effects":[{"op":"fs.read","args":{"path":"a.txt"},"value":"hello"}]}`,
 		`Results are compared as equal does: 1 and 1.0 are the same, 1 and "1" aren't. A function is expected as "<function>", a continue as {"continue":{"input":T}}.`,
 		fmt.Sprintf("All examples of a tool together may take %d steps. They are kept: later versions must pass them too. One with the same input and effects replaces the kept one, \"examples\":[] drops all.", wire.ExampleSteps),
-		"Code with places that fail each time they are reached is refused with all of them, outside of quotes and try; \"draft\":true makes it all the same. description, as, examples and input_schema are kept for later versions unless given anew, and null drops one. What is the current version already makes none.",
+		"Code with places that fail each time they are reached is refused with up to eight of them; quotes, what try evaluates, raise and a match without a case that fits don't count. \"draft\":true makes it all the same. description, as, examples and input_schema are kept for later versions unless given anew, and null drops one. What is the current version already makes none.",
 		"if_version guards against changing what somebody else has changed: the kind of failure is conflict, and it names the current version. 0 says that there must be no such tool.",
 		`{"name":"evolve","arguments":{"name":"cube","code":"n => n * n * n","if_version":0}}`,
 		"tools makes several at once, all or none, in place of name and code. Each is bound to the versions that the others get, so that tools can call each other; later, evolving one makes new versions of the others with it, if they still fit.",
@@ -279,7 +279,7 @@ var more = map[string][]string{
 		`With cancel it ends: {"name":"run","arguments":{"task":"TASK","cancel":true}}. A task is known for a day.`,
 	},
 	"describe": {
-		"It answers name, version, state (ready, or blocked with why), description, text (the code), type, capabilities, effects and cost, and where there are some bound_to, called_by and examples. With detail it has the hash, the time it was made, inputs, declared, and check: effects with their places, what it can't reach (cannot), formulas of its cost, whether its certificate was checked, and that (proof). With version it shows an earlier one; evolve with from_version brings that back.",
+		"It answers name, version, state (ready, asking, or blocked with why), description, text (the code), type, capabilities, effects and cost, and where there are some bound_to, called_by and examples. With detail it has the hash, the time it was made, inputs, declared, and check: effects with their places, what it can't reach (cannot), formulas of its cost, whether its certificate was checked, and that (proof). With version it shows an earlier one; evolve with from_version brings that back.",
 		`{"name":"describe","arguments":{"name":"square","version":1,"detail":true}}`,
 	},
 	"history": {
