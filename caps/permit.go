@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -89,6 +90,18 @@ func (p *Permit) Each() (list []*Permit) {
 		one := *p
 		one.Designates = []string{designated}
 		list = append(list, &one)
+	}
+	return list
+}
+
+// Places is a text of [Requests] for each thing that is designated, whatever the verb.
+func (p *Permit) Places() (list []string) {
+	g := p.Held.Grant
+	for _, scope := range p.Designates {
+		if g.Manifest.Algebra == Path {
+			scope = filepath.ToSlash(g.realBelow(literalPath(scope)))
+		}
+		list = append(list, Capability{Kind: g.Kind, Scope: scope}.String())
 	}
 	return list
 }

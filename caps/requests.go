@@ -94,6 +94,21 @@ func (r *Requests) Overlaps(g *Grant) bool {
 	return g.Manifest.Algebra.Overlaps(r.where.Scope, g.Scope)
 }
 
+// Together reports whether some requests of one kind act where others do, whatever the verb.
+func (r *Requests) Together(o *Requests) bool {
+	switch {
+	case r.where.Kind != o.where.Kind:
+		return false
+	case !r.scoped || !o.scoped:
+		return true
+	case r.where.manifest.Algebra == Path:
+		_, in := inside(r.where.real, o.where.real)
+		_, around := inside(o.where.real, r.where.real)
+		return in || around
+	}
+	return r.where.manifest.Algebra.Overlaps(r.where.Scope, o.where.Scope)
+}
+
 // Lies reports whether some request under what is held can be meant, by any verb or its own. Where paths are links, what is
 // below the grant's root counts.
 func (r *Requests) Lies(h *Held, anyVerb bool) bool {

@@ -43,19 +43,16 @@ func (p *Policy) check(granted Granted, partial bool) error {
 		if !possible && !partial {
 			return fmt.Errorf("%s: it can never match: nothing that is granted gives %s", place, conjoin(p.names.list(r.Forbidden()&^sourced), "or"))
 		}
-		if r.To == Model {
-			continue
+		if always := r.AllOf | r.NotFrom&p.Start; always != 0 && always&^p.Start == 0 && r.Any && !p.IgnoreSession {
+			return fmt.Errorf("%s: it always matches: flow.session says that the model has seen %s from the start, so that every %s depends on it",
+				place, conjoin(p.names.list(always), "and"), cmp.Or(map[string]string{Model: "result"}[r.To], "request of "+r.To))
 		}
-		if !partial && !slices.ContainsFunc(granted, r.to.Reaches) {
+		if r.To != Model && !partial && !slices.ContainsFunc(granted, r.to.Reaches) {
 			wrong := fmt.Errorf("%s: it can never match: no grant permits %s", place, r.To)
 			if i := strings.LastIndexByte(r.To, ':'); i > 0 && !strings.ContainsAny(r.To[i:], "/.") && strings.Contains(r.To[:i], ":") {
 				wrong = fmt.Errorf("%w; what follows the last colon is an argument if it is one of %s", wrong, conjoin(argumentsOf(r.To[:i], p.kinds), "and"))
 			}
 			return wrong
-		}
-		if r.NotFrom&p.Start != 0 && r.Any && !p.IgnoreSession {
-			return fmt.Errorf("%s: it always matches: flow.session says that the model has seen %s from the start, so that every request of %s depends on it",
-				place, conjoin(p.names.list(r.NotFrom&p.Start), "and"), r.To)
 		}
 	}
 	return nil
@@ -175,8 +172,16 @@ func (p *Policy) Stores(permit *caps.Permit) bool {
 	return p != nil && p.rules != 0 && stores(permit.Held.Grant.Manifest, permit.Operation)
 }
 
+// Moves reports whether a request acts on several stores of which one may take on a label while it is under way.
+func (p *Policy) Moves(permit *caps.Permit) bool {
+	return len(permit.Designates) > 1 && !p.Report && p.Stores(permit) && slices.ContainsFunc(p.Rules, func(r *Rule) bool {
+		m := permit.Held.Grant.Manifest
+		return r.Else == Taint && slices.ContainsFunc(m.Operations, func(o caps.Operation) bool { return r.to.May(m, &o) })
+	})
+}
+
 // Unkept reports whether whatever depends on sources is denied to an operation that keeps it, also where a rule would
-// ask a person: no source is about the places of the grants that the rule is about, with those as its label.
+// ask a person: no source is about a place that the rule is about, with those as its label.
 func (p *Policy) Unkept(op string, r *Rule, from Atoms, grants []*caps.Grant) bool {
 	m, o, ok := p.kinds.Operation(op)
 	if !ok || !stores(m, o) || remembers(m) {
@@ -189,12 +194,12 @@ func (p *Policy) Unkept(op string, r *Rule, from Atoms, grants []*caps.Grant) bo
 		}
 		left := from
 		for _, s := range p.Sources {
-			if s.of.Overlaps(g) {
+			if s.of.Overlaps(g) && s.of.Together(&r.to) {
 				left &^= s.Atoms
 			}
 		}
 		for _, t := range p.byOp[op] {
-			if t.Else == Taint && t.to.Reaches(g) {
+			if t.Else == Taint && t.to.Reaches(g) && t.to.Together(&r.to) {
 				left &^= t.Forbidden()
 			}
 		}

@@ -49,6 +49,10 @@ func kinds(t testing.TB) caps.Kinds {
 			}}},
 		},
 		&caps.Manifest{
+			Kind: "sh", Algebra: caps.Exact, Verbs: []caps.Verb{{Name: "look", Flags: caps.Flags{ReadOnly: true}}, {Name: "say", Flags: tells}}, Privileges: []string{"command"},
+			Operations: []caps.Operation{{Name: "sh.look", Verb: "look"}, {Name: "sh.say", Verb: "say", Params: []caps.Param{{Name: "text", Type: "string"}}}},
+		},
+		&caps.Manifest{
 			Kind: "mail", Server: "mail", Algebra: caps.Exact, Verbs: []caps.Verb{{Name: "read", Flags: asks}, {Name: "send", Flags: tells}, {Name: "archive", Flags: tells}},
 			Operations: []caps.Operation{
 				{Name: "mail.read", Wire: "read", Verb: "read", Params: []caps.Param{{Name: "id", Type: "string"}}},

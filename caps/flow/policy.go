@@ -187,12 +187,18 @@ func (p *Policy) addSource(c SourceConfig) (err error) {
 	if s.of, err = caps.ParseRequests(c.Of, "", p.kinds); err != nil {
 		return fmt.Errorf(`"of": %w`, err)
 	}
-	kind, _, _ := strings.Cut(strings.SplitN(c.Of, ":", 2)[0], ".")
-	if m, ok := p.kinds.Manifest(kind); ok && m.Server == "" && slices.ContainsFunc(m.Operations, func(o caps.Operation) bool {
-		v, ok := m.Verb(o.Verb)
-		return ok && v.ReadOnly && !v.OpenWorld && s.of.May(m, &o)
-	}) {
-		s.store = m.Kind
+	head, _, _ := strings.Cut(c.Of, ":")
+	kind, _, verbs := strings.Cut(head, ".")
+	if m, ok := p.kinds.Manifest(kind); ok && m.Server == "" {
+		if slices.ContainsFunc(m.Operations, func(o caps.Operation) bool {
+			v, ok := m.Verb(o.Verb)
+			return ok && v.ReadOnly && !v.OpenWorld && s.of.May(m, &o)
+		}) {
+			s.store = m.Kind
+		}
+		if verbs && (s.store == "" || remembers(m)) && slices.ContainsFunc(m.Operations, func(o caps.Operation) bool { return stores(m, &o) }) {
+			return fmt.Errorf(`"of": a source is what is read there: write %s, without the verb`, kind+c.Of[len(head):])
+		}
 	}
 	if c.Items != "" {
 		if s.items, err = newItems(c.Items, p.names); err != nil {
@@ -288,8 +294,24 @@ func (p *Policy) addRule(c RuleConfig) (err error) {
 	if err := r.readElse(c); err != nil {
 		return err
 	}
+	if r.Else == Taint && p.sends(&r.to) {
+		return fmt.Errorf(`"else": "taint" is for what keeps it (fs, kv, proc); %s sends it on: write deny or ask`, r.To)
+	}
 	p.Rules = append(p.Rules, r)
 	return nil
+}
+
+// sends reports whether some request takes what it is given elsewhere, where no label is known.
+func (p *Policy) sends(to *caps.Requests) bool {
+	for _, m := range p.kinds {
+		for i := range m.Operations {
+			o := &m.Operations[i]
+			if to.May(m, o) && !stores(m, o) && (m.Server != "" || slices.ContainsFunc(m.Verbs, func(v caps.Verb) bool { return v.OpenWorld && (o.VerbParam != "" || v.Name == o.Verb) })) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // readArgument reads what of a request is tested. A rule of --no-flow has it behind the last
@@ -385,8 +407,11 @@ func (p *Policy) addRelease(c ReleaseConfig) (err error) {
 		return fmt.Errorf(`"tool" is NAME@sha256:HASH, the version that is meant ('mcp-pif flow release NAME' prints it), not %q`, c.Tool)
 	}
 	r := release{name: name, hash: hash, to: c.To}
-	if r.from, err = p.atoms(c.From); err != nil || r.from == 0 {
-		return fmt.Errorf(`"from" is the sources: %w`, err)
+	if len(c.From) == 0 {
+		return errors.New(`"from" is missing: the sources`)
+	}
+	if r.from, err = p.atoms(c.From); err != nil {
+		return fmt.Errorf(`"from": %w`, err)
 	}
 	for _, to := range c.To {
 		if !slices.ContainsFunc(p.Rules, func(r *Rule) bool { return r.To == to }) {
@@ -394,6 +419,7 @@ func (p *Policy) addRelease(c ReleaseConfig) (err error) {
 		}
 	}
 	p.releases = append(p.releases, r)
+	p.Notes = append(p.Notes, fmt.Sprintf("what %s@sha256:%.12s… gives counts as not of %s where it reaches %s", name, hash, p.Words(r.from), cmp.Or(conjoin(r.to, "or"), "what a rule is about")))
 	return nil
 }
 

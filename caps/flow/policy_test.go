@@ -115,6 +115,15 @@ func TestPolicyRefuses(t *testing.T) {
 		"a report on nothing":       {flags: []string{"report"}, want: "reports on rules, and there are none"},
 		"a preset nobody knows":     {flags: []string{"all"}, want: "--flow is designate, report"},
 		"a call":                    {flags: []string{"a=call:x", "a>fetch"}, want: "neither a source nor a sink"},
+		"what only writes":          {flags: []string{"a=kv.put:notes/**", "a>fetch"}, want: `--label "a=kv.put:notes/**": "of": a source is what is read there: write kv:notes/**, without the verb`},
+		"a folder's moves":          {flags: []string{"a=fs.write,move:DIR/out", "a>fetch"}, want: "out, without the verb"},
+		"what a process is asked":   {flags: []string{"a=sh.look:x", "a>fetch"}, want: "write sh:x, without the verb"},
+		"a taint of the web":        {flags: []string{"a=mail.read"}, config: `{"rules":[{"to":"fetch","not_from":"a","else":"taint"}]}`, want: `flow.rules[0]: "else": "taint" is for what keeps it (fs, kv, proc); fetch sends it on: write deny or ask`},
+		"a taint of all beyond":     {flags: []string{"a=mail.read"}, config: `{"rules":[{"to":"openworld","not_from":"a","else":"taint"}]}`, want: "openworld sends it on"},
+		"a taint of a server":       {flags: []string{"a=mail.read"}, config: `{"rules":[{"to":"mail.archive","not_from":"a","else":"taint"}]}`, want: "mail.archive sends it on"},
+		"all that is seen at first": {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"model","not_from":["a","web"]}],"session":{"start":["web"]}}`, want: "has seen web from the start, so that every result depends on it"},
+		"both seen at first":        {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"fetch","all_of":["a","web"]}],"session":{"start":["web","a"]}}`, want: "has seen a and web from the start, so that every request of fetch"},
+		"a release of nothing":      {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"fetch","not_from":"a"}],"release":[{"tool":"x@sha256:` + strings.Repeat("0", 64) + `"}]}`, want: `"from" is missing`},
 		"a release without a hash":  {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"fetch","not_from":"a"}],"release":[{"tool":"x","from":["a"]}]}`, want: "flow.release[0]: \"tool\" is NAME@sha256:HASH"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -201,6 +210,13 @@ func TestStores(t *testing.T) {
 		f := p.mustCompile(`{"sources":[{"of":"fs.read:DIR/private","label":"private"},{"of":"kv:notes/**","label":"private"}],"rules":[{"to":"` + to + `","not_from":["private"],"by":"any","else":"ask"}]}`)
 		if s := f.Sentences()[0]; strings.HasSuffix(s, "Otherwise you are asked.") != asked {
 			t.Errorf("%s: %s", to, s)
+		}
+	}
+	p = newPlace(t, "fs:all=DIR", "kv:**", "fetch:https://api.example")
+	for to, asked := range map[string]bool{"fs.write:DIR/out": false, "fs.write:DIR/private/x": true, "fs.write:DIR": true, "kv.put:other/**": false, "kv.put:notes/a": true} {
+		f := p.mustCompile(`{"sources":[{"of":"fs.read:DIR/private","label":"private"},{"of":"kv:notes/**","label":"private"}],"rules":[{"to":"` + to + `","not_from":["private"],"by":"any","else":"ask"}]}`)
+		if s := f.Sentences()[0]; strings.HasSuffix(s, "Otherwise you are asked.") != asked {
+			t.Errorf("under one grant, %s: %s", to, s)
 		}
 	}
 	// Nor does it where another store, or another label, is taken on.
@@ -542,12 +558,62 @@ func TestSessionClear(t *testing.T) {
 	shown, err := s.State()
 	must.NoError(t, err)
 	show(2)
-	if err := s.Clear(&shown); !errors.Is(err, flow.ErrMore) || s.Label() != 3 || fmt.Sprint(shown) != "{[] map[] map[fs:/x:[notes]]}" {
+	if err := s.Clear(&shown); !errors.Is(err, flow.ErrMore) || s.Label() != 3 || fmt.Sprint(shown) != "{[] map[] map[fs:/x:[notes]] map[]}" {
 		t.Errorf("with more by then: %v, label %v, forgotten %v", err, s.Label(), shown)
 	}
 	shown, err = s.State()
 	must.NoError(t, err)
-	if err := s.Clear(&shown); err != nil || s.Label() != 0 || fmt.Sprint(shown) != "{[notes other] map[] map[]}" {
+	if err := s.Clear(&shown); err != nil || s.Label() != 0 || fmt.Sprint(shown) != "{[notes other] map[] map[] map[]}" {
 		t.Errorf("%v, label %v, forgotten %v", err, s.Label(), shown)
 	}
+}
+
+// TestSessionMoves: what a place takes on while something is moved has the other place, too, through others that are under
+// way, and also where that never ends; not what lies elsewhere, nor once it has ended.
+func TestSessionMoves(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "fs:all=DIR", "kv:**", "fetch:https://api.example")
+	f := p.mustCompile(`{"sources":[{"of":"kv:notes/**","label":"notes"}],"rules":[{"to":"fetch","not_from":"notes"},{"to":"fs.write:DIR/out","not_from":"notes","else":"taint"}]}`)
+	path := filepath.Join(t.TempDir(), "flow.json")
+	open := func() *flow.Session {
+		s, err := flow.NewSession(filepath.Join(filepath.Dir(path), "own.json"), f)
+		must.NoError(t, err)
+		s.Stores, err = flow.NewSession(path, f)
+		must.NoError(t, err)
+		return s
+	}
+	s := open()
+	for key, ends := range map[string]string{
+		"1": `{"from":"out/a, b%","to":"public/b"}`, "2": `{"from":"public","to":"third"}`, "3": `{"from":"fourth","to":"fifth"}`,
+	} {
+		must.NoError(t, s.Move(p.permit("fs.move", ends), key, true))
+	}
+	taint := func() {
+		_, err := open().Taint(p.at("fs:DIR/out"), 1)
+		must.NoError(t, err)
+	}
+	tainted := func(want string) {
+		t.Helper()
+		got := ""
+		for _, name := range []string{"out/x", "public/b", "public/x", "third/x", "fourth", "fifth"} {
+			if read, _ := open().Tainted(p.permit("fs.read", `{"path":"`+name+`"}`)); read == 1 {
+				got += name + " "
+			}
+		}
+		if got != want {
+			t.Errorf("%q has the label, not %q", got, want)
+		}
+	}
+	taint()
+	tainted("out/x public/b public/x third/x ")
+	shown, err := open().State()
+	if err != nil || len(shown.Moves) != 3 {
+		t.Errorf("%v are under way: %v", shown.Moves, err)
+	}
+	must.NoError(t, s.Clear(&shown))
+	tainted("")
+	must.NoError(t, s.Move(p.permit("fs.move", `{"from":"out/a","to":"public/b"}`), "4", true))
+	must.NoError(t, s.Move(p.permit("fs.move", `{"from":"out/a","to":"public/b"}`), "4", false))
+	taint()
+	tainted("out/x ")
 }

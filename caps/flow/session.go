@@ -44,10 +44,13 @@ type SessionState struct {
 	Bits map[string]int `json:"bits,omitempty"`
 	// Taints is the sources that stores hold besides their labels, by what the policy calls the store.
 	Taints map[string][]string `json:"taints,omitempty"`
+	// Moves is the places that requests under way act on, by the requests' keys: what one of them takes on, all do. Those of
+	// a server that ended stay.
+	Moves map[string][]string `json:"moves,omitempty"`
 }
 
 // Empty reports whether nothing was shown or written.
-func (s SessionState) Empty() bool { return len(s.Label)+len(s.Bits)+len(s.Taints) == 0 }
+func (s SessionState) Empty() bool { return len(s.Label)+len(s.Bits)+len(s.Taints)+len(s.Moves) == 0 }
 
 type taintedStore struct {
 	store caps.Requests
@@ -114,12 +117,16 @@ func (s *Session) State() (SessionState, error) {
 			continue
 		}
 		all, wrong := other.State()
-		both := map[string][]string{}
-		maps.Copy(both, state.Taints)
-		maps.Copy(both, all.Taints)
-		state.Taints, err = both, errors.Join(err, wrong)
+		state.Taints, state.Moves, err = merge(state.Taints, all.Taints), merge(state.Moves, all.Moves), errors.Join(err, wrong)
 	}
 	return state, err
+}
+
+func merge(some, others map[string][]string) map[string][]string {
+	all := map[string][]string{}
+	maps.Copy(all, some)
+	maps.Copy(all, others)
+	return all
 }
 
 // keeps is the session that has what stores of a kind hold; nil: this one.
@@ -157,7 +164,7 @@ func (s *Session) change(do func(*SessionState) bool) (changed bool, err error) 
 		s.mu.Unlock()
 		return false, err
 	}
-	next := SessionState{Label: slices.Clone(s.now.Label), Bits: maps.Clone(s.now.Bits), Taints: maps.Clone(s.now.Taints)}
+	next := SessionState{Label: slices.Clone(s.now.Label), Bits: maps.Clone(s.now.Bits), Taints: maps.Clone(s.now.Taints), Moves: maps.Clone(s.now.Moves)}
 	changed = do(&next)
 	if changed && s.path == "" {
 		s.now = next
@@ -250,13 +257,58 @@ func (s *Session) Taint(store string, a Atoms) (bool, error) {
 			return other.Taint(store, a)
 		}
 	}
-	return s.change(func(st *SessionState) (ok bool) {
+	names := s.policy.Names(a)
+	return s.change(func(st *SessionState) (changed bool) {
 		if st.Taints == nil {
 			st.Taints = map[string][]string{}
 		}
-		st.Taints[store], ok = union(st.Taints[store], s.policy.Names(a))
-		return ok
+		for todo := []string{store}; len(todo) > 0; todo = todo[1:] {
+			list, more := union(st.Taints[todo[0]], names)
+			if !more {
+				continue
+			}
+			st.Taints[todo[0]], changed = list, true
+			for _, places := range st.Moves {
+				if slices.ContainsFunc(places, func(place string) bool { return s.together(todo[0], place) }) {
+					todo = append(todo, places...)
+				}
+			}
+		}
+		return changed
 	})
+}
+
+// together reports whether two stores may have something in common.
+func (s *Session) together(one, other string) bool {
+	a, err := caps.ParseRequests(one, "", s.policy.kinds)
+	b, wrong := caps.ParseRequests(other, "", s.policy.kinds)
+	return err != nil || wrong != nil || a.Together(&b)
+}
+
+// Move records that a request which acts on several places is under way, or isn't any more; key is its own.
+func (s *Session) Move(permit *caps.Permit, key string, under bool) error {
+	if other := s.keeps(permit.Held.Grant.Manifest); other != nil {
+		return other.Move(permit, key, under)
+	}
+	places := permit.Places()
+	for i, place := range places {
+		if _, err := caps.ParseRequests(place, "", s.policy.kinds); err != nil {
+			places[i] = (*Rule)(nil).Store(permit)
+		}
+	}
+	_, err := s.change(func(st *SessionState) bool {
+		had := len(st.Moves)
+		if !under {
+			delete(st.Moves, key)
+			return len(st.Moves) < had
+		}
+		if st.Moves == nil {
+			st.Moves = map[string][]string{}
+		}
+		st.Moves[key] = places
+		return true
+	})
+	return err
 }
 
 // Tainted is the sources that what a request reads holds besides the labels of the policy, and those that all that it
@@ -304,7 +356,7 @@ func (s SessionState) within(others *SessionState) bool {
 // Clear forgets what a person was shown of it, who says that a new conversation began, and stores are clean, and leaves in
 // shown what was forgotten; nil: all. Of a file in which there is more by then nothing is.
 func (s *Session) Clear(shown *SessionState) error {
-	gone := SessionState{Taints: map[string][]string{}}
+	gone := SessionState{}
 	var err error
 	for _, one := range []*Session{s.Stores, s} {
 		if one == nil || err != nil {
@@ -325,7 +377,7 @@ func (s *Session) Clear(shown *SessionState) error {
 		}
 		if err == nil {
 			gone.Label, gone.Bits = had.Label, had.Bits
-			maps.Copy(gone.Taints, had.Taints)
+			gone.Taints, gone.Moves = merge(gone.Taints, had.Taints), merge(gone.Moves, had.Moves)
 		}
 	}
 	if shown != nil {

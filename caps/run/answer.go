@@ -129,6 +129,9 @@ type act struct {
 	limited  atomic.Bool  // a limit or a rate decided about a question that was to be put meanwhile
 }
 
+// key is the act's own among all.
+func (a *act) key() string { return a.run.id + "-" + strconv.FormatUint(a.seq, 10) }
+
 // count takes one effect from the run's budget.
 func (r *Run) count() *fault.Fault {
 	r.effects++
@@ -341,7 +344,7 @@ func (a *act) do(ctx context.Context, until time.Time) (v value.Value, size int6
 	by := Act{
 		Held: p.Held, Denies: p.Denies, Operation: p.Operation, Args: p.Args, Secrets: p.Secrets, Verb: p.Verb,
 		Tool: a.tool.Name, Version: a.tool.Version,
-		Deadline: deadline, Most: a.most, Key: r.id + "-" + strconv.FormatUint(a.seq, 10), Progress: r.hear,
+		Deadline: deadline, Most: a.most, Key: a.key(), Progress: r.hear,
 	}
 	by.Ask = a.asking(by)
 	if r.b.act != nil {
@@ -355,6 +358,10 @@ func (a *act) do(ctx context.Context, until time.Time) (v value.Value, size int6
 			taken = true
 			return r.lease(ctx)
 		}
+	}
+	if err := r.moves(a, true); err != nil {
+		r.b.log.Error("an effect wasn't performed because it can't be recorded what it moves", "op", a.request.Op, "run", r.id, "error", err)
+		return nil, 0, unrecorded(a.request.Op)
 	}
 	r.b.begins(a)
 	v, size, f = a.handle(ctx, by)
@@ -417,7 +424,7 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 	}
 	err := r.owned()
 	if err == nil {
-		err = r.carried(a)
+		err = a.arrived()
 	}
 	if r.abandoned.Load() { // as if the process had ended just now
 		return

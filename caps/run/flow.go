@@ -519,6 +519,19 @@ func (r *Run) taint(a *act, t tainting) error {
 	return err
 }
 
+// moves records that a request takes something from one place to another, before it does, or that it has: what the one takes
+// on meanwhile the other has, also where the server ends before it can tell.
+func (r *Run) moves(a *act, under bool) error {
+	if r.flows == nil || !r.flows.policy.Moves(a.permit) {
+		return nil
+	}
+	err := r.b.session.Move(a.permit, a.key(), under)
+	if err == nil && under { // what came before that
+		err = r.carried(a)
+	}
+	return err
+}
+
 // carried has the places of a request that was done hold what another of them had taken on by then: it may be there now.
 func (r *Run) carried(a *act) error {
 	if r.flows == nil || r.flows.policy.Report || len(a.permit.Designates) < 2 || !r.flows.policy.Stores(a.permit) {
@@ -533,6 +546,17 @@ func (r *Run) carried(a *act) error {
 		return nil
 	}
 	return r.taint(a, tainting{nil, left})
+}
+
+// arrived is [Run.carried] at the end of a request, which isn't under way then.
+func (a *act) arrived() error {
+	if err := a.run.carried(a); err != nil {
+		return err
+	}
+	if err := a.run.moves(a, false); err != nil {
+		a.run.b.log.Warn("two stores have common labels from now on: that what was moved has arrived could not be recorded", "op", a.request.Op, "run", a.run.id, "error", err)
+	}
+	return nil
 }
 
 // answered takes in what a round's requests gave.

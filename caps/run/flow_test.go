@@ -1034,6 +1034,54 @@ func TestFlowStoresMany(t *testing.T) {
 	p.fails("leak", `"other/b"`, fault.Denied, "mail")
 }
 
+// TestFlowMoves: what a place takes on while something is moved from it the other place has at once, since nobody may be left
+// to tell. Nothing is recorded where no store takes a label on.
+func TestFlowMoves(t *testing.T) {
+	t.Parallel()
+	for _, rules := range []string{taintOpen, toSend} {
+		p := newPosted(t, rules, run.Options{})
+		p.evolve("copy", `k => try(!toy.put({key: k, value: !toy.get("secret/a")}))`, "toy:**")
+		p.evolve("move", `k => !toy.move({from: k[0], to: k[1]})`, "toy:**")
+		p.evolve("leak", `k => !toy.send({to: !toy.get(k)})`, "toy:**")
+		under := 0
+		p.moving = func() {
+			p.mu.Unlock()
+			defer p.mu.Lock()
+			state, err := p.broker.Session().State()
+			must.NoError(t, err)
+			if under = len(state.Moves); rules == toSend {
+				return
+			}
+			p.run(t.Context(), "copy", `"open/a"`)
+			p.kept["other/b"] = p.kept["open/a"]
+			p.fails("leak", `"other/b"`, fault.Denied, "secret")
+			p.kept["third/a"] = value.Str("T")
+			p.gives("leak", `"third/a"`, "null")
+		}
+		p.gives("move", `["open/a","other/b"]`, "null")
+		state, err := p.broker.Session().State()
+		if err != nil || len(state.Moves) != 0 || under != map[bool]int{true: 1}[rules == taintOpen] {
+			t.Errorf("%d were under way, and %v is: %v", under, state.Moves, err)
+		}
+	}
+	// What it took on between the decision and the record.
+	p := newPosted(t, taintOpen, run.Options{Limits: run.Limits{Width: 1}})
+	p.kept["need"] = value.Unit{}
+	p.evolve("move", `k => fst((par(!toy.get("need"), !toy.move({from: k[0], to: k[1]})), 1))`, "toy:**")
+	p.evolve("leak", `k => !toy.send({to: !toy.get(k)})`, "toy:**")
+	p.needed = func() {
+		_, err := p.broker.Session().Taint("toy:open/**", 1)
+		must.NoError(t, err)
+	}
+	p.moving = func() {
+		p.mu.Unlock()
+		defer p.mu.Lock()
+		p.kept["other/b"] = p.kept["open/a"]
+		p.fails("leak", `"other/b"`, fault.Denied, "secret")
+	}
+	p.gives("move", `["open/a","other/b"]`, "[null,null]")
+}
+
 // TestFlowTooLong: where a run is too long to follow, what came in counts, and the denial says so.
 func TestFlowTooLong(t *testing.T) {
 	t.Parallel()

@@ -164,7 +164,7 @@ func (a *act) goOn(ctx context.Context, f *fault.Fault) *fault.Fault {
 func (a *act) interrupted() *fault.Fault {
 	r, op := a.run, a.request.Op
 	a.settle(0)
-	if err := r.carried(a); err != nil {
+	if err := a.arrived(); err != nil {
 		return r.halt(fault.OutcomeUnknown, "%s was under way, and %v", op, err)
 	}
 	f := fault.New(fault.OutcomeUnknown, "the server ended while "+op+" was under way; nobody knows whether it was done").

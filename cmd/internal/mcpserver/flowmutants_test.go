@@ -40,7 +40,10 @@ var flowMistakes = []mutate.Mistake{
 	{"../../../caps/run/follower.go", "f.way = f.entered", "if !M {\nf.way = f.entered\n}"},
 	{"../../../caps/run/follower.go", "shadows[i] = s.Raise(labelled.Label(f.input))", ""},
 	{"../../../caps/run/follower.go", "under = r.madeUnder(v.tool)", "under = If(M, 0, r.madeUnder(v.tool))"},
-	{"../../../caps/flow/rule.go", "first = name\n", "if first = name; M {\nfirst, _, _ = strings.Cut(name, \".\")\n}\n"},
+	{"../../../caps/flow/rule.go", "first = name\n", "if first = name; If(M, true, false) {\nfirst, _, _ = strings.Cut(name, \".\")\n}\n"},
+	{"../../../caps/flow/policy.go", "if verbs && (s.store", "if !M && verbs && (s.store"},
+	{"../../../caps/flow/session.go", "todo = append(todo, places...)", ""},
+	{"../../../caps/run/answer.go", "if err := r.moves(a, true); err != nil {", "if err := r.moves(a, !M); err != nil {"},
 }
 
 // TestFlowMistakes builds these tests once with all mistakes in the server, and wants each to be found: two
@@ -50,7 +53,7 @@ func TestFlowMistakes(t *testing.T) {
 		t.Skip("a short run")
 	}
 	bin := mutate.Build(t, flowMistakes)
-	const small, two = "^(TestSealed|TestSealedOfTasks|TestSealedUnended|TestJournalBeforeRules|TestJournalOtherLabels|TestSessionLabel|TestShown.*|TestFlowOfCode|TestFlowWords|TestFlowNames|TestFlowCalled|TestFlowStepped|TestFlowLater|TestPlanWithheld|TestMadeUnder.*)$", "^TestTwoServers$"
+	const small, two = "^(TestSealed|TestSealedOfTasks|TestSealedUnended|TestJournalBeforeRules|TestJournalOtherLabels|TestSessionLabel|TestShown.*|TestFlowOfCode|TestFlowWords|TestFlowNames|TestFlowLaundry|TestFlowCalled|TestFlowStepped|TestFlowLater|TestPlanWithheld|TestMadeUnder.*)$", "^TestTwoServers$"
 	if mutate.Finds(bin, -1, small) {
 		t.Fatal("without a mistake the tests fail, too")
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -197,4 +199,28 @@ func TestFlowNames(t *testing.T) {
 	if a := do(t, m.Server, "run", `{"tool":"it","input":"mail/1"}`); len(m.sent) > 0 {
 		t.Errorf("a copy goes to whom a mail says: %s", a.Text)
 	}
+}
+
+// TestFlowLaundry: no store keeps what is read from it without its label: not by a source of what is written there alone, nor
+// by moving it while the label comes in.
+func TestFlowLaundry(t *testing.T) {
+	t.Parallel()
+	known, err := caps.NewKinds(mailKind)
+	must.NoError(t, err)
+	c, err := flow.ParseConfig([]byte(strings.Replace(mailRules, `"sources":[`, `"sources":[{"of":"toy.put:open/**","label":"mail"},`, 1) + "]}"))
+	must.NoError(t, err)
+	if _, err := flow.Compile(c, known, nil); err == nil {
+		t.Error("a source is about what is put there alone")
+	}
+	m := newMailbox(t, mailRules+`,{"to":"toy.put:open/**","not_from":"mail","else":"taint"}],"session":"ignore"}`)
+	m.evolve("copy", `k => !toy.put({key: k, value: !toy.get("mail/1").from})`)
+	m.evolve("move", `k => !toy.move({key: k, to: "other/1"})`)
+	m.evolve("sends", `k => !toy.send({to: !toy.get(k)})`)
+	m.moving = func() {
+		succeed(t, m.Server, "run", `{"tool":"copy","input":"open/1"}`)
+		if a := do(t, m.Server, "run", `{"tool":"sends","input":"other/1"}`); len(m.sent) > 0 {
+			t.Errorf("what was moved while it took a label on is sent without that: %s", a.Text)
+		}
+	}
+	succeed(t, m.Server, "run", `{"tool":"move","input":"open/1"}`)
 }

@@ -31,9 +31,11 @@ import (
 // mailKind is notes with a way out.
 var mailKind = func() *caps.Manifest {
 	m := *toy
-	m.Verbs = append(append([]caps.Verb{}, toy.Verbs...), caps.Verb{Name: "send", Flags: caps.Flags{OpenWorld: true}})
+	m.Verbs = append(append([]caps.Verb{}, toy.Verbs...), caps.Verb{Name: "send", Flags: caps.Flags{OpenWorld: true}}, caps.Verb{Name: "move"})
 	m.Operations = append(append([]caps.Operation{}, toy.Operations...), caps.Operation{Name: "toy.send", Verb: "send", Params: []caps.Param{
 		{Name: "to", Type: "string"}, {Name: "text", Type: "any", Optional: true}, {Name: "cc.0", Type: "string", Optional: true},
+	}}, caps.Operation{Name: "toy.move", Verb: "move", Params: []caps.Param{
+		{Name: "key", Type: "string", Designates: true}, {Name: "to", Type: "string", Designates: true},
 	}}, caps.Operation{Name: "toy.list", Verb: "get", Params: []caps.Param{{Name: "prefix", Type: "string", Main: true, Designates: true}}})
 	return &m
 }()
@@ -44,6 +46,7 @@ type mailbox struct {
 	t       testing.TB
 	memory  *journal.Memory
 	refuses journal.Kind // what the journal doesn't take
+	moving  func()       // is called before something is moved
 	session string
 	mu      sync.Mutex
 	sent    []string
@@ -135,6 +138,12 @@ func (m *mailbox) Perform(_ context.Context, a run.Act) (value.Value, int64, *fa
 	switch a.Verb {
 	case "put":
 		m.notes[string(key)] = field("value")
+	case "move":
+		to, _ := field("to").(value.Str)
+		m.notes[string(to)] = m.notes[string(key)]
+		m.mu.Unlock()
+		defer m.mu.Lock()
+		m.moving()
 	case "send":
 		text, _ := journal.AppendValue(nil, args, 1<<20)
 		m.sent = append(m.sent, string(text))
