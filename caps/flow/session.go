@@ -137,18 +137,25 @@ func (s *Session) keeps(m *caps.Manifest) *Session {
 	return s.Kept
 }
 
-// Label is the sources that count as shown to the model. Where that can't be read it is all of them.
+// Label is what whatever the model says counts as: [Session.Seen], or all sources where that can't be read.
 func (s *Session) Label() Atoms {
+	a, err := s.Seen()
+	if err != nil {
+		return ^Atoms(0) >> (maxAtoms - len(s.policy.names))
+	}
+	return a
+}
+
+// Seen is the sources that the model was shown something of.
+func (s *Session) Seen() (Atoms, error) {
 	p := s.policy
 	if p == nil || p.IgnoreSession {
-		return 0
+		return 0, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.refresh() != nil {
-		return ^Atoms(0) >> (maxAtoms - len(p.names))
-	}
-	return p.Start | p.Known(s.now.Label)
+	err := s.refresh()
+	return p.Start | p.Known(s.now.Label), err
 }
 
 // change changes the state, of what is on file now, and writes it, on all nodes of a cluster. It may do so

@@ -732,6 +732,18 @@ func (b *Broker) MadeUnder() []string {
 	return b.flow.Names(b.session.Label())
 }
 
+// Shown is what the model was shown, for who shows more of it; with an error nothing is known to have been.
+func (b *Broker) Shown() ([]string, error) {
+	if b.flow == nil {
+		return nil, nil
+	}
+	a, err := b.session.Seen()
+	if err != nil {
+		return nil, err
+	}
+	return b.flow.Names(a), nil
+}
+
 // A Sealed result is one that the model was given a name for.
 type Sealed struct {
 	ID string `json:"id"`
@@ -783,29 +795,51 @@ func FindSealed(j journal.Journal, id string) (*Sealed, error) {
 		if err != nil {
 			return nil, err
 		}
-		for i := len(events) - 1; i >= 0; i-- {
-			var data struct {
-				Sealed string
-				Label  []string
-				Value  json.RawMessage
+		for i := range slices.Backward(events) {
+			if name, read := readSealed(j, &events[i]); name == id {
+				return read()
 			}
-			if json.Unmarshal(events[i].Data, &data) != nil || data.Sealed != id {
-				continue
-			}
-			r := &Record{}
-			r.blobs, _ = j.(Blobs)
-			text, err := r.readText(data.Value)
-			if errors.Is(err, ErrNoRecord) { // that it was too large to be kept isn't told to the model
-				return &Sealed{ID: id, Data: data.Label, Control: data.Label, Text: "the record doesn't have it: " + err.Error(), Failed: true, Lost: true}, nil
-			} else if err != nil {
-				return nil, err
-			}
-			s := new(Sealed)
-			return s, json.Unmarshal(text, s)
 		}
 		if !more || len(events) == 0 {
 			return nil, fmt.Errorf("there is no sealed result %q", id)
 		}
 		before = events[0].Seq
+	}
+}
+
+// SealedOf is what was sealed of a run, the last first, and no more than a hundred.
+func SealedOf(j journal.Journal, run string) (list []*Sealed, err error) {
+	events, _, err := j.Read(journal.Query{Run: run, Kind: journal.ResultSealed, Limit: 100, Last: true})
+	for i := range slices.Backward(events) {
+		_, read := readSealed(j, &events[i])
+		if one, err := read(); err == nil {
+			list = append(list, one)
+		}
+	}
+	return list, err
+}
+
+// readSealed gives the name of what an event has, and reads it.
+func readSealed(j journal.Journal, e *journal.Event) (id string, read func() (*Sealed, error)) {
+	var data struct {
+		Sealed string
+		Label  []string
+		Value  json.RawMessage
+	}
+	err := json.Unmarshal(e.Data, &data)
+	return data.Sealed, func() (*Sealed, error) {
+		if err != nil {
+			return nil, err
+		}
+		r := &Record{}
+		r.blobs, _ = j.(Blobs)
+		text, err := r.readText(data.Value)
+		if errors.Is(err, ErrNoRecord) { // that it was too large to be kept isn't told to the model
+			return &Sealed{ID: data.Sealed, Data: data.Label, Control: data.Label, Text: "the record doesn't have it: " + err.Error(), Failed: true, Lost: true}, nil
+		} else if err != nil {
+			return nil, err
+		}
+		s := new(Sealed)
+		return s, json.Unmarshal(text, s)
 	}
 }

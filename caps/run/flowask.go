@@ -223,7 +223,8 @@ func (r *Run) shownAll() bool {
 	if f.policy.IgnoreSession {
 		return len(f.policy.Shown()) == 0
 	}
-	return !f.person && f.policy.About(f.entered)&^r.b.session.Label() == 0
+	seen, err := r.b.session.Seen()
+	return !f.person && err == nil && f.policy.About(f.entered)&^seen == 0
 }
 
 // putFlow puts the question: answered is set where a person said something just now.

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -122,6 +123,27 @@ func unseenWords(t *testing.T, m *mailbox, what, canary string, ask func() strin
 	must.NoError(t, m.broker.Session().Clear(nil))
 	if text := ask(); strings.Contains(text, canary) && (m.label() != "mail" || m.refuses != "") {
 		t.Errorf("%s shows words of a writer who had been shown the mail, and counts as nothing: %s", what, text)
+	}
+}
+
+// TestMadeUnderUnread: where it can't be read what the model was shown, it was shown nothing.
+func TestMadeUnderUnread(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, mailRules+"]}")
+	m.evolve("read", `k => !toy.get(k)`)
+	succeed(t, m.Server, "run", `{"tool":"read","input":"mail/1"}`)
+	succeed(t, m.Server, "evolve", `{"name":"told","code":"1","description":"CANARY"}`)
+	cs := session(t, m.Server, nil)
+	for _, hidden := range []bool{false, true} {
+		if hidden {
+			must.NoError(t, os.WriteFile(m.session, []byte("{"), 0o600))
+		}
+		tools, err := cs.ListTools(t.Context(), nil)
+		must.NoError(t, err)
+		text, list := wire.Encode(tools), do(t, m.Server, "list", `{}`).Text
+		if strings.Contains(string(text), "CANARY") == hidden || strings.Contains(list, "CANARY") == hidden {
+			t.Errorf("unread %v: %s\n%s", hidden, list, text)
+		}
 	}
 }
 

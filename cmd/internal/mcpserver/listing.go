@@ -55,11 +55,12 @@ func (s *Server) fill(page *mcp.ListToolsResult, first bool, after string) *enco
 	if !first {
 		cursor = writeCursor(after)
 	}
-	tools, changes, under := s.Latest(), s.broker.Policy().Changes(), s.broker.MadeUnder()
+	tools, changes := s.Latest(), s.broker.Policy().Changes()
+	under, err := s.broker.Shown()
 	s.pages.Lock()
 	l := s.pages.of[cursor].Value()
 	s.pages.Unlock()
-	if l == nil || l.tools != tools || l.changes != changes || !slices.Equal(l.under, under) || s.extra != nil {
+	if l == nil || err != nil || l.tools != tools || l.changes != changes || !slices.Equal(l.under, under) || s.extra != nil {
 		s.page(page, tools, first, after)
 		l = &listPage{tools, changes, under, wire.Encode(page.Tools), page.NextCursor}
 		s.pages.Lock()

@@ -335,6 +335,21 @@ func TestSealedPlanned(t *testing.T) {
 	}
 }
 
+// TestSealedPlanDone: that a plan was done has one name, however often it is asked for.
+func TestSealedPlanDone(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, toModel)
+	m.evolve("send", `k => !toy.send({to: "bob", text: !toy.get(k).text})`)
+	plan := string(wire.Encode(map[string]any{"plan": strings.Trim(field(t, succeed(t, m.Server, "run", `{"tool":"send","input":"mail/1","plan":true}`), "plan"), `"`)}))
+	names := map[string]int{}
+	for range 4 {
+		names[field(t, do(t, m.Server, "run", plan), "sealed")]++
+	}
+	if len(names) != 2 || names[""] > 0 || len(m.sent) != 1 {
+		t.Errorf("it is done %d times, and told as %v", len(m.sent), names)
+	}
+}
+
 // TestSealedShapes: the only field of a record is labelled as what the input is read as.
 func TestSealedShapes(t *testing.T) {
 	t.Parallel()

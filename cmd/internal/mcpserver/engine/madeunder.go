@@ -28,8 +28,8 @@ func (s *Engine) Unseen(madeUnder []string) bool {
 	if len(madeUnder) == 0 || s.broker.Flow() == nil || s.broker.Flow().IgnoreSession {
 		return false
 	}
-	now := s.broker.MadeUnder()
-	return slices.ContainsFunc(madeUnder, func(name string) bool { return !slices.Contains(now, name) })
+	now, err := s.broker.Shown()
+	return err != nil || slices.ContainsFunc(madeUnder, func(name string) bool { return !slices.Contains(now, name) })
 }
 
 // shape is a schema that lists show, of a version that was made under labels: without texts where they are left to

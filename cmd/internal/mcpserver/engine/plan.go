@@ -328,6 +328,16 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 			return s.sealPlan(p.Plan, tell(kind, message, hint))
 		}
 	}
+	done, gone := tell(fault.Conflict, "the plan "+p.ID+" was done already: a plan is done once", again), tell(fault.Conflict, "the plan "+p.ID+" can't be done any more", again)
+	final := func(a wire.Answer) wire.Answer { // it has one name, however often and whichever it is
+		if !keeps {
+			return a
+		}
+		if one := s.sealedBefore(p.Run, s.broker.Flow().Known(p.Under), func(one *run.Sealed) bool { return one.Text == done.First() || one.Text == gone.First() }); one != nil {
+			return s.sealedAnswer(one)
+		}
+		return s.sealPlan(p.Plan, a)
+	}
 	_, here := s.doing.LoadOrStore(p.ID, true)
 	if !here {
 		defer s.doing.Delete(p.ID)
@@ -338,9 +348,9 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 	case here, p.Started > 0 && !p.Ended && p.Owner != s.tasks.owner.word() && s.tasks.owner.lives(p.Owner):
 		return tell(fault.Conflict, "another call is doing the plan "+p.ID, "Wait for that call: a plan is done once.")
 	case p.Ended:
-		return refuse(fault.Conflict, "the plan "+p.ID+" was done already: a plan is done once", again)
+		return final(done)
 	case p.Refused && p.By == run.Withdrawn:
-		return refuse(fault.Conflict, "the plan "+p.ID+" can't be done any more", again)
+		return final(gone)
 	case p.Refused:
 		return tell(fault.Denied, "the user said no to the plan "+p.ID, "Don't try again; ask the user what they want instead.")
 	case p.Started > 0 && !resume:

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/mcp-pif/mcp-pif/caps/flow"
-	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
@@ -120,14 +120,10 @@ func (s *Engine) replayed(ctx context.Context, id string) (wire.Answer, error) {
 
 // sealEnded is [Engine.seal] of what a run gave that ended, once.
 func (s *Engine) sealEnded(id string, a wire.Answer, kept flow.Atoms) wire.Answer {
-	before, _, err := s.broker.Journal().Read(journal.Query{Run: id, Kind: journal.ResultSealed, Last: true, Limit: 1})
-	if err == nil && len(before) > 0 {
-		var data struct{ Sealed string }
-		_ = json.Unmarshal(before[0].Data, &data)
-		one, f := s.sealedOf(data.Sealed)
-		if f == nil && (one.Lost || one.Text == a.First() && one.Failed == (a.Fault != nil)) && flow.Both(kept)&^one.Label(s.broker.Flow()) == 0 {
-			return s.sealedAnswer(one)
-		}
+	if one := s.sealedBefore(id, kept, func(one *run.Sealed) bool {
+		return one.Lost || one.Text == a.First() && one.Failed == (a.Fault != nil)
+	}); one != nil {
+		return s.sealedAnswer(one)
 	}
 	rec, err := run.ReadRecord(s.broker.Journal(), id)
 	t := &task{}
@@ -144,6 +140,15 @@ func (s *Engine) sealEnded(id string, a wire.Answer, kept flow.Atoms) wire.Answe
 func notNow(err error) bool {
 	f, ok := errors.AsType[*fault.Fault](err)
 	return ok && (f.Kind == fault.Overloaded || f.Kind == fault.Cancelled)
+}
+
+// sealedBefore finds what was sealed of a run, with labels; nil: there is none.
+func (s *Engine) sealedBefore(id string, under flow.Atoms, is func(*run.Sealed) bool) *run.Sealed {
+	all, err := run.SealedOf(s.broker.Journal(), id)
+	if i := slices.IndexFunc(all, func(one *run.Sealed) bool { return is(one) && flow.Both(under)&^one.Label(s.broker.Flow()) == 0 }); err == nil && i >= 0 {
+		return all[i]
+	}
+	return nil
 }
 
 // answered is the same with all of a large result; what it is of that may not be shown is kept.
