@@ -50,6 +50,8 @@ func TestReadmeServers(t *testing.T) {
 			switch {
 			case args[0] == "mcp" && args[1] == "add":
 				args = append([]string{args[0], args[1], "--yes", "--sandbox=best-effort"}, args[2:]...) // no terminal is there to say so
+			case args[0] == "mcp" && args[1] == "accept":
+				args = append(args, "--yes")
 			case args[0] != "mcp":
 				args = append(args, "--store=memory", "--sandbox=best-effort")
 			}

@@ -8,6 +8,7 @@
 package mcpcmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -355,8 +356,9 @@ func printWords(out io.Writer, name string, texts ...string) {
 
 func newMCPAccept() *cobra.Command {
 	var (
-		at ServerLock
-		as []string
+		at  ServerLock
+		as  []string
+		yes bool
 	)
 	cmd := &cobra.Command{
 		Use:   "accept NAME [TOOL…]",
@@ -364,7 +366,8 @@ func newMCPAccept() *cobra.Command {
 		Long: `From now on the tools of a server, or those that you name, count as the server says
 they are: read-only, idempotent, destructive, open-world. Before, each counts as
 destructive and open-world, so that --cap NAME,ro grants nothing. With --as you say
-it yourself. Read the tools first: 'mcp-pif mcp show NAME TOOL'.`,
+it yourself, else you are asked; --yes answers, where there is no terminal, too. Read
+the tools first: 'mcp-pif mcp show NAME TOOL'.`,
 		Example: `  mcp-pif mcp accept github
   mcp-pif mcp accept tracker close_ticket --as destructive,idempotent`,
 		Args: cobra.MinimumNArgs(1),
@@ -392,11 +395,14 @@ it yourself. Read the tools first: 'mcp-pif mcp show NAME TOOL'.`,
 				}
 				t.Accepted, t.AcceptedOn = &hints, today()
 			}
+			out := cmd.OutOrStdout()
+			printHints(out, args[0], s, words)
+			if agreed, err := cli.Confirm(cmd, yes || said != nil, "Accept this?"); !agreed {
+				return cli.Failed(cmp.Or(err, errors.New("nothing was accepted")))
+			}
 			if err := l.Write(nil); err != nil {
 				return cli.Failed(err)
 			}
-			out := cmd.OutOrStdout()
-			printHints(out, args[0], s, words)
 			if reads := readOnly(s); len(reads) > 0 {
 				fmt.Fprintf(out, "--cap %s,ro now grants %s, from the next start of a server on\n", args[0], truncateWords(reads, 20))
 			}
@@ -404,6 +410,7 @@ it yourself. Read the tools first: 'mcp-pif mcp show NAME TOOL'.`,
 		},
 	}
 	at.Register(cmd)
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "don't ask")
 	cmd.Flags().StringSliceVar(&as, "as", nil, "`FLAGS` that hold in place of the server's: read-only, idempotent, destructive, open-world")
 	return cmd
 }
