@@ -31,7 +31,7 @@ var maxLines = map[string]int{
 	"cmd/internal/cli":             819,
 	"cmd/internal/clientconfig":    1013,
 	"cmd/internal/loadbench":       1134,
-	"cmd/internal/mcpcmd":          2693,
+	"cmd/internal/mcpcmd":          2695,
 	"cmd/internal/mcpserver":       13448,
 	"cmd/internal/node":            1749,
 	"cmd/internal/orders/postgres": 398,
