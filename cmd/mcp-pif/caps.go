@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -20,7 +19,6 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpcmd"
 	"github.com/mcp-pif/mcp-pif/core"
-	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
 func newCaps() *cobra.Command {
@@ -187,12 +185,8 @@ var errRefused error = &cli.Failure{}
 
 func explain(cmd *cobra.Command, auth *app.Authority, name, code string, declared []string) error {
 	p, err := cli.Compile(name, code)
-	if f, ok := errors.AsType[*fault.Fault](err); ok {
-		cli.PrintPlaced(cmd.ErrOrStderr(), cli.Red, cli.Faulty(f.Error(), f, code))
-		return errRefused
-	}
 	if err != nil {
-		return err
+		return cli.InSource(err, code)
 	}
 	n := p.Needs()
 	wasDeclared := len(declared) > 0

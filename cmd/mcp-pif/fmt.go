@@ -55,7 +55,7 @@ and the changes are printed.`,
 				if err == nil {
 					_, err = cmd.OutOrStdout().Write(out)
 				}
-				return err
+				return cli.InSource(err, code)
 			}
 			return cli.Failed(formatFiles(cmd, paths, asJSON, write, check))
 		},
@@ -112,7 +112,7 @@ func formatFiles(cmd *cobra.Command, paths []string, asJSON, write, check bool) 
 			after, wrong = formatted(strings.TrimSpace(string(before)), asJSON)
 		}
 		if wrong != nil {
-			err = errors.Join(err, fmt.Errorf("%s: %w", path, wrong))
+			err = errors.Join(err, fmt.Errorf("%s: %w", path, cli.InSource(wrong, strings.TrimSpace(string(before)))))
 			continue
 		}
 		same := bytes.Equal(before, after)

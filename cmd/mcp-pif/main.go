@@ -58,14 +58,14 @@ func command(args []string, in io.Reader, out, errs io.Writer) int {
 		return 0
 	case errors.As(err, &f):
 		if f.Err != nil {
-			fmt.Fprintln(shownErrs, "mcp-pif:", cli.PrintableLines(f.Err.Error()))
+			cli.PrintPlaced(shownErrs, cli.Red, "mcp-pif: "+f.Err.Error())
 		}
 		if wrong := (app.WrongText{}); errors.As(f.Err, &wrong) {
 			return cli.StatusUsage
 		}
 		return cmp.Or(f.Status, cli.StatusFailed)
 	}
-	fmt.Fprintf(shownErrs, "mcp-pif: %s\nRun '%s --help' for usage.\n", cli.PrintableLines(err.Error()), cmd.CommandPath())
+	cli.PrintPlaced(shownErrs, cli.Red, fmt.Sprintf("mcp-pif: %s\nRun '%s --help' for usage.", err, cmd.CommandPath()))
 	return cli.StatusUsage
 }
 

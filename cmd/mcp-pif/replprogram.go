@@ -305,11 +305,7 @@ func (r *repl) enter(entry string) {
 			err = slip
 		}
 	}
-	message := err.Error()
-	if f, ok := errors.AsType[*fault.Fault](err); ok {
-		message = cli.Faulty(message, f, entry)
-	}
-	r.complain(message)
+	r.complain(cli.InSource(err, entry).Error())
 }
 
 // program shows the value of a program, or the type of a function, and keeps it.
@@ -632,7 +628,7 @@ func (r *repl) describe(code string) {
 			_, t, err = tools.Trying(registry.Definition{Name: lastValue, Code: []byte(p.code), Text: !json.Valid([]byte(p.code))})
 		}
 		if err != nil {
-			r.complain(err.Error())
+			r.complain(cli.InSource(err, code).Error())
 			return
 		}
 	}
@@ -658,7 +654,7 @@ const mostStepped = 1000
 func (r *repl) step(code string) {
 	p, err := r.open("", code)
 	if err != nil {
-		r.complain(err.Error())
+		r.complain(cli.InSource(err, code).Error())
 		return
 	}
 	if typ := p.typ(); typ.IsFunction() {

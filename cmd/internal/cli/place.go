@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -65,6 +66,22 @@ func Faulty(text string, f *fault.Fault, source string) string {
 	}
 	return text
 }
+
+// InSource is a fault of the source with its excerpts; any other error stays.
+func InSource(err error, source string) error {
+	if f, ok := errors.AsType[*fault.Fault](err); ok {
+		return &inSource{err, Faulty(err.Error(), f, source)}
+	}
+	return err
+}
+
+type inSource struct {
+	error
+	text string
+}
+
+func (e *inSource) Error() string { return e.text }
+func (e *inSource) Unwrap() error { return e.error }
 
 // maxExcerpt is how many characters of a line of the source are shown.
 const maxExcerpt = 100
