@@ -28,7 +28,7 @@ var maxLines = map[string]int{
 	"caps/run":                     6761,
 	"caps/statefile":               595,
 	"cmd/internal/app":             3323,
-	"cmd/internal/cli":             819,
+	"cmd/internal/cli":             832,
 	"cmd/internal/clientconfig":    1013,
 	"cmd/internal/loadbench":       1134,
 	"cmd/internal/mcpcmd":          2695,
