@@ -231,6 +231,9 @@ func parse(line []byte) (*message, *refusal) {
 	if len(e.params) > 0 && e.params[0] != 'n' { // null is the same as none
 		m.params = e.params
 	}
+	if (m.method == methodInitialize || m.method == "notifications/initialized") && len(m.params) > maxInitialize {
+		return nil, badParams(back, fmt.Sprintf("those of %s are over %d bytes", m.method, maxInitialize))
+	}
 	if m.call {
 		if m.method == methodCancelled { // of which the SDK reads the params before it sees the id
 			return nil, invalid(back, "unexpected id for %q", m.method)
@@ -541,7 +544,7 @@ var wanted = map[string][]member{
 	"completion/complete":      {{"ref", '{', true}, {"argument", '{', true}},
 }
 
-// maxInitialize is how many bytes the params of an initialize may have, which a session keeps as long as it lasts. Clients
+// maxInitialize is how many bytes the params may have that a session keeps as long as it lasts. Clients
 // send some hundred; an icon may be in them.
 const maxInitialize = 64 << 10
 
@@ -556,8 +559,6 @@ func unfit(method string, params []byte) string {
 		return "" // which for some methods is right
 	case params[0] == '[':
 		return "params must be an object" // JSON-RPC has arrays, MCP hasn't
-	case method == methodInitialize && len(params) > maxInitialize:
-		return fmt.Sprintf("those of initialize are over %d bytes", maxInitialize)
 	}
 	var there uint8
 	wrong := ""

@@ -86,6 +86,7 @@ var malformed = []struct {
 	{"arguments twice", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{},"arguments":null}}`, -32602, "1", `duplicate key "arguments"`},
 	{"a param of an unknown method twice", `{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":1,"b":2,"a":1}}`, -32602, "1", `duplicate key "a"`},
 	{"large params of initialize", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"clientInfo":{"name":"` + strings.Repeat("x", 64<<10) + `"}}}`, -32602, "1", "over 65536 bytes"},
+	{"large params of notifications/initialized", `{"jsonrpc":"2.0","method":"notifications/initialized","params":{"_meta":{"x":"` + strings.Repeat("x", 64<<10) + `"}}}`, -32602, "null", "over 65536 bytes"},
 	{"no level of a log", `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"loud"}}`, -32602, "1", `level is one of "debug"`},
 	{"progressToken too long", `{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{"progress\u0054oken":"` + strings.Repeat("x", maxID) + `"}}}`, -32602, "1", "progressToken is over 1024 bytes"},
 	{"id null", `{"jsonrpc":"2.0","id":null,"method":"ping"}`, -32600, "null", "id must be"},
