@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"runtime/metrics"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -281,6 +282,33 @@ func TestRunsGiveWay(t *testing.T) {
 			t.Errorf("another gave way, too: %+v", a.Fault)
 		}
 	}
+}
+
+// TestExamplesGiveWay: examples of one principal that take all of the memory don't keep another's runs from running.
+func TestExamplesGiveWay(t *testing.T) {
+	core.SetPool(eval.PoolHeld() + 16<<20)
+	defer core.SetPool(eval.DefaultPool)
+	s, other := New(Options{}), New(Options{Limits: Limits{MaxMemory: 4 << 20}})
+	ctx, cancel := context.WithCancel(t.Context())
+	var evolving sync.WaitGroup
+	for range 2 {
+		evolving.Go(func() {
+			for ctx.Err() == nil {
+				s.Call(ctx, Call{Tool: "evolve", Arguments: json.RawMessage(`{"name":"holder","code":"n => let l = map(x => [x, x + 1], range(0, n)) in [fold((a, i) => a + i, 0, range(0, n)), length(l)]","examples":[{"input":70000,"expect":[0,0]}]}`)})
+			}
+		})
+	}
+	failed := 0
+	for range 100 {
+		if a := other.Call(t.Context(), Call{Tool: "run", Arguments: json.RawMessage(`{"code":"length(map(x => x + 1, range(0, 90000)))"}`)}); a.Fault != nil {
+			failed++
+		}
+	}
+	if failed > 2 { // a run waits for a second, which a busy machine may take
+		t.Errorf("of 100 runs of another principal %d failed", failed)
+	}
+	cancel()
+	evolving.Wait()
 }
 
 // TestLongCodeHasTurns: long code waits to be read while others' is, for a second at most; short code doesn't.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/inputs"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
@@ -131,6 +132,8 @@ func (t *trial) run(ctx context.Context, e *registry.Example, in core.Input, b c
 	s := t.server
 	m := t.candidate.Program().Start(in, b, &trialView{trial: t, tool: t.candidate})
 	j := job{keep: exampleBytes, until: t.until}
+	_, end := s.draw(ctx, m, &j)
+	defer end()
 	for first := true; ; first = false {
 		p, more := s.slice(ctx, m, &j, first)
 		if more && m.State() == core.Suspended {
@@ -143,7 +146,7 @@ func (t *trial) run(ctx context.Context, e *registry.Example, in core.Input, b c
 			}
 		}
 		if more {
-			if f := s.stopped(ctx, t.until); f != nil {
+			if f := s.ends(ctx, &j, m.Steps(), run.Running); f != nil {
 				p, more = product{Steps: m.Steps(), Fault: f}, false
 			}
 		}
