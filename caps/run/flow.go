@@ -377,7 +377,11 @@ func (r *Run) breaks(ctx context.Context, a *act, v *verdict, long error) *fault
 	asks := v.rule != nil && v.rule.Else == flow.Ask
 	switch {
 	case p.Report:
-		v.verdict = flowReport
+		if v.verdict = flowReport; r.replay != nil && (v.rule == nil || v.rule.Else != flow.Deny) { // its session is the replay's own
+			for _, t := range v.taints {
+				_, _ = r.b.session.Taint(t.rule.Store(a.permit), t.from)
+			}
+		}
 		return nil
 	case asks && a.planned: // it is asked when it is done
 		return nil

@@ -782,6 +782,29 @@ func TestFlowTriesDenials(t *testing.T) {
 	}
 }
 
+// TestFlowTriesTaints: in a trial a store takes on what it would have, and a replay that isn't one changes nothing.
+func TestFlowTriesTaints(t *testing.T) {
+	t.Parallel()
+	p := newPosted(t, taintOpen, run.Options{})
+	p.broker.Flow().Report = true
+	made := p.evolve("it", `x => let _ = !toy.put({key: "open/b", value: !toy.get("secret/a")}) in !toy.send({to: !toy.get("open/b")})`, "toy:**")
+	r := p.broker.Begin(p.tools.Snapshot(), bounds(made, "", "null"))
+	_, f := drive(t, r, made, "null")
+	must.NoFault(t, f)
+	rec, err := run.ReadRecord(p.memory, r.ID())
+	must.NoError(t, err)
+	replay := run.NewReplay(rec, false)
+	must.NoError(t, replay.TryFlow(p.broker.Flow(), p.policy))
+	_, f = drive(t, replay.Broker().Begin(p.tools.Snapshot(), bounds(made, "", "null")), made, "null")
+	must.NoFault(t, f)
+	if j := replay.Judged(); len(j) != 4 || j[1].Verdict != "taint" || j[3].Verdict != "deny" {
+		t.Errorf("it judges %+v", j)
+	}
+	if state, err := p.broker.Session().State(); err != nil || !state.Empty() {
+		t.Errorf("the server's session is %+v: %v", state, err)
+	}
+}
+
 // does does a plan of a run, as after the end of the server that made it.
 func (p *posted) does(t *testing.T, plan *run.Plan, made *registry.Tool, input string) {
 	t.Helper()

@@ -152,14 +152,14 @@ enumerations, dates. Only a person writes policy.`,
 		}
 		typ := t.Report().Signature()
 		var to []string
+		var from flow.Atoms
 		for _, r := range p.Rules {
-			if !slices.Contains(to, r.To) {
+			if from |= r.Forbidden(); !slices.Contains(to, r.To) {
 				to = append(to, r.To)
 			}
 		}
-		var from flow.Atoms
-		for _, s := range p.Sources {
-			from |= s.Atoms
+		if from == 0 {
+			return errors.New("there is no rule, so there is nothing to release it from")
 		}
 		entry := flow.ReleaseConfig{Tool: t.Name + "@sha256:" + whole, From: p.Names(from), To: to}
 		bits, bounded := flow.Bits(t.OutputSchema())
@@ -202,7 +202,7 @@ func newFlowShow() *cobra.Command {
 		}
 		fmt.Fprintln(cmd.ErrOrStderr(), cli.Printable(fmt.Sprintf("of run %s, type %s, made of %s, decided by %s", cmp.Or(one.Run, "none"), one.Type, cmp.Or(strings.Join(one.Data, " "), "nothing labelled"), cmp.Or(strings.Join(one.Control, " "), "nothing labelled"))))
 		text := one.Text
-		if !one.Failed {
+		if !one.Failed && !engine.Unpassed(one) {
 			text = string(one.Result)
 		}
 		fmt.Fprintln(cmd.OutOrStdout(), cli.PrintableLines(text))
@@ -303,11 +303,14 @@ func printSession(out interface{ Write([]byte) (int, error) }, state flow.Sessio
 	if len(state.Label) > 0 {
 		fmt.Fprintf(out, "The model was shown what came from %s.\n", cli.Printable(strings.Join(state.Label, ", ")))
 	}
-	for name, bits := range state.Bits {
-		fmt.Fprintf(out, "It was told %s of %s in spite of a rule.\n", cli.Count(bits, "bit", "bits"), cli.Printable(name))
+	for _, name := range slices.Sorted(maps.Keys(state.Bits)) {
+		fmt.Fprintf(out, "It was told %s of %s in spite of a rule.\n", cli.Count(state.Bits[name], "bit", "bits"), cli.Printable(name))
 	}
-	for store, labels := range state.Taints {
-		fmt.Fprintf(out, "%s holds what came from %s.\n", cli.Printable(store), cli.Printable(strings.Join(labels, ", ")))
+	for _, store := range slices.Sorted(maps.Keys(state.Taints)) {
+		fmt.Fprintf(out, "%s holds what came from %s.\n", cli.Printable(store), cli.Printable(strings.Join(state.Taints[store], ", ")))
+	}
+	for _, key := range slices.Sorted(maps.Keys(state.Moves)) {
+		fmt.Fprintf(out, "A move of run %s between %s is under way, or was cut: what the one holds the other does.\n", cli.Printable(key), cli.Printable(strings.Join(state.Moves[key], " and ")))
 	}
 }
 
@@ -319,6 +322,8 @@ type shownFlow struct {
 	Rules   []string `json:"rules"`
 	Models  []string `json:"models,omitempty"`
 	Notes   []string `json:"notes,omitempty"`
+	// State is what lasts of the session of a profile.
+	State *flow.SessionState `json:"state,omitempty"`
 }
 
 func newFlow() *cobra.Command {
@@ -374,19 +379,23 @@ func showFlow(cmd *cobra.Command, o *app.CapOptions) error {
 		fmt.Fprintln(out, "No rule says where data may flow: a tool may do what it may with all that it reads.")
 		return nil
 	}
-	if cli.AsJSON(cmd) {
-		return cli.PrintJSON(cmd, shownFlow{p.Hash, p.SessionSentence(), p.Report, p.Sentences(), p.Models(), p.Notes})
-	}
-	fmt.Fprintln(out, p.SessionSentence())
+	var state *flow.SessionState
 	if path != "" {
-		_, state, err := sessionOf(path, p)
+		_, kept, err := sessionOf(path, p)
 		if err != nil {
 			return err
 		}
-		printSession(out, state)
+		state = &kept
+	}
+	if cli.AsJSON(cmd) {
+		return cli.PrintJSON(cmd, shownFlow{p.Hash, p.SessionSentence(), p.Report, p.Sentences(), p.Models(), p.Notes, state})
+	}
+	fmt.Fprintln(out, p.SessionSentence())
+	if state != nil {
+		printSession(out, *state)
 	}
 	if p.Report {
-		fmt.Fprintln(out, "Nothing is denied: what would be is only recorded (--flow=report).")
+		fmt.Fprintln(out, "Nothing is denied: what would be is only recorded (--flow=report). No store takes a label on either: what is read back from it counts as without.")
 	}
 	for _, s := range append(p.Sentences(), p.Models()...) {
 		fmt.Fprintln(out, cli.Printable(s))

@@ -216,6 +216,11 @@ const maxSealedPlaces, maxSealedBytes, maxSealedItems = 100, 16 << 20, 500_000
 // unpassed is in the place of a sealed result that can't be passed on: a refusal would tell how large it is.
 var unpassed = wire.Begin().Raw("error", wire.Begin().Text("kind", string(fault.ResultTooLarge)).Text("message", "the result is too large to be passed on").End()).End()
 
+// Unpassed reports whether a sealed result is kept as its text alone: it was too large to be passed on, or is a plan.
+func Unpassed(one *run.Sealed) bool {
+	return slices.Contains([]string{string(unpassed), "null"}, string(one.Result))
+}
+
 // passed is a sealed result as it stands in an input, one of so many.
 func passed(result json.RawMessage, of int) json.RawMessage {
 	items := bytes.Count(result, []byte(",")) + bytes.Count(result, []byte("[")) + bytes.Count(result, []byte("{"))
