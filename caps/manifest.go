@@ -123,6 +123,8 @@ type Param struct {
 	// Designates is set where the argument says what is acted on, and so has
 	// to lie within the capability's scope.
 	Designates bool `json:"designates,omitempty"`
+	// Prefix is set where it designates whatever begins with its text, not what is called so.
+	Prefix bool `json:"prefix,omitempty"`
 	// Enum is the values a string may have; nil: any.
 	Enum []string `json:"enum,omitempty"`
 	// Secrets is set where a program may name a secret of the operator's; see

@@ -106,6 +106,14 @@ func (p *Permit) Places() (list []string) {
 	return list
 }
 
+// prefix reports whether whatever begins with what is designated is acted on.
+func (p *Permit) prefix(designated string) bool {
+	return slices.ContainsFunc(p.Operation.Takes(), func(q Param) bool {
+		v, ok := field(p.Args, q.Name)
+		return q.Prefix && ok && v == value.Value(value.Str(designated))
+	})
+}
+
 // Settle says how many bytes the outcome had; what was reserved beyond is given
 // back. Only the first call counts.
 func (p *Permit) Settle(bytes int64) {

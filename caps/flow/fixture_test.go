@@ -38,7 +38,7 @@ func kinds(t testing.TB) caps.Kinds {
 			Kind: "kv", Algebra: caps.Segments, Verbs: []caps.Verb{{Name: "get", Flags: reads}, {Name: "list", Flags: reads}, {Name: "put"}},
 			Operations: []caps.Operation{
 				{Name: "kv.get", Verb: "get", Params: []caps.Param{{Name: "key", Type: "string", Main: true, Designates: true}}},
-				{Name: "kv.list", Verb: "list", Params: []caps.Param{{Name: "prefix", Type: "string", Main: true, Designates: true, Optional: true}}},
+				{Name: "kv.list", Verb: "list", Params: []caps.Param{{Name: "prefix", Type: "string", Main: true, Designates: true, Prefix: true, Optional: true}}},
 				{Name: "kv.put", Verb: "put", Params: []caps.Param{{Name: "key", Type: "string", Designates: true}, {Name: "value", Type: "any"}}},
 			},
 		},

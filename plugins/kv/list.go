@@ -10,7 +10,7 @@ import (
 )
 
 type listArgs struct {
-	Prefix *string `pif:"prefix,main,designates" doc:"what the keys begin with, such as notes/2026, without a slash at the end; all that the capability has if left out"`
+	Prefix *string `pif:"prefix,main,designates,prefix" doc:"what the keys begin with, such as notes/2026, without a slash at the end; all that the capability has if left out"`
 	After  *string `pif:"after" doc:"a key: those that come after it, to go on from the last of a list"`
 	Limit  *int    `pif:"limit" doc:"at most so many, from 1 to 10000; if left out, more than 1000 are a failure"`
 }

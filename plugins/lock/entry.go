@@ -325,7 +325,7 @@ func (c *comparison) params(what string, old, new []caps.Param) {
 			c.add(true, Change{What: name, To: paramWords(p), Wider: p.Secrets})
 			continue
 		}
-		c.line(name, paramWords(old[i]), paramWords(p), old[i].Designates && !p.Designates || p.Secrets && !old[i].Secrets)
+		c.line(name, paramWords(old[i]), paramWords(p), old[i].Designates && !p.Designates || old[i].Prefix && !p.Prefix || p.Secrets && !old[i].Secrets)
 	}
 	for _, p := range old {
 		gone := !slices.ContainsFunc(new, func(o caps.Param) bool { return o.Name == p.Name })
@@ -360,7 +360,7 @@ func paramWords(p caps.Param) string {
 	for _, w := range []struct {
 		word string
 		is   bool
-	}{{"optional", p.Optional}, {"main", p.Main}, {"designates", p.Designates}, {"takes secrets", p.Secrets}} {
+	}{{"optional", p.Optional}, {"main", p.Main}, {"designates", p.Designates}, {"prefix", p.Prefix}, {"takes secrets", p.Secrets}} {
 		if w.is {
 			words = append(words, w.word)
 		}

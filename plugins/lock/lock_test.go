@@ -302,7 +302,7 @@ func said() *caps.Manifest {
 		},
 		Operations: []caps.Operation{
 			{Name: "weather.get", Doc: "tells", Verb: "get", Result: "string", Type: types.String, Params: []caps.Param{
-				{Name: "place", Doc: "where", Type: "string", Main: true, Designates: true},
+				{Name: "place", Doc: "where", Type: "string", Main: true, Designates: true, Prefix: true},
 				{Name: "as", Type: "string", Optional: true, Enum: []string{"text", "number"}},
 			}},
 			{Name: "weather.do", Doc: "does", Verb: "get", VerbParam: "how", Result: "any", Params: []caps.Param{{Name: "how", Type: "string", Optional: true}}},
@@ -336,6 +336,7 @@ func TestCompare(t *testing.T) {
 		"under another verb":      {func(m *caps.Manifest) { m.Operations[0].Verb = "set" }, "operation weather.get, verb: get → set", true},
 		"another way to its verb": {func(m *caps.Manifest) { m.Operations[1].VerbParam = "" }, "operation weather.do, verb", true},
 		"it no longer designates": {func(m *caps.Manifest) { m.Operations[0].Params[0].Designates = false }, "argument place", true},
+		"no prefix any more":      {func(m *caps.Manifest) { m.Operations[0].Params[0].Prefix = false }, "argument place", true},
 		"what designated is gone": {func(m *caps.Manifest) { m.Operations[0].Params = m.Operations[0].Params[1:] }, "argument place: gone", true},
 		"an argument more": {func(m *caps.Manifest) {
 			m.Operations[0].Params = append(m.Operations[0].Params, caps.Param{Name: "more", Type: "int", Optional: true})

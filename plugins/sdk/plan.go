@@ -46,6 +46,7 @@ type field struct {
 	optional   bool
 	main       bool
 	designates bool
+	prefix     bool
 	secrets    bool
 	enum       []string
 }
@@ -165,6 +166,8 @@ func fieldOf(sf reflect.StructField, index int, tag string) (field, error) {
 			f.main = true
 		case word == "designates":
 			f.designates = true
+		case word == "prefix":
+			f.prefix = true
 		case word == "optional":
 			f.optional = true
 		case word == "secrets":
@@ -172,7 +175,7 @@ func fieldOf(sf reflect.StructField, index int, tag string) (field, error) {
 		case strings.HasPrefix(word, "enum="):
 			f.enum = strings.Split(strings.TrimPrefix(word, "enum="), "|")
 		default:
-			return f, fmt.Errorf("unknown word %q in its tag: main, designates, optional, secrets, enum=a|b", word)
+			return f, fmt.Errorf("unknown word %q in its tag: main, designates, prefix, optional, secrets, enum=a|b", word)
 		}
 	}
 	return f, nil
@@ -195,7 +198,7 @@ func snake(name string) string {
 func (f field) param() caps.Param {
 	return caps.Param{
 		Name: f.name, Doc: f.doc, Type: f.plan.paramType(), Optional: f.optional,
-		Main: f.main, Designates: f.designates, Enum: f.enum, Secrets: f.secrets,
+		Main: f.main, Designates: f.designates, Enum: f.enum, Secrets: f.secrets, Prefix: f.prefix,
 	}
 }
 

@@ -53,7 +53,7 @@ func ToManifest(m *caps.Manifest) *pluginv1.Manifest {
 		for _, p := range o.Params {
 			op.Params = append(op.Params, &pluginv1.Param{
 				Name: p.Name, Doc: p.Doc, Type: p.Type, Optional: p.Optional, Main: p.Main, Designates: p.Designates, Enum: p.Enum,
-				Secrets: p.Secrets,
+				Secrets: p.Secrets, Prefix: p.Prefix,
 			})
 		}
 		out.Operations = append(out.Operations, op)
@@ -92,7 +92,7 @@ func FromManifest(in *pluginv1.Manifest) (*caps.Manifest, error) {
 		for _, p := range o.GetParams() {
 			op.Params = append(op.Params, caps.Param{
 				Name: p.GetName(), Doc: p.GetDoc(), Type: p.GetType(), Optional: p.GetOptional(), Main: p.GetMain(),
-				Designates: p.GetDesignates(), Enum: p.GetEnum(), Secrets: p.GetSecrets(),
+				Designates: p.GetDesignates(), Enum: p.GetEnum(), Secrets: p.GetSecrets(), Prefix: p.GetPrefix(),
 			})
 		}
 		m.Operations = append(m.Operations, op)
@@ -271,6 +271,7 @@ func (c *checker) operation(m *caps.Manifest, o *caps.Operation) {
 			c.that(word.MatchString(v), "%s: its value %q", in, clip(v))
 		}
 		c.that(!p.Designates || p.Type == "string", "%s: what designates is a string", in)
+		c.that(!p.Prefix || p.Designates && m.Algebra == caps.Segments, "%s: only what designates segments can be a prefix", in)
 		c.that(!p.Secrets || slices.Contains(secretTypes, p.Type), "%s: what takes secrets is of the type any, record or list", in)
 		c.that(!p.Secrets || m.Algebra != caps.Path, "%s: secrets are bound to URLs and names, and no kind whose scopes are paths takes any", in)
 		if p.Main {

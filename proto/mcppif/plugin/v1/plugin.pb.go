@@ -498,7 +498,10 @@ type Param struct {
 	// {"secret": "NAME"}: as the argument itself where its type is any, as an item
 	// of a list, as a member of a record or an item of a list that is one. Feature
 	// "secrets".
-	Secrets       bool `protobuf:"varint,8,opt,name=secrets,proto3" json:"secrets,omitempty"`
+	Secrets bool `protobuf:"varint,8,opt,name=secrets,proto3" json:"secrets,omitempty"`
+	// prefix is set where the argument designates whatever begins with its text, not
+	// what is called so.
+	Prefix        bool `protobuf:"varint,9,opt,name=prefix,proto3" json:"prefix,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -585,6 +588,13 @@ func (x *Param) GetEnum() []string {
 func (x *Param) GetSecrets() bool {
 	if x != nil {
 		return x.Secrets
+	}
+	return false
+}
+
+func (x *Param) GetPrefix() bool {
+	if x != nil {
+		return x.Prefix
 	}
 	return false
 }
@@ -2326,7 +2336,7 @@ const file_mcppif_plugin_v1_plugin_proto_rawDesc = "" +
 	"verb_param\x18\x04 \x01(\tR\tverbParam\x12/\n" +
 	"\x06params\x18\x05 \x03(\v2\x17.mcppif.plugin.v1.ParamR\x06params\x12\x16\n" +
 	"\x06result\x18\x06 \x01(\tR\x06result\x12\x12\n" +
-	"\x04type\x18\a \x01(\tR\x04type\"\xbf\x01\n" +
+	"\x04type\x18\a \x01(\tR\x04type\"\xd7\x01\n" +
 	"\x05Param\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03doc\x18\x02 \x01(\tR\x03doc\x12\x12\n" +
@@ -2337,7 +2347,8 @@ const file_mcppif_plugin_v1_plugin_proto_rawDesc = "" +
 	"designates\x18\x06 \x01(\bR\n" +
 	"designates\x12\x12\n" +
 	"\x04enum\x18\a \x03(\tR\x04enum\x12\x18\n" +
-	"\asecrets\x18\b \x01(\bR\asecrets\"\x94\x02\n" +
+	"\asecrets\x18\b \x01(\bR\asecrets\x12\x16\n" +
+	"\x06prefix\x18\t \x01(\bR\x06prefix\"\x94\x02\n" +
 	"\n" +
 	"Capability\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x14\n" +
