@@ -385,7 +385,7 @@ func (p *Policy) denial(dir string, c Capability) (denial, error) {
 		return denial{}, err
 	}
 	if len(c.Options) > 0 || c.Limits != (Limits{}) || !c.Until.IsZero() || c.Name != "" {
-		return denial{}, fmt.Errorf("%s: a denial has no options and no name, only KIND, verbs and a scope", c)
+		return denial{}, fmt.Errorf("%s: it has options or a name, where only KIND, verbs and a scope can stand", c)
 	}
 	m, _ := p.kinds.Manifest(c.Kind)
 	d := denial{Capability: c, manifest: m}

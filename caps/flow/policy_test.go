@@ -93,7 +93,7 @@ func TestPolicyRefuses(t *testing.T) {
 		"an unknown source":         {flags: []string{"mail=mail.read", "web>fetch"}, want: `--no-flow "web>fetch": unknown source "web": the sources are mail`},
 		"an unknown kind":           {flags: []string{"mail=imap.read"}, want: `--label "mail=imap.read": "of": capability "imap.read"`},
 		"an unknown verb":           {flags: []string{"mail=fs.get", "mail>fetch"}, want: "the kind fs has no verb get"},
-		"an option":                 {flags: []string{"mail=fs:DIR/private,ro", "mail>fetch"}, want: "a denial has no options"},
+		"an option":                 {flags: []string{"mail=fs:DIR/private,ro", "mail>fetch"}, want: "it has options or a name, where only KIND, verbs and a scope can stand"},
 		"no rule at all":            {config: `{"rules":[{"to":"fetch"}]}`, want: `flow.rules[0]: it has "not_from" or "all_of"`},
 		"an argument nobody has":    {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"mail.send","argument":"subject","not_from":"a"}]}`, want: `flow.rules[0]: no operation of mail.send has the argument "subject"; the arguments are: attachments, body and to`},
 		"an argument of a folder":   {flags: []string{"a=mail.read", "a>fs.write:./out:text"}, grants: []string{"mail", "fs:DIR/out"}, want: `no grant permits fs.write:./out:text; what follows the last colon is an argument if it is one of content and path`},

@@ -67,7 +67,7 @@ func Build(ctx context.Context, source string) (module, licences []byte, err err
 	const path = "github.com/mcp-pif/mcp-pif"
 	root, err := goTool(nil, "list", "-m", "-f", "{{.Dir}}", path)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the evaluator is built from source, in a clone of %s and with Go: %w", path, err)
+		return nil, nil, fmt.Errorf("the evaluator is built from source with Go, in a clone of %s; --source names it: %w", path, err)
 	}
 	dir, err := os.MkdirTemp("", "mcp-pif-playground-")
 	if err != nil {
