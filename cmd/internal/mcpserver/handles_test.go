@@ -299,13 +299,13 @@ func TestExamplesGiveWay(t *testing.T) {
 		})
 	}
 	failed := 0
-	for range 100 {
+	for range 50 {
 		if a := other.Call(t.Context(), Call{Tool: "run", Arguments: json.RawMessage(`{"code":"length(map(x => x + 1, range(0, 90000)))"}`)}); a.Fault != nil {
 			failed++
 		}
 	}
 	if failed > 2 { // a run waits for a second, which a busy machine may take
-		t.Errorf("of 100 runs of another principal %d failed", failed)
+		t.Errorf("of 50 runs of another principal %d failed", failed)
 	}
 	cancel()
 	evolving.Wait()

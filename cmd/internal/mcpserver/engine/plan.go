@@ -308,8 +308,9 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 	}
 	doer := taskOf(ctx)
 	if doer != nil && doer.again && p.Ended {
+		doer.leave() // its run is done again in a slot of its own
 		doer.answeredBy(p.Run)
-		a, err := s.planDone(context.WithValue(ctx, planKey{}, &planCall{held: held}), p)
+		a, err := s.planDone(ctx, p)
 		if err != nil {
 			return wire.Failed(wire.AsFault(err))
 		}

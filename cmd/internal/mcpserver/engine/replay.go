@@ -177,12 +177,10 @@ func (s *Engine) answered(ctx context.Context, id string) (a wire.Answer, kept f
 			tools = then
 		}
 	}
-	if pc := planOf(ctx); pc == nil || !pc.held {
-		if f := s.slots.Enter(ctx, s.Ticket(), len(rec.Call.Arguments)); f != nil {
-			return a, 0, f
-		}
-		defer s.slots.Leave(len(rec.Call.Arguments))
+	if f := s.slots.Enter(ctx, s.Ticket(), len(rec.Call.Arguments)); f != nil {
+		return a, 0, f
 	}
+	defer s.slots.Leave(len(rec.Call.Arguments))
 	p := run.NewReplay(rec, false)
 	a, v := Replay(ctx, ReplayOptions{Replay: p, Tools: tools, Whole: true, For: s})
 	switch {
