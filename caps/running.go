@@ -26,7 +26,7 @@ type Running struct {
 	// Applied is the [Revision] of the revocations that it has applied.
 	Applied string `json:"applied"`
 	Hits    []Hit  `json:"hits,omitempty"`
-	// Grants is what it has, without options, whoever has it.
+	// Grants is what it has, without options, whoever has it; paths are absolute.
 	Grants []string `json:"grants,omitempty"`
 }
 

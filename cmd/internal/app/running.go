@@ -78,7 +78,7 @@ func (a *Authority) sayApplied(entries []caps.Revocation) {
 	r := a.running
 	r.Grants = nil
 	for _, g := range a.Principals.Grants() {
-		r.Grants = append(r.Grants, caps.Capability{Kind: g.Kind, Verbs: g.Verbs, Scope: g.Scope}.String())
+		r.Grants = append(r.Grants, caps.Capability{Kind: g.Kind, Verbs: g.Verbs, Scope: cmp.Or(g.Real, g.Scope)}.String())
 	}
 	r.Applied, r.Hits = caps.Revision(entries), a.Principals.Hits(entries, a.options.Principals)
 	if err := a.announcement.Say(r); err != nil {
