@@ -256,6 +256,9 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 
 // recordPlan puts a plan on record, for good.
 func (r *Run) recordPlan(k journal.Kind, p *Plan) *fault.Fault {
+	if err := r.owned(); err != nil {
+		return &fault.Fault{Kind: fault.Conflict, Message: "the plan was not recorded: " + err.Error(), Hint: "The journal shows what was done."}
+	}
 	text, err := json.Marshal(p)
 	if err == nil {
 		data := fmt.Appendf(journal.AppendString([]byte(`{"plan":`), p.ID), `,"confirm":%t`, p.Confirm)

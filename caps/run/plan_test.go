@@ -380,6 +380,69 @@ func TestPlanGoesOn(t *testing.T) {
 	}
 }
 
+// TestPlanFenced: what follows a plan that another server has taken over isn't planned by the one before, and a yes to another
+// plan of the same name doesn't count.
+func TestPlanFenced(t *testing.T) {
+	t.Parallel()
+	for name, task := range map[string]string{"a task": "t1", "a call": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorldOf(t, ledger, run.Options{}, newEntries(9).perform, "led:**")
+			made := w.evolve("act", `k => let p = !led.put({key: "x", value: 1}) in !led.put({key: "y", value: p.text})`, "led:**")
+			in, _ := core.ParseInput([]byte(`"k"`), core.InputData)
+			b := run.New(run.Options{
+				Policy: w.policy, Journal: w.memory, Handler: &performer{perform: newEntries(9).perform},
+				Act: func(context.Context) (lease.Time, error) { return lease.Now().Add(time.Hour), nil },
+			})
+			start := bounds(made, "", `"k"`)
+			start.Task, start.Owner = task, "a"
+			if task != "" {
+				must.NoError(t, w.broker.CreateTask(&run.Task{ID: task, Call: run.Call{Tool: "run", Arguments: []byte(`{}`)}, Owner: "a"}))
+			}
+			plan := func(r *run.Run, section int) (*run.Plan, *fault.Fault) {
+				return r.Plan(t.Context(), time.Now().Add(time.Hour), run.Evaluation{Tool: made, Program: made.Program(), Input: in}, section, nil)
+			}
+			var first *run.Plan
+			resume := func() *run.Run {
+				rec, err := run.ReadRecord(w.memory, first.Run)
+				must.NoError(t, err)
+				r, err := b.Resume(w.tools.Snapshot(), start, rec)
+				must.NoError(t, err)
+				return r
+			}
+			r := b.Begin(w.tools.Snapshot(), start)
+			var f *fault.Fault
+			first, f = plan(r, 1)
+			must.NoFault(t, f)
+			r.Abandon()
+			other := *first
+			other.Hash[0]++
+			must.NoError(t, run.AnswerPlan(w.memory, &other, true, "terminal"))
+			if p, err := run.FindPlan(w.memory, first.ID); err != nil || p.Approved {
+				t.Errorf("a yes to another plan counts: %+v, %v", p, err)
+			}
+			r = resume()
+			must.NoFault(t, r.Does(first, 0, "a"))
+			drive(t, r, made, `"k"`)
+			if !r.Section() {
+				t.Fatal("there is one section")
+			}
+			r = resume()
+			if task != "" {
+				mine, err := w.broker.ResumeTask(task, "b", 0, false)
+				if err != nil || !mine {
+					t.Fatal(mine, err)
+				}
+			} else {
+				must.NoFault(t, resume().Does(first, 1, "b"))
+			}
+			if _, f := plan(r, 2); f == nil || f.Kind != fault.Conflict || !r.Taken() || len(w.events(journal.PlanMade)) != 1 {
+				t.Errorf("the server before plans on: %v", f)
+			}
+		})
+	}
+}
+
 var update = flag.Bool("update", false, "write the screens of plans into cmd/README.md")
 
 // TestPlanScreens holds the screens in cmd/README.md against plans as they are shown.

@@ -149,6 +149,7 @@ func (f *planFollower) event(e *journal.Event) error {
 		Plan    string
 		Content json.RawMessage
 		Yes     bool
+		Hash    journal.Hash
 		By      string
 		After   *int
 		Owner   string
@@ -180,7 +181,7 @@ func (f *planFollower) event(e *journal.Event) error {
 		if found != nil && (found.Started == 0 || data.By != Withdrawn) { // else it was begun while another compared it
 			if !data.Yes { // for good
 				found.Approved, found.Refused, found.By = false, true, data.By
-			} else if !found.Refused {
+			} else if !found.Refused && data.Hash == found.Hash { // else another was shown
 				found.Approved, found.Once, found.By = true, true, data.By
 			}
 		}

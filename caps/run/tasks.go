@@ -198,6 +198,10 @@ func (r *Run) own(ctx context.Context) (at lease.Time, err error) {
 	if err == nil && does {
 		begun, err = r.doing.follower.next()
 	}
+	var before *Planned // the plan of which r plans what follows
+	if err == nil && r.planning != nil && !does {
+		before, err = StartedPlan(r.b.journal, r.id)
+	}
 	switch {
 	case err != nil:
 		r.b.log.Error("can't read which server owns the task", "run", r.id, "error", err)
@@ -205,7 +209,7 @@ func (r *Run) own(ctx context.Context) (at lease.Time, err error) {
 	case t != nil && (t.Owner != r.owner || t.ID == r.id && t.Resumed != r.resumed):
 		r.taken.Store(true)
 		fallthrough
-	case does && begun != r.doing.begun:
+	case does && begun != r.doing.begun, before != nil && before.Owner != r.owner:
 		r.b.log.Warn(errTaken.Error(), "run", r.id)
 		r.halted.CompareAndSwap(nil, fault.New(fault.Conflict, "the run ended here: "+errTaken.Error()).
 			Hinted("The other server does the rest; the journal shows what was done."))

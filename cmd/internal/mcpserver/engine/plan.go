@@ -534,7 +534,7 @@ func (s *Engine) nextSection(ctx context.Context, c Call, t *task, pc *planCall,
 	var r *run.Run
 	if err == nil {
 		start := t.start(&c, s.limits)
-		start.Task, start.Person = pc.does.Task, true
+		start.Task, start.Person, start.Owner = pc.does.Task, true, s.tasks.owner.word()
 		r, err = s.broker.Resume(c.Tools, start, record)
 	}
 	if err != nil {
