@@ -388,7 +388,7 @@ func TestPlanFenced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorldOf(t, ledger, run.Options{}, newEntries(9).perform, "led:**")
-			made := w.evolve("act", `k => let p = !led.put({key: "x", value: 1}) in !led.put({key: "y", value: p.text})`, "led:**")
+			made := w.evolve("act", `k => let p = !led.put({key: "x", value: 1}) in !led.put({key: "y", value: p.text ++ "!"})`, "led:**")
 			in, _ := core.ParseInput([]byte(`"k"`), core.InputData)
 			b := run.New(run.Options{
 				Policy: w.policy, Journal: w.memory, Handler: &performer{perform: newEntries(9).perform},
