@@ -388,7 +388,7 @@ func TestPlanFenced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorldOf(t, ledger, run.Options{}, newEntries(9).perform, "led:**")
-			made := w.evolve("act", `k => let p = !led.put({key: "x", value: 1}) in !led.put({key: "y", value: p.text ++ "!"})`, "led:**")
+			made := w.evolve("act", `k => let p = !led.put({key: "x", value: 1}) in !led.put({key: if p.ok then "y" else "z", value: 1})`, "led:**")
 			in, _ := core.ParseInput([]byte(`"k"`), core.InputData)
 			b := run.New(run.Options{
 				Policy: w.policy, Journal: w.memory, Handler: &performer{perform: newEntries(9).perform},
@@ -423,9 +423,9 @@ func TestPlanFenced(t *testing.T) {
 			}
 			r = resume()
 			must.NoFault(t, r.Does(first, 0, "a"))
-			drive(t, r, made, `"k"`)
+			got, f := drive(t, r, made, `"k"`)
 			if !r.Section() {
-				t.Fatal("there is one section")
+				t.Fatalf("there is one section: %s, %v, %+v", got, f, first)
 			}
 			r = resume()
 			if task != "" {
