@@ -64,10 +64,9 @@ const (
 		ORDER BY x.place`
 	// Writes, so that a server that lost its standbys can't answer.
 	confirm = `UPDATE mcp_pif_order SET last = last WHERE identity = $1 RETURNING last`
-	trim    = `
-		WITH head AS (UPDATE mcp_pif_order SET first = greatest(first, least($1, last + 1)) WHERE identity = $2 RETURNING first),
-		gone AS (DELETE FROM mcp_pif_proposals WHERE place < (SELECT first FROM head))
-		SELECT first FROM head`
+	trim    = `UPDATE mcp_pif_order SET first = greatest(first, least($1, last + 1)) WHERE identity = $2 RETURNING first`
+	// In parts, beside the head, which who adds waits for.
+	remove = `DELETE FROM mcp_pif_proposals WHERE place IN (SELECT place FROM mcp_pif_proposals WHERE place < $1 ORDER BY place LIMIT 5000)`
 )
 
 // A database is an order in one.
@@ -421,13 +420,18 @@ func (d *database) Identity(ctx context.Context) (identity string, err error) {
 	return identity, err
 }
 
-// Trim deletes what is before a place.
+// Trim deletes what is before a place. Where it is interrupted the next one deletes the rest.
 func (d *database) Trim(ctx context.Context, before uint64) error {
 	return d.do(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		first := int64(0)
 		err := conn.QueryRow(ctx, trim, int64(before), d.identity).Scan(&first)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return order.ErrOther
+		}
+		for gone := int64(1); err == nil && gone > 0; {
+			var tag pgconn.CommandTag
+			tag, err = conn.Exec(ctx, remove, first)
+			gone = tag.RowsAffected()
 		}
 		return err
 	})

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/mcp-pif/mcp-pif/caps/journal/order"
 	"github.com/mcp-pif/mcp-pif/caps/journal/order/ordertest"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/orders/postgres"
@@ -221,6 +223,42 @@ func TestLoss(t *testing.T) {
 	}
 	if err := o.Trim(t.Context(), 3); !errors.Is(err, order.ErrOther) {
 		t.Errorf("another order's Trim: %v", err)
+	}
+}
+
+// Who adds doesn't wait while a lot is deleted.
+func TestTrimBesideOthers(t *testing.T) {
+	t.Parallel()
+	s := pgtest.Start(t)
+	o := open(t, s.URL())
+	defer o.Close()
+	must.NoError(t, o.Propose(t.Context(), []byte("first")))
+	s.Exec("INSERT INTO mcp_pif_proposals SELECT n, '' FROM generate_series(2, 12000) n")
+	s.Exec("UPDATE mcp_pif_order SET last = 12000")
+	conn, err := pgx.Connect(t.Context(), s.URL())
+	must.NoError(t, err)
+	defer conn.Close(context.Background())
+	tx, err := conn.Begin(t.Context()) // has the deletion wait
+	must.NoError(t, err)
+	_, err = tx.Exec(t.Context(), "SELECT FROM mcp_pif_proposals WHERE place = 7000 FOR UPDATE")
+	must.NoError(t, err)
+	trimmed := make(chan error, 1)
+	go func() { trimmed <- o.Trim(t.Context(), 11_000) }()
+	wait.Until(t, "the deletion waits", func() bool {
+		n := 0
+		must.NoError(t, tx.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'").Scan(&n))
+		return n > 0
+	})
+	if err := o.Propose(t.Context(), []byte("last")); err != nil {
+		t.Error(err)
+	}
+	must.NoError(t, tx.Rollback(t.Context()))
+	wait.For(t, trimmed, "the end of Trim") // which may have given up
+	must.NoError(t, o.Trim(t.Context(), 11_000))
+	n, first := 0, 0
+	must.NoError(t, conn.QueryRow(t.Context(), "SELECT count(*), min(place) FROM mcp_pif_proposals").Scan(&n, &first))
+	if n != 1002 || first != 11_000 {
+		t.Errorf("%d are left, from %d on", n, first)
 	}
 }
 
