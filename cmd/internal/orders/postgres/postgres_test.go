@@ -238,6 +238,9 @@ func TestTrimBesideOthers(t *testing.T) {
 	conn, err := pgx.Connect(t.Context(), s.URL())
 	must.NoError(t, err)
 	defer conn.Close(context.Background())
+	other, err := pgx.Connect(t.Context(), s.URL())
+	must.NoError(t, err)
+	defer other.Close(context.Background())
 	tx, err := conn.Begin(t.Context()) // has the deletion wait
 	must.NoError(t, err)
 	_, err = tx.Exec(t.Context(), "SELECT FROM mcp_pif_proposals WHERE place = 7000 FOR UPDATE")
@@ -246,7 +249,7 @@ func TestTrimBesideOthers(t *testing.T) {
 	go func() { trimmed <- o.Trim(t.Context(), 11_000) }()
 	wait.Until(t, "the deletion waits", func() bool {
 		n := 0
-		must.NoError(t, tx.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'").Scan(&n))
+		must.NoError(t, other.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'").Scan(&n))
 		return n > 0
 	})
 	s.Exec("SELECT FROM mcp_pif_order FOR UPDATE NOWAIT") // as who adds
