@@ -221,7 +221,11 @@ func (r *repl) run(arguments map[string]any, input string) {
 		arguments["input"] = cli.InputJSON(input)
 	}
 	a := evaluate(r.cmd, r.server, arguments)
-	r.print(a, a.Text)
+	failed := a.Text
+	if a.Fault != nil {
+		failed = cli.Faulty(failed, a.Fault, sourceOf(r.server.Registry(), a.Fault, ""))
+	}
+	r.print(a, failed)
 	if a.Fault == nil {
 		r.keepResult(a)
 	}

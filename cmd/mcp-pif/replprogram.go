@@ -364,7 +364,7 @@ func (r *repl) evaluateAt(server *engine.Engine, p *typedProgram, arguments map[
 			if len(p.names) > 0 {
 				f = p.placed(f)
 			}
-			failed = cli.Faulty(strings.Replace(failed, a.Fault.Error(), f.Error(), 1), f, cmp.Or(p.entry, p.code))
+			failed = cli.Faulty(strings.Replace(failed, a.Fault.Error(), f.Error(), 1), f, sourceOf(r.server.Registry(), f, cmp.Or(p.entry, p.code)))
 		}
 		for i := range a.More {
 			a.More[i] = p.placedNote(a.More[i])

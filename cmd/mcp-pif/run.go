@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
+	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 )
 
@@ -103,7 +104,7 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 					fmt.Fprintln(cmd.ErrOrStderr(), "The code is a function and was given no input, so it ran on null: mcp-pif run CODE INPUT.")
 				}
 			}
-			return printAnswer(cmd, a, code, asJSON)
+			return printAnswer(cmd, a, sourceOf(s.Registry(), a.Fault, code), asJSON)
 		},
 	}
 	f := cmd.Flags()
@@ -138,6 +139,26 @@ func byName(tools *registry.Registry, name string, inputs []string) (map[string]
 		record[param] = cli.InputJSON(inputs[i])
 	}
 	return record, nil
+}
+
+// sourceOf is the text that a fault's place is in: of a tool, or the code that was typed.
+func sourceOf(tools *registry.Registry, f *fault.Fault, typed string) string {
+	if f == nil {
+		return typed
+	}
+	in, isTool := strings.CutPrefix(f.In, "tool:")
+	if !isTool {
+		return typed
+	}
+	name, version, err := nameAndVersion(in)
+	if err != nil {
+		return ""
+	}
+	t, err := tools.Version(registry.Ref{Name: name, Version: version})
+	if err != nil {
+		return ""
+	}
+	return string(t.Source)
 }
 
 // inShell completes the commands in a note about a plan by the flags of a command that apply to them.
@@ -192,8 +213,7 @@ func evaluate(cmd *cobra.Command, s *engine.Engine, arguments map[string]any) en
 }
 
 // printAnswer shows an answer: the result on standard output and the rest on
-// standard error, or all of it as JSON on standard output. code is what ran, if it is
-// at hand.
+// standard error, or all of it as JSON on standard output. code is what a failure is in.
 func printAnswer(cmd *cobra.Command, a engine.Answer, code string, asJSON bool) error {
 	out, errs := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	switch {

@@ -49,7 +49,8 @@ func PrintPlaced(out io.Writer, colour, text string) {
 	})
 }
 
-// Faulty returns the words of a fault with an excerpt of the source at each place that is in it.
+// Faulty returns the words of a fault with an excerpt of the source, of the code or the tool that
+// it is in, at each place.
 // A capability is named in the message, by no pointer.
 func Faulty(text string, f *fault.Fault, source string) string {
 	if f.In == "capabilities" {
@@ -60,7 +61,7 @@ func Faulty(text string, f *fault.Fault, source string) string {
 		if f.Fragment != "" {
 			said += ": " + f.Fragment
 		}
-		if shown := Excerpt(source, f.Line, f.Col); f.In == "code" && shown != "" {
+		if shown := Excerpt(source, f.Line, f.Col); (f.In == "code" || strings.HasPrefix(f.In, "tool:")) && shown != "" {
 			text = strings.Replace(text, said, f.Message+"\n"+shown, 1)
 		}
 	}
