@@ -252,7 +252,7 @@ func TestTrimBesideOthers(t *testing.T) {
 		must.NoError(t, other.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'").Scan(&n))
 		return n > 0
 	})
-	s.Exec("SELECT FROM mcp_pif_order FOR UPDATE NOWAIT") // as who adds
+	s.Exec("SELECT last FROM mcp_pif_order FOR UPDATE NOWAIT") // as who adds
 	must.NoError(t, tx.Rollback(t.Context()))
 	wait.For(t, trimmed, "the end of Trim") // which may have given up
 	must.NoError(t, o.Trim(t.Context(), 11_000))
