@@ -309,7 +309,12 @@ func isLoopback(host string) bool {
 
 // unpinned says what to write for a package without a version.
 func unpinned(ctx context.Context, p pinned.Package, line []string) error {
-	newest, err := p.Newest(ctx)
+	newest := ""
+	scratch, err := newScratch()
+	if err == nil {
+		defer scratch.Remove()
+		newest, err = p.Newest(ctx, scratch.Path)
+	}
 	if err != nil {
 		newest = "1.2.3"
 	}
@@ -320,10 +325,24 @@ func unpinned(ctx context.Context, p pinned.Package, line []string) error {
 	return fmt.Errorf("%s runs whatever is newest: name one version, %s%s%s in place of %s", filepath.Base(line[0]), p.Name, mark, newest, p.Name)
 }
 
+// newScratch makes a folder for installers, which the next one removes where this is killed. They read settings of the
+// folders around it, where another user may write some into the system's for temporary files.
+func newScratch() (*host.Scratch, error) {
+	dir, err := app.StateDir()
+	if err != nil {
+		return nil, err
+	}
+	dir = filepath.Join(dir, "installing")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	return host.NewScratch(dir)
+}
+
 // installPinned installs a package once and copies it beside the lock file.
 func installPinned(cmd *cobra.Command, l *mcplock.Lock, p pinned.Package, o *serverOptions) (_ *mcplock.Server, undo func(), err error) {
 	undo = func() {}
-	scratch, err := host.NewScratch("") // which the next one removes where this is killed
+	scratch, err := newScratch()
 	if err != nil {
 		return nil, undo, err
 	}

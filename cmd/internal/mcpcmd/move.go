@@ -234,7 +234,12 @@ func (m *Move) pinnedLine(u *clientconfig.Upstream) ([]string, error) {
 		return []string{u.URL}, nil
 	}
 	base := strings.TrimSuffix(filepath.Base(u.Command[0]), ".exe")
-	p, isRunner, err := pinned.Find(cli.Context(m.cmd), u.Command)
+	scratch, err := newScratch()
+	if err != nil {
+		return nil, err
+	}
+	defer scratch.Remove()
+	p, isRunner, err := pinned.Find(cli.Context(m.cmd), scratch.Path, u.Command)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("it can't be pinned: %w", err)

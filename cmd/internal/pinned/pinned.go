@@ -79,10 +79,10 @@ func Parse(line []string) (p Package, isRunner bool, err error) {
 }
 
 // Find is [Parse] of a line that a client has: where it names no exact version, the registry
-// says which it would run today.
-func Find(ctx context.Context, line []string) (p Package, isRunner bool, err error) {
+// says which it would run today; see [Package.Newest].
+func Find(ctx context.Context, folder string, line []string) (p Package, isRunner bool, err error) {
 	if p, isRunner, err = read(line); err == nil && isRunner && p.Version == "" {
-		p.Version, err = p.Newest(ctx)
+		p.Version, err = p.Newest(ctx, folder)
 		p.Range = ""
 	}
 	return p, isRunner, err
@@ -192,14 +192,16 @@ func parseUVX(args []string) (Package, error) {
 	return p, nil
 }
 
-// Newest asks the registry for a package's newest version, of those in its range.
-func (p Package) Newest(ctx context.Context) (version string, err error) {
+// Newest asks the registry for a package's newest version, of those in its range. It is asked from an empty folder:
+// installers read settings and run modules of theirs, and settings of the folders around, so that those have to be
+// this user's as well.
+func (p Package) Newest(ctx context.Context, folder string) (version string, err error) {
 	if p.Registry == "npm" {
 		spec := p.Name
 		if p.Range != "" {
 			spec += "@" + p.Range
 		}
-		out, err := look(ctx, "", "npm", "view", spec, "version", "--json")
+		out, err := look(ctx, folder, "", "npm", "view", spec, "version", "--json")
 		if err != nil {
 			return "", fmt.Errorf("npm knows no version of %s: %w", spec, err)
 		}
@@ -212,7 +214,7 @@ func (p Package) Newest(ctx context.Context) (version string, err error) {
 		}
 		return version, nil
 	}
-	return p.newestWheel(ctx)
+	return p.newestWheel(ctx, folder)
 }
 
 // An Installed is a package in a folder.
@@ -229,7 +231,7 @@ type Options struct {
 	Scripts bool // run the packages' install scripts
 }
 
-// Install puts the package with all it depends on into an empty folder.
+// Install puts the package with all it depends on into an empty folder, which is as that of [Package.Newest].
 func (p Package) Install(ctx context.Context, folder string, o Options) (Installed, error) {
 	if p.Version == "" {
 		return Installed{}, errors.New("a package is installed at an exact version")
@@ -240,16 +242,10 @@ func (p Package) Install(ctx context.Context, folder string, o Options) (Install
 	return p.installNPM(ctx, folder, o)
 }
 
-// look starts a program that answers a question, in an empty folder: in that of the caller it would read settings and
-// run modules of whoever wrote that.
-func look(ctx context.Context, input, program string, args ...string) ([]byte, error) {
-	dir, err := os.MkdirTemp("", "mcp-pif-look-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
+// look starts a program that answers a question in a folder.
+func look(ctx context.Context, folder, input, program string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir, cmd.Stdin = dir, strings.NewReader(input)
+	cmd.Dir, cmd.Stdin = folder, strings.NewReader(input)
 	return cmd.Output()
 }
 
@@ -272,6 +268,10 @@ func run(ctx context.Context, folder, program string, args ...string) error {
 // package-lock.json in the folder lists, with its hashes.
 func (p Package) installNPM(ctx context.Context, folder string, o Options) (Installed, error) {
 	var in Installed
+	node, err := look(ctx, folder, "", "node", "-p", "process.execPath")
+	if err != nil {
+		return in, fmt.Errorf("node: %w", err)
+	}
 	manifest, err := json.Marshal(map[string]any{"name": "server", "version": "1.0.0", "private": true, "dependencies": map[string]string{p.Name: p.Version}})
 	if err != nil {
 		return in, err
@@ -296,10 +296,6 @@ func (p Package) installNPM(ctx context.Context, folder string, o Options) (Inst
 	file, err := p.programNPM(folder)
 	if err != nil {
 		return in, err
-	}
-	node, err := look(ctx, "", "node", "-p", "process.execPath")
-	if err != nil {
-		return in, fmt.Errorf("node: %w", err)
 	}
 	in.Command = append([]string{strings.TrimSpace(string(node)), file}, p.Args...)
 	return in, nil

@@ -112,7 +112,7 @@ func TestInstallNPM(t *testing.T) {
 	for line, want := range map[string]string{
 		"npx -y server": "2.0.0", "npx server@latest": "2.0.0", "npx server@^1.0.0": "1.0.0", "npx server@1.x": "1.0.0", "npx server@1.0.0": "1.0.0", "npx missing": "", "npx server@^3.0.0": "",
 	} {
-		if p, isRunner, err := Find(t.Context(), strings.Fields(line)); p.Version != want || !isRunner || (err == nil) != (want != "") {
+		if p, isRunner, err := Find(t.Context(), t.TempDir(), strings.Fields(line)); p.Version != want || !isRunner || (err == nil) != (want != "") {
 			t.Errorf("%s: the version is %q, %v, want %q", line, p.Version, err, want)
 		}
 	}
@@ -139,7 +139,7 @@ func TestFindElsewhere(t *testing.T) {
 	t.Setenv("PIP_NO_INDEX", "1")
 	t.Setenv("UV_OFFLINE", "1")
 	for _, line := range []string{"npx server", "uvx my-server"} {
-		if p, _, err := Find(t.Context(), strings.Fields(line)); err == nil {
+		if p, _, err := Find(t.Context(), t.TempDir(), strings.Fields(line)); err == nil {
 			t.Errorf("%s: found %v", line, p)
 		}
 	}
@@ -186,7 +186,7 @@ func TestInstallWheel(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "1.0 x\n" {
 		t.Errorf("%q, %v", out, err)
 	}
-	if p, _, err := Find(t.Context(), []string{"uvx", "my-server"}); err != nil || p.Version != "1.0" {
+	if p, _, err := Find(t.Context(), t.TempDir(), []string{"uvx", "my-server"}); err != nil || p.Version != "1.0" {
 		t.Errorf("the newest is %q, %v", p.Version, err)
 	}
 	if _, err := (Package{Registry: "pypi", Name: "other", Version: "1.0"}).Install(t.Context(), t.TempDir(), Options{}); err == nil {

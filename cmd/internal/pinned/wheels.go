@@ -19,7 +19,7 @@ const starter = "__main__.py"
 // are taken: building from source runs code of the package's.
 func (p Package) installWheels(ctx context.Context, folder string, o Options) (Installed, error) {
 	var in Installed
-	python, err := look(ctx, "", "python3", "-c", "import os, sys; print(os.path.realpath(sys.executable))")
+	python, err := look(ctx, folder, "", "python3", "-c", "import os, sys; print(os.path.realpath(sys.executable))")
 	if err != nil {
 		return in, fmt.Errorf("python3: %w", err)
 	}
@@ -49,7 +49,7 @@ func (p Package) installWheels(ctx context.Context, folder string, o Options) (I
 }
 
 // newestWheel asks the installer which version it would install.
-func (p Package) newestWheel(ctx context.Context) (string, error) {
+func (p Package) newestWheel(ctx context.Context, folder string) (string, error) {
 	spec := p.Name
 	switch {
 	case strings.Contains(p.Range, "*"):
@@ -61,7 +61,7 @@ func (p Package) newestWheel(ctx context.Context) (string, error) {
 	if _, err := exec.LookPath("uv"); err == nil {
 		ask = []string{"uv", "pip", "compile", "-q", "--no-deps", "--no-header", "--no-annotate", "--only-binary", ":all:", "-"}
 	}
-	out, err := look(ctx, spec+"\n", ask[0], ask[1:]...)
+	out, err := look(ctx, folder, spec+"\n", ask[0], ask[1:]...)
 	if err != nil {
 		return "", fmt.Errorf("PyPI has no wheel of %s: %w", spec, err)
 	}
