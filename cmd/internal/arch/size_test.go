@@ -31,7 +31,7 @@ var maxLines = map[string]int{
 	"cmd/internal/cli":             832,
 	"cmd/internal/clientconfig":    1013,
 	"cmd/internal/loadbench":       1134,
-	"cmd/internal/mcpcmd":          2695,
+	"cmd/internal/mcpcmd":          2716,
 	"cmd/internal/mcpserver":       13454,
 	"cmd/internal/node":            1749,
 	"cmd/internal/orders/postgres": 399,
