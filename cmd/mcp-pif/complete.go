@@ -103,7 +103,9 @@ func completeInBash(root *cobra.Command) {
 	bash.Long = strings.Replace(bash.Long, "This script depends on the 'bash-completion' package.\nIf it is not installed already, you can install it via your OS's package manager.", "It works with and without the package bash-completion.", 1)
 	print := bash.RunE
 	bash.RunE = func(cmd *cobra.Command, args []string) error {
-		fmt.Fprint(root.OutOrStdout(), bashWords)
+		if _, err := fmt.Fprint(root.OutOrStdout(), bashWords); err != nil {
+			return err
+		}
 		return print(cmd, args)
 	}
 }
