@@ -49,7 +49,7 @@ var maxLines = map[string]int{
 	"cmd/internal/tour":            576,
 	"cmd/internal/ui":              3043,
 	"cmd/internal/ui/figures":      188,
-	"cmd/mcp-pif":                  9667,
+	"cmd/mcp-pif":                  9669,
 	"core":                         1089,
 	"core/check":                   10875,
 	"core/check/cert":              596,
