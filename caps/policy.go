@@ -92,6 +92,9 @@ func (p *Policy) Grant(g *Grant) error {
 	}
 	p.grants = append(p.grants, g)
 	sortGrants(p.grants)
+	if p.revoked(g, p.revocations) {
+		g.revoke()
+	}
 	p.relate()
 	return nil
 }

@@ -81,6 +81,21 @@ func TestRevocationsLast(t *testing.T) {
 	}
 }
 
+// TestRevokedBefore: what was revoked before it is granted is granted revoked.
+func TestRevokedBefore(t *testing.T) {
+	w := newWorld(t, "a/")
+	r := caps.Revocations{Path: w.path("revoked.json")}
+	g, err := caps.Resolve(w.parse("fs:./a"), caps.ResolveOptions{Kinds: w.kinds, Dir: w.dir})
+	must.NoError(t, err)
+	must.NoError(t, r.Add(w.revocation(g)))
+	_, err = r.Apply(w.policy)
+	must.NoError(t, err)
+	must.NoError(t, w.policy.Grant(g))
+	if !g.Revoked() {
+		t.Error("what was taken back holds")
+	}
+}
+
 // TestRevocationsUnread: a file that can't be read changes nothing, and says so.
 func TestRevocationsUnread(t *testing.T) {
 	w := newWorld(t, "a/")

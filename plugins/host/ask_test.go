@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -26,10 +27,10 @@ import (
 
 // asker is the plugin of a server that asks the user: ask once, pester until nobody answers
 // any more, late asks and then goes on for too long; gather reads 3 MiB from elsewhere, blurt has them, insist has asked
-// for room for what it dropped, lie doesn't say how many it has.
+// for room for what it dropped, lie doesn't say how many it has, blame fails with them.
 func asker() sdk.Plugin {
 	m := &caps.Manifest{Kind: "asker", Version: "1.0.0", Doc: "Asks.", Algebra: caps.Exact, Server: "asker", Privileges: []string{"network"}}
-	for _, name := range []string{"ask", "pester", "late", "gather", "blurt", "insist", "lie"} {
+	for _, name := range []string{"ask", "pester", "late", "gather", "blurt", "insist", "lie", "blame"} {
 		m.Verbs = append(m.Verbs, caps.Verb{Name: name})
 		m.Operations = append(m.Operations, caps.Operation{Name: "asker." + name, Doc: "Asks.", Verb: name, Result: "some data"})
 	}
@@ -41,6 +42,8 @@ func asker() sdk.Plugin {
 		case "asker.lie":
 			_ = grpc.SetHeader(ctx, metadata.Pairs("pif-size", "x"))
 			return value.Str(strings.Repeat("x", 3<<20)), nil
+		case "asker.blame":
+			return nil, sdk.Fail("failed", "it failed").WithValue(value.Str(strings.Repeat("x", 3<<20)))
 		case "asker.blurt":
 			return value.Str(strings.Repeat("x", 3<<20)), nil
 		case "asker.gather":
@@ -102,6 +105,25 @@ func TestReadsWhenThereIsRoom(t *testing.T) {
 			} else if f != nil || len(v.(value.Str)) != 3<<20 {
 				t.Errorf("with room for %d: %v", room, f)
 			}
+		}
+	}
+}
+
+// What a failure brings along takes room as an outcome does.
+func TestFailuresTakeRoom(t *testing.T) {
+	t.Parallel()
+	w, h := newAsker(t, false)
+	for _, progress := range []func(string){nil, func(string) {}} {
+		var asked int64
+		a := act(t, h, "blame")
+		a.Most, a.Progress = 8<<20, progress
+		a.Room = func(_ context.Context, bytes int64, begun bool) bool {
+			asked = max(asked, bytes)
+			return true
+		}
+		_, _, f := w.Perform(context.Background(), a)
+		if raised, _ := f.Raised.(value.Str); f.Kind != fault.EffectFailed || len(raised) != 3<<20 || asked < 3<<20 {
+			t.Errorf("with room for %d bytes it fails as %s with %d", asked, f.Kind, len(raised))
 		}
 	}
 }
@@ -219,10 +241,12 @@ func TestAskStandsStill(t *testing.T) {
 // slowAnswers is a plugin that doesn't take answers.
 type slowAnswers struct {
 	pluginv1.PluginClient
-	t *testing.T
+	t     *testing.T
+	calls *atomic.Int32
 }
 
 func (p slowAnswers) Answer(ctx context.Context, r *pluginv1.AnswerRequest, _ ...grpc.CallOption) (*pluginv1.AnswerResponse, error) {
+	p.calls.Add(1)
 	select {
 	case <-ctx.Done():
 	case <-time.After(patience):
@@ -240,12 +264,13 @@ func TestAnswerTakesTime(t *testing.T) {
 	must.NoError(t, err)
 	p, err := s.running(context.Background())
 	must.NoError(t, err)
-	p.plugin = slowAnswers{p.plugin, t}
+	var calls atomic.Int32
+	p.plugin = slowAnswers{p.plugin, t, &calls}
 	a := act(t, h, "ask")
 	a.Deadline = time.Now().Add(time.Second)
 	a.Ask = func(context.Context, run.Question) run.Reply { return run.Reply{Action: "accept"} }
-	if v, _, f := w.Perform(context.Background(), a); f == nil {
-		t.Errorf("it gives %v", v)
+	if v, _, f := w.Perform(context.Background(), a); f == nil || calls.Load() != 1 {
+		t.Errorf("after %d answers it gives %v, %v", calls.Load(), v, f)
 	}
 }
 

@@ -73,10 +73,18 @@ func Fail(code, format string, args ...any) Failure {
 	return Failure{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
+// asFailure is the failure that an error wraps.
+func asFailure(err error) (Failure, bool) {
+	if f, ok := errors.AsType[*Failure](err); ok && f != nil {
+		return *f, true
+	}
+	return errors.AsType[Failure](err)
+}
+
 // failureOf turns what a handler returned into a failure. The messages of the
 // operating system name paths and addresses, so they are told in other words.
 func failureOf(err error) Failure {
-	if f, ok := errors.AsType[Failure](err); ok {
+	if f, ok := asFailure(err); ok {
 		if !slices.Contains(wire.FailureCodes, f.Code) {
 			f.Code = "failed"
 		}
@@ -100,6 +108,12 @@ func failureOf(err error) Failure {
 	}
 	if number, ok := errors.AsType[syscall.Errno](err); ok {
 		return Fail("failed", "the operating system says: %s", number.Error())
+	}
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		err = e.Err
 	}
 	message, _, _ := strings.Cut(err.Error(), "\n")
 	if strings.TrimSpace(message) == "" {

@@ -275,6 +275,9 @@ func TestFailuresOfHandlers(t *testing.T) {
 		{"no file", &fs.PathError{Op: "open", Path: secret, Err: syscall.ENOENT}, Failure{Code: "not_found", Message: "not found"}},
 		{"no permission", &fs.PathError{Op: "open", Path: secret, Err: syscall.EACCES}, Failure{Code: "denied", Message: "the operating system doesn't permit it"}},
 		{"another errno", &fs.PathError{Op: "open", Path: secret, Err: syscall.ENOSPC}, Failure{Code: "failed", Message: "the operating system says: " + syscall.ENOSPC.Error()}},
+		{"a pointer", fmt.Errorf("x: %w", &Failure{Code: "conflict", Message: "c"}), Failure{Code: "conflict", Message: "c"}},
+		{"a word about a file", fmt.Errorf("x: %w", &fs.PathError{Op: "open", Path: secret, Err: errors.New("it is odd")}), Failure{Code: "failed", Message: "it is odd"}},
+		{"a word about two", &os.LinkError{Op: "rename", Old: secret, New: secret, Err: errors.New("it is odd")}, Failure{Code: "failed", Message: "it is odd"}},
 		{"a time", context.DeadlineExceeded, Failure{Code: "timeout", Message: "the operation didn't end in time", Retryable: true}},
 		{"any", errors.New("first line\nsecond"), Failure{Code: "failed", Message: "first line"}},
 	} {

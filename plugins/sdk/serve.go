@@ -263,7 +263,7 @@ func (h *Handle) Close() (err error) {
 // panicked is the failure, with a code, of a handler that panicked; the log says where.
 func panicked(code, what string, r any) Failure {
 	if err, ok := r.(error); ok {
-		if f, ok := errors.AsType[Failure](err); ok {
+		if f, ok := asFailure(err); ok {
 			return f
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/lease"
@@ -232,14 +233,17 @@ func (s *server) invoke(ctx context.Context, q *wire.Request) (*wire.Response, e
 	bound := &outcomeBound{most: int64(most)}
 	v, err := h.Invoke(context.WithValue(ctx, boundKey{}, bound), r.GetOperation(), q.Value)
 	if err != nil {
-		announce(ctx, bound.needs)
 		f := failureOf(err)
 		hide := scrubber(ctx)
 		f.Message, f.Hint = hide.Text(f.Message), hide.Text(f.Hint)
 		if f.Value != nil {
 			f.Value = hide.Value(f.Value)
 		}
-		return failed(f, most), nil
+		answer := failed(f, most)
+		size := int64(proto.Size(answer.Failure))
+		announce(ctx, max(bound.needs, size))
+		_ = Room(ctx, size)
+		return answer, nil
 	}
 	if v == nil {
 		v = value.Unit{}

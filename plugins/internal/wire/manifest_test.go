@@ -238,6 +238,10 @@ func TestMessagesOfFailures(t *testing.T) {
 		if err := Codec.Unmarshal(mem.BufferSlice{mem.SliceBuffer(field(eventOutcome, field(responseValue, large)))}, e); err != nil || !errors.Is(e.Outcome.Err, want) {
 			t.Errorf("at most %d in a stream: %v, %+v", limit, err, e.Outcome)
 		}
+		r = &Response{Limit: limit}
+		if err := Codec.Unmarshal(mem.BufferSlice{mem.SliceBuffer(field(responseFailure, field(5, large[:len(large)-2])))}, r); err != nil || !errors.Is(r.Err, want) || r.Size != len(large) {
+			t.Errorf("a failure of at most %d: %v, %+v", limit, err, r)
+		}
 	}
 	if err := Codec.Unmarshal(mem.BufferSlice{mem.SliceBuffer([]byte{0xff})}, &Response{}); err == nil {
 		t.Error("half a tag is a message")

@@ -33,7 +33,7 @@ type Response struct {
 	Failure *pluginv1.Failure
 	// Outcome is what is sent where there is no failure.
 	Outcome []byte
-	// Value is what arrived, Size its bytes, and Err why it is none.
+	// Value is what arrived, Size its bytes, or of a failure at least those, and Err why it is none.
 	Value value.Value
 	Size  int
 	Err   error
@@ -173,6 +173,10 @@ func (m *Response) readPart(s string, message int) error {
 	case valued == failed:
 		m.Err = ErrAnswer
 	case failed:
+		if m.Size = max(m.Size, len(failure)); m.Limit > 0 && len(failure) > m.Limit {
+			m.Err = ErrAnswer
+			return nil
+		}
 		m.Failure = &pluginv1.Failure{}
 		return proto.Unmarshal([]byte(failure), m.Failure)
 	default:
