@@ -19,7 +19,7 @@ import (
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
 	"(tests)":                      5683,
-	"caps":                         7806,
+	"caps":                         7809,
 	"caps/flow":                    1723,
 	"caps/journal":                 5665,
 	"caps/journal/order":           420,
@@ -84,7 +84,7 @@ var maxLines = map[string]int{
 	"plugins/internal/keeper":      410,
 	"plugins/internal/originproxy": 258,
 	"plugins/internal/sandbox":     2027,
-	"plugins/internal/wire":        1052,
+	"plugins/internal/wire":        1056,
 	"plugins/kv":                   840,
 	"plugins/lock":                 1132,
 	"plugins/mcp":                  2444,
@@ -96,7 +96,7 @@ var maxLines = map[string]int{
 	"plugins/plugintest/conform":   2210,
 	"plugins/proc":                 1310,
 	"plugins/random":               30,
-	"plugins/sdk":                  1784,
+	"plugins/sdk":                  1800,
 	"proto":                        120,
 }
 
