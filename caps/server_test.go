@@ -261,11 +261,11 @@ func TestAttackDeepArguments(t *testing.T) {
 	o.Input = writes{t}
 	w.grant("github")
 	held := w.hold("github")
-	twice, inside, shared, deep := value.Value(value.NewInt(1)), value.Value(value.NewInt(1)), value.Value(value.NewInt(1)), value.Value(value.Unit{})
+	twice, inside, deep := value.Value(value.NewInt(1)), value.Value(value.NewInt(1)), value.Value(value.Unit{})
 	for range 60 {
 		inside = value.FromSlice([]value.Value{inside, inside})
 	}
-	shared = inside
+	shared := inside
 	for range 1_100 {
 		twice, inside = value.FromSlice([]value.Value{twice, twice}), value.FromSlice([]value.Value{inside})
 	}
