@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/url"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
@@ -113,6 +115,12 @@ func failureOf(err error) Failure {
 		err = e.Err
 	}
 	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		err = e.Err
+	}
+	if e, ok := errors.AsType[*exec.Error](err); ok {
+		err = e.Err
+	}
+	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err
 	}
 	message, _, _ := strings.Cut(err.Error(), "\n")

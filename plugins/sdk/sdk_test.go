@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math/big"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
@@ -279,6 +280,8 @@ func TestFailuresOfHandlers(t *testing.T) {
 		{"a word about a file", fmt.Errorf("x: %w", &fs.PathError{Op: "open", Path: secret, Err: errors.New("it is odd")}), Failure{Code: "failed", Message: "it is odd"}},
 		{"a word about two", &os.LinkError{Op: "rename", Old: secret, New: secret, Err: errors.New("it is odd")}, Failure{Code: "failed", Message: "it is odd"}},
 		{"a time", context.DeadlineExceeded, Failure{Code: "timeout", Message: "the operation didn't end in time", Retryable: true}},
+		{"a program", &exec.Error{Name: secret, Err: exec.ErrDot}, Failure{Code: "failed", Message: exec.ErrDot.Error()}},
+		{"an address", &url.Error{Op: "Get", URL: "http://" + secret, Err: errors.New("no redirects")}, Failure{Code: "failed", Message: "no redirects"}},
 		{"any", errors.New("first line\nsecond"), Failure{Code: "failed", Message: "first line"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
