@@ -108,18 +108,17 @@ func (c *checker) compareTwo(a, b *shape, ordered bool, x *test, t term.Term) {
 		bad = !same || a.kind&(notEqual|prim.KindQuoted) != 0
 	}
 	if bad {
+		kinds := a.kind | b.kind
 		switch {
 		case a.seed != nil && b.seed != nil && a.kind == b.kind:
-			a.seed.dead |= a.kind
-			b.seed.dead |= b.kind
+			x.unfit(a, kinds)
+			x.unfit(b, kinds)
 		case a.seed != nil && b.seed != nil:
 			c.doubts = append(c.doubts, doubt{a, b, t, ReasonCompare, doubtful})
 		case a.seed != nil:
-			a.seed.dead |= a.kind
-		case b.seed != nil:
-			b.seed.dead |= b.kind
+			x.unfit(a, kinds)
 		default:
-			x.bad |= a.kind | b.kind
+			x.unfit(b, kinds)
 		}
 		return
 	}
@@ -184,7 +183,7 @@ func (c *checker) decide() {
 func (d doubt) open() bool { return d.a.remains() && d.b.remains() }
 
 func (d doubt) settle(a, b *shape) {
-	if a.unknown != nil || b.unknown != nil || a.seed == b.seed || a.letter || b.letter || d.reason == ReasonIndex || d.reason != ReasonCompare && b.kind != prim.KindString {
+	if a.unknown != nil || b.unknown != nil || a.seed == b.seed || b.base != nil || a.letter || b.letter || d.reason == ReasonIndex || d.reason != ReasonCompare && b.kind != prim.KindString {
 		return
 	}
 	fit := b.kind

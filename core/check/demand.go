@@ -202,16 +202,22 @@ func (c *checker) fits(x *test, s *shape, accepts prim.Kinds) bool {
 		x.ok = true
 		c.unsaid(s)
 		return true
-	case s.seed != nil && s.base != nil:
-		x.bad |= s.kind // a list of another length may fit elsewhere
-	case s.seed != nil:
-		s.seed.dead |= s.kind
-	case x.whole && s.kind == prim.KindDec:
+	case s.seed == nil && x.whole && s.kind == prim.KindDec:
 		x.ok, x.bad = true, x.bad|s.kind
 	default:
-		x.bad |= s.kind
+		x.unfit(s, s.kind)
 	}
 	return false
+}
+
+// unfit notes that s fails a test, for these kinds: what a caller gives isn't of its kind then, but
+// for a list of which a test has shown the length, since one of another length may fit elsewhere.
+func (x *test) unfit(s *shape, kinds prim.Kinds) {
+	if s.seed != nil && s.base == nil {
+		s.seed.dead |= s.kind
+	} else {
+		x.bad |= kinds
+	}
 }
 
 // describe says which kinds a value has, in words.

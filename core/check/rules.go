@@ -481,13 +481,10 @@ func indexing(u *use) *variable {
 			c.doubts = append(c.doubts, doubt{s, i, u.t, ReasonIndex, "a list is indexed by an integer, and a record by a string: which it is is known only when it runs"})
 			return
 		case i.seed != nil && (s.seed == nil || i.kind == prim.KindUnit):
-			i.seed.dead |= i.kind
-			return
-		case s.seed != nil:
-			s.seed.dead |= s.kind
+			x.unfit(i, i.kind)
 			return
 		default:
-			x.bad |= i.kind
+			x.unfit(s, i.kind)
 			return
 		}
 		switch {
