@@ -193,7 +193,7 @@ func TestPatternBounds(t *testing.T) {
 	for p, want := range map[string]fault.Kind{
 		"(a{1000}){1000}": fault.ParseError, "((a{100}){10}){10}": fault.ParseError, "(((((a{9}){9}){9}){9}){9}": fault.ParseError, "((((a{5}){5}){5}){5}){5}": fault.ParseError, "(?:abcdefgh){200}": fault.OutOfRange,
 		strings.Repeat("(", 1200) + strings.Repeat(")", 1200): fault.ParseError, strings.Repeat("a", 5000): fault.OutOfRange, strings.Repeat("a", 1200): fault.OutOfRange,
-		strings.Repeat(`\pL`, 1300): fault.OutOfRange, "[" + strings.Repeat(`\pL`, 64) + "]": "", "[" + strings.Repeat(`\pL\PN`, 40) + "]": fault.OutOfRange, "(?i)" + strings.Repeat(`[\x{80}-\x{10ffff}]`, 100): fault.OutOfRange,
+		strings.Repeat(`\pL`, 1300): fault.OutOfRange, "[" + strings.Repeat(`\pL`, 64) + "]": "", strings.Repeat(`\\p`, 70): "", `\\` + strings.Repeat(`\\\pL`, 70): fault.OutOfRange, "[" + strings.Repeat(`\pL\PN`, 40) + "]": fault.OutOfRange, "(?i)" + strings.Repeat(`[\x{80}-\x{10ffff}]`, 100): fault.OutOfRange,
 		"a++": fault.ParseError, "(?=a)": fault.ParseError, `(a)\1`: fault.ParseError, "a{2,1}": fault.ParseError, "[b-a]": fault.ParseError, "(?P<n>a)(?P<n>b)": fault.ParseError, "a)": fault.ParseError, "[": fault.ParseError,
 	} {
 		f := run("a", p, &prim.Meter{Left: prim.Unlimited})

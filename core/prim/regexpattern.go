@@ -125,7 +125,8 @@ func newPattern(row, s string) (*pattern, *fault.Fault) {
 	if n := wideFolds(s); n > maxWideFolds {
 		return nil, largePattern(row, fmt.Sprintf("at most %d ranges of characters beyond ASCII where case is ignored", maxWideFolds), fmt.Sprint(n))
 	}
-	if n := strings.Count(s, `\p`) + strings.Count(s, `\P`); n > maxTables {
+	escapes := strings.ReplaceAll(s, `\\`, "")
+	if n := strings.Count(escapes, `\p`) + strings.Count(escapes, `\P`); n > maxTables {
 		return nil, largePattern(row, fmt.Sprintf(`at most %d of \p and \P`, maxTables), fmt.Sprint(n))
 	}
 	re, err := syntax.Parse(s, syntax.Perl)

@@ -186,7 +186,12 @@ func toURL(r *value.Record) (string, *fault.Fault) {
 		}
 		*to = s
 	}
-	if strings.Contains(u.Host, ":") && !strings.HasPrefix(u.Host, "[") {
+	if colons := strings.Count(u.Host, ":"); colons > 0 && u.Host[0] != '[' {
+		if colons == 1 {
+			f := badURL("to_url", u.Host, "the host has a colon")
+			f.Hint = `Give the port as "port": {"to_url":{"record":{"scheme":"https","host":"example.com","port":8080}}}.`
+			return "", f
+		}
 		u.Host = "[" + u.Host + "]"
 	}
 	if port != "" {

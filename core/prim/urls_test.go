@@ -86,6 +86,8 @@ func TestURLs(t *testing.T) {
 		{"to_url", parts("path", "a", "scheme", "https", "user", "me"), "https://me@/a"},
 		{"to_url", parts("host", "h", "path", "a", "scheme", "HTTPS"), "HTTPS://h/a"},
 		{"to_url", parts("path", "a:b"), "./a:b"},
+		{"to_url", parts("host", "h:80", "scheme", "http"), "parse_error the host has a colon"},
+		{"to_url", parts("host", "::1", "scheme", "http"), "http://[::1]"},
 		{"to_url", parts("query", "a=b"), `out_of_range "query" is the string`},
 	} {
 		v, f := call(t, c.row, c.of)
