@@ -47,7 +47,7 @@ type Options struct {
 	Profiles func() ([]string, error)
 	// Open opens one of them; to read, or with write set for one action.
 	Open func(name string, write bool) (*Store, error)
-	// Flags names a store on a command line, as a shell takes it.
+	// Flags names a store on a command line, as a shell takes it; nil: as --profile does.
 	Flags func(name string) string
 	// Questions is what waits for an answer.
 	Questions *caps.Consents
@@ -107,6 +107,9 @@ type Page struct {
 func New(o Options, port int) *Page {
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Flags == nil {
+		o.Flags = func(name string) string { return "--profile " + name }
 	}
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	p := &Page{o: o, door: newDoor(o.Name, port, o.Now), stores: map[string]*Store{}}

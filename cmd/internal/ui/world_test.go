@@ -172,7 +172,6 @@ func newWorld(t testing.TB, change func(*Options)) *world {
 	t.Cleanup(writer.Close)
 	w.server, w.writes = writer.Server, writer.Policy
 	o := Options{
-		Flags:     profileFlags,
 		Profiles:  func() ([]string, error) { return []string{"test"}, nil },
 		Open:      func(_ string, write bool) (*Store, error) { return w.open(write) },
 		Questions: &caps.Consents{Path: filepath.Join(w.dir, "consent.json")}, Revocations: caps.Revocations{Path: filepath.Join(w.dir, "revoked.json")},
