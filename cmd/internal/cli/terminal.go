@@ -168,10 +168,13 @@ func Confirm(cmd *cobra.Command, yes bool, question string) (bool, error) {
 	case !IsTerminal(cmd.InOrStdin()):
 		return false, errors.New("not a terminal, so it can't ask: review what is above, then run again with --yes")
 	}
-	ctx, stop := Interruptible(cmd) // an interrupt is a no
+	ctx, stop := Interruptible(cmd)
 	defer stop()
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s [y/N] ", question)
 	line, _ := ReadLine(ctx, cmd.InOrStdin())
+	if ctx.Err() != nil {
+		return false, errors.New("interrupted: nothing was changed")
+	}
 	answer := strings.ToLower(strings.TrimSpace(line))
 	return answer == "y" || answer == "yes", nil
 }
