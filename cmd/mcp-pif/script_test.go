@@ -67,7 +67,7 @@ func TestScriptsHaveClaims(t *testing.T) {
 		area, _, ok := strings.Cut(strings.TrimSuffix(e.Name(), ".txtar"), "_")
 		first, _, _ := strings.Cut(string(b), "\n")
 		if !ok || area == "" || !strings.HasPrefix(first, "# ") || len(first) < 20 {
-			t.Errorf("%s: a script is called <area>_<case>.txtar and starts with its claim", e.Name())
+			t.Errorf("%s: a script is called <area>_<case>.txtar and starts with its claim, # and a sentence of 18 characters at least", e.Name())
 		}
 	}
 }
