@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -108,6 +109,33 @@ func TestCluster(t *testing.T) {
 	}
 	if c, ok := a.Cluster(); !ok || c.Stopped != nil || c.Peers["b"].Differs || c.Peers["b"].Place == 0 || lease.Since(c.Fresh) > time.Minute {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestClusterBlobWaits: a node that is cut off between a blob and its event has the others keep the blob for a day.
+func TestClusterBlobWaits(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	a := clustered(t, filepath.Join(t.TempDir(), "a.db"), "a", m.Open())
+	var passed atomic.Int64
+	b, err := journal.Open(filepath.Join(t.TempDir(), "b.db"), journal.Options{
+		Order: m.Open(), Node: "b", Profile: "p", Now: func() time.Time { return time.Now().Add(time.Duration(passed.Load())) },
+	})
+	must.NoError(t, err)
+	t.Cleanup(func() { _ = b.Close() })
+	h, err := a.PutBlob(t.Context(), bytes.Repeat([]byte("x"), 1<<16))
+	must.NoError(t, err)
+	barrier(t, b)
+	for _, c := range []struct {
+		after time.Duration
+		there bool
+	}{{time.Hour, true}, {25 * time.Hour, false}} {
+		passed.Store(int64(c.after))
+		_, err := b.Retain(t.Context(), journal.RetainOptions{MaxAge: 1000 * time.Hour})
+		must.NoError(t, err)
+		if _, err := b.Blob(h); (err == nil) != c.there {
+			t.Errorf("after %v: %v", c.after, err)
+		}
 	}
 }
 

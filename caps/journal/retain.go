@@ -297,6 +297,9 @@ func (s *Store) loose(ctx context.Context) (map[Hash]loose, error) {
 	return unused, explain(s.path, err)
 }
 
+// maxCutOff is how long a node of a cluster may be cut off between a blob and its event.
+const maxCutOff = 24 * time.Hour
+
 // sweep removes loose blobs that no event will refer to, and tells how many bytes those
 // have that stay.
 func (s *Store) sweep(ctx context.Context, o RetainOptions) (n int, left int64, err error) {
@@ -315,7 +318,8 @@ func (s *Store) sweep(ctx context.Context, o RetainOptions) (n int, left int64, 
 	}
 	for h, l := range unused {
 		err := s.writer.use(ctx, func(conn *sql.Conn) error {
-			if !s.writer.flight.over(h, usedAt(l.used), s.o.Now(), o.Unused) {
+			used, now := usedAt(l.used), s.o.Now()
+			if s.writer.follower != nil && now.Sub(time.UnixMicro(used)).Abs() < maxCutOff || !s.writer.flight.over(h, used, now, o.Unused) {
 				left += l.size
 				return nil
 			}

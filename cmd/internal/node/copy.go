@@ -61,8 +61,9 @@ func say(ctx context.Context, o order.Order, node string, m message, raw []byte)
 	head, err := json.Marshal(m)
 	p := journal.Message(node+says, append(append(head, '\n'), raw...))
 	for pause := 20 * time.Millisecond; err == nil; pause = min(2*pause, time.Second) {
-		if o.Propose(ctx, p) == nil {
-			return nil
+		refused := o.Propose(ctx, p)
+		if refused == nil || errors.Is(refused, order.ErrOther) || errors.Is(refused, order.ErrClosed) || errors.Is(refused, order.ErrTooLarge) {
+			return refused
 		}
 		select {
 		case <-ctx.Done():
@@ -223,11 +224,22 @@ func (n *Node) hears(h journal.Heard) {
 	if !ok || m.Of != n.o.Name || !n.holds.Load() {
 		return
 	}
-	alive, end := context.WithCancel(n.ctx)
+	n.mu.Lock()
+	before := n.asked[h.Node]
+	if before.id == m.ID {
+		n.mu.Unlock()
+		return
+	}
+	if before.end != nil { // nobody listens any more
+		before.end()
+	}
+	ctx, end := context.WithCancel(n.ctx)
+	n.asked[h.Node] = asked{m.ID, end}
+	n.mu.Unlock()
 	n.tasks.Go(func() {
-		for say(alive, n.o.Order, n.o.Name, message{ID: m.ID}, nil) == nil { // what comes first may take long
+		for say(ctx, n.o.Order, n.o.Name, message{ID: m.ID}, nil) == nil { // what comes first may take long
 			select {
-			case <-alive.Done():
+			case <-ctx.Done():
 			case <-time.After(deaf / 4):
 			}
 		}
@@ -236,12 +248,21 @@ func (n *Node) hears(h journal.Heard) {
 		defer end()
 		n.giving.Lock()
 		defer n.giving.Unlock()
-		g := giving{ctx: n.ctx, order: n.o.Order, node: n.o.Name, id: m.ID}
-		if err := g.give(n, strings.TrimSuffix(h.Node, says)); err != nil && n.ctx.Err() == nil {
+		if ctx.Err() != nil {
+			return
+		}
+		g := giving{ctx: ctx, order: n.o.Order, node: n.o.Name, id: m.ID}
+		if err := g.give(n, strings.TrimSuffix(h.Node, says)); err != nil && ctx.Err() == nil {
 			n.o.Log.Error("a copy of this node's files for another one failed", "error", err)
 			_ = g.say(message{Error: "its files can't be copied, its log says why"}, nil)
 		}
 	})
+}
+
+// asked is the newest answer with copies to somebody.
+type asked struct {
+	id  string
+	end context.CancelFunc
 }
 
 // A giving is an answer with copies.

@@ -68,8 +68,10 @@ func hashed(text string) string {
 func (n *Node) endedFile() string { return filepath.Join(n.o.Dir, "cluster", "ended") }
 
 // End ends a session on all nodes, whose name is its principal's with a 0 byte and its own. It
-// returns when all will hear of it.
+// returns when all will hear of it, or the order is silent.
 func (n *Node) End(ctx context.Context, session string) error {
+	ctx, cancel := context.WithTimeout(ctx, maxSilence)
+	defer cancel()
 	principal, _, _ := strings.Cut(session, "\x00")
 	if err := say(ctx, n.o.Order, n.o.Name, message{ID: hashed(session), Whose: hashed(principal), Session: true}, nil); err != nil {
 		return err

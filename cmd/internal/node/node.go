@@ -134,12 +134,13 @@ type Node struct {
 	docs     map[string]document // of the cluster's authority
 	at       map[string]uint64   // the event that each is
 	pools    map[string]*pool    // of rates
+	asked    map[string]asked    // for copies, by whom
 }
 
 // Open makes a node, which beats until it is closed. It returns when it has what the
 // cluster decided until then, or the context ends.
 func Open(ctx context.Context, o Options) (_ *Node, err error) {
-	n := &Node{o: o, stores: map[*journal.Store]bool{}, profiles: map[string]bool{}, ended: ends{keys: map[string]bool{}, of: map[string][]string{}}, projected: map[string]uint64{}, docs: map[string]document{}, at: map[string]uint64{}, pools: map[string]*pool{}, hurry: make(chan struct{}, 1)}
+	n := &Node{o: o, stores: map[*journal.Store]bool{}, profiles: map[string]bool{}, ended: ends{keys: map[string]bool{}, of: map[string][]string{}}, projected: map[string]uint64{}, docs: map[string]document{}, at: map[string]uint64{}, pools: map[string]*pool{}, asked: map[string]asked{}, hurry: make(chan struct{}, 1)}
 	if n.o.Applied == nil {
 		n.o.Applied = func() error { return nil }
 	}

@@ -329,13 +329,13 @@ func (h *Handler) roam(w http.ResponseWriter, one *request, server *mcp.Server, 
 		return nil
 	}
 	boot, opening, _ := strings.Cut(more, ".")
-	if roams && opened(opening) != nil {
-		session := principal + "\x00" + name
+	if roams {
+		session := principal + "\x00" + id + "." + boot // what it was opened by can be written in other ways
 		if s.ends.Ended(session) {
 			http.Error(w, "session not found", http.StatusNotFound)
 			return nil
 		}
-		if one.http.Method == http.MethodDelete {
+		if one.http.Method == http.MethodDelete && (boot == s.boot || opened(opening) != nil) {
 			if err := s.ends.End(one.http.Context(), session); err != nil {
 				http.Error(w, "the cluster doesn't answer", http.StatusServiceUnavailable)
 				return nil
@@ -343,7 +343,7 @@ func (h *Handler) roam(w http.ResponseWriter, one *request, server *mcp.Server, 
 		}
 	}
 	if roams && boot != s.boot {
-		key := roamer{principal, name}
+		key := roamer{principal, id + "." + boot}
 		s.mu.Lock()
 		again := s.here[key]
 		if again == nil {

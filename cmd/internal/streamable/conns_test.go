@@ -2,11 +2,14 @@ package streamable
 
 import (
 	"bufio"
+	"bytes"
+	"compress/flate"
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -427,14 +430,19 @@ func TestSessionsRoam(t *testing.T) {
 	if res := do(two, http.MethodDelete, "", session); res.StatusCode != http.StatusNoContent {
 		t.Errorf("its end: %s", res.Status)
 	}
-	for _, ended := range []string{session, other} {
+	at := strings.LastIndex(session, ".") + 1
+	var written bytes.Buffer
+	z, _ := flate.NewWriter(&written, flate.NoCompression)
+	_, err := z.Write(opened(session[at:]))
+	must.NoError(t, errors.Join(err, z.Close()))
+	for _, ended := range []string{session, session[:at] + base64.RawURLEncoding.EncodeToString(written.Bytes()), session[:at] + "AAAA", other} {
 		for _, url := range []string{one, two, three} {
 			if res := do(url, http.MethodPost, `{"jsonrpc":"2.0","id":9,"method":"ping"}`, ended); res.StatusCode != http.StatusNotFound {
 				t.Errorf("after its end: %s", res.Status)
 			}
 		}
 	}
-	at := strings.LastIndex(other, ".") + 1
+	at = strings.LastIndex(other, ".") + 1
 	packed, err := base64.RawURLEncoding.DecodeString(other[at:])
 	must.NoError(t, err)
 	more := other[:at] + base64.RawURLEncoding.EncodeToString(append(packed, "more"...))
