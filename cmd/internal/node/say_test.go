@@ -22,7 +22,10 @@ type refusing struct {
 	said []string
 }
 
-func (o *refusing) Propose(_ context.Context, p []byte) error {
+func (o *refusing) Propose(ctx context.Context, p []byte) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.said = append(o.said, string(p))
