@@ -37,7 +37,7 @@ var mailKind = func() *caps.Manifest {
 		{Name: "to", Type: "string"}, {Name: "text", Type: "any", Optional: true}, {Name: "cc.0", Type: "string", Optional: true},
 	}}, caps.Operation{Name: "toy.move", Verb: "move", Params: []caps.Param{
 		{Name: "key", Type: "string", Designates: true}, {Name: "to", Type: "string", Designates: true},
-	}}, caps.Operation{Name: "toy.list", Verb: "get", Params: []caps.Param{{Name: "prefix", Type: "string", Main: true, Designates: true}}})
+	}}, caps.Operation{Name: "toy.list", Verb: "get", Params: []caps.Param{{Name: "prefix", Type: "string", Main: true, Designates: true, Prefix: true}}})
 	return &m
 }()
 
