@@ -176,8 +176,8 @@ func (p *Policy) find(id string) (*Grant, bool) {
 
 // Replace puts other grants and denials in the place of all. A grant whose
 // identity is there already stays the object it is, with its counters, and the
-// new one is closed; one that is gone is revoked and closed. On an error
-// nothing has changed and the grants are still the caller's.
+// new one is closed; one that is gone is revoked and closed. On an error nothing has
+// changed and the grants are still the caller's, but on one of closing grants, after all.
 func (p *Policy) Replace(grants []*Grant, denies []Capability) error {
 	return p.ReplaceIn("", grants, denies)
 }

@@ -11,7 +11,7 @@
 // on with [Machine.Resume]. A machine isn't tied to a goroutine, and is
 // cancelled by running it in slices and not running the next one.
 //
-// Errors are always of type [*fault.Fault].
+// What is wrong with code, an input or a run is a [*fault.Fault].
 package core
 
 import (

@@ -45,8 +45,8 @@ type Fault struct {
 	EvalDepth int `json:"eval_depth,omitempty"`
 	// More holds up to four further failures of the same parse.
 	More []*Fault `json:"more,omitempty"`
-	// Raised is the value that a program gave to raise (a value.Value), kept
-	// for the try around it.
+	// Raised is the value (a value.Value) that a program gave to raise, or that came
+	// with a failed effect, kept for the try around it.
 	Raised any `json:"-"`
 	// Cause is an underlying error that is not part of the protocol.
 	Cause error `json:"-"`

@@ -37,7 +37,7 @@ func Serve(p Plugin) {
 		os.Exit(1)
 	}
 	if os.Getenv(wire.Handshake.MagicCookieKey) != wire.Handshake.MagicCookieValue {
-		fmt.Fprintf(os.Stderr, "%s is a plugin of mcp-pif: mcp-pif starts it when it is granted (--cap %s:SCOPE).\n", os.Args[0], p.Kind)
+		fmt.Fprintf(os.Stderr, "%s is a plugin of mcp-pif: add it with 'mcp-pif plugin add', and grant it with --plugin-lock and --cap %s:SCOPE.\n", os.Args[0], p.Kind)
 		os.Exit(1)
 	}
 	root, err := rootOf(os.Getenv(wire.EnvRoot))

@@ -284,7 +284,6 @@ func (r *reader) record(b string, depth int) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	byKey := func(a, b value.Field) int { return strings.Compare(a.Key, b.Key) }
 	if !slices.IsSortedFunc(record.Fields, byKey) {
 		slices.SortFunc(record.Fields, byKey)
 	}

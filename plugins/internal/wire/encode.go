@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -31,6 +33,8 @@ var (
 	ErrTooMany  = fmt.Errorf("it is made of more than %d values", MaxNodes)
 	ErrTooDeep  = fmt.Errorf("it is nested deeper than %d", MaxDepth)
 	errMissing  = errors.New("a part of it is missing")
+	errText     = errors.New("a text in it is no UTF-8")
+	errTwice    = errors.New("a record in it has a key twice")
 	ErrFunction = errors.New("it holds a function, and functions stay where they were made")
 )
 
@@ -106,6 +110,9 @@ func (w *writer) open(number protowire.Number, end int) {
 func (w *writer) string(number protowire.Number, s string) error {
 	if len(s) > w.most-w.size() {
 		return ErrTooLarge
+	}
+	if !utf8.ValidString(s) {
+		return errText
 	}
 	end := w.size()
 	copy(w.room(len(s)), s)
@@ -185,11 +192,15 @@ func (w *writer) part(number protowire.Number, v value.Value, depth int) error {
 
 func (w *writer) list(c *value.Cons, depth int) error {
 	var items []value.Value
-	for ok := true; ok; c, ok = value.Force(c.Tail).(*value.Cons) {
+	for ok := true; ok; {
 		if w.nodes++; w.nodes > MaxNodes {
 			return ErrTooMany
 		}
 		items = append(items, c.Head)
+		tail := value.Force(c.Tail)
+		if c, ok = tail.(*value.Cons); !ok && tail != (value.Nil{}) {
+			return errMissing
+		}
 	}
 	for _, item := range slices.Backward(items) {
 		if err := w.part(listItems, item, depth); err != nil {
@@ -199,9 +210,18 @@ func (w *writer) list(c *value.Cons, depth int) error {
 	return nil
 }
 
+func byKey(a, b value.Field) int { return strings.Compare(a.Key, b.Key) }
+
 func (w *writer) record(r *value.Record, depth int) error {
 	w.nodes += len(r.Fields)
-	for _, f := range slices.Backward(r.Fields) {
+	fields := r.Fields
+	if !slices.IsSortedFunc(fields, byKey) {
+		fields = slices.SortedFunc(slices.Values(fields), byKey)
+	}
+	for i, f := range slices.Backward(fields) {
+		if i > 0 && fields[i-1].Key == f.Key {
+			return errTwice
+		}
 		end := w.size()
 		err := w.part(fieldValue, f.Value, depth)
 		if err == nil && f.Key != "" {

@@ -207,6 +207,11 @@ func TestValueCrossesAtItsLimits(t *testing.T) {
 		{"too many", list(MaxNodes), ErrTooMany},
 		{"parts shared 2^60 times", shared(60), ErrTooMany},
 		{"nothing", nil, errMissing},
+		{"half a list", &value.Cons{Head: value.Unit{}}, errMissing},
+		{"a list that ends in a text", &value.Cons{Head: value.Unit{}, Tail: value.Str("a")}, errMissing},
+		{"a text that is no UTF-8", value.Str("\xff"), errText},
+		{"a key that is no UTF-8", &value.Record{Fields: []value.Field{{Key: "\xff", Value: value.Unit{}}}}, errText},
+		{"a key twice", &value.Record{Fields: []value.Field{{Key: "a", Value: value.Unit{}}, {Key: "a", Value: value.Unit{}}}}, errTwice},
 		{"half a pair", &value.Pair{First: value.Unit{}}, errMissing},
 		{"a function", &value.Pair{First: value.Unit{}, Second: &value.Closure{}}, ErrFunction},
 	} {
