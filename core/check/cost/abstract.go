@@ -131,7 +131,7 @@ func (a *analyser) below(v *aval, part string) *aval {
 		return top
 	}
 	x := input(v.path + part)
-	if v.spot != "" {
+	if v.spot != "" && !isCut(v.spot) {
 		x.spot = v.spot + part
 	}
 	return x

@@ -223,7 +223,11 @@ func (a *analyser) solveRecursion(t term.Term, r *recursion, first []*env, v *av
 	if !r.apart {
 		depth, ok = a.levels(r, first)
 		if r.lost || !ok || calls > 1 {
-			if w := a.walks(r, first, c, in); w != nil {
+			w := a.walks(r, first, c, in)
+			if w == nil {
+				w = a.divides(r, first, c)
+			}
+			if w != nil {
 				return a.walkThrough(t, r, first, v, c, w)
 			}
 		}
@@ -236,6 +240,9 @@ func (a *analyser) solveRecursion(t term.Term, r *recursion, first []*env, v *av
 	}
 	l := a.loopOf(r, first, depth)
 	l.gives(r, v)
+	if calls == 1 {
+		l.taken = a.takenOf(r)
+	}
 	l.events = depth.plus(depth).plus(exactly(2))
 	if calls > 1 {
 		l.events = infinite

@@ -28,7 +28,8 @@ type analyser struct {
 	// that; results the root of what calls of a function give, by that of one of them.
 	states  map[string]bool
 	results map[string]string
-	leaf    bool // it is looked at whether a function that is given a constant calls itself
+	named   map[*env]int // a number for each binding that conditions of filters name
+	leaf    bool         // it is looked at whether a function that is given a constant calls itself
 }
 
 // A reason is a place that makes a bound large, or takes it away.

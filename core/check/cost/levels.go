@@ -142,6 +142,33 @@ lists:
 	return together, len(some) == len(r.calls) && !together.inf
 }
 
+// takenOf is the roots of the lists of which every call takes the tail of one; nil: not every
+// call does, or one is given another list.
+func (a *analyser) takenOf(r *recursion) map[string]bool {
+	lists, some := map[string]bool{}, map[int]bool{}
+	for _, i := range r.places() {
+		root, shorter, other := r.state[i], []int(nil), false
+		for k, call := range r.calls {
+			next := a.nth(call.env, i)
+			if next.kind == isList && next.tailOf == root {
+				shorter = append(shorter, k)
+			} else if next.kind != isInput || next.path != root {
+				other = true
+			}
+		}
+		if !other && len(shorter) > 0 {
+			lists[root] = true
+			for _, k := range shorter {
+				some[k] = true
+			}
+		}
+	}
+	if len(some) < len(r.calls) {
+		return nil
+	}
+	return lists
+}
+
 // remainders is Euclid's algorithm: (a, b) is followed by (b, a % b), which takes a bit of
 // two calls at least.
 func (a *analyser) remainders(r *recursion, first []*env, i, j int) (size, bool) {

@@ -57,6 +57,21 @@ func (a *analyser) library(t *term.Prim, row *prim.Row, s scope) (*aval, cost, b
 		}
 		return v, c, true
 	}
+	if small := 12; len(a.active) > 0 && (row.Name == "drop" || row.Name == "filter") && a.nodes(t.Args[1]) <= uint64(small) && a.nodes(t.Args[0]) <= uint64(2*small) {
+		v, c := a.written(t, s)
+		x, _ := a.eval(t.Args[0], s)
+		l, _ := a.eval(t.Args[1], s)
+		if a.abort != nil {
+			return v, c, true
+		}
+		if row.Name == "filter" {
+			return a.kept(v, x, l), c, true
+		}
+		if w := a.cut(l, x, aUnit); w != nil {
+			v = w
+		}
+		return v, c, true
+	}
 	if row.Name != "sort_by" && row.Name != "pow" {
 		return nil, cost{}, false
 	}

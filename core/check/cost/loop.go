@@ -27,6 +27,7 @@ type loop struct {
 	result string
 	call   map[string]int
 	walk   *walk
+	taken  map[string]bool // the roots of lists of which every call takes the tail of one
 	// Of a list in it: the origin of the items, the spot of the one that a round is for, how
 	// the list of a root was put together, and the sum of what each round has one of.
 	origin, at string
@@ -81,10 +82,15 @@ func (l *loop) solve(v *variable) size {
 	}
 	switch {
 	case !s.inf:
-	case l.walk != nil && root == l.walk.root:
+	case l.walk != nil && root == l.walk.root && !l.walk.lists:
 		s = l.deep(v, rest)
 	case l.walk != nil && root == l.result:
 		s = l.resulting(v, rest, false)
+	case l.result != "" && root == l.result && v.Measure == Len && l.taken != nil:
+		var ok bool
+		if s, ok = l.held(rest); !ok {
+			s = l.close(v, root, rest)
+		}
 	default:
 		s = l.close(v, root, rest)
 	}
@@ -494,7 +500,7 @@ func (l *loop) member(m mono) (*variable, bool) {
 		return nil, false
 	}
 	x := m.f[0].variable
-	if _, mine := l.first[x.root]; !mine || l.walk != nil && (x.root == l.walk.root || l.call[x.root] < 0) {
+	if _, mine := l.first[x.root]; !mine || l.walk != nil && (x.root == l.walk.root && !l.walk.lists || l.call[x.root] < 0) {
 		return nil, false
 	}
 	if l.call[x.root] != 0 {

@@ -363,7 +363,11 @@ func (a *analyser) listRow(name string, args []*aval) (v *aval, steps poly, ok, 
 			steps, ok = perBytes(n, 64)
 		}
 		n = n.max(a.asBytes(x))
-		return &aval{kind: isNumber, abs: n, words: exactly(0)}, steps, ok, true
+		v = &aval{kind: isNumber, abs: n, words: exactly(0)}
+		if x.kind == isInput && x.spot == "" && a.states[x.path] {
+			v.lin = &linear{of: alone(lengthOf(x.path)), by: 1}
+		}
+		return v, steps, ok, true
 	case "set_nth", "push":
 		n, item := a.asList(x)
 		last := args[len(args)-1]
@@ -375,6 +379,11 @@ func (a *analyser) listRow(name string, args []*aval) (v *aval, steps poly, ok, 
 	case "slice", "at":
 		b := a.asBytes(x)
 		steps, ok = perBytes(b, 512)
+		if len(args) == 3 {
+			if v = a.cut(x, args[1], args[2]); v != nil {
+				return v, steps, ok, true
+			}
+		}
 		v = nothing
 		for _, y := range x.variants() {
 			if name == "at" && len(args) == 2 {
@@ -389,7 +398,7 @@ func (a *analyser) listRow(name string, args []*aval) (v *aval, steps poly, ok, 
 				part.from = y.from
 				v = a.join(v, part)
 			default:
-				v = a.join(v, y)
+				v = a.join(v, a.sliced(y))
 			}
 		}
 		return v, steps, ok, true

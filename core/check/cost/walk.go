@@ -16,6 +16,7 @@ type walk struct {
 	root         string
 	parts, calls size
 	tails        bool // lists are walked by their tails
+	lists        bool // a list is divided, and parts and calls are made of its length
 }
 
 // gathered is how a list was put together: of what a loop adds in each round.
@@ -124,6 +125,9 @@ func (a *analyser) origin(v *aval) string {
 	for _, x := range v.variants() {
 		of := x.from
 		if s := spotOf(x); of == "" && x.kind == isInput && a.states[rootOf(s)] {
+			if isCut(s) {
+				s = x.path
+			}
 			of = s + "["
 		}
 		switch {
@@ -168,7 +172,7 @@ func (v *aval) addedTo(l, item *aval) {
 
 // listSpot is where a list begins, and how many of its items are left out.
 func (a *analyser) listSpot(v *aval) (s string, from int) {
-	if s = spotOf(v); !a.states[rootOf(s)] {
+	if s = spotOf(v); !a.states[rootOf(s)] || isCut(s) {
 		return "", 0
 	}
 	if of, ok := strings.CutSuffix(s, ":]"); ok {
@@ -212,7 +216,11 @@ func (a *analyser) mergeInputs(x, y *aval) (*aval, bool) {
 		if x.spot == y.spot && x.from == y.from && x.made == y.made {
 			return x, true
 		}
-		return input(x.path), true
+		v := input(x.path)
+		if isCut(x.spot) || isCut(y.spot) {
+			v.spot = x.path + somewhere
+		}
+		return v, true
 	}
 	of, other := rootOf(x.path), rootOf(y.path)
 	if r := a.results[of]; r != "" && r == a.results[other] && x.path[len(of):] == y.path[len(other):] {
@@ -370,7 +378,7 @@ func (a *analyser) walks(r *recursion, first []*env, c cost, in scope) *walk {
 				leaves = n
 				continue
 			}
-			ok = ok && rest != "!" && n == 1 && !strings.Contains(rest, "\x00")
+			ok = ok && rest != "!" && n == 1 && !strings.Contains(rest, "{") && !strings.Contains(rest, "\x00")
 			w.tails = w.tails || strings.Contains(rest, ":]")
 			spots = append(spots, rest)
 		}
@@ -594,6 +602,7 @@ func (l *loop) gives(r *recursion, v *aval) {
 // Where it is made of a number and of what different calls give, it is that number for each call.
 func (l *loop) resulting(v *variable, rest string, together bool) size {
 	start, most, grows, factor := size{}, size{}, size{}, uint64(1)
+	perItem := uint64(0)
 	apart, sums := true, together
 	for _, way := range l.next[v.root] {
 		s := l.open(way, v.Measure, rest)
@@ -606,21 +615,44 @@ func (l *loop) resulting(v *variable, rest string, together bool) size {
 				return infinite
 			}
 			apart, sums = apart && g.apart, sums || g.sums
+			full := b
+			if g.f == 0 && l.walk.lists {
+				n, others := l.perItem(g.others)
+				if least, ok := l.replace(others); ok && n > 0 {
+					perItem, b = max(perItem, n), least
+				}
+			}
 			most = most.max(b)
 			if g.f == 0 {
-				start = start.max(b)
+				start = start.max(full)
 			} else {
 				grows, factor = grows.max(b), max(factor, g.f)
 			}
 		}
 	}
 	if apart && (sums || factor > 1) {
-		return l.walk.calls.times(most)
+		s := l.walk.calls.times(most)
+		if perItem > 0 {
+			s = s.plus(l.a.measure(l.first[l.walk.root], Len, "").times(sizeOf(poly{{c: perItem}})))
+		}
+		return s
 	}
 	if sums {
 		return infinite
 	}
 	return l.rise(start, l.rounds.times(grows), factor)
+}
+
+// perItem splits a sum into how often it has the length of a list that is divided, and the rest.
+func (l *loop) perItem(p poly) (n uint64, rest poly) {
+	for _, m := range p {
+		if len(m.f) == 1 && m.f[0].pow == 1 && m.f[0].base == 0 && !m.f[0].Log && m.f[0].Path == l.walk.root && (m.f[0].Measure == Len || m.f[0].Measure == items) {
+			n = sat(n, m.c)
+		} else {
+			rest = append(rest, m)
+		}
+	}
+	return n, rest
 }
 
 // solveSum returns the largest that a sum gets over the calls of a round.
