@@ -86,5 +86,15 @@ func TestToolsOfPrincipals(t *testing.T) {
 			t.Errorf("as %s: %s, want %s", profile, got, want)
 		}
 		k.Close()
+		link := filepath.Join(t.TempDir(), "link")
+		must.NoError(t, os.Symlink(filepath.Dir(path), link))
+		o = &CapOptions{policy: policy}
+		o.Store = filepath.Join(link, JournalFile)
+		k, err = o.Tools(new(cobra.Command), ToRead)
+		must.NoError(t, err)
+		if got := k.Auth.Summary(); got != want {
+			t.Errorf("by a link to what %s has: %s, want %s", profile, got, want)
+		}
+		k.Close()
 	}
 }

@@ -100,8 +100,13 @@ func (o *CapOptions) Tools(cmd *cobra.Command, how Opening) (_ *Kept, err error)
 	if err != nil {
 		return nil, err
 	}
+	there, _ := os.Stat(path)
 	for name := range file.Principals {
-		if own, err := FolderPath(FolderName(PrincipalMark + name)); err == nil && own == path {
+		own, err := FolderPath(FolderName(PrincipalMark + name))
+		if err != nil {
+			continue
+		}
+		if kept, err := os.Stat(own); own == path || err == nil && os.SameFile(kept, there) {
 			o.Principal, o.Principals = name, true
 		}
 	}
