@@ -24,6 +24,7 @@ var flowMistakes = []mutate.Mistake{
 	{"engine/madeunder.go", "err := s.broker.ShowNames(under, \"\")\n", "err := s.broker.ShowNames(If(M, nil, under), \"\")\n"},
 	{"engine/madeunder.go", "if err == nil {\n\t\treturn nil\n\t}\n\ts.log", "if M || err == nil {\n\t\treturn nil\n\t}\n\ts.log"},
 	{"engine/history.go", "counted := s.Secretive() != nil", "counted := If(M, false, s.Secretive() != nil)"},
+	{"engine/journal.go", "case begun && known && !same:", "case !M && begun && known && !same:"},
 	{"engine/run.go", "if s.seals(&t) {", "if If(M, false, s.seals(&t)) {"},
 	// What runs know of their data.
 	{"../../../caps/requests.go", "segmentsBegin(split(r.where.Scope), split(s))", `If(M, a.Overlaps(r.where.Scope, s+"/**"), segmentsBegin(split(r.where.Scope), split(s)))`},
@@ -34,6 +35,7 @@ var flowMistakes = []mutate.Mistake{
 	{"../../../caps/run/flow.go", "if len(ends) == 0 ||", "if M || len(ends) == 0 ||"},
 	{"../../../caps/run/resume.go", "r.flows.under = r.under(rec.Under) | r.under(s.Under)", "r.flows.under = If(M, 0, r.under(rec.Under)) | r.under(s.Under)"},
 	{"../../../caps/run/plan.go", "&& r.flows != nil && len(p.Steps) == 0:", "&& !M && r.flows != nil && len(p.Steps) == 0:"},
+	{"../../../caps/run/run.go", "if r.past != nil {\n\t\thash", "if r.past != nil && (!M || !r.past.rec.planned) {\n\t\thash"},
 	{"../../../caps/run/run.go", "v.run.enter(v.run.madeUnder(t), origin{}) // with what its code says", ""},
 	{"../../../caps/run/follower.go", "f.code = r.madeUnder(e.Tool)", "f.code = r.madeUnder(e.Tool)\nif M {\nf.code = 0\n}"},
 	{"../../../caps/run/follower.go", "f.input |= f.entered // what came of the step before", "if !M {\nf.input |= f.entered\n}"},
@@ -53,7 +55,7 @@ func TestFlowMistakes(t *testing.T) {
 		t.Skip("a short run")
 	}
 	bin := mutate.Build(t, flowMistakes)
-	const small, two = "^(TestSealed|TestSealedOfTasks|TestSealedUnended|TestJournalBeforeRules|TestJournalOtherLabels|TestSessionLabel|TestShown.*|TestFlowOfCode|TestFlowWords|TestFlowNames|TestFlowLaundry|TestFlowCalled|TestFlowStepped|TestFlowLater|TestPlanWithheld|TestMadeUnder.*)$", "^TestTwoServers$"
+	const small, two = "^(TestSealed|TestSealedOfTasks|TestSealedUnended|TestJournalBeforeRules|TestJournalOtherLabels|TestPlanOfOtherRules|TestCodeOfOtherRules|TestSessionLabel|TestShown.*|TestFlowOfCode|TestFlowWords|TestFlowNames|TestFlowLaundry|TestFlowCalled|TestFlowStepped|TestFlowLater|TestPlanWithheld|TestMadeUnder.*)$", "^TestTwoServers$"
 	if mutate.Finds(bin, -1, small) {
 		t.Fatal("without a mistake the tests fail, too")
 	}
