@@ -20,15 +20,14 @@ const somewhere = "{!}"
 
 func isCut(spot string) bool { return strings.HasSuffix(spot, "}") }
 
-// sliced is an input from one place to another.
+// sliced is an input from one place to another: which of its items is which isn't known.
 func (a *analyser) sliced(x *aval) *aval {
-	if x.kind != isInput {
+	of := spotOf(x)
+	if x.kind != isInput || !a.states[rootOf(of)] || isCut(of) {
 		return x
 	}
 	v := *x
-	if x.spot == "" && a.states[x.path] {
-		v.spot = x.path + somewhere
-	}
+	v.spot = of + somewhere
 	return &v
 }
 

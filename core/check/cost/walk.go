@@ -17,6 +17,7 @@ type walk struct {
 	parts, calls size
 	tails        bool // lists are walked by their tails
 	lists        bool // a list is divided, and parts and calls are made of its length
+	texts        bool // it is given strings that aren't parts
 }
 
 // gathered is how a list was put together: of what a loop adds in each round.
@@ -47,7 +48,7 @@ func (l *loop) everyItem(spots map[string]uint64) map[string]uint64 {
 		}
 		if rest, ok := strings.CutPrefix(s, l.at); ok && l.at != "" {
 			s = l.origin + "]" + rest
-		} else {
+		} else if s != "!" {
 			s = rootOf(s) + "!"
 		}
 		m[s] = sat(m[s], n)
@@ -96,7 +97,7 @@ func (v *aval) isLeaf() bool {
 
 // name is the type of a value that isn't any; "": not known, or one of numbers.
 func (v *aval) name() string {
-	return map[kind]string{isUnit: "null", isBool: "bool", isString: "string", isList: "list", isPair: "pair", isRecord: "record"}[v.kind]
+	return map[kind]string{isUnit: "unit", isBool: "bool", isString: "string", isList: "list", isPair: "pair", isRecord: "record"}[v.kind]
 }
 
 // equals is 1 where values are equal, -1 where they aren't, and 0 where it isn't known.
@@ -389,6 +390,9 @@ func (a *analyser) walks(r *recursion, first []*env, c cost, in scope) *walk {
 		if !ok || len(spots) == 0 {
 			continue
 		}
+		for _, call := range r.calls {
+			w.texts = w.texts || slices.ContainsFunc(a.nth(call.env, i).variants(), func(v *aval) bool { return v.kind == isString })
+		}
 		w.parts = a.measure(first[i].val, Parts, "")
 		w.calls = w.parts.times(exactly(1 + leaves))
 		if !w.calls.inf && (leaves == 0 || a.stops(r, first, i, in)) {
@@ -519,7 +523,7 @@ func (l *loop) overall(p poly) size {
 	for _, m := range p {
 		times, rest := l.walk.calls, m
 		for i, f := range m.f {
-			if f.root != l.walk.root || f.Measure != items && f.Measure != Len || f.pow != 1 || f.base > 0 || f.Log || l.walk.tails {
+			if f.root != l.walk.root || f.Measure != items && f.Measure != Len || f.pow != 1 || f.base > 0 || f.Log || l.walk.tails || f.Measure == Len && l.walk.texts {
 				continue
 			}
 			of := Parts

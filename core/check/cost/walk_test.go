@@ -93,6 +93,43 @@ var walks = []struct {
 	{"t => t.name ++ join(map(self, t.children ?? []), \",\")", 4, cost.Polynomial},
 }
 
+// unbounded is functions that look as if they went through trees. The first is told that type_of(null) is "unit", one has
+// more calls than are looked at, others have an item of a slice, which is an item of the whole.
+func unbounded() []string {
+	many := ""
+	for i := range 65 {
+		many += fmt.Sprintf("let x%d = self(t.f%d) in ", i, i)
+	}
+	return []string{
+		`t => if type_of(t) == "null" then 1 else if type_of(t) == "record" then 1 + self(t.left) else 1 + self(null)`,
+		`t => if type_of(t) == "record" then 1 + self(t.left) + fold((a, c) => ` + many + `a, 0, range(0, 10)) else 1`,
+		`t => match type_of(t) { "list" => 1 + self(drop(1, t)[0]) + self(t[1]); _ => 1 }`,
+		`t => match type_of(t) { "record" => 1 + self(t.k[1:][0]) + self(t.k[1]); _ => 1 }`,
+		`t => match type_of(t) { "list" => 1 + self(head(tail(t[1:]))) + self(t[2]); _ => 1 }`,
+		`t => match type_of(t) { "list" => 1 + self(t[0][1:][0]) + self(t[0][1]); _ => 1 }`,
+		`t => if type_of(t) == "list" and length(t) > 1 then 1 + self(t[1:][0]) + self(t[1]) else 1`,
+	}
+}
+
+func TestUnboundedWalks(t *testing.T) {
+	for _, code := range unbounded() {
+		tr := trial{code: code, tool: "tool", inputs: []string{"null"}}
+		if report, _ := tr.check(t); report.Class != cost.Budget {
+			t.Errorf("%s is said to be %s: %s", code, report.Class, report.Steps)
+		}
+	}
+}
+
+// TestWalkOfTexts: a text that a call is given is no part of the input, however long.
+func TestWalkOfTexts(t *testing.T) {
+	text := strings.Repeat("a,", 2_000)
+	trial{
+		code:   `t => match type_of(t) { "string" => length(map(x => x, split(t, ","))); "unit" => 0; _ => self(t.left) + self("` + text + `") }`,
+		tool:   "tool",
+		inputs: []string{`{"record":{"left":{"record":{"left":{"record":{"left":null}}}}}}`},
+	}.check(t)
+}
+
 func everyShape() []string {
 	all := slices.Clone(shapes)
 	for _, w := range walks {
@@ -125,13 +162,13 @@ type words struct {
 
 var vocabularies = []*words{{
 	leaf: "t == null", inner: `type_of(t) == "record"`,
-	parts:  []string{"t.left", "t.right", "t.left ?? null", "t.right.left", "t.children[0]", "head(t.children)", "t.value", "t"},
+	parts:  []string{"t.left", "t.right", "t.left ?? null", "t.right.left", "t.children[0]", "head(t.children)", "t.value", "t", "t.children[1:][0]", "t.children[1]", "head(drop(1, t.children))"},
 	lists:  []string{"t.children ?? []", "t.children", "filter(c => c.on, t.children ?? [])", "reverse(t.children ?? [])", "tail(t.children)", "values(t)", "[t.left, t.right]", "map(c => self(c), t.children ?? [])", "t.children[1:]", "take(2, t.children)", "sort_by(c => c.value, t.children)"},
 	values: []string{"t.value", "length(t.name)", "length(t.children)"},
 	tree:   fullTree,
 }, {
 	leaf: `type_of(t) != "list" or isEmpty(t)`, inner: `type_of(t) == "list" and not isEmpty(t)`,
-	parts:  []string{"head(t)", "tail(t)", "t[0]", "t[1] ?? null", "head(t) ?? []", "tail(tail(t))", "t[1:]", "nth(t, 0)", "t"},
+	parts:  []string{"head(t)", "tail(t)", "t[0]", "t[1] ?? null", "head(t) ?? []", "tail(tail(t))", "t[1:]", "nth(t, 0)", "t", "t[1:][0]", "head(drop(1, t))", "tail(t[1:])", "t[0][1:][0]", "t[0][1]"},
 	lists:  []string{"t", "tail(t)", "t[1:]", "reverse(t)", "filter(c => c != null, t)", "[head(t)]", "map(self, tail(t))", "drop(1, t)", "sort_by(c => self(c), t)"},
 	values: []string{"length(t)", "2"},
 	tree:   func(d gen.Draw, nodes int, lean bool) string { return treeOf(d, 3, nodes, lean) },
