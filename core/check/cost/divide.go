@@ -22,12 +22,13 @@ func isCut(spot string) bool { return strings.HasSuffix(spot, "}") }
 
 // sliced is an input from one place to another: which of its items is which isn't known.
 func (a *analyser) sliced(x *aval) *aval {
-	of := spotOf(x)
-	if x.kind != isInput || !a.states[rootOf(of)] || isCut(of) {
+	if x.kind != isInput {
 		return x
 	}
 	v := *x
-	v.spot = of + somewhere
+	if of := spotOf(x); a.states[rootOf(of)] && !isCut(of) {
+		v.spot = of + somewhere
+	}
 	return &v
 }
 
