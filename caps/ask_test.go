@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
 )
@@ -210,6 +211,37 @@ func TestNearOnce(t *testing.T) {
 	_, f := w.policy.Permit(caps.NewLedger(), nil, caps.Request{Operation: "fs.nope", Arg: str("a"), Tool: "t"})
 	if f == nil || f.Near == "" || !strings.Contains(f.Error(), `"`+f.Near+`"`) {
 		t.Errorf("got %v, near %q", f, f.Near)
+	}
+}
+
+// TestMethodsAreRead: what an operation does by an argument is known where that is written out.
+func TestMethodsAreRead(t *testing.T) {
+	w := newWorld(t)
+	w.grant("fetch.get:https://a")
+	for code, want := range map[string]string{
+		`!fetch.request("https://a/x")`:                                                      "",
+		`p => !fetch.request({url: "https://a/" ++ p})`:                                      "",
+		`p => !fetch.request({url: p, method: "GET"})`:                                       "",
+		`p => !fetch.request({url: p, method: "POST"})`:                                      "doesn't have the verb post",
+		`p => try(!fetch.request({url: p, method: "delete"})) ?? 1`:                          "doesn't have the verb delete",
+		`p => !fetch.request({url: p.url, method: p.method})`:                                "can't be known",
+		`p => !fetch.request(p)`:                                                             "can't be known",
+		`p => !fetch.request({url: p, method: "YELL"})`:                                      "can't be known",
+		`p => (!fetch.request({url: p}), !fetch.request({url: p, method: p}))`:               "can't be known",
+		`p => if p == "" then !fetch.request("https://a") else !fetch.request({...p, a: 1})`: "can't be known",
+	} {
+		p, err := core.Compile([]byte(code))
+		must.NoError(t, err)
+		d, f := w.policy.Decide([]string{"fetch.get:https://a"}, p.Needs(), caps.DecideOptions{})
+		got := ""
+		if f != nil {
+			got = f.Message
+		} else {
+			got = strings.Join(d.Notes, "\n")
+		}
+		if !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %q, want %q", code, got, want)
+		}
 	}
 }
 

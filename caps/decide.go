@@ -584,14 +584,20 @@ func (d *decider) use(n Need) {
 		return
 	}
 	it := d.item(h)
+	v, known := m.Verb(o.Verb)
 	if o.VerbParam != "" {
+		var text string
+		if text, known = n.Says(o.VerbParam); known {
+			v, known = m.Verb(cmp.Or(strings.ToLower(text), o.Verb))
+		}
+	}
+	if !known {
 		if held := permitted(&h.Capability, m); len(held) < len(m.Verbs) {
 			d.note("%s: which %s the code uses can't be known before it runs; only %s is held", o.Name, o.VerbParam, strings.Join(held, ", "))
 		}
 		it.all = true
 		return
 	}
-	v, _ := m.Verb(o.Verb)
 	if !h.permits(v) && m.Server != "" {
 		d.undeclared(n, m, o)
 		return

@@ -41,6 +41,28 @@ type Need struct {
 	// At is the place in the code, and Line and Col, from 1, that in its source.
 	At        fault.Pointer
 	Line, Col int
+	arg       term.Term
+}
+
+// Says returns the text that a field of an operation's arguments is written as, "" where they are written without
+// it. known is false where that can't be seen in the code.
+func (n *Need) Says(field string) (text string, known bool) {
+	switch arg := n.arg.(type) {
+	case *term.Str:
+		return "", true // it designates
+	case *term.Record:
+		for _, f := range arg.Fields {
+			if f.Key == field {
+				s, known := f.Value.(*term.Str)
+				if !known {
+					return "", false
+				}
+				return s.Value, true
+			}
+		}
+		return "", true
+	}
+	return "", false
 }
 
 // A With is the list of capabilities that stands beside an eval.
@@ -108,6 +130,7 @@ func (w *needing) walk(t term.Term, how activity) {
 			w.need(&w.Inert, t, t.Op, t.In)
 		case active:
 			w.need(&w.Ops, t, t.Op, t.In)
+			w.Ops[len(w.Ops)-1].arg = t.Arg
 		}
 	case *term.Prim:
 		switch t.ID {
