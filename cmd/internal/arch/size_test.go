@@ -19,7 +19,7 @@ import (
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
 	"(tests)":                      5683,
-	"caps":                         7809,
+	"caps":                         7815,
 	"caps/flow":                    1723,
 	"caps/journal":                 5667,
 	"caps/journal/order":           420,
@@ -50,7 +50,7 @@ var maxLines = map[string]int{
 	"cmd/internal/ui":              3043,
 	"cmd/internal/ui/figures":      188,
 	"cmd/mcp-pif":                  9669,
-	"core":                         1089,
+	"core":                         1101,
 	"core/check":                   10875,
 	"core/check/cert":              596,
 	"core/check/cost":              5275,
