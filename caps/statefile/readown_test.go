@@ -8,7 +8,30 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 )
+
+// TestLockByLink: a lock whose name is a link is that of the file where it leads.
+func TestLockByLink(t *testing.T) {
+	t.Parallel()
+	link := filepath.Join(t.TempDir(), "lock")
+	must.NoError(t, os.Symlink("elsewhere", link))
+	locked := make(chan error, 1)
+	go func() {
+		release, err := Lock(link)
+		if err == nil {
+			t.Cleanup(release)
+		}
+		locked <- err
+	}()
+	must.NoError(t, wait.For(t, locked, "the lock"))
+	f, err := os.Open(filepath.Join(filepath.Dir(link), "elsewhere"))
+	must.NoError(t, err)
+	defer f.Close()
+	if mine, err := TryLock(f); mine || err != nil {
+		t.Error("the file isn't locked", err)
+	}
+}
 
 // A file on which safety rests is nobody else's to write, and it is known whether it
 // is nobody else's to read.

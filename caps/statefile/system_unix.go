@@ -28,7 +28,7 @@ func Lock(path string) (release func(), err error) {
 			return nil, fmt.Errorf("locking %s: %w", path, err)
 		}
 		held, heldErr := f.Stat()
-		now, err := os.Lstat(path)
+		now, err := os.Stat(path)
 		if heldErr == nil && err == nil && os.SameFile(held, now) {
 			return func() { f.Close() }, nil
 		}
