@@ -243,6 +243,8 @@ func (t *trial) judge(i int, p *product) *fault.Fault {
 	e := &t.candidate.Examples[i]
 	f := t.placed(p.Fault)
 	switch {
+	case f != nil && (f.Kind == fault.Overloaded || f.Kind == fault.Cancelled): // not what the candidate does
+		return f
 	case f != nil && p.Fault == t.missing:
 		t.missing = f
 		return t.refused(i, f, f.Message, "")
@@ -322,7 +324,7 @@ func (t *trial) refused(i int, cause *fault.Fault, what, want string) *fault.Fau
 		} else if cause.Hint != "" {
 			f.Hint = cause.Hint + " " + f.Hint
 		}
-		if cause.Kind == fault.Cancelled || cause.Kind == fault.Timeout || cause.Kind == fault.Overloaded {
+		if cause.Kind == fault.Timeout {
 			f.Kind = cause.Kind
 		}
 		f.Got = string(cause.Kind)
