@@ -328,6 +328,7 @@ func (s *Server) evolvedPrompt(ctx context.Context, name string, args map[string
 		return nil, badPrompt(f)
 	}
 	a := s.Prompt(ctx, tools, name, args)
+	s.Completed(ctx, &a)
 	if a.Fault != nil {
 		f := cmp.Or(s.Tell(t), a.Fault)
 		if f.Kind == fault.InvalidRequest {
@@ -338,7 +339,6 @@ func (s *Server) evolvedPrompt(ctx context.Context, name string, args map[string
 	if a.IsSealed {
 		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: a.Text}}}}, nil
 	}
-	s.Completed(ctx, &a)
 	messages, f := messagesOf(&a, name)
 	if f != nil {
 		return nil, promptError(jsonrpc.CodeInternalError, f)
@@ -409,13 +409,14 @@ func (s *Server) publishedContent(ctx context.Context, name string) ([]*mcp.Reso
 		return nil, nil
 	}
 	a := s.Call(engine.Reads(ctx, "a resource"), Call{Tool: name, Arguments: json.RawMessage(`{}`), Tools: tools})
+	s.Completed(ctx, &a)
 	if a.Fault != nil {
 		return nil, promptError(jsonrpc.CodeInternalError, a.Fault)
 	}
 	if a.IsSealed {
 		return []*mcp.ResourceContents{{MIMEType: plainText, Text: a.Text}}, nil
 	}
-	if s.Completed(ctx, &a); !a.Whole {
+	if !a.Whole {
 		return nil, promptError(jsonrpc.CodeInternalError, &fault.Fault{
 			Kind: fault.ResultTooLarge, In: "tool:" + name, Message: "what the tool gave is too large, or nests too deep, to be read as a resource",
 			Hint: fmt.Sprintf("Call the tool, and read on in its result; a resource has at most %d bytes.", engine.MaxPublished),

@@ -126,7 +126,10 @@ func (s *Server) read(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.R
 	} else {
 		var large wire.Large
 		if len(a.parts) == 2 && a.parts[0] == "results" { // a run may be done again for it, for which no turn waits
-			large, _ = s.Result(ctx, a.parts[1])
+			var instead *wire.Answer
+			if large, instead, _ = s.Result(ctx, a.parts[1]); instead != nil && instead.Fault != nil && !instead.IsSealed {
+				return nil, promptError(codeOverloaded, instead.Fault)
+			}
 		}
 		leave, full := s.turn(ctx, req)
 		if full != nil {

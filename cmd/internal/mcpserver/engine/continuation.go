@@ -260,7 +260,7 @@ func readOn(id string, from int64) wire.Object {
 }
 
 // readResult shows more of a result, as the call that run answered asks for it.
-func (s *Engine) readResult(ctx context.Context, a *wire.Arguments, in *wire.RunArguments) wire.Answer {
+func (s *Engine) readResult(ctx context.Context, c Call, a *wire.Arguments, in *wire.RunArguments) wire.Answer {
 	for _, m := range a.Members {
 		if m.Name != "result" && m.Name != "from" && string(m.Value) != "null" {
 			return wire.Failed(wire.Invalid(fmt.Sprintf(`run takes "result" with "from" only, not with %q`, m.Name), "run", runArguments))
@@ -270,9 +270,9 @@ func (s *Engine) readResult(ctx context.Context, a *wire.Arguments, in *wire.Run
 	if in.From != nil {
 		from = uint64(*in.From)
 	}
-	k, sealed, ok := s.result(ctx, id)
-	if sealed != nil {
-		return *sealed
+	k, instead, ok := s.Result(ctx, id) // a run may be done again for it, for which no turn waits
+	if instead != nil {
+		return *instead
 	}
 	if !ok {
 		return wire.Failed(fault.Newf(fault.InvalidRequest, "there is no result %q to read on", wire.Short([]byte(id))).
@@ -282,6 +282,11 @@ func (s *Engine) readResult(ctx context.Context, a *wire.Arguments, in *wire.Run
 		return wire.Failed(fault.Newf(fault.OutOfRange, "the result can be read up to byte %d, not from %d", len(k.Shown), from).
 			Hinted("A correct call: " + string(readOn(id, 0)) + "."))
 	}
+	return s.plainly(ctx, c, func(*Engine, Call) wire.Answer { return partOf(&k, id, from) })
+}
+
+// partOf is what a call that reads on in a result is answered.
+func partOf(k *wire.Large, id string, from uint64) wire.Answer {
 	text, at := k.Part(int64(from), resultPart)
 	o := wire.Begin().Text("preview", text).Number("from", uint64(at)).Number("total", uint64(k.Total))
 	answer := wire.Answer{Text: text}
@@ -308,14 +313,8 @@ func (s *Engine) resultID(run string) string {
 }
 
 // Result is a large result of a run, to be read on; in a cluster one of another node's, too, whose run is done
-// again from the record.
-func (s *Engine) Result(ctx context.Context, id string) (k wire.Large, ok bool) {
-	k, _, ok = s.result(ctx, id)
-	return k, ok
-}
-
-// result is [Engine.Result], or the answer in its place where it may not be shown.
-func (s *Engine) result(ctx context.Context, id string) (k wire.Large, sealed *wire.Answer, ok bool) {
+// again from the record; or the answer in its place, where it may not be shown, or can't be had now.
+func (s *Engine) Result(ctx context.Context, id string) (k wire.Large, instead *wire.Answer, ok bool) {
 	if s.results == nil {
 		return k, nil, false
 	}
@@ -323,7 +322,8 @@ func (s *Engine) result(ctx context.Context, id string) (k wire.Large, sealed *w
 	if k, ok = s.results.Get(s, id); !ok && named && s.opts.Node != nil {
 		end, f := s.tasks.alone(ctx, "run "+run)
 		if f != nil {
-			return k, nil, false
+			a := wire.Failed(f)
+			return k, &a, false
 		}
 		defer end()
 		if k, ok = s.results.Get(s, id); !ok {
@@ -353,11 +353,13 @@ func (s *Engine) result(ctx context.Context, id string) (k wire.Large, sealed *w
 // prompt or a resource may have it.
 func (s *Engine) Completed(ctx context.Context, a *wire.Answer) {
 	var shown struct{ URI string }
-	if a.Whole || a.Fault != nil || json.Unmarshal(a.Structured, &shown) != nil {
+	if a.Whole || a.IsSealed || a.Fault != nil || json.Unmarshal(a.Structured, &shown) != nil {
 		return
 	}
-	k, ok := s.Result(ctx, strings.TrimPrefix(shown.URI, wire.ResultURI("")))
+	k, instead, ok := s.Result(ctx, strings.TrimPrefix(shown.URI, wire.ResultURI("")))
 	switch {
+	case instead != nil:
+		*a = *instead
 	case !ok || k.Total > MaxPublished || k.Total != int64(len(k.Shown)):
 	case k.Text:
 		a.Text, a.Whole = string(wire.Encode(string(k.Shown))), true

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/eval"
+	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
@@ -34,6 +35,27 @@ func TestResultOfAnotherNode(t *testing.T) {
 		rec, err := run.ReadRecord(b.broker.Journal(), of)
 		return err == nil && rec.End != nil
 	})
+	late, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for range atOnce {
+		if f := b.plain.Enter(late, 0, 0); f != nil {
+			t.Fatal(f)
+		}
+	}
+	if f := b.slots.Enter(late, 0, together); f != nil {
+		t.Fatal(f)
+	}
+	whole := made
+	if b.Completed(late, &whole); whole.Fault == nil || whole.Fault.Kind != fault.Overloaded {
+		t.Errorf("the whole is %.300s", whole.Text)
+	}
+	if a := b.Call(late, Call{Tool: "run", Arguments: json.RawMessage(fmt.Sprintf(`{"result":%q}`, id))}); a.Fault == nil || a.Fault.Kind != fault.Overloaded {
+		t.Errorf("without a slot it gives %.300s", a.Text)
+	}
+	b.slots.Leave(together)
+	for range atOnce {
+		b.plain.Leave(0)
+	}
 	read := func(name string) wire.Answer {
 		return two.call(b, "run", fmt.Sprintf(`{"result":%q,"from":20000}`, name))
 	}
@@ -104,11 +126,20 @@ func TestRecallNotNow(t *testing.T) {
 	if st, ok := two.TaskState(ctx, id, true); !ok || st.Answer != nil || st.Status != taskWorking {
 		t.Errorf("without a slot: %+v", st)
 	}
-	answers := make(chan TaskState, 1)
-	go func() {
+	answers := make(chan TaskState, 2)
+	ask := func() {
 		st, _ := two.TaskState(t.Context(), id, true)
 		answers <- st
-	}()
+	}
+	for range 2 {
+		go ask()
+	}
+	for range 2 {
+		if st := wait.For(t, answers, "what is told while there is no slot"); st.Answer != nil || st.Status != taskWorking {
+			t.Errorf("while there is no slot: %+v", st)
+		}
+	}
+	go ask()
 	wait.Until(t, "somebody asks", func() bool {
 		two.tasks.mu.Lock()
 		defer two.tasks.mu.Unlock()

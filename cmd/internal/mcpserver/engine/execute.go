@@ -199,7 +199,7 @@ func (s *Engine) readInputs(ctx context.Context, t *task) (in core.Input, back f
 	return in, back, f
 }
 
-// mostWait is for how long a run waits for others to give way.
+// mostWait is for how long a run waits for others to give way, and who wants one done again for its turn.
 const mostWait = time.Second
 
 // gaveWay is the fault of a run that ended for another, of the same principal or not.

@@ -311,6 +311,10 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 		doer.leave() // its run is done again in a slot of its own
 		doer.answeredBy(p.Run)
 		a, err := s.planDone(ctx, p)
+		for notNow(err) && ctx.Err() == nil {
+			waitUntil(ctx, nil, mostWait)
+			a, err = s.planDone(ctx, p)
+		}
 		if err != nil {
 			return wire.Failed(wire.AsFault(err))
 		}

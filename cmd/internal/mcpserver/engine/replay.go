@@ -142,6 +142,15 @@ func notNow(err error) bool {
 	return ok && (f.Kind == fault.Overloaded || f.Kind == fault.Cancelled)
 }
 
+// noRoom is why a run isn't done again now for who asks with ctx.
+func noRoom(ctx context.Context) *fault.Fault {
+	if ctx.Err() != nil {
+		return queue.Cancelled()
+	}
+	return fault.New(fault.Overloaded, "there is no room now to do the run again for what it gave").
+		Hinted("Call again when fewer of your runs are under way.")
+}
+
 // sealedBefore finds what was sealed of a run, with labels; nil: there is none.
 func (s *Engine) sealedBefore(id string, under flow.Atoms, is func(*run.Sealed) bool) *run.Sealed {
 	all, err := run.SealedOf(s.broker.Journal(), id)
@@ -177,19 +186,18 @@ func (s *Engine) answered(ctx context.Context, id string) (a wire.Answer, kept f
 			tools = then
 		}
 	}
-	if f := s.slots.Enter(ctx, s.Ticket(), len(rec.Call.Arguments)); f != nil {
-		return a, 0, f
+	late, stop := context.WithTimeout(ctx, mostWait)
+	f := s.slots.Enter(late, s.Ticket(), len(rec.Call.Arguments))
+	if stop(); f != nil {
+		return a, 0, noRoom(ctx)
 	}
 	defer s.slots.Leave(len(rec.Call.Arguments))
 	p := run.NewReplay(rec, false)
 	a, v := Replay(ctx, ReplayOptions{Replay: p, Tools: tools, Whole: true, For: s})
 	switch {
 	case v.OK():
-	case v.Verdict == run.Interrupted && ctx.Err() != nil:
-		return a, 0, queue.Cancelled()
 	case v.Verdict == run.Interrupted:
-		return a, 0, fault.New(fault.Overloaded, "there is no room now to do the run again for what it gave").
-			Hinted("Call again when fewer of your runs are under way.")
+		return a, 0, noRoom(ctx)
 	case v.Verdict != run.Incomplete || rec.End == nil || rec.End.Answer != nil:
 		return a, 0, fmt.Errorf("%s", v.Text)
 	case rec.End.Fault != nil:

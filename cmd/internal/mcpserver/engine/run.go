@@ -34,7 +34,7 @@ func (s *Engine) run(ctx context.Context, c Call) wire.Answer {
 		return wire.Failed(f)
 	}
 	if _, ok := a.Raw("result"); ok {
-		return s.plainly(ctx, c, func(s *Engine, _ Call) wire.Answer { return s.readResult(ctx, a, &in) })
+		return s.readResult(ctx, c, a, &in)
 	}
 	if _, ok := a.Raw("task"); ok {
 		return s.taskCall(ctx, a, &in)

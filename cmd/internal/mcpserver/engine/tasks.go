@@ -334,9 +334,11 @@ func (ts *taskSet) leave(t *taskRun) {
 	ts.forget(t)
 }
 
-// alone waits until nobody else does what has a name; the fault is that ctx ended before.
+// alone waits until nobody else does what has a name, for [mostWait]; the fault is [noRoom].
 func (ts *taskSet) alone(ctx context.Context, name string) (end func(), f *fault.Fault) {
 	mine := make(chan struct{})
+	late, stop := context.WithTimeout(ctx, mostWait)
+	defer stop()
 	for {
 		ts.mu.Lock()
 		before := ts.recalls[name]
@@ -357,8 +359,8 @@ func (ts *taskSet) alone(ctx context.Context, name string) (end func(), f *fault
 		}
 		select {
 		case <-before:
-		case <-ctx.Done():
-			return nil, queue.Cancelled()
+		case <-late.Done():
+			return nil, noRoom(ctx)
 		}
 	}
 }

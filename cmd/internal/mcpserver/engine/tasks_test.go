@@ -408,6 +408,25 @@ func TestCancelledLost(t *testing.T) {
 	}
 }
 
+// TestCancelledLostLate: so is one that took as long as a task may, however many runs began since.
+func TestCancelledLostLate(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	defer close(g.open)
+	one, two := nodes(t)
+	_, id := one.reading(g)
+	b := two.looking()
+	if err := run.CancelTask(b.broker.Journal(), id, "somebody"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 1000 { // a page
+		if _, err := b.broker.Journal().Append(journal.Noted, journal.RunStarted, fmt.Sprint("r-", i), "", []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	two.loses(b, time.Now().Add(b.limits.Task), 1)
+}
+
 // TestTaskUnknown: of a run that couldn't be made a task, since the order fell silent, it is on record that it is lost when its
 // node is gone; who asks for a task is told that it isn't known whether it is one.
 func TestTaskUnknown(t *testing.T) {
@@ -643,6 +662,42 @@ func TestPlanEndedBefore(t *testing.T) {
 			rec, err := run.FindTask(s.broker.Journal(), id)
 			return err == nil && !rec.Ended.IsZero()
 		})
+	}
+}
+
+// TestPlanEndedNotNow: a task whose plan ended before its server did waits until there is room to do the run of that again.
+func TestPlanEndedNotNow(t *testing.T) {
+	t.Parallel()
+	w, g := &tasked{t: t, dir: t.TempDir()}, newGate()
+	close(g.open)
+	s, _ := w.serves(g, "toy:notes/**")
+	w.call(s, "evolve", reads)
+	var p struct{ Plan string }
+	if r := w.call(s, "run", `{"tool":"reads","input":"notes/a","plan":true}`); json.Unmarshal(r.Structured, &p) != nil || p.Plan == "" {
+		t.Fatal(r.Text)
+	}
+	call := `{"plan":"` + p.Plan + `"}`
+	done := w.call(s, "run", call)
+	if done.Fault != nil {
+		t.Fatal(done.Text)
+	}
+	if f := s.slots.Enter(t.Context(), 0, together); f != nil {
+		t.Fatal(f)
+	}
+	task := s.newTask("t-1", Call{Tool: "run", Arguments: json.RawMessage(call)})
+	task.again = true
+	task.start(t.Context(), false)
+	for _, n := range []int{1, 0} {
+		wait.Until(t, fmt.Sprintf("%d do it again", n), func() bool {
+			s.tasks.mu.Lock()
+			defer s.tasks.mu.Unlock()
+			return len(s.tasks.recalls) == n
+		})
+	}
+	s.slots.Leave(together)
+	wait.For(t, task.done, "the end of the task")
+	if a := task.state().Answer; a.Fault != nil || a.Text != done.Text {
+		t.Errorf("it gave %s, not %s", a.Text, done.Text)
 	}
 }
 
