@@ -274,6 +274,11 @@ func (s *Engine) readResult(ctx context.Context, c Call, a *wire.Arguments, in *
 	if instead != nil {
 		return *instead
 	}
+	return s.plainly(ctx, c, func(*Engine, Call) wire.Answer { return partOf(&k, ok, id, from) })
+}
+
+// partOf is what a call that reads on in a result is answered.
+func partOf(k *wire.Large, ok bool, id string, from uint64) wire.Answer {
 	if !ok {
 		return wire.Failed(fault.Newf(fault.InvalidRequest, "there is no result %q to read on", wire.Short([]byte(id))).
 			Hinted("Results are kept until newer ones need the room, and no longer than the server runs: run the tool again."))
@@ -282,11 +287,6 @@ func (s *Engine) readResult(ctx context.Context, c Call, a *wire.Arguments, in *
 		return wire.Failed(fault.Newf(fault.OutOfRange, "the result can be read up to byte %d, not from %d", len(k.Shown), from).
 			Hinted("A correct call: " + string(readOn(id, 0)) + "."))
 	}
-	return s.plainly(ctx, c, func(*Engine, Call) wire.Answer { return partOf(&k, id, from) })
-}
-
-// partOf is what a call that reads on in a result is answered.
-func partOf(k *wire.Large, id string, from uint64) wire.Answer {
 	text, at := k.Part(int64(from), resultPart)
 	o := wire.Begin().Text("preview", text).Number("from", uint64(at)).Number("total", uint64(k.Total))
 	answer := wire.Answer{Text: text}
