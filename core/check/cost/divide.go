@@ -42,13 +42,16 @@ func (a *analyser) cut(x, from, to *aval) *aval {
 	}
 	length := alone(lengthOf(x.path))
 	at := func(v *aval) string {
-		switch {
-		case v.kind != isNumber || v.lin == nil || v.lin.of != length && v.lin.of != [2]part{}:
+		if v.kind != isNumber || v.lin == nil {
 			return ""
-		case v.lin.of == length:
+		}
+		if v.lin.of == length {
 			return fmt.Sprintf("%d/%d}", v.lin.offset, v.lin.by)
 		}
-		return fmt.Sprintf("%d}", v.lin.offset)
+		if n, ok := v.lin.constant(); ok {
+			return fmt.Sprintf("%d}", n)
+		}
+		return ""
 	}
 	isLength := func(v *aval) bool {
 		return v.kind == isUnit || v.kind == isNumber && v.lin.path() == length[0].path && v.lin.offset == 0

@@ -94,7 +94,7 @@ var walks = []struct {
 }
 
 // unbounded is functions that look as if they went through trees. The first is told that type_of(null) is "unit", one has
-// more calls than are looked at, others have an item of a slice, which is an item of the whole.
+// more calls than are looked at, others have an item of a slice, which is an item of the whole, or drop none.
 func unbounded() []string {
 	many := ""
 	for i := range 65 {
@@ -108,6 +108,9 @@ func unbounded() []string {
 		`t => match type_of(t) { "list" => 1 + self(head(tail(t[1:]))) + self(t[2]); _ => 1 }`,
 		`t => match type_of(t) { "list" => 1 + self(t[0][1:][0]) + self(t[0][1]); _ => 1 }`,
 		`t => if type_of(t) == "list" and length(t) > 1 then 1 + self(t[1:][0]) + self(t[1]) else 1`,
+		`t => if t == null then 1 else sum(map(x => self(head(x[1:])) + self(nth(x,1)), t))`,
+		`xs => if length(xs) < 1 then 1 else self(drop((length(xs) + length(xs) + 1) / 2 - length(xs), xs))`,
+		`(xs, n) => if length(xs) < 1 then 1 else let d = (n + n + 1) / 2 - n in self(xs[d:], n)`,
 	}
 }
 
