@@ -395,7 +395,7 @@ func TestPlanFenced(t *testing.T) {
 				Act: func(context.Context) (lease.Time, error) { return lease.Now().Add(time.Hour), nil },
 			})
 			start := bounds(made, "", `"k"`)
-			start.Task, start.Owner = task, "a"
+			start.Task, start.Doer, start.Owner = task, task, "a"
 			if task != "" {
 				must.NoError(t, w.broker.CreateTask(&run.Task{ID: task, Call: run.Call{Tool: "run", Arguments: []byte(`{}`)}, Owner: "a"}))
 			}

@@ -22,6 +22,7 @@ type Start struct {
 	ID      string         // the run's, from [Broker.NewID]; "": a new one
 	Lasts   bool           // it is to go on after the end of its server
 	Task    string         // whose call it is, where the run is planned; "": no task's
+	Doer    string         // the task that does its plan, and plans what follows; "": none
 	Owner   string         // the server that does it, as tasks name it; "": none that others know
 	Call    Call           // that asked for the run
 	Tool    *registry.Tool // nil: inline code
@@ -77,6 +78,7 @@ type Run struct {
 	aside  bool    // it is only looked at, and records nothing
 	past   *past   // what is on record of a run that goes on; nil: it begins here
 	task   string  // see [Start]
+	doer   string
 	owner  string
 	// resumed is the number of the server among those that went on with the run; 0: it began it.
 	resumed int
@@ -136,7 +138,7 @@ func (b *Broker) Begin(tools *registry.Snapshot, s Start) *Run {
 	if s.ID == "" { // each number is taken once
 		s.ID = b.NewID()
 	}
-	r := &Run{b: b, id: s.ID, tools: tools, ledger: caps.NewLedger(), task: s.Task, owner: s.Owner, resumed: s.Resumed}
+	r := &Run{b: b, id: s.ID, tools: tools, ledger: caps.NewLedger(), task: s.Task, doer: s.Doer, owner: s.Owner, resumed: s.Resumed}
 	r.lasts.Store(s.Lasts)
 	r.beginFlow(&s)
 	data := make([]byte, 0, 640)

@@ -191,7 +191,7 @@ func (r *Run) own(ctx context.Context) (at lease.Time, err error) {
 	}
 	var t *Task
 	if err == nil {
-		t, err = FindTask(r.b.journal, cmp.Or(r.task, r.id))
+		t, err = FindTask(r.b.journal, cmp.Or(r.doer, r.id))
 	}
 	var begun uint64
 	does := r.doing != nil && r.doing.begun > 0

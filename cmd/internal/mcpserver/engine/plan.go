@@ -520,7 +520,7 @@ func (s *Engine) beginPlanned(ctx context.Context, c *Call, t *task, pc *planCal
 	start, task := t.start(c, s.limits), taskOf(ctx)
 	start.Person = true // what it is given was said when it was planned
 	if start.Owner = s.tasks.owner.word(); task != nil {
-		start.Task = task.id
+		start.Doer = task.id
 	}
 	r, err := s.broker.Resume(c.Tools, start, pc.record)
 	if err != nil {
@@ -539,6 +539,9 @@ func (s *Engine) nextSection(ctx context.Context, c Call, t *task, pc *planCall,
 	if err == nil {
 		start := t.start(&c, s.limits)
 		start.Task, start.Person, start.Owner = pc.does.Task, true, s.tasks.owner.word()
+		if doer := taskOf(ctx); doer != nil {
+			start.Doer = doer.id
+		}
 		r, err = s.broker.Resume(c.Tools, start, record)
 	}
 	if err != nil {

@@ -622,6 +622,41 @@ func TestPlanGoesOnElsewhere(t *testing.T) {
 	}
 }
 
+// TestPlanOfTaskElsewhere: what follows a plan that a task of another node made is planned where that is done.
+func TestPlanOfTaskElsewhere(t *testing.T) {
+	t.Parallel()
+	for name, background := range map[string]string{"task": `,"background":true`, "call": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			one, two := nodes(t)
+			world := &noteWorld{notes: map[string]string{}, holds: "get", begun: make(chan struct{}, 10), held: make(chan struct{})}
+			a, _ := one.serves(world, "toy:**")
+			b, _ := two.serves(world, "toy:**")
+			one.call(a, "evolve", `{"name":"two","code":"k => let v = !toy.get(k) in if !toy.put({key: k, value: 1}) == null then !toy.put({key: k, value: 2}) else v","capabilities":["toy:**"]}`)
+			id := one.background(a, `{"tool":"two","input":"a","plan":true,"background":true}`)
+			close(world.held)
+			var p, next struct{ Plan, Task string }
+			if r := one.call(a, "run", `{"task":"`+id+`"}`); json.Unmarshal(r.Structured, &p) != nil || p.Plan == "" {
+				t.Fatal(r.Text)
+			}
+			wait.Until(t, "b has the plan", func() bool {
+				made, err := run.FindPlan(b.broker.Journal(), p.Plan)
+				return err == nil && made != nil
+			})
+			r := two.call(b, "run", `{"plan":"`+p.Plan+`"`+background+`}`)
+			if err := json.Unmarshal(r.Structured, &next); err == nil && next.Task != "" { // it took long
+				r = two.call(b, "run", `{"task":"`+next.Task+`"}`)
+			}
+			if err := json.Unmarshal(r.Structured, &next); err != nil || next.Plan != p.Plan+".2" {
+				t.Fatalf("b answers %s", r.Text)
+			}
+			if r := two.call(b, "run", `{"plan":"`+next.Plan+`"}`); r.Fault != nil || world.done() != "a=1 a=2" {
+				t.Errorf("the rest gives %s after %s", r.Text, world.done())
+			}
+		})
+	}
+}
+
 // TestPlanEndedBefore: tasks that were to do a plan which ended before their servers did end, and what may not be shown of it is
 // sealed once.
 func TestPlanEndedBefore(t *testing.T) {
