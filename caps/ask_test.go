@@ -1,6 +1,7 @@
 package caps_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -240,6 +241,18 @@ func TestMethodsAreRead(t *testing.T) {
 			got = strings.Join(d.Notes, "\n")
 		}
 		if !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %q, want %q", code, got, want)
+		}
+	}
+}
+
+// TestVerbsOfTexts: a text alone is the verb where the operation's main argument is.
+func TestVerbsOfTexts(t *testing.T) {
+	for code, want := range map[string]string{`!a.b("off")`: "off true", `!a.b({state: "off"})`: "off true", `!a.b({})`: " true", `x => !a.b(x)`: " false"} {
+		p, err := core.Compile([]byte(code))
+		must.NoError(t, err)
+		text, known := p.Needs().Ops[0].Says("state", true)
+		if got := fmt.Sprint(text, " ", known); got != want {
 			t.Errorf("%s: %q, want %q", code, got, want)
 		}
 	}

@@ -587,7 +587,8 @@ func (d *decider) use(n Need) {
 	v, known := m.Verb(o.Verb)
 	if o.VerbParam != "" {
 		var text string
-		if text, known = n.Says(o.VerbParam); known {
+		main := o.main()
+		if text, known = n.Says(o.VerbParam, main != nil && main.Name == o.VerbParam); known {
 			v, known = m.Verb(cmp.Or(strings.ToLower(text), o.Verb))
 		}
 	}

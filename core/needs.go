@@ -45,11 +45,14 @@ type Need struct {
 }
 
 // Says returns the text that a field of an operation's arguments is written as, "" where they are written without
-// it. known is false where that can't be seen in the code.
-func (n *Need) Says(field string) (text string, known bool) {
+// it. isMain: a text alone is that field. known is false where that can't be seen in the code.
+func (n *Need) Says(field string, isMain bool) (text string, known bool) {
 	switch arg := n.arg.(type) {
 	case *term.Str:
-		return "", true // it designates
+		if isMain {
+			return arg.Value, true
+		}
+		return "", true
 	case *term.Record:
 		for _, f := range arg.Fields {
 			if f.Key == field {

@@ -79,7 +79,7 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 			}
 			defer end()
 			if inputs != nil {
-				if call["input"], err = byName(s.Registry(), args[0], inputs); err != nil {
+				if call["input"], err = byName(cmd, s.Registry(), args[0], inputs); err != nil {
 					return err
 				}
 			}
@@ -122,7 +122,7 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 }
 
 // byName is several inputs of a tool as a record of its parameters.
-func byName(tools *registry.Registry, name string, inputs []string) (map[string]json.RawMessage, error) {
+func byName(cmd *cobra.Command, tools *registry.Registry, name string, inputs []string) (map[string]json.RawMessage, error) {
 	var params []string
 	t, ok := tools.Snapshot().Get(name)
 	if ok && t.Program() != nil {
@@ -134,9 +134,16 @@ func byName(tools *registry.Registry, name string, inputs []string) (map[string]
 		}
 		return nil, cli.UsageError(fmt.Errorf("too many arguments: %q is none of CODE and INPUT", inputs[1]))
 	}
+	if len(slices.DeleteFunc(slices.Clone(inputs), func(in string) bool { return in != "-" })) > 1 {
+		return nil, cli.UsageError(errors.New("only one input can come from standard input"))
+	}
 	record := map[string]json.RawMessage{}
 	for i, param := range params {
-		record[param] = cli.InputJSON(inputs[i])
+		input, err := cli.Source(cmd, inputs[i])
+		if err != nil {
+			return nil, err
+		}
+		record[param] = cli.InputJSON(input)
 	}
 	return record, nil
 }
