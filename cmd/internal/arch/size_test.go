@@ -19,7 +19,7 @@ import (
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
 	"(tests)":                      5683,
-	"caps":                         7815,
+	"caps":                         7816,
 	"caps/flow":                    1723,
 	"caps/journal":                 5667,
 	"caps/journal/order":           420,
@@ -49,8 +49,8 @@ var maxLines = map[string]int{
 	"cmd/internal/tour":            576,
 	"cmd/internal/ui":              3043,
 	"cmd/internal/ui/figures":      188,
-	"cmd/mcp-pif":                  9669,
-	"core":                         1101,
+	"cmd/mcp-pif":                  9676,
+	"core":                         1104,
 	"core/check":                   10875,
 	"core/check/cert":              596,
 	"core/check/cost":              5278,
