@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -356,7 +357,7 @@ func TestLoseRuns(t *testing.T) {
 	for name, first := range map[string]func(b *run.Broker, gone func(string) bool){
 		"alone": func(*run.Broker, func(string) bool) {},
 		"another first": func(b *run.Broker, gone func(string) bool) {
-			_, err := b.LoseRuns(nil, time.Now().Add(-time.Hour), gone)
+			_, err := b.LoseRuns(t.Context(), nil, time.Now().Add(-time.Hour), gone)
 			must.NoError(t, err)
 		},
 	} {
@@ -373,9 +374,60 @@ func TestLoseRuns(t *testing.T) {
 			}
 			gone := func(server string) bool { return server == "s@gone" }
 			b := run.New(run.Options{Policy: w.policy, Journal: &raced{w.memory, sync.OnceFunc(func() { first(w.broker, gone) })}})
-			over, err := b.LoseRuns(nil, time.Now().Add(-time.Hour), gone)
+			over, err := b.LoseRuns(t.Context(), nil, time.Now().Add(-time.Hour), gone)
 			if lost := w.events(journal.RunLost); err != nil || len(lost) != 1 || !over["r0"] {
 				t.Errorf("lost: %v, over: %v, %v", lost, over, err)
+			}
+		})
+	}
+}
+
+// asked is a cluster's journal that counts what waits for its order.
+type asked struct {
+	journal.Journal
+	barrier, append   error // nil: it answers
+	barriers, appends int
+}
+
+func (j *asked) Barrier(ctx context.Context) error {
+	j.barriers++
+	return cmp.Or(ctx.Err(), j.barrier)
+}
+
+func (j *asked) Append(s journal.Stage, k journal.Kind, id, branch string, data []byte) (uint64, error) {
+	if j.appends++; j.append != nil {
+		return 0, j.append
+	}
+	return j.Journal.Append(s, k, id, branch, data)
+}
+
+// Lost runs wait for the order together, and for one that is silent once; none wait for who has ended.
+func TestLoseRunsTogether(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		barrier, append error
+		ended           bool
+		appends, over   int
+	}{
+		"it answers": {appends: 3, over: 3}, "it is silent": {barrier: journal.ErrCluster}, "who looks has ended": {ended: true},
+		"it falls silent": {append: journal.ErrCluster, appends: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, run.Options{}, nil)
+			for _, id := range []string{"a", "b", "c"} {
+				_, err := w.memory.Append(journal.Written, journal.RunStarted, id, "", []byte(`{"owner":"s@gone"}`))
+				must.NoError(t, err)
+			}
+			j := &asked{Journal: w.memory, barrier: c.barrier, append: c.append}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if c.ended {
+				cancel()
+			}
+			over, err := run.New(run.Options{Policy: w.policy, Journal: j}).LoseRuns(ctx, nil, time.Now().Add(-time.Hour), func(string) bool { return true })
+			if (err == nil) != (c.over == 3) || len(over) != c.over || j.barriers != 1 || j.appends != c.appends {
+				t.Errorf("%d are over, %v, after %d barriers and %d events", len(over), err, j.barriers, j.appends)
 			}
 		})
 	}

@@ -249,7 +249,9 @@ const maxLost = 100_000
 // LoseRuns records of the runs since a time without an end whose server is gone that nobody knows what came of them. A server
 // that was only silent records the end all the same, which counts. Plans go on elsewhere, and tasks that are not cancelled.
 // known is the runs that an earlier call found over, which aren't read again; those that it knows now are returned.
-func (b *Broker) LoseRuns(known map[string]bool, since time.Time, gone func(server string) bool) (over map[string]bool, err error) {
+func (b *Broker) LoseRuns(ctx context.Context, known map[string]bool, since time.Time, gone func(server string) bool) (over map[string]bool, err error) {
+	type lostRun struct{ id, owner string }
+	var lost []lostRun
 	over, resumed := map[string]bool{}, map[string]bool{}
 	for e, failed := range newest(b.journal, journal.TaskResumed, since, maxLost) {
 		if failed != nil {
@@ -277,25 +279,32 @@ func (b *Broker) LoseRuns(known map[string]bool, since time.Time, gone func(serv
 		if t != nil {
 			data.Owner = t.Owner
 		}
-		loses := failed == nil && !done && gone(data.Owner) && (t == nil || !t.Cancelled.IsZero())
-		if s, ok := b.journal.(interface{ Barrier(context.Context) error }); ok && loses { // another node may have
-			ctx, cancel := context.WithTimeout(context.Background(), ownWait)
-			if failed = s.Barrier(ctx); failed == nil {
-				done, failed = b.overOrElsewhere(e.Run)
-			}
-			cancel()
-			loses = failed == nil && !done
-		}
-		if loses {
-			_, node, _ := strings.Cut(data.Owner, "@")
-			f := fault.New(fault.OutcomeUnknown, "the node "+node+" ended while it did this: whether what it had begun was done is not known")
-			_, failed = b.journal.Append(journal.Written, journal.RunLost, e.Run, "", append(b.appendFault([]byte(`{"error":`), f), '}'))
-			done = failed == nil
-		}
-		if done {
+		switch {
+		case done:
 			over[e.Run] = true
+		case failed == nil && gone(data.Owner) && (t == nil || !t.Cancelled.IsZero()):
+			lost = append(lost, lostRun{e.Run, data.Owner})
 		}
 		err = errors.Join(err, failed)
+	}
+	if s, ok := b.journal.(interface{ Barrier(context.Context) error }); ok && len(lost) > 0 { // another node may have
+		ctx, cancel := context.WithTimeout(ctx, ownWait)
+		defer cancel()
+		if failed := s.Barrier(ctx); failed != nil {
+			return over, errors.Join(err, failed)
+		}
+	}
+	for _, r := range lost {
+		done, failed := b.overOrElsewhere(r.id)
+		if failed == nil && !done {
+			_, node, _ := strings.Cut(r.owner, "@")
+			f := fault.New(fault.OutcomeUnknown, "the node "+node+" ended while it did this: whether what it had begun was done is not known")
+			_, failed = b.journal.Append(journal.Written, journal.RunLost, r.id, "", append(b.appendFault([]byte(`{"error":`), f), '}'))
+		}
+		if failed = cmp.Or(failed, ctx.Err()); failed != nil {
+			return over, errors.Join(err, failed)
+		}
+		over[r.id] = true
 	}
 	return over, err
 }

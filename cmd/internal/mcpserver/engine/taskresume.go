@@ -80,7 +80,7 @@ func (s *Engine) goOn(ctx context.Context) error {
 		return waiting, err
 	})
 	if s.opts.Node != nil {
-		err = errors.Join(err, s.loseRuns(time.Now()))
+		err = errors.Join(err, s.loseRuns(ctx, time.Now()))
 	}
 	for _, t := range found {
 		if s.opts.Node == nil {
@@ -101,10 +101,10 @@ func (s *Engine) goOn(ctx context.Context) error {
 
 // loseRuns records what runs, that are no tasks or cancelled ones, ended with their node. Each node before this one has the
 // time until another look to do so, since it may have no engine for the journal.
-func (s *Engine) loseRuns(now time.Time) error {
+func (s *Engine) loseRuns(ctx context.Context, now time.Time) error {
 	gone, due := map[string]time.Time{}, map[string]bool{}
 	patience := time.Duration(s.opts.Node.Before()) * lookAgain
-	over, err := s.broker.LoseRuns(s.tasks.over, now.Add(-s.limits.Task-patience-2*time.Minute), func(server string) bool {
+	over, err := s.broker.LoseRuns(ctx, s.tasks.over, now.Add(-s.limits.Timeout-patience-2*time.Minute), func(server string) bool {
 		if _, known := due[server]; !known {
 			due[server] = false
 			if !s.tasks.owner.lives(server) {

@@ -334,7 +334,7 @@ func (w *tasked) looking() *Engine {
 // loses has a node look for lost runs, and checks how many are on record then.
 func (w *tasked) loses(s *Engine, now time.Time, want int) {
 	w.t.Helper()
-	if err := s.loseRuns(now); err != nil {
+	if err := s.loseRuns(w.t.Context(), now); err != nil {
 		w.t.Fatal(err)
 	}
 	if n := len(lost(w.t, s)); n != want {
@@ -406,25 +406,6 @@ func TestCancelledLost(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestCancelledLostLate: so is one that took as long as a task may, however many runs began since.
-func TestCancelledLostLate(t *testing.T) {
-	t.Parallel()
-	g := newGate()
-	defer close(g.open)
-	one, two := nodes(t)
-	_, id := one.reading(g)
-	b := two.looking()
-	if err := run.CancelTask(b.broker.Journal(), id, "somebody"); err != nil {
-		t.Fatal(err)
-	}
-	for i := range 1000 { // a page
-		if _, err := b.broker.Journal().Append(journal.Noted, journal.RunStarted, fmt.Sprint("r-", i), "", []byte("{}")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	two.loses(b, time.Now().Add(b.limits.Task), 1)
 }
 
 // TestTaskUnknown: of a run that couldn't be made a task, since the order fell silent, it is on record that it is lost when its
