@@ -311,8 +311,8 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 		doer.leave() // its run is done again in a slot of its own
 		doer.answeredBy(p.Run)
 		a, err := s.planDone(ctx, p)
-		for notNow(err) && ctx.Err() == nil {
-			waitUntil(ctx, nil, mostWait)
+		for pause := mostWait; notNow(err) && ctx.Err() == nil; pause = min(2*pause, time.Minute) {
+			waitUntil(ctx, nil, pause)
 			a, err = s.planDone(ctx, p)
 		}
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -432,4 +433,26 @@ func TestPlanTask(t *testing.T) {
 			stop()
 		}
 	}
+}
+
+// TestPlanEndedAsksRarely: a task whose plan ended before its server did asks ever more rarely for room that there isn't.
+func TestPlanEndedAsksRarely(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := newNoteWorld(t, false)
+		_, p := callPlan(t.Context(), t, s, "run", `{"tool":"copy","input":"a","plan":true}`)
+		call := Call{Tool: "run", Arguments: json.RawMessage(`{"plan":"` + p.Plan + `"}`)}
+		if a := s.Call(t.Context(), call); a.Fault != nil {
+			t.Fatal(a.Text)
+		}
+		must.NoFault(t, s.slots.Enter(t.Context(), 0, together))
+		task := s.newTask("t-1", call)
+		task.again = true
+		before := s.Ticket()
+		ctx, cancel := context.WithTimeout(context.WithValue(t.Context(), taskKey{}, task), time.Hour)
+		defer cancel()
+		a := s.doPlan(ctx, call, p.Plan, false, true, false)
+		if asked := s.Ticket() - before; a.Fault == nil || a.Fault.Kind != fault.Cancelled || asked > 200 {
+			t.Errorf("%d times it is asked for a turn: %s", asked, a.Text)
+		}
+	})
 }
