@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/eval"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
@@ -55,6 +56,13 @@ func TestResultOfAnotherNode(t *testing.T) {
 	b.slots.Leave(together)
 	for range atOnce {
 		b.plain.Leave(0)
+		must.NoFault(t, b.redoes.Enter(late, 0, 0))
+	}
+	if _, _, err := b.answered(late, of); !notNow(err) {
+		t.Errorf("out of turn its record is read: %v", err)
+	}
+	for range atOnce {
+		b.redoes.Leave(0)
 	}
 	read := func(name string) wire.Answer {
 		return two.call(b, "run", fmt.Sprintf(`{"result":%q,"from":20000}`, name))

@@ -114,6 +114,7 @@ type Engine struct {
 	slots   queue.Slots
 	makes   queue.Slots // what evolve makes, until it asks the user
 	plain   queue.Slots // answers that are no run's
+	redoes  queue.Slots // who reads the record of a run to do it again, until that has a slot
 	cpu     *queue.Processors
 	share   core.Share // what its runs hold of the pool
 	as      *Engine    // whose share and turns its runs have: its own, or of a replay those of who asks for it
@@ -154,6 +155,7 @@ func New(opts Options) *Engine {
 	s.slots = queue.NewSlots(s.limits.Runs, together, s.limits.Waiting)
 	s.makes = queue.NewSlots(atOnce, together, s.limits.Waiting)
 	s.plain = queue.NewSlots(atOnce, together, s.limits.Waiting)
+	s.redoes = queue.NewSlots(atOnce, together, s.limits.Waiting)
 	if s.cpu = opts.Processors; s.cpu == nil {
 		s.cpu = queue.NewProcessors()
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
@@ -162,6 +163,13 @@ func (s *Engine) sealedBefore(id string, under flow.Atoms, is func(*run.Sealed) 
 
 // answered is the same with all of a large result; what it is of that may not be shown is kept.
 func (s *Engine) answered(ctx context.Context, id string) (a wire.Answer, kept flow.Atoms, err error) {
+	late, stop := context.WithTimeout(ctx, mostWait)
+	f := s.redoes.Enter(late, s.Ticket(), 0)
+	if stop(); f != nil {
+		return a, 0, noRoom(ctx)
+	}
+	leave := sync.OnceFunc(func() { s.redoes.Leave(0) })
+	defer leave()
 	rec, err := run.ReadRecord(s.broker.Journal(), id)
 	if err != nil {
 		return a, 0, err
@@ -186,12 +194,13 @@ func (s *Engine) answered(ctx context.Context, id string) (a wire.Answer, kept f
 			tools = then
 		}
 	}
-	late, stop := context.WithTimeout(ctx, mostWait)
-	f := s.slots.Enter(late, s.Ticket(), len(rec.Call.Arguments))
+	late, stop = context.WithTimeout(ctx, mostWait)
+	f = s.slots.Enter(late, s.Ticket(), len(rec.Call.Arguments))
 	if stop(); f != nil {
 		return a, 0, noRoom(ctx)
 	}
 	defer s.slots.Leave(len(rec.Call.Arguments))
+	leave()
 	p := run.NewReplay(rec, false)
 	a, v := Replay(ctx, ReplayOptions{Replay: p, Tools: tools, Whole: true, For: s})
 	switch {
