@@ -414,6 +414,7 @@ func TestUnreadAnswers(t *testing.T) {
 		}
 		transport := &http.Transport{DialContext: ln.dial}
 		defer transport.CloseIdleConnections()
+		synctest.Wait() // ann's answers wait to be read
 		began := time.Now()
 		res, err := (&http.Client{Transport: transport}).Get("http://localhost/bob")
 		must.NoError(t, err)

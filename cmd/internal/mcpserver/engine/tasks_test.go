@@ -517,6 +517,7 @@ func TestTaskEndsElsewhere(t *testing.T) {
 	g, h := newGate(), newGate()
 	one, two := nodes(t)
 	a, id := one.reading(g)
+	ended := a.tasks.find(id).done
 	b, _ := two.serves(h, "toy:notes/**")
 	wait.Until(t, "b can retire the tool", func() bool { return two.call(b, "retire", `{"name":"reads"}`).Fault == nil })
 	two.node.lost.Store(1)
@@ -527,7 +528,7 @@ func TestTaskEndsElsewhere(t *testing.T) {
 		})
 	}
 	close(g.open) // a comes back, and says how it ended there
-	wait.For(t, a.tasks.find(id).done, "its end at a")
+	wait.For(t, ended, "its end at a")
 	if _, err := run.ReadRecord(b.broker.Journal(), id); err != nil {
 		t.Error(err)
 	}
