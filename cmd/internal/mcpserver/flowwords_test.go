@@ -246,3 +246,21 @@ func TestFlowLaundry(t *testing.T) {
 	}
 	succeed(t, m.Server, "run", `{"tool":"move","input":"open/1"}`)
 }
+
+// TestShownPlaces: a denial says which request gave what it is about only where nothing else came in that rules are about,
+// since the number would tell of that.
+func TestShownPlaces(t *testing.T) {
+	t.Parallel()
+	for name, code := range map[string]string{
+		"alone":  `u => !toy.send({to: (!toy.get("mail/1")).from, text: "x"})`,
+		"behind": `u => let o = !toy.get("open/1"), p = !toy.get("mail/1") in !toy.send({to: p.from, text: "x"})`,
+	} {
+		m := newMailbox(t, `{"sources":[{"of":"toy.get:mail/**","label":"mail"},{"of":"toy.get:open/**","label":"open"}],
+			"rules":[{"to":"toy.send","argument":"to","not_from":"mail"},{"to":"toy.send","argument":"text","not_from":"open"}]}`)
+		m.evolve(name, code)
+		r := do(t, m.Server, "run", `{"tool":"`+name+`","input":null}`)
+		if told := strings.Contains(r.Text, "of this run)"); r.Fault == nil || told != (name == "alone") {
+			t.Errorf("%s: %s", name, r.Text)
+		}
+	}
+}
