@@ -763,11 +763,9 @@ func TestFlowOfFailures(t *testing.T) {
 	}
 }
 
-// TestFlowTriesDenials: a denial on record tells a trial of the same rules what it told the run.
-func TestFlowTriesDenials(t *testing.T) {
-	t.Parallel()
-	p := newPosted(t, toSend, run.Options{})
-	made := p.evolve("it", `x => let s = !toy.get("secret/a") in let r = try(!toy.send({to: s})) in !toy.send({to: "a", text: has(r, "ok")})`, "toy:**")
+// tried is what a trial of the server's own rules judges of a run.
+func (p *posted) tried(t *testing.T, made *registry.Tool) []run.FlowJudgement {
+	t.Helper()
 	r := p.broker.Begin(p.tools.Snapshot(), bounds(made, "", "null"))
 	_, f := drive(t, r, made, "null")
 	must.NoFault(t, f)
@@ -777,7 +775,15 @@ func TestFlowTriesDenials(t *testing.T) {
 	must.NoError(t, replay.TryFlow(p.broker.Flow(), p.policy))
 	_, f = drive(t, replay.Broker().Begin(p.tools.Snapshot(), bounds(made, "", "null")), made, "null")
 	must.NoFault(t, f)
-	if j := replay.Judged(); len(j) != 3 || j[1].Verdict != "deny" || j[2].Verdict != "allow" {
+	return replay.Judged()
+}
+
+// TestFlowTriesDenials: a denial on record tells a trial of the same rules what it told the run.
+func TestFlowTriesDenials(t *testing.T) {
+	t.Parallel()
+	p := newPosted(t, toSend, run.Options{})
+	made := p.evolve("it", `x => let s = !toy.get("secret/a") in let r = try(!toy.send({to: s})) in !toy.send({to: "a", text: has(r, "ok")})`, "toy:**")
+	if j := p.tried(t, made); len(j) != 3 || j[1].Verdict != "deny" || j[2].Verdict != "allow" {
 		t.Errorf("it judges %+v", j)
 	}
 }
@@ -788,16 +794,7 @@ func TestFlowTriesTaints(t *testing.T) {
 	p := newPosted(t, taintOpen, run.Options{})
 	p.broker.Flow().Report = true
 	made := p.evolve("it", `x => let _ = !toy.put({key: "open/b", value: !toy.get("secret/a")}) in !toy.send({to: !toy.get("open/b")})`, "toy:**")
-	r := p.broker.Begin(p.tools.Snapshot(), bounds(made, "", "null"))
-	_, f := drive(t, r, made, "null")
-	must.NoFault(t, f)
-	rec, err := run.ReadRecord(p.memory, r.ID())
-	must.NoError(t, err)
-	replay := run.NewReplay(rec, false)
-	must.NoError(t, replay.TryFlow(p.broker.Flow(), p.policy))
-	_, f = drive(t, replay.Broker().Begin(p.tools.Snapshot(), bounds(made, "", "null")), made, "null")
-	must.NoFault(t, f)
-	if j := replay.Judged(); len(j) != 4 || j[1].Verdict != "taint" || j[3].Verdict != "deny" {
+	if j := p.tried(t, made); len(j) != 4 || j[1].Verdict != "taint" || j[3].Verdict != "deny" {
 		t.Errorf("it judges %+v", j)
 	}
 	if state, err := p.broker.Session().State(); err != nil || !state.Empty() {

@@ -573,12 +573,8 @@ func TestUnreadBodies(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // so that the times are those of every server
 				h, err := New(Options{Server: principals(), Verify: tokens.Verify})
 				must.NoError(t, err)
-				ln, srv, ended := newPipes(), &http.Server{Handler: h}, make(chan error, 1)
-				go func() { ended <- srv.Serve(ln) }()
-				defer func() { srv.Close(); <-ended }()
-				conn, err := ln.dial(t.Context(), "", "")
-				must.NoError(t, err)
-				defer conn.Close()
+				conn, end := dialed(t, h)
+				defer end()
 				go fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: localhost\r\n%s%s", c.line, c.headers, body)
 				in := bufio.NewReader(conn)
 				r, err := http.ReadResponse(in, nil)
@@ -594,6 +590,16 @@ func TestUnreadBodies(t *testing.T) {
 	}
 }
 
+// dialed is a connection to a server of the handler's; with end both are gone.
+func dialed(t *testing.T, h http.Handler) (conn net.Conn, end func()) {
+	t.Helper()
+	ln, srv, ended := newPipes(), &http.Server{Handler: h}, make(chan error, 1)
+	go func() { ended <- srv.Serve(ln) }()
+	conn, err := ln.dial(t.Context(), "", "")
+	must.NoError(t, err)
+	return conn, func() { conn.Close(); srv.Close(); <-ended }
+}
+
 // TestUnreadBodyOfOneTooMany: whoever has as many requests as may be holds no connection for long with the body of another.
 func TestUnreadBodyOfOneTooMany(t *testing.T) {
 	var tokens Tokens
@@ -603,12 +609,8 @@ func TestUnreadBodyOfOneTooMany(t *testing.T) {
 		must.NoError(t, err)
 		place, _ := h.budget.enter("ann", func() {})
 		defer place.leave()
-		ln, srv, ended := newPipes(), &http.Server{Handler: h}, make(chan error, 1)
-		go func() { ended <- srv.Serve(ln) }()
-		defer func() { srv.Close(); <-ended }()
-		conn, err := ln.dial(t.Context(), "", "")
-		must.NoError(t, err)
-		defer conn.Close()
+		conn, end := dialed(t, h)
+		defer end()
 		began := time.Now()
 		go fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer aaaaaaaaaaaaaaaaaaaaaaaa\r\nContent-Length: 900\r\n\r\n{")
 		r, err := http.ReadResponse(bufio.NewReader(conn), nil)
