@@ -140,6 +140,7 @@ type Source struct {
 	read     time.Time     // the file's time when it was read
 	now      *Login        // nil: there is none
 	renewing chan struct{} // closed when it is renewed, or can't be; nil: nobody renews it
+	renews   string        // the token that is renewed
 	failed   error         // why it couldn't be, until retry
 	retry    time.Time
 }
@@ -225,37 +226,43 @@ func (s *Source) use(l *Login) {
 // renew replaces a token, unless another process did, or it failed just now. The caller holds mu, which is free
 // while the authorization server is asked; the first who comes asks for all.
 func (s *Source) renew(ctx context.Context, token string) error {
-	if s.renewing == nil {
-		if s.failed != nil && time.Now().Before(s.retry) {
-			return s.failed
-		}
-		done := make(chan struct{})
-		s.renewing = done
-		go func() {
-			// A refresh token may be good once: what comes for it counts, whether its call is cancelled or not.
-			l, err := renewed(context.WithoutCancel(ctx), s.folder, s.server, token)
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if s.renewing = nil; err == nil {
-				s.read = time.Time{} // read again, and the same
-				s.use(l)
+	for {
+		if s.renewing == nil {
+			if s.failed != nil && time.Now().Before(s.retry) {
+				return s.failed
 			}
-			s.failed, s.retry = err, time.Now().Add(retryAfter)
-			close(done)
-		}()
+			done := make(chan struct{})
+			s.renewing, s.renews = done, token
+			go func() {
+				// A refresh token may be good once: what comes for it counts, whether its call is cancelled or not.
+				l, err := renewed(context.WithoutCancel(ctx), s.folder, s.server, token)
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				if s.renewing = nil; err == nil {
+					s.read = time.Time{} // read again, and the same
+					s.use(l)
+				}
+				s.failed, s.retry = err, time.Now().Add(retryAfter)
+				close(done)
+			}()
+		}
+		done, of, ended := s.renewing, s.renews, error(nil)
+		s.mu.Unlock()
+		select {
+		case <-done:
+		case <-ctx.Done():
+			ended = ctx.Err()
+		}
+		s.mu.Lock()
+		switch err := cmp.Or(ended, s.failed); {
+		case err != nil:
+			return err
+		case s.now == nil: // it was removed meanwhile
+			return ErrNone
+		case of == token || s.now.Access != token: // else an earlier token's renewal ended
+			return nil
+		}
 	}
-	done, ended := s.renewing, error(nil)
-	s.mu.Unlock()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		ended = ctx.Err()
-	}
-	s.mu.Lock()
-	if ended == nil && s.failed == nil && s.now == nil { // it was removed meanwhile
-		return ErrNone
-	}
-	return cmp.Or(ended, s.failed)
 }
 
 // renewed renews the token of a login, unless another process did.

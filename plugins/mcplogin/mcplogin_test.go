@@ -269,8 +269,30 @@ func TestSource(t *testing.T) {
 	if _, ok := hidden.Load(renewed[0]); !ok {
 		t.Error("nobody is told of the new token")
 	}
+	release := must.Value(lock(folder)) // the renewal of an earlier token waits
+	l = must.Value(Read(folder, server))
+	old := *l
+	old.Access, old.Expiry, old.Renew = tokens[0], time.Now().Add(-time.Hour), time.Time{}
+	must.NoError(t, old.write(folder))
+	s := NewSource(folder, server, nil)
+	s.Token(ended, true)
+	must.NoError(t, l.write(folder))
+	must.NoError(t, os.Chtimes(filepath.Join(folder, FileName), time.Time{}, time.Now().Add(time.Hour)))
+	w.Forget(false)
+	next := make(chan string, 1)
+	go func() { next <- must.Value(s.Rejected(t.Context(), l.Access)) }()
+	wait.Until(t, "the file to be read again", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.now.Access == l.Access
+	})
+	release()
+	newest := wait.For(t, next, "a token")
+	if newest == l.Access || !slices.Contains(w.Tokens(), newest) {
+		t.Errorf("%q is given again", newest)
+	}
 	w.Forget(true)
-	if _, err := sources[0].Rejected(t.Context(), renewed[0]); !errors.Is(err, ErrNone) {
+	if _, err := sources[0].Rejected(t.Context(), newest); !errors.Is(err, ErrNone) {
 		t.Error(err)
 	}
 	if err := Remove(folder); err != nil || sources[1].Token(t.Context(), true) != "" || !errors.Is(Remove(folder), ErrNone) {
