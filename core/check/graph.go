@@ -463,7 +463,7 @@ func (c *checker) add(v *variable, s *shape) {
 		}
 	}
 	if s.unknown != nil {
-		s.unknown.holders = append(s.unknown.holders, v)
+		s.unknown.holders = append(s.unknown.holders, holder{v, s == s.unknown.rest})
 	}
 	for _, to := range v.to {
 		c.queue = append(c.queue, event{v: to, s: s})

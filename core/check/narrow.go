@@ -355,6 +355,9 @@ func (c *checker) notNull(v *variable) *variable {
 	out := c.variable()
 	c.filters[k] = [2]*variable{out}
 	c.watches(v, prim.KindAny, func(s *shape) {
+		if s.unknown != nil {
+			s = c.restOf(s.unknown)
+		}
 		if s.kind != prim.KindUnit {
 			c.add(out, s)
 		}

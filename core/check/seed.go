@@ -16,8 +16,9 @@ type seed struct {
 	pos   int // of the function whose parameter it is part of
 	name  string
 	shape *shape // the unknown itself
-	// holders is the variables that it has flowed into.
-	holders []*variable
+	// holders is the variables that it has flowed into; rest it where it was shown that it isn't null.
+	holders []holder
+	rest    *shape
 	// deep is what it and all its parts may be.
 	deep prim.Kinds
 	// made is what it became; pending, that it is to become something.
@@ -42,6 +43,21 @@ type seed struct {
 	// mixed is set for the items of a list, and the fields whose keys aren't written: it
 	// stands for many values, which one test makes of one kind though they need not be.
 	mixed bool
+}
+
+// A holder is a variable into which an unknown has flowed, or what of it isn't null.
+type holder struct {
+	v       *variable
+	notNull bool
+}
+
+// restOf is what of an unknown isn't null.
+func (c *checker) restOf(s *seed) *shape {
+	if s.rest == nil {
+		s.rest = c.shape(0)
+		s.rest.unknown = s
+	}
+	return s.rest
 }
 
 // unknownKinds is what an unknown may become.
@@ -83,17 +99,23 @@ const maxSeedDepth = 30
 func (c *checker) become(s *seed) {
 	kinds, last := s.deep, prim.Kinds(0)
 	for _, h := range s.holders {
-		if !c.spend(1 + len(h.watch)/16) {
+		if !c.spend(1 + len(h.v.watch)/16) {
 			return
 		}
-		for _, w := range h.watch {
-			kinds &= w.accepts
+		for _, w := range h.v.watch {
+			if h.notNull {
+				kinds &= w.accepts | prim.KindUnit // which doesn't come there
+			} else {
+				kinds &= w.accepts
+			}
 			last |= w.last
 		}
 	}
 	s.used = true
 	for up := s.parent; up != nil; up = up.parent {
-		loops := func(v *variable) bool { return v == up.v || v.loops && slices.Contains(up.holders, v) }
+		loops := func(h holder) bool {
+			return h.v == up.v || h.v.loops && slices.ContainsFunc(up.holders, func(of holder) bool { return of.v == h.v })
+		}
 		if up.same == nil && slices.ContainsFunc(s.holders, loops) {
 			// What calls itself with a part takes parts like the whole.
 			s.same = up
