@@ -104,7 +104,7 @@ func (s *Engine) goOn(ctx context.Context) error {
 func (s *Engine) loseRuns(ctx context.Context, now time.Time) error {
 	gone, due := map[string]time.Time{}, map[string]bool{}
 	patience := time.Duration(s.opts.Node.Before()) * lookAgain
-	over, err := s.broker.LoseRuns(ctx, s.tasks.over, now.Add(-s.limits.Timeout-patience-2*time.Minute), func(server string) bool {
+	over, err := s.broker.LoseRuns(ctx, s.tasks.over, now.Add(-s.limits.Task-patience-2*time.Minute), func(server string) bool {
 		if _, known := due[server]; !known {
 			due[server] = false
 			if !s.tasks.owner.lives(server) {

@@ -408,6 +408,25 @@ func TestCancelledLost(t *testing.T) {
 	}
 }
 
+// TestCancelledLostLate: so is one that took as long as a task may, however many runs began since.
+func TestCancelledLostLate(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	defer close(g.open)
+	one, two := nodes(t)
+	_, id := one.reading(g)
+	b := two.looking()
+	if err := run.CancelTask(b.broker.Journal(), id, "somebody"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 1000 { // a page
+		if _, err := b.broker.Journal().Append(journal.Noted, journal.RunStarted, fmt.Sprint("r-", i), "", []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	two.loses(b, time.Now().Add(b.limits.Task), 1)
+}
+
 // TestTaskUnknown: of a run that couldn't be made a task, since the order fell silent, it is on record that it is lost when its
 // node is gone; who asks for a task is told that it isn't known whether it is one.
 func TestTaskUnknown(t *testing.T) {
