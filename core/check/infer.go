@@ -448,7 +448,7 @@ func (c *checker) run(single bool) {
 	c.judgeCalls()
 	conflict := false
 	for _, s := range c.seeds {
-		if s.used && (s.conflict || s.known() && len(s.alive()) == 0) {
+		if s.used && (s.conflict || s.known() && !s.fits()) {
 			c.conflict(s)
 			conflict = true
 		}

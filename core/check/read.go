@@ -302,8 +302,8 @@ func (c *call) named(src json.RawMessage, p Parameter) json.RawMessage {
 	return value
 }
 
-// isRecord reports whether every value of the type is a record.
-func isRecord(t *Type) bool { return !isOpen(t) && t.Kinds == prim.KindRecord }
+// isRecord reports whether every value of the type is a record, or null.
+func isRecord(t *Type) bool { return !isOpen(t) && t.Kinds&^prim.KindUnit == prim.KindRecord }
 
 // fields is the keys of a record; nil: values of the type needn't be records, or have
 // no keys that are known.

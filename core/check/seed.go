@@ -120,6 +120,9 @@ func (c *checker) become(s *seed) {
 			// What calls itself with a part takes parts like the whole.
 			s.same = up
 			c.flow(up.v, s.v)
+			if s.rest != nil && kinds&prim.KindUnit != 0 && !slices.ContainsFunc(s.holders, func(h holder) bool { return !h.notNull && loops(h) }) {
+				s.makes(c, prim.KindUnit) // which ends it
+			}
 			return
 		}
 	}
@@ -139,22 +142,26 @@ func (c *checker) become(s *seed) {
 		return
 	}
 	for _, less := range []prim.Kinds{last, last & prim.KindPair} { // JSON has lists, and no pairs
-		if kinds&^less != 0 {
+		if kinds&^less&^prim.KindUnit != 0 {
 			kinds &^= less
 		}
 	}
-	if kinds == 0 {
+	if kinds == 0 || s.rest != nil && kinds == prim.KindUnit {
 		s.conflict = true
 		c.add(s.v, c.dynamic)
 		return
 	}
 	for _, k := range unknownKinds {
 		if kinds&k != 0 {
-			m := c.unknownOf(k, s)
-			s.made = append(s.made, m)
-			c.add(s.v, m)
+			s.makes(c, k)
 		}
 	}
+}
+
+func (s *seed) makes(c *checker, k prim.Kinds) {
+	m := c.unknownOf(k, s)
+	s.made = append(s.made, m)
+	c.add(s.v, m)
 }
 
 // unknownOf is a value of the kind of which only that is known.
@@ -191,7 +198,7 @@ func (c *checker) unknownOf(k prim.Kinds, s *seed) *shape {
 func (s *seed) alive() []*shape {
 	var alive []*shape
 	if s.same != nil {
-		return s.same.alive()
+		alive = s.same.alive()
 	}
 	for _, m := range s.made {
 		if s.dead&m.kind == 0 {
@@ -199,6 +206,12 @@ func (s *seed) alive() []*shape {
 		}
 	}
 	return alive
+}
+
+// fits reports whether what is alive passes the tests, where more than null comes to them.
+func (s *seed) fits() bool {
+	alive := s.alive()
+	return len(alive) > 1 || len(alive) == 1 && (s.rest == nil || alive[0].kind != prim.KindUnit)
 }
 
 // known reports whether it has become something.
