@@ -177,7 +177,7 @@ func TestClusterSilent(t *testing.T) {
 	s, err := journal.Open(filepath.Join(t.TempDir(), "j.db"), journal.Options{Order: o, Node: "a", Profile: "p", Patience: 50 * time.Millisecond})
 	must.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
-	barrier(t, s)
+	wait.Until(t, "the order answers", func() bool { return s.Barrier(t.Context()) == nil })
 	append := func(stage journal.Stage, run string) error {
 		_, err := s.Append(stage, journal.RunEnded, run, "", []byte(`{}`))
 		return err

@@ -28,7 +28,7 @@ const (
 )
 
 // deaf is how long is waited for a node that lives, or goes on.
-var deaf = 10 * time.Second
+const deaf = 10 * time.Second
 
 // A message is one of those; what is raw follows it, after a line end.
 type message struct {

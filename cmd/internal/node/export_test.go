@@ -5,7 +5,13 @@ import (
 	"time"
 )
 
-func init() { deaf, maxEnded, maxAllEnded = 4*time.Second, 20, 60 }
+func init() { maxEnded, maxAllEnded = 20, 60 }
+
+// Hold keeps what is decided from the files until release is called.
+func (n *Node) Hold() (release func()) {
+	n.projecting.Lock()
+	return n.projecting.Unlock
+}
 
 // Empty has nothing be left of a rate, as a node does it whose clock is ahead.
 func (n *Node) Empty(key string, calls int64, per, ahead time.Duration) error {

@@ -406,6 +406,8 @@ func (n *Node) replace(ctx context.Context, r statefile.Replacement) error {
 	}
 	d, known := docs[r.Name]
 	if known != (r.Before != nil) || !bytes.Equal(d.Content, r.Before) {
+		n.projecting.Lock() // until the file is what it was found to lack
+		defer n.projecting.Unlock()
 		return statefile.ErrMoved
 	}
 	if err = n.write(r.Name, d.Version+1, at[r.Name], r.After); err != nil {

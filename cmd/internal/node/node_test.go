@@ -154,8 +154,11 @@ func TestUnread(t *testing.T) {
 	wait.Until(t, "the nodes", func() bool { return a.CanAct() && b.CanAct() })
 	b.unread.Store(true)
 	must.NoError(t, a.revocations().Add(caps.Revocation{ID: "1", Text: "kv:x"}))
-	if !a.CanAct() || b.CanAct() {
+	if b.CanAct() {
 		t.Error("the node acts under what was revoked")
+	}
+	if _, err := a.Act(within(t, time.Minute)); err != nil {
+		t.Error(err)
 	}
 	b.unread.Store(false)
 	wait.Until(t, "the node that can read it", b.CanAct)
@@ -190,10 +193,30 @@ func TestRevocation(t *testing.T) {
 			t.Errorf("%v, %v", list, err)
 		}
 	}
-	st := a.Status()
-	if len(st.Nodes) != 1 || st.Nodes[0].Name != "b" || st.Nodes[0].Differs || !st.CanAct {
+	var st node.Status
+	wait.Until(t, "the node acts", func() bool { st = a.Status(); return st.CanAct })
+	if len(st.Nodes) != 1 || st.Nodes[0].Name != "b" || st.Nodes[0].Differs {
 		t.Errorf("%+v", st)
 	}
+}
+
+// TestDecidedUnwritten: a command whose machine's file lacks still what is decided waits for that.
+func TestDecidedUnwritten(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	a, b := start(t, m, "a"), start(t, m, "b")
+	release := sync.OnceFunc(b.Hold())
+	defer release()
+	must.NoError(t, a.revocations().Add(caps.Revocation{ID: "1", Text: "kv:x"}))
+	done := make(chan error, 1)
+	go func() { done <- b.revocations().Add(caps.Revocation{ID: "2", Text: "kv:y"}) }()
+	select {
+	case err := <-done:
+		t.Fatal("before its machine's file has the first: ", err)
+	case <-time.After(2 * time.Second):
+	}
+	release()
+	must.NoError(t, wait.For(t, done, "the end of a change"))
 }
 
 // TestCut: a node that is cut off doesn't act, and takes no decision; one that comes back
@@ -585,6 +608,18 @@ func TestNeverBack(t *testing.T) {
 	a.open(t, "a")
 	wait.Until(t, "b is gone", func() bool { return a.Lost() > 0 })
 	if st := a.Status(); a.Lost() != 1 || len(st.Nodes) != 1 || st.Nodes[0].Name != "b" || st.Nodes[0].Silent < node.Lease.Milliseconds() {
+		t.Errorf("%d are gone: %+v", a.Lost(), st.Nodes)
+	}
+}
+
+// TestLeft: a node that left is none of those that are gone, also for one that heard it.
+func TestLeft(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	a, b := start(t, m, "a"), start(t, m, "b")
+	must.NoError(t, errors.Join(b.Report(t.Context(), true), b.Close()))
+	wait.Until(t, "b is gone", func() bool { return !a.Alive("b") })
+	if st := a.Status(); a.Lost() != 0 || len(st.Nodes) != 0 {
 		t.Errorf("%d are gone: %+v", a.Lost(), st.Nodes)
 	}
 }
