@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -572,16 +573,18 @@ func (o slowOrder) Follow(ctx context.Context, from uint64, fn func(uint64, []by
 // waits for it, since the order has acknowledged what it proposed.
 func TestClusterCatchesUp(t *testing.T) {
 	t.Parallel()
-	m := order.NewMemory(order.MemoryOptions{})
-	dir := t.TempDir()
-	a := clustered(t, filepath.Join(dir, "a.db"), "a", m.Open())
-	for range 12 {
-		barrier(t, a)
-	}
-	b, err := journal.Open(filepath.Join(dir, "b.db"), journal.Options{Order: slowOrder{m.Open()}, Node: "b", Profile: "p", Patience: 2 * time.Second})
-	must.NoError(t, err)
-	t.Cleanup(func() { _ = b.Close() })
-	barrier(t, b)
+	synctest.Test(t, func(t *testing.T) {
+		m := order.NewMemory(order.MemoryOptions{})
+		dir := t.TempDir()
+		a := clustered(t, filepath.Join(dir, "a.db"), "a", m.Open())
+		for range 12 {
+			barrier(t, a)
+		}
+		b, err := journal.Open(filepath.Join(dir, "b.db"), journal.Options{Order: slowOrder{m.Open()}, Node: "b", Profile: "p", Patience: 2 * time.Second})
+		must.NoError(t, err)
+		t.Cleanup(func() { _ = b.Close() })
+		barrier(t, b)
+	})
 }
 
 // TestClusterGarbled: a proposal whose references to its own events lead nowhere stops a
