@@ -33,7 +33,7 @@ var maxLines = map[string]int{
 	"cmd/internal/loadbench":       1134,
 	"cmd/internal/mcpcmd":          2716,
 	"cmd/internal/mcpserver":       13487,
-	"cmd/internal/node":            1771,
+	"cmd/internal/node":            1773,
 	"cmd/internal/orders/postgres": 399,
 	"cmd/internal/orders/remote":   490,
 	"cmd/internal/packs":           223,
