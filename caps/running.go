@@ -170,7 +170,7 @@ func AllRunning(dir string) ([]Running, error) {
 			continue
 		}
 		if err == nil {
-			err = statefile.Decode(text, &all[i])
+			err = json.Unmarshal(text, &all[i]) // a newer server may say more
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path+runningSays, err)

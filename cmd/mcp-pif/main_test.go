@@ -38,6 +38,7 @@ import (
 // TestMain lets the test binary be the command itself, and a server of the
 // SDK's with a tool that does nothing, for benchmarks to compare with.
 func TestMain(m *testing.M) {
+	app.MostLooks = int(5 * time.Minute / app.AwaitEvery) // servers of busy machines
 	host.Launcher()
 	proc.Keeper()
 	mcptest.Main()

@@ -280,7 +280,7 @@ func awaitTask(s *journal.Store, path string, t *run.Task) (string, error) {
 	if _, name, _ := strings.Cut(t.Owner, "@"); name != "" {
 		server = "node " + name
 	}
-	for end := time.Now().Add(app.MostAwaited); ; time.Sleep(app.AwaitEvery) {
+	for range app.MostLooks {
 		switch lives, err := ownerLives(dir, t.Owner); {
 		case err != nil:
 			return "", err
@@ -293,10 +293,9 @@ func awaitTask(s *journal.Store, path string, t *run.Task) (string, error) {
 		if !t.Ended.IsZero() {
 			return "cancelled: its run has ended", nil
 		}
-		if time.Now().After(end) {
-			return "", fmt.Errorf("the %s takes longer", server)
-		}
+		time.Sleep(app.AwaitEvery)
 	}
+	return "", fmt.Errorf("the %s takes longer", server)
 }
 
 // ownerLives reports whether a server that a record names runs, on this machine or, in a
