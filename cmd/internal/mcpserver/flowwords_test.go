@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
 // TestFlowWords: whatever shows a model words of a tool whose writer had been shown a source labels its session, as describe does: lists and
@@ -200,6 +201,7 @@ func TestFlowLater(t *testing.T) {
 	_ = json.Unmarshal(p.Structured, &made)
 	_ = json.Unmarshal(do(t, m.Server, "run", `{"tool":"slow","input":"eve@evil","background":true}`).Structured, &made)
 	must.NoError(t, m.broker.Session().Clear(nil))
+	first := m.Server
 	m.start(rules)
 	for _, more := range []string{`,"fresh":false`, ""} {
 		if a := do(t, m.Server, "run", `{"plan":"`+made.Plan+`"`+more+`}`); len(m.sent) > 0 {
@@ -207,7 +209,12 @@ func TestFlowLater(t *testing.T) {
 		}
 	}
 	if made.Task != "" {
-		if a := do(t, m.Server, "run", `{"task":"`+made.Task+`"}`); len(m.sent) > 0 {
+		a := wire.Answer{}
+		wait.Until(t, "the end of the task", func() bool {
+			a = do(t, first, "run", `{"task":"`+made.Task+`"}`)
+			return a.Fault != nil || !strings.Contains(string(a.Structured), `"status":"working"`)
+		})
+		if a.Fault == nil || a.Fault.Kind != fault.Denied || len(m.sent) > 0 {
 			t.Errorf("a task sends in a new conversation what a hijacked model passed: %s", a.Text)
 		}
 	}

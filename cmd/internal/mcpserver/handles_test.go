@@ -265,7 +265,7 @@ func TestRunsGiveWay(t *testing.T) {
 	if !full {
 		t.Fatal("the pool isn't full")
 	}
-	other := New(Options{Limits: limits})
+	other := New(Options{Limits: Limits{MaxMemory: limits.MaxMemory, Wait: time.Minute}})
 	for range 3 {
 		a := other.Call(t.Context(), Call{Tool: "run", Arguments: json.RawMessage(`{"code":"length(map(x => x + 1, range(0, 100000)))"}`)})
 		if a.Fault != nil || a.Text != "100000" {
@@ -288,7 +288,7 @@ func TestRunsGiveWay(t *testing.T) {
 func TestExamplesGiveWay(t *testing.T) {
 	core.SetPool(eval.PoolHeld() + 16<<20)
 	defer core.SetPool(eval.DefaultPool)
-	s, other := New(Options{}), New(Options{Limits: Limits{MaxMemory: 4 << 20}})
+	s, other := New(Options{}), New(Options{Limits: Limits{MaxMemory: 4 << 20, Wait: time.Minute}})
 	ctx, cancel := context.WithCancel(t.Context())
 	var evolving sync.WaitGroup
 	for range 2 {
@@ -298,14 +298,10 @@ func TestExamplesGiveWay(t *testing.T) {
 			}
 		})
 	}
-	failed := 0
 	for range 50 {
 		if a := other.Call(t.Context(), Call{Tool: "run", Arguments: json.RawMessage(`{"code":"length(map(x => x + 1, range(0, 90000)))"}`)}); a.Fault != nil {
-			failed++
+			t.Errorf("another principal: %v", a.Fault)
 		}
-	}
-	if failed == 50 { // a run waits for a second, which a busy machine may take
-		t.Error("no run of another principal came through")
 	}
 	cancel()
 	evolving.Wait()

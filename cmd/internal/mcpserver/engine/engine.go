@@ -287,6 +287,7 @@ type Limits struct {
 	Runs      int           // at once; 64
 	Waiting   int           // calls waiting for their turn; 10,000
 	Result    int           // bytes of a result shown whole; 16 KiB
+	Wait      time.Duration // for memory that others have; 1 s
 }
 
 // atOnce is how many answers that are no run's are made at once, and how many evolves.
@@ -305,6 +306,7 @@ func (l Limits) orDefault() Limits {
 		Runs:      cmp.Or(l.Runs, 64),
 		Waiting:   cmp.Or(l.Waiting, 10_000),
 		Result:    cmp.Or(l.Result, 16<<10),
+		Wait:      cmp.Or(l.Wait, mostWait),
 	}
 }
 

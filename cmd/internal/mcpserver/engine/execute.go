@@ -107,7 +107,7 @@ func (s *Engine) execute(ctx context.Context, j job) product {
 func (s *Engine) draw(ctx context.Context, m *core.Machine, j *job) (_ context.Context, end func()) {
 	acting, cancel := context.WithCancel(ctx)
 	j.over, j.gaveWay = acting.Done(), new(atomic.Pointer[fault.Fault])
-	wait := func(freed <-chan struct{}) bool { return waitUntil(acting, freed, min(mostWait, time.Until(j.until))) }
+	wait := func(freed <-chan struct{}) bool { return waitUntil(acting, freed, min(s.limits.Wait, time.Until(j.until))) }
 	stake := &core.Stake{
 		Share: &s.as.share, Most: s.limits.MaxMemory,
 		GiveWay: func(own bool) {
@@ -177,7 +177,7 @@ func (s *Engine) readInputs(ctx context.Context, t *task) (in core.Input, back f
 	stake := &core.Stake{
 		Share: &s.as.share, Most: s.limits.MaxMemory,
 		GiveWay: func(bool) {}, // it has soon
-		Wait:    func(freed <-chan struct{}) bool { return waitUntil(ctx, freed, mostWait) },
+		Wait:    func(freed <-chan struct{}) bool { return waitUntil(ctx, freed, s.limits.Wait) },
 	}
 	if !core.Lend(stake, values*readingBytes) {
 		f := stake.Overloaded()

@@ -266,9 +266,7 @@ func (s *Engine) AsTask(ctx context.Context, c Call, able bool) (st TaskState) {
 	case <-begun:
 	}
 	if stop() && t.promote() == nil {
-		if st = t.state(); st.Answer == nil {
-			return st
-		}
+		return t.state()
 	}
 	defer context.AfterFunc(ctx, t.cancel)()
 	for { // no room for a task: nobody can answer what it asks

@@ -137,6 +137,7 @@ type taskRun struct {
 	updated   time.Time
 	progress  string
 	cancelled bool
+	ending    bool // that it is cancelled is on record
 	abandoned bool
 	answer    *wire.Answer // nil: not yet, or not in memory any more
 	size      int64
@@ -612,8 +613,11 @@ func (t *taskRun) end(by string) error {
 	return nil
 }
 
-// stop ends the run, and waits for that.
+// stop ends the run, and waits for that. Where it is cancelled that is on record.
 func (t *taskRun) stop() {
+	t.mu.Lock()
+	t.ending = t.cancelled
+	t.mu.Unlock()
 	t.cancel()
 	timer := time.NewTimer(endWait)
 	defer timer.Stop()
@@ -664,6 +668,9 @@ func (t *taskRun) state() TaskState {
 		st.Status, st.Answer = taskCancelled, t.s.again(t.answer, t.id)
 	case t.answer != nil:
 		st.Status, st.Answer = TaskCompleted, t.s.again(t.answer, t.id)
+	case t.ending: // as whoever has the record says
+		a := wire.Failed(queue.Cancelled())
+		st.Status, st.Answer, st.Message = taskCancelled, &a, ""
 	case len(t.questions) > 0:
 		st.Status, st.Questions, st.Message = taskAsking, slices.Clone(t.questions), "waits for the user's answer"
 	}

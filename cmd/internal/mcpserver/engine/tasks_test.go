@@ -438,11 +438,13 @@ func TestTaskUnknown(t *testing.T) {
 			defer close(g.open)
 			one, two := nodes(t)
 			o := one.cuttable(journal.TaskCreated)
-			one.patience = time.Second
-			a, _ := one.serves(g, "toy:notes/**")
+			a, stop := one.serves(g, "toy:notes/**")
 			if r := one.call(a, "evolve", reads); r.Fault != nil {
 				t.Fatal(r.Text)
 			}
+			stop()
+			one.patience = time.Second
+			a, _ = one.serves(g, "toy:notes/**")
 			o.armed.Store(true)
 			if background {
 				wait.Until(t, "a has proposed it", func() bool {
@@ -460,7 +462,12 @@ func TestTaskUnknown(t *testing.T) {
 				o.cut.Store(false)
 				return
 			}
-			go a.AsTask(t.Context(), Call{Tool: "run", Arguments: json.RawMessage(`{"tool":"reads","input":"notes/a"}`)}, true)
+			go func() {
+				for len(o.tried) == 0 && t.Context().Err() == nil { // what came before took so long that it wasn't tried
+					o.cut.Store(false)
+					a.AsTask(t.Context(), Call{Tool: "run", Arguments: json.RawMessage(`{"tool":"reads","input":"notes/a"}`)}, true)
+				}
+			}()
 			wait.For(t, o.tried, "a tries to make it a task")
 			wait.Until(t, "a has given that up", func() bool {
 				a.tasks.mu.Lock()
@@ -564,6 +571,28 @@ func (s *slowPut) Perform(ctx context.Context, a run.Act) (value.Value, int64, *
 		s.first.Do(func() { s.begun <- struct{}{}; <-s.open })
 	}
 	return s.gate.Perform(ctx, a)
+}
+
+// TestCancelledWhileActing: a task is cancelled once that is on record, whatever its run waits for still.
+func TestCancelledWhileActing(t *testing.T) {
+	t.Parallel()
+	w, g := &tasked{t: t, dir: t.TempDir()}, &slowPut{gate: newGate()}
+	s, _ := w.serves(g, "toy:notes/**")
+	w.call(s, "evolve", strings.Replace(reads, "!toy.get(k)", "k", 1))
+	id := w.background(s, read)
+	wait.For(t, g.begun, "the put")
+	if r := w.call(s, "run", `{"task":"`+id+`","cancel":true}`); !strings.Contains(string(r.Structured), taskCancelled) {
+		t.Errorf("cancelling gives %s", r.Text)
+	}
+	if r := w.call(s, "run", `{"task":"`+id+`"}`); r.Fault == nil || r.Fault.Kind != fault.Cancelled {
+		t.Errorf("it gives %s", r.Text)
+	}
+	select {
+	case <-s.tasks.find(id).done:
+		t.Error("its run has ended")
+	default:
+	}
+	close(g.open)
 }
 
 // TestPlanGoesOnElsewhere: a plan that another node resumed, since this one was silent, goes on there alone; so does
@@ -820,6 +849,11 @@ func TestTaskBounds(t *testing.T) {
 			t.Fatalf("cancelling gives %s", a.Text)
 		}
 	}
+	wait.Until(t, "the end of those cancelled", func() bool {
+		s.tasks.mu.Lock()
+		defer s.tasks.mu.Unlock()
+		return s.tasks.under == 1
+	})
 	close(g.open)
 	if a := w.call(s, "run", `{"task":"`+ids[0]+`"}`); a.Text != `"readnotes/a"` || g.puts.Load() != 1 {
 		t.Errorf("the one left gives %s, and %d puts were made", a.Text, g.puts.Load())
