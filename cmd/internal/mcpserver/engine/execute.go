@@ -107,7 +107,9 @@ func (s *Engine) execute(ctx context.Context, j job) product {
 func (s *Engine) draw(ctx context.Context, m *core.Machine, j *job) (_ context.Context, end func()) {
 	acting, cancel := context.WithCancel(ctx)
 	j.over, j.gaveWay = acting.Done(), new(atomic.Pointer[fault.Fault])
-	wait := func(freed <-chan struct{}) bool { return waitUntil(acting, freed, min(s.limits.Wait, time.Until(j.until))) }
+	wait := func(freed <-chan struct{}) bool {
+		return waitUntil(acting, freed, min(s.limits.Wait, time.Until(j.until)))
+	}
 	stake := &core.Stake{
 		Share: &s.as.share, Most: s.limits.MaxMemory,
 		GiveWay: func(own bool) {
