@@ -63,14 +63,21 @@ type Place struct {
 }
 
 // Propose repeats p until it is acknowledged, as a node does, or the order says that it lost
-// something, and returns how often it proposed it.
+// something or is another one, and returns how often it proposed it.
 func Propose(ctx context.Context, o order.Order, p []byte) (times int, err error) {
-	for times = 1; ; times++ {
-		if err = o.Propose(ctx, p); err == nil {
-			return times, nil
-		}
-		if ctx.Err() != nil || errors.Is(err, order.ErrClosed) || errors.Is(err, order.ErrTooLarge) || errors.Is(err, order.ErrEnds) {
-			return times, err
+	err = repeat(ctx, func() error {
+		times++
+		return o.Propose(ctx, p)
+	})
+	return times, err
+}
+
+// repeat does what may be refused for a while until it isn't, or never will be.
+func repeat(ctx context.Context, do func() error) error {
+	for {
+		err := do()
+		if err == nil || ctx.Err() != nil || slices.ContainsFunc([]error{order.ErrClosed, order.ErrTooLarge, order.ErrEnds, order.ErrOther}, func(known error) bool { return errors.Is(err, known) }) {
+			return err
 		}
 		select {
 		case <-ctx.Done():
@@ -458,14 +465,17 @@ func (s *suite) cancellation(t *testing.T) {
 // All nodes see one identity, and it stays.
 func (s *suite) identity(t *testing.T) {
 	ctx := s.context(t)
-	first, err := s.node(t).Identity(ctx)
-	if err != nil || first == "" {
-		t.Fatalf("identity %q, %v", first, err)
+	identity := func(o order.Order) (is string) {
+		must.NoError(t, repeat(ctx, func() (err error) {
+			is, err = o.Identity(ctx)
+			return err
+		}))
+		return is
 	}
-	o := s.node(t)
+	first, o := identity(s.node(t)), s.node(t)
 	s.propose(t, ctx, o, mark())
-	if again, err := o.Identity(ctx); err != nil || again != first {
-		t.Errorf("identity %q, %v; it was %q", again, err, first)
+	if again := identity(o); again != first || first == "" {
+		t.Errorf("identity %q; it was %q", again, first)
 	}
 }
 
@@ -525,7 +535,7 @@ func (s *suite) trim(t *testing.T) {
 	seen, err := Until(ctx, o, from, last)
 	must.NoError(t, err)
 	half := len(seen) / 2
-	must.NoError(t, o.Trim(ctx, seen[half].Place))
+	must.NoError(t, repeat(ctx, func() error { return o.Trim(ctx, seen[half].Place) }))
 	other := s.node(t)
 	rest, err := Until(ctx, other, seen[half].Place, last)
 	must.NoError(t, err)
@@ -540,7 +550,7 @@ func (s *suite) trim(t *testing.T) {
 	if all, err := Until(ctx, other, 0, last); err != nil || Equal(seen[half:], all) != "" {
 		t.Errorf("from the first that is kept: %v, %s", err, Equal(seen[half:], all))
 	}
-	if err := o.Trim(ctx, seen[0].Place); err != nil {
+	if err := repeat(ctx, func() error { return o.Trim(ctx, seen[0].Place) }); err != nil {
 		t.Errorf("trimming what is gone: %v", err)
 	}
 	m := mark()

@@ -310,7 +310,7 @@ func (c *client) follow(ctx context.Context, service orderv1.OrderClient, moved 
 		quiet.Reset(silence)
 	}
 	err = fromStatus(err)
-	return progress && !errors.Is(err, context.Canceled), final(err), err
+	return progress && ctx.Err() == nil, final(err), err
 }
 
 func (c *client) Close() error {

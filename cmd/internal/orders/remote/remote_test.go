@@ -133,7 +133,8 @@ func authority(t *testing.T) *tls.Config {
 // A stuck order answers nothing while it is stuck, and doesn't show what it has.
 type stuck struct {
 	order.Order
-	is atomic.Bool
+	is      atomic.Bool
+	follows atomic.Int64
 }
 
 func (s *stuck) Alive(context.Context) error {
@@ -152,6 +153,7 @@ func (s *stuck) Propose(ctx context.Context, p []byte) error {
 }
 
 func (s *stuck) Follow(ctx context.Context, from uint64, fn func(uint64, []byte) error) error {
+	s.follows.Add(1)
 	return s.Order.Follow(ctx, from, func(place uint64, p []byte) error {
 		if s.is.Load() {
 			<-ctx.Done()
@@ -200,18 +202,22 @@ func TestPlaceGivenAgain(t *testing.T) {
 	t.Parallel()
 	one, two := order.NewMemory(order.MemoryOptions{Identity: "same"}), order.NewMemory(order.MemoryOptions{Identity: "same"})
 	first := &stuck{Order: one.Open()}
-	o := open(t, nil, serve(t, "unix:"+filepath.Join(folder(t), "s"), first, nil), serve(t, "unix:"+filepath.Join(folder(t), "s"), two.Open(), nil))
+	later := "unix:" + filepath.Join(folder(t), "s")
+	o := open(t, nil, serve(t, "unix:"+filepath.Join(folder(t), "s"), first, nil), later)
 	defer o.Close()
 	for i, m := range []*order.Memory{one, two, two} {
 		must.NoError(t, m.Open().Propose(t.Context(), fmt.Append(nil, i)))
 	}
-	ended := make(chan error, 1)
+	seen, ended := make(chan bool, 10), make(chan error, 1)
 	go func() {
 		ended <- o.Follow(t.Context(), 1, func(uint64, []byte) error {
 			first.is.Store(true)
+			seen <- true
 			return nil
 		})
 	}()
+	wait.For(t, seen, "the first process shows a place")
+	serve(t, later, two.Open(), nil)
 	if err := wait.For(t, ended, "the end of Follow"); !errors.Is(err, order.ErrEnds) {
 		t.Error(err)
 	}
@@ -227,7 +233,7 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Replace()
-	if err := o.Propose(t.Context(), []byte("x")); !errors.Is(err, order.ErrOther) {
+	if _, err := ordertest.Propose(t.Context(), o, []byte("x")); !errors.Is(err, order.ErrOther) {
 		t.Errorf("Propose to another order: %v", err)
 	}
 	if err := o.Follow(t.Context(), 1, nil); !errors.Is(err, order.ErrOther) {

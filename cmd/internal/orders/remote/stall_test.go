@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"net"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/journal/order"
@@ -152,6 +156,46 @@ func TestStall(t *testing.T) {
 		}
 		if t.Logf("the longest took %v after the election", longest); longest > 6*time.Second {
 			t.Error("a proposal can take longer than 15 s")
+		}
+	})
+}
+
+// TestSilent: who follows at a process that says nothing any more leaves it at once, as gRPC ends the stream.
+func TestSilent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := order.NewMemory(order.MemoryOptions{})
+		first := &stuck{Order: m.Open()}
+		ctx, stop := context.WithCancel(t.Context())
+		var serving sync.WaitGroup
+		defer func() { stop(); serving.Wait() }()
+		dial := func(o order.Order) orderv1.OrderClient {
+			l := bufconn.Listen(1 << 16)
+			serving.Go(func() { _ = remote.Serve(ctx, l, o, nil) })
+			conn, err := grpc.NewClient("passthrough:///process", grpc.WithTransportCredentials(insecure.NewCredentials()),
+				grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }))
+			must.NoError(t, err)
+			serving.Go(func() { <-ctx.Done(); _ = conn.Close() })
+			return orderv1.NewOrderClient(conn)
+		}
+		o := remote.Through(dial(first), dial(m.Open()))
+		defer o.Close()
+		seen := make(chan string)
+		serving.Go(func() {
+			_ = o.Follow(ctx, 1, func(_ uint64, p []byte) error {
+				seen <- string(p)
+				return nil
+			})
+		})
+		for _, p := range []string{"before", "after"} {
+			must.NoError(t, m.Open().Propose(ctx, []byte(p)))
+			if got := <-seen; got != p {
+				t.Fatal(got)
+			}
+			first.is.Store(true)
+		}
+		if n := first.follows.Load(); n != 1 {
+			t.Errorf("it was followed %d times", n)
 		}
 	})
 }
