@@ -137,7 +137,7 @@ type Source struct {
 	changed func(secrets []string)
 
 	mu       sync.Mutex
-	read     time.Time     // the file's time when it was read
+	read     os.FileInfo   // the file that was read; nil: none
 	now      *Login        // nil: there is none
 	renewing chan struct{} // closed when it is renewed, or can't be; nil: nobody renews it
 	renews   string        // the token that is renewed
@@ -204,13 +204,13 @@ func (s *Source) Rejected(ctx context.Context, token string) (string, error) {
 func (s *Source) load() {
 	info, err := os.Stat(filepath.Join(s.folder, FileName))
 	if err != nil {
-		s.now, s.read = nil, time.Time{}
+		s.now, s.read = nil, nil
 		return
 	}
-	if s.now != nil && info.ModTime().Equal(s.read) {
+	if s.now != nil && s.read != nil && os.SameFile(info, s.read) && info.ModTime().Equal(s.read.ModTime()) && info.Size() == s.read.Size() {
 		return
 	}
-	s.read, s.now = info.ModTime(), nil
+	s.read, s.now = info, nil
 	if l, err := Read(s.folder, s.server); err == nil {
 		s.use(l)
 	}
@@ -239,7 +239,7 @@ func (s *Source) renew(ctx context.Context, token string) error {
 				s.mu.Lock()
 				defer s.mu.Unlock()
 				if s.renewing = nil; err == nil {
-					s.read = time.Time{} // read again, and the same
+					s.read = nil // read again, and the same
 					s.use(l)
 				}
 				s.failed, s.retry = err, time.Now().Add(retryAfter)

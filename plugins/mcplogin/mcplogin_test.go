@@ -74,6 +74,20 @@ func (w *world) begin(t *testing.T, change func(*Options)) (*Login, error) {
 	return Begin(ctx, o)
 }
 
+// A login that was replaced within one tick of the clock is read again.
+func TestReplacedWithinATick(t *testing.T) {
+	t.Parallel()
+	folder, l := t.TempDir(), &Login{Server: "https://a.example/mcp"}
+	s, at := NewSource(folder, l.Server, nil), time.Now().Add(-time.Hour)
+	for _, l.Access = range []string{"old", "new"} {
+		must.NoError(t, l.Write(folder))
+		must.NoError(t, os.Chtimes(filepath.Join(folder, FileName), at, at))
+		if token := s.Token(t.Context(), true); token != l.Access {
+			t.Errorf("the token is %q, not %q", token, l.Access)
+		}
+	}
+}
+
 // A person logs in with a browser that is here or elsewhere, as a client that registers itself
 // or was registered before.
 func TestBegin(t *testing.T) {
