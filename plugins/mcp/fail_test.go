@@ -13,10 +13,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -102,20 +105,17 @@ func TestCancelled(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, w *world) {
 		w.gives("log", `{}`, `{"text":"logged"}`)
-		for i, stop := range []func(context.CancelFunc){func(cancel context.CancelFunc) { cancel() }, func(context.CancelFunc) {}} {
-			ctx, cancel := context.WithTimeout(context.Background(), patience)
-			if i == 1 {
-				ctx, cancel = context.WithTimeout(context.Background(), 200*time.Millisecond)
-			}
+		for i, cause := range []error{context.Canceled, context.DeadlineExceeded} { // as a request of the host's ends
+			ctx, end := context.WithCancelCause(w.context())
 			go func() {
 				for len(w.lines()) < 2+2*i && ctx.Err() == nil {
 					time.Sleep(time.Millisecond)
 				}
-				stop(cancel)
+				end(cause)
 			}()
 			v, err := w.call(ctx, "wait", `{}`)
 			w.failed(v, err, "unknown", "nobody knows whether it was done")
-			cancel()
+			end(nil)
 			w.until("the server hears of it", func() bool { return len(w.lines()) == 3+2*i })
 		}
 		w.gives("log", `{}`, `{"text":"logged"}`) // late answers are for nobody
@@ -390,6 +390,48 @@ func TestSessionOfRun(t *testing.T) {
 	}
 	if made := w.http.Made(); made != 2 {
 		t.Errorf("%d sessions for two runs", made)
+	}
+}
+
+// Servers are told that their sessions end, all at once, and have time to hear it.
+func TestSessionsEnd(t *testing.T) {
+	t.Parallel()
+	both := make(chan struct{})
+	var came, heard atomic.Int32
+	w := newWorld(t, mcptest.Script{}, true, func(s *Settings) {
+		s.Session = "run"
+		at, err := url.Parse(s.Server.URL)
+		must.NoError(t, err)
+		server := httputil.NewSingleHostReverseProxy(at)
+		far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodDelete {
+				if came.Add(1) == 2 {
+					close(both)
+				}
+				select {
+				case <-both:
+				case <-r.Context().Done():
+					return
+				}
+				select {
+				case <-time.After(2 * quitTimeout):
+					heard.Add(1)
+				case <-r.Context().Done():
+				}
+			}
+			server.ServeHTTP(w, r)
+		}))
+		t.Cleanup(func() { far.CloseClientConnections(); far.Close() })
+		s.Server.URL = far.URL
+	})
+	for _, key := range []string{"a-1", "b-1"} {
+		if _, err := w.Invoke(sdk.WithKey(w.context(), key), "srv.note", value.Value(&value.Record{})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Handle.Close()
+	if n := heard.Load(); n != 2 {
+		t.Errorf("%d of 2 sessions ended", n)
 	}
 }
 

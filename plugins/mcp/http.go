@@ -402,7 +402,7 @@ func (c *httpConn) refused(m *jsonrpc.Request, answer *http.Response, kind strin
 // Close ends the connection, and tells a server that has a session.
 func (c *httpConn) Close() error {
 	if c.ctx.Err() == nil && c.SessionID() != "" {
-		ctx, cancel := context.WithTimeout(c.ctx, quitTimeout)
+		ctx, cancel := context.WithTimeout(c.ctx, noticeTimeout)
 		defer cancel()
 		if r, err := http.NewRequestWithContext(ctx, http.MethodDelete, c.url, nil); err == nil {
 			c.address(r, nil)

@@ -150,9 +150,11 @@ func (c *capability) Close() error {
 		clear(u.sessions)
 	}
 	u.mu.Unlock()
+	var ending sync.WaitGroup
 	for _, s := range rest {
-		s.end()
+		ending.Go(s.end)
 	}
+	ending.Wait() // no longer than one takes
 	if !isLast {
 		return nil
 	}
