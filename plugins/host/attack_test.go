@@ -92,9 +92,15 @@ func TestAttackAnswersAgainstTheContract(t *testing.T) {
 		t.Fatalf("%d bytes: %.100q", len(f.Error()), f.Error())
 	}
 	w.fails(t, act(t, h, "echo_once"), fault.OutcomeUnknown, "the connection to the plugin failed")
-	a = act(t, h, "scope")
-	a.Progress = func(string) {}
-	w.fails(t, a, fault.EffectFailed, "the plugin's answer can't be used") // more than it was given room for
+	for _, operation := range []string{"scope", "pid"} { // more than it was given room for
+		a, starts := act(t, h, operation), w.Status()[0].Starts
+		a.Progress, a.Most = func(string) {}, 2<<20
+		w.fails(t, a, fault.EffectFailed, "the plugin's answer can't be used")
+		w.do(t, h, "echo", arg("v", value.Unit{}))
+		if s := w.Status()[0]; s.Starts != starts+1 {
+			t.Errorf("%s: the process goes on: %+v", operation, s)
+		}
+	}
 	a = act(t, h, "count")
 	heard := 0
 	a.Progress = func(s string) {

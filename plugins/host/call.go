@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/stats"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/lease"
@@ -186,15 +187,9 @@ func (s *seat) perform(ctx context.Context, a run.Act) (v value.Value, size int6
 	return nil, 0, true, err
 }
 
-// opened gives the process with the act's capability open. Only where it must be
-// waited for the deadline is looked at.
+// opened gives the process with the act's capability open.
 func (s *seat) opened(ctx context.Context, a run.Act) (p *process, it *handle, done func(), err error) {
-	if !a.Deadline.IsZero() && !s.isRunning() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, a.Deadline)
-		defer cancel()
-	}
-	if p, err = s.running(ctx); err != nil {
+	if p, err = s.running(ctx, a.Deadline); err != nil {
 		return nil, nil, nil, err
 	}
 	it, done, err = p.handle(ctx, a)
@@ -206,8 +201,8 @@ func (p *process) invoke(ctx context.Context, a run.Act, r *wire.Request) (*wire
 	p.underway.Add(1)
 	defer p.underway.Add(-1)
 	most := p.seat.host.most
-	if a.Most > 0 && a.Most < int64(most-wire.MaxOverhead) {
-		most = int(a.Most) + wire.MaxOverhead
+	if n := r.Head.MaxOutcomeBytes; n > 0 && n < int64(most-wire.MaxOverhead) {
+		most = int(n) + wire.MaxOverhead
 	}
 	// The request outlives ctx by the grace: what it answers to being told to end
 	// is more than that it was told.
@@ -227,10 +222,13 @@ func (p *process) invoke(ctx context.Context, a run.Act, r *wire.Request) (*wire
 	waits := a.Room != nil && p.stream && p.rooms && slices.ContainsFunc(p.seat.source.Manifest.Privileges, elsewhere)
 	if a.Progress != nil && p.stream || r.Head.Questions > 0 || waits {
 		l := listener{hear: a.Progress, ask: func(q *pluginv1.Question) error { return p.ask(ctx, call, r, a, g, q) }}
-		l.room = room
+		l.room, l.going = room, func() bool { return ctx.Err() == nil && (g.until().IsZero() || time.Now().Before(g.until())) }
 		answer, err = p.listen(call, r, l, most)
 	} else {
 		answer, err = p.hear(call, r, room, most)
+	}
+	if err == nil && errors.Is(answer.Err, wire.ErrLarger) {
+		p.kill("an answer had more bytes than it said")
 	}
 	if err != nil {
 		if cause := context.Cause(call); cause != nil {
@@ -262,7 +260,8 @@ const sizeUnknown = 1 << 20
 // hear makes a request whose answer of so many bytes at most is waited for, and has it come when there is room. ctx ends if
 // the request was given up.
 func (p *process) hear(ctx context.Context, r *wire.Request, room func(bytes int64, begun bool) error, most int) (*wire.Response, error) {
-	stream, err := p.request(ctx, pluginv1.Plugin_Invoke_FullMethodName, &grpc.StreamDesc{}, r, most)
+	whole := make(chan struct{}, 1)
+	stream, err := p.request(context.WithValue(ctx, wholeKey{}, whole), pluginv1.Plugin_Invoke_FullMethodName, &grpc.StreamDesc{}, r, most)
 	if err != nil {
 		return nil, err
 	}
@@ -271,9 +270,40 @@ func (p *process) hear(ctx context.Context, r *wire.Request, room func(bytes int
 		size, _ := strconv.Atoi(strings.Join(head.Get(wire.Size), ""))
 		answer.Size = max(0, min(size, most))
 		answer.Limit = max(answer.Size, wire.LargeOutcome)
+		if size < wire.LargeOutcome { // of such an answer all comes at once, before it is read
+			select {
+			case <-whole:
+			case <-ctx.Done():
+			case <-time.After(wholeWait):
+				answer.Size = most
+			}
+		}
 	}
 	_ = room(int64(answer.Size), true) // it comes all the same
 	return answer, stream.RecvMsg(answer)
+}
+
+// wholeWait is how long the rest of an answer may take that isn't announced as large.
+const wholeWait = 100 * time.Millisecond
+
+type wholeKey struct{}
+
+// arrivals tells requests that their answer is there, read or not: up to [wire.Window] bytes come unread.
+type arrivals struct{ stats.Handler }
+
+func (arrivals) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+func (arrivals) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context   { return ctx }
+func (arrivals) HandleConn(context.Context, stats.ConnStats)                       {}
+
+func (arrivals) HandleRPC(ctx context.Context, s stats.RPCStats) {
+	if _, end := s.(*stats.InTrailer); end {
+		if whole, ok := ctx.Value(wholeKey{}).(chan struct{}); ok {
+			select {
+			case whole <- struct{}{}:
+			default:
+			}
+		}
+	}
 }
 
 // request makes one whose answers have so many bytes at most.
@@ -298,6 +328,8 @@ type listener struct {
 	hear func(string) // nil: nobody hears progress
 	ask  func(*pluginv1.Question) error
 	room func(bytes int64, begun bool) error
+	// going reports whether the request wasn't told to end: one that was doesn't wait for room.
+	going func() bool
 }
 
 // listen makes a request whose progress somebody hears, or that may put questions or wait for room.
@@ -306,7 +338,7 @@ func (p *process) listen(ctx context.Context, r *wire.Request, l listener, most 
 	if err != nil {
 		return nil, err
 	}
-	room, since, asked, had, counted := float64(newsBurst), time.Now(), uint32(0), uint64(0), false
+	room, since, asked, had, said, counted := float64(newsBurst), time.Now(), uint32(0), uint64(0), uint64(0), false
 	for {
 		var event wire.Event
 		if counted { // the SDK doesn't ask again for what is less than twice as large
@@ -320,6 +352,9 @@ func (p *process) listen(ctx context.Context, r *wire.Request, l listener, most 
 		if answer := event.Outcome; answer != nil {
 			if answer.Size > wire.LargeOutcome && !counted { // it comes where room was refused, too
 				_ = l.room(int64(answer.Size), true)
+				if p.rooms && uint64(answer.Size) > 2*said && l.going() {
+					answer.Err = wire.ErrLarger
+				}
 			}
 			return answer, nil
 		}
@@ -345,6 +380,7 @@ func (p *process) listen(ctx context.Context, r *wire.Request, l listener, most 
 			if e.Room <= had {
 				return nil, wire.ErrAnswer
 			}
+			said = max(said, min(e.Room, wire.MaxMessage))
 			answer := &pluginv1.AnswerRequest{Call: r.Head.Call, Action: "accept"}
 			err := l.room(int64(min(e.Room, wire.MaxMessage)), false)
 			if counted = err == nil; counted {

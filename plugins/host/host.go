@@ -236,7 +236,7 @@ func (h *Host) Prepare(g *caps.Grant) {
 		ctx, cancel := context.WithTimeout(h.ctx, h.timing.start)
 		defer cancel()
 		// The log has what went wrong, and whoever performs is told.
-		_, _ = s.running(ctx)
+		_, _ = s.running(ctx, time.Time{})
 	}()
 }
 

@@ -48,7 +48,7 @@ var chainOn, chainOver = []byte("chain on\n"), []byte("chain over\n")
 // chain is a process that leaves its parent, again and again, each time as another in
 // a session of its own: whoever looks for it finds one that was.
 func chain() {
-	for n := range 100_000 {
+	for n := range 10_000_000 {
 		if n == 100 {
 			syscall.Write(1, chainOn)
 		}

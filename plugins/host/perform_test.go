@@ -314,7 +314,7 @@ func TestPerformKilledWhileUnderWay(t *testing.T) {
 
 func TestPerformStoppedProcess(t *testing.T) {
 	w := newWorld(t, "toy")
-	w.timing.watch, w.timing.health = time.Millisecond, 2*time.Second
+	w.timing.watch, w.timing.health = time.Millisecond, 10*time.Second
 	h := w.grant(t, "toy:a/**")
 	pid := w.pid(t, h)
 	syscall.Kill(pid, syscall.SIGSTOP)

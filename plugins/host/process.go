@@ -152,7 +152,7 @@ func (p *process) begin(folder string) error {
 	client, err := l.newClient(host.socketsFor(folder), 2*host.timing.start,
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(host.most), grpc.MaxCallSendMsgSize(host.most)),
 		grpc.WithInitialWindowSize(wire.Window), grpc.WithInitialConnWindowSize(wire.Window),
-		grpc.WithMaxHeaderListSize(64<<10))
+		grpc.WithMaxHeaderListSize(64<<10), grpc.WithStatsHandler(arrivals{}))
 	if err != nil {
 		return err
 	}

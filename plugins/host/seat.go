@@ -110,13 +110,22 @@ func (s *seat) share(g *caps.Grant, ctx context.Context) {
 	})
 }
 
-// running gives the process, started if there is none. It waits until ctx ends;
-// the start goes on.
-func (s *seat) running(ctx context.Context) (*process, error) {
+// running gives the process, started if there is none. It waits until ctx ends or a time,
+// zero: there is none; the start goes on.
+func (s *seat) running(ctx context.Context, until time.Time) (*process, error) {
 	for {
 		p, wait, err := s.ask()
 		if err != nil {
 			return nil, err
+		}
+		if p != nil && p.isReady() {
+			return p, p.failed
+		}
+		if !until.IsZero() { // it has to be waited for
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithDeadline(ctx, until)
+			defer cancel()
+			until = time.Time{}
 		}
 		if p == nil {
 			if wait > s.host.timing.patience {
@@ -134,14 +143,6 @@ func (s *seat) running(ctx context.Context) (*process, error) {
 		}
 		return p, p.failed
 	}
-}
-
-// isRunning reports whether there is a process that needn't be waited for.
-func (s *seat) isRunning() bool {
-	s.mu.Lock()
-	p := s.process
-	s.mu.Unlock()
-	return p != nil && p.isReady() && !p.ended()
 }
 
 // ask gives the process that there is or a new one, or says how long to wait

@@ -369,7 +369,7 @@ func (r *raw) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv1.De
 	if err != nil {
 		return nil, err
 	}
-	return &pluginv1.DescribeResponse{Protocol: wire.Protocol, Manifest: wire.ToManifest(m), Features: []string{wire.FeatureProgress, "telepathy"}}, nil
+	return &pluginv1.DescribeResponse{Protocol: wire.Protocol, Manifest: wire.ToManifest(m), Features: []string{wire.FeatureProgress, wire.FeatureRoom, "telepathy"}}, nil
 }
 
 func (r *raw) Open(context.Context, *pluginv1.OpenRequest) (*pluginv1.OpenResponse, error) {
@@ -402,8 +402,12 @@ func (r *raw) Answer(context.Context, *pluginv1.AnswerRequest) (*pluginv1.Answer
 }
 
 func (r *raw) InvokeStream(q *pluginv1.InvokeRequest, s grpc.ServerStreamingServer[pluginv1.InvokeStreamResponse]) error {
-	if q.Operation == "toy.scope" {
-		if err := s.Send(&pluginv1.InvokeStreamResponse{Event: &pluginv1.InvokeStreamResponse_Room{Room: 100 << 10}}); err != nil {
+	if q.Operation == "toy.scope" || q.Operation == "toy.pid" {
+		room := &pluginv1.InvokeStreamResponse{Event: &pluginv1.InvokeStreamResponse_Room{Room: 100 << 10}}
+		if q.Operation == "toy.pid" { // it doesn't ask
+			room.Event = &pluginv1.InvokeStreamResponse_Progress{Progress: "soon"}
+		}
+		if err := s.Send(room); err != nil {
 			return err
 		}
 		large, err := wire.EncodeValue(value.Str(strings.Repeat("x", 1<<20)), 2<<20)

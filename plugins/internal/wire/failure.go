@@ -46,6 +46,8 @@ var (
 	ErrEnded = errors.New("the process ended")
 	// ErrAnswer is of an answer that is against the contract.
 	ErrAnswer = errors.New("the answer is against the contract")
+	// ErrLarger is an ErrAnswer of one with more bytes than its process said.
+	ErrLarger = fmt.Errorf("%w: it is larger than said", ErrAnswer)
 )
 
 // NotSent is the error of a request that didn't reach a plugin, with the reason

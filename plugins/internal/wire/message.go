@@ -174,14 +174,14 @@ func (m *Response) readPart(s string, message int) error {
 		m.Err = ErrAnswer
 	case failed:
 		if m.Size = max(m.Size, len(failure)); m.Limit > 0 && len(failure) > m.Limit {
-			m.Err = ErrAnswer
+			m.Err = ErrLarger
 			return nil
 		}
 		m.Failure = &pluginv1.Failure{}
 		return proto.Unmarshal([]byte(failure), m.Failure)
 	default:
 		if m.Size = len(outcome); m.Limit > 0 && m.Size > m.Limit {
-			m.Err = ErrAnswer
+			m.Err = ErrLarger
 			return nil
 		}
 		m.Value, m.Err = decodeValue(outcome, message)
