@@ -76,6 +76,8 @@ func TestReadPrompt(t *testing.T) {
 		{`n => to_text(n + 0)`, `{"n":"3"}`, `[3] ["input: the string was read as JSON"]`},
 		{`r => r.name ++ to_text(r.n + 0)`, `{"n":"3","name":"x"}`, `[{"n":3,"name":"x"}] ["input/n: the string was read as JSON"]`},
 		{`r => r.name ++ to_text(r.n + 0)`, `{"r":"{\"name\":\"x\",\"n\":3}"}`, `[{"name":"x","n":3}] ["input: the string was read as JSON"]`},
+		{`p => "Hello " ++ (p.name ?? "you")`, `{"name":"Bob"}`, `[{"name":"Bob"}] []`},
+		{`p => "Hello " ++ (p.name ?? "you")`, `{}`, `[null] []`},
 		{`5`, ``, `[null] []`},
 		{`who => "Greet " ++ who`, `{}`, `who is missing`},
 		{`who => "Greet " ++ who`, `null`, `who is missing`},

@@ -100,11 +100,17 @@ func (d *typeBuilder) union(all []*shape, taken bool) *Type {
 	})
 	structured := false
 	var key strings.Builder
+	whole := prim.Kinds(0) // those of a kind without parts are alike
 	for _, s := range all {
+		if s.kind&plain != 0 && s.unknown == nil && !s.dynamic {
+			whole |= s.kind
+			continue
+		}
 		key.WriteString(strconv.Itoa(s.id))
 		key.WriteByte(' ')
 		structured = structured || s.item != nil || s.first != nil || s.record != nil || s.param != nil || s.next != nil || s.code != nil
 	}
+	key.WriteString(strconv.Itoa(int(whole)))
 	if taken {
 		key.WriteByte('-')
 	}

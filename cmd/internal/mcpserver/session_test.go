@@ -174,12 +174,12 @@ func TestUnreadProgress(t *testing.T) {
 	s := New(Options{})
 	stuck, read := make(chan struct{}), make(chan struct{})
 	var telling atomic.Int32
+	begun := sync.OnceFunc(func() { close(stuck) })
 	s.mcp.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if method == "notifications/progress" {
-				if telling.Add(1) == 1 {
-					close(stuck)
-				}
+				telling.Add(1)
+				begun()
 				<-read
 				defer telling.Add(-1)
 			}

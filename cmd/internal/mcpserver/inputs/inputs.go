@@ -136,7 +136,7 @@ func (s *Source) Corrected(f *fault.Fault, raw json.RawMessage) *fault.Fault {
 		raw = json.RawMessage(o.End())
 	}
 	sample := s.Sample(params)
-	if len(params) == 1 && (params[0].Type.Kinds != prim.KindRecord || len(params[0].Type.Fields) == 0) {
+	if len(params) == 1 && (params[0].Type.Kinds&^prim.KindUnit != prim.KindRecord || len(params[0].Type.Fields) == 0) {
 		v := sample
 		for _, m := range append(given, wire.Member{Name: "", Value: raw}) {
 			if check.Fits(m.Value, params[0].Type) {

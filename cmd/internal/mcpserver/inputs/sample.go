@@ -216,7 +216,7 @@ func (s *sampler) leaf(k prim.Kinds) []byte {
 // sampled is the kinds in the order in which they are tried, the commonest first.
 var sampled = []prim.Kinds{
 	prim.KindInt, prim.KindList, prim.KindString, prim.KindBool, prim.KindDec, prim.KindRecord,
-	prim.KindPair, prim.KindUnit, prim.KindFunction, prim.KindQuoted,
+	prim.KindPair, prim.KindFunction, prim.KindQuoted,
 }
 
 // of is a value of the type; false: there is none, or none that can be made up.
@@ -227,7 +227,7 @@ func (s *sampler) of(t *check.Type) ([]byte, bool) {
 	s.depth++
 	defer func() { s.depth-- }()
 	words := s.compared[s.name]
-	if s.name = ""; len(words) > 0 && (t.Wanted() == prim.KindString || t.Kinds == prim.KindString && !t.Deep) {
+	if s.name = ""; len(words) > 0 && (t.Wanted() == prim.KindString || t.Kinds&^prim.KindUnit == prim.KindString && !t.Deep) {
 		return words[s.turn%len(words)], true
 	}
 	if k := t.Wanted(); k != 0 {
@@ -279,6 +279,9 @@ func (s *sampler) of(t *check.Type) ([]byte, bool) {
 			return v, true
 		}
 	}
+	if t.Kinds&prim.KindUnit != 0 { // which says the least
+		return []byte("null"), true
+	}
 	return nil, false
 }
 
@@ -288,8 +291,6 @@ func (s *sampler) kind(k prim.Kinds, t *check.Type) ([]byte, bool) {
 	switch k {
 	case prim.KindInt, prim.KindString, prim.KindBool, prim.KindDec:
 		return s.leaf(k), true
-	case prim.KindUnit:
-		return []byte("null"), true
 	case prim.KindList:
 		return s.list(t), true
 	case prim.KindRecord:
