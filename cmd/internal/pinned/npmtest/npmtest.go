@@ -21,7 +21,7 @@ import (
 // Env is the variables by which npm asks a registry, with a cache that goes with the test.
 func Env(t testing.TB, s *httptest.Server) []string {
 	t.Helper()
-	return []string{"npm_config_registry=" + s.URL, "npm_config_cache=" + t.TempDir(), "npm_config_update_notifier=false"}
+	return []string{"npm_config_registry=" + s.URL, "npm_config_cache=" + t.TempDir(), "npm_config_update_notifier=false", "npm_config_noproxy=127.0.0.1"}
 }
 
 // Server makes a package with an MCP server of the name and version that has the tool hello,
