@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -166,7 +166,7 @@ var chapters = []chapter{
 
 // tourSandbox is how the tour has the system hold plugins: as well as it can.
 func tourSandbox() string {
-	if runtime.GOOS == "linux" {
+	if host.System().Holds() {
 		return "require"
 	}
 	return "best-effort"

@@ -17,7 +17,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
@@ -94,6 +93,13 @@ func (g *guide) tour(cmd *cobra.Command) error {
 	}
 	defer scratch.Remove()
 	g.dir = scratch.Path
+	if tourSandbox() != "require" {
+		var off []string
+		for _, l := range host.System().Missing() {
+			off = append(off, l.Name)
+		}
+		g.tell("Layers of the sandbox that are off here: " + strings.Join(off, ", "))
+	}
 	err = g.travel()
 	if g.session != nil {
 		g.session.Close()
@@ -210,10 +216,7 @@ func (g *guide) connect(flags ...string) error {
 		return err
 	}
 	g.show("$", cli.Faint, strings.Join(append([]string{"mcp-pif"}, flags...), " "))
-	if runtime.GOOS != "linux" {
-		flags = append(flags, "--sandbox=best-effort")
-	}
-	server, err := g.self(append([]string{"serve", "--log-level=error", "--store", "tools.db"}, flags...)...)
+	server, err := g.self(append([]string{"serve", "--log-level=error", "--store", "tools.db", "--sandbox=" + tourSandbox()}, flags...)...)
 	if err != nil {
 		return err
 	}

@@ -140,7 +140,7 @@ func (e *MissingError) Error() string {
 			off = append(off, fmt.Sprintf("%s: %s", l.Name, l.Detail))
 		}
 	}
-	return "the sandbox is required and lacks " + strings.Join(off, "; ")
+	return "the sandbox is required and lacks " + strings.Join(off, "; ") + "; --sandbox=best-effort goes without"
 }
 
 // offReport is the report where nothing is applied but what the launcher does
