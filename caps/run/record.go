@@ -431,6 +431,21 @@ func ReadRecord(j journal.Journal, id string) (*Record, error) {
 	return ParseRecord(j, events)
 }
 
+// ReadEnd reads the end of a run without the rest of its record; nil: it has none.
+func ReadEnd(j journal.Journal, id string) (*Ended, error) {
+	events, _, err := j.Read(journal.Query{Run: id, Kind: journal.RunEnded, Limit: 1})
+	if err != nil || id == "" || len(events) == 0 {
+		return nil, err
+	}
+	if err := follow(j, events[0].Seq, events[0].Seq); err != nil {
+		return nil, err
+	}
+	r := &Record{}
+	r.blobs, _ = j.(Blobs)
+	err = r.readEnd(events[0].Data)
+	return r.End, err
+}
+
 // droppedBefore says what the journal doesn't know any more.
 func droppedBefore(j journal.Journal) string {
 	cut, _, err := j.Read(journal.Query{Kind: journal.Checkpoint, Limit: 1})

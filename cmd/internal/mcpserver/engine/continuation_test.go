@@ -81,6 +81,27 @@ func TestResultOfAnotherNode(t *testing.T) {
 	}
 }
 
+// TestSealedOutOfTurn: what a run's end was sealed as is there though many records are read.
+func TestSealedOutOfTurn(t *testing.T) {
+	t.Parallel()
+	w := &tasked{t: t, dir: t.TempDir(), flow: `{"sources":[{"of":"toy.get:mail/**","label":"mail"}],"rules":[{"to":"model","not_from":"mail"}]}`}
+	s, _ := w.serves(&noteWorld{notes: map[string]string{"mail/1": "pay me"}}, "toy:**")
+	w.call(s, "evolve", `{"name":"gets","code":"k => !toy.get(k)","capabilities":["toy:**"]}`)
+	made := w.call(s, "run", `{"tool":"gets","input":"mail/1"}`)
+	ended, _, err := s.broker.Journal().Read(journal.Query{Kind: journal.RunEnded})
+	if err != nil || len(ended) != 1 || !made.IsSealed {
+		t.Fatalf("%d runs ended, %v: %s", len(ended), err, made.Text)
+	}
+	for range atOnce {
+		must.NoFault(t, s.redoes.Enter(t.Context(), 0, 0))
+	}
+	late, cancel := context.WithCancel(t.Context())
+	cancel()
+	if a, _, err := s.answered(late, ended[0].Run); err != nil || a.Text != made.Text {
+		t.Errorf("%s, %v\nexpected %s", a.Text, err, made.Text)
+	}
+}
+
 // TestResultElsewhereSealed: where the rules of now keep a large result that another node showed, it is sealed, once.
 func TestResultElsewhereSealed(t *testing.T) {
 	t.Parallel()

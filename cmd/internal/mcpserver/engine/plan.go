@@ -460,11 +460,11 @@ func (s *Engine) planOfTask(ctx context.Context, rec *run.Task) (wire.Answer, er
 // planDone is the answer to the call of a task that a server did to the end before its own. The error is that it can't
 // be had now.
 func (s *Engine) planDone(ctx context.Context, p *run.Planned) (wire.Answer, error) {
-	record, err := run.ReadRecord(s.broker.Journal(), p.Run)
+	end, err := run.ReadEnd(s.broker.Journal(), p.Run)
 	if err != nil {
 		return wire.Failed(wire.AsFault(err)), nil
 	}
-	if record.End == nil { // it went on to another section
+	if end == nil { // it went on to another section
 		next, err := run.FindPlan(s.broker.Journal(), fmt.Sprintf("p_%s.%d", p.Run, p.Section+1))
 		if err != nil || next == nil {
 			return wire.Failed(cantGoOn("its plan is gone")), nil

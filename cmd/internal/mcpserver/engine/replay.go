@@ -163,6 +163,13 @@ func (s *Engine) sealedBefore(id string, under flow.Atoms, is func(*run.Sealed) 
 
 // answered is the same with all of a large result; what it is of that may not be shown is kept.
 func (s *Engine) answered(ctx context.Context, id string) (a wire.Answer, kept flow.Atoms, err error) {
+	if e, err := run.ReadEnd(s.broker.Journal(), id); err == nil && e != nil && e.Sealed != "" {
+		one, f := s.sealedOf(e.Sealed)
+		if f != nil {
+			return a, 0, f
+		}
+		return s.sealedAnswer(one), 0, nil
+	}
 	late, stop := context.WithTimeout(ctx, mostWait)
 	f := s.redoes.Enter(late, s.Ticket(), 0)
 	if stop(); f != nil {
@@ -173,13 +180,6 @@ func (s *Engine) answered(ctx context.Context, id string) (a wire.Answer, kept f
 	rec, err := run.ReadRecord(s.broker.Journal(), id)
 	if err != nil {
 		return a, 0, err
-	}
-	if e := rec.End; e != nil && e.Sealed != "" {
-		one, f := s.sealedOf(e.Sealed)
-		if f != nil {
-			return a, 0, f
-		}
-		return s.sealedAnswer(one), 0, nil
 	}
 	under, kept, err := s.tellsOf(id, rec)
 	if err != nil {
