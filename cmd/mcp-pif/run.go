@@ -36,7 +36,8 @@ func newRun() *cobra.Command {
 or with --store or --profile the name of a tool that is kept there; - reads it
 from standard input, --file from a file.
 INPUT is what a function is applied to: JSON, or any text as a string. A tool of
-several parameters takes as many.
+several parameters takes as many. One may be -, which is read from standard input;
+the text - itself is '"-"'.
 
 The exit status is 1 when the program fails; the failure is on standard error.`,
 		Example: `  mcp-pif run 'n => n * n' 7
