@@ -261,11 +261,12 @@ func tooWide(scope string) bool {
 // inline is the denial of an effect that inline code or an input asks for.
 func (p *Policy) inline(m *Manifest, o *Operation) *fault.Fault {
 	s := p.declaration(m, o)
-	hint := fmt.Sprintf(`Evolve a tool with this code and "capabilities":[%s], and run that.`, quoted(s.String()))
+	first := "Evolve"
 	if !s.granted() {
-		hint += fmt.Sprintf(" %s: %s.", upper(s.lack()), s.ask())
+		first = fmt.Sprintf("%s: %s. Then evolve", upper(s.lack()), s.ask())
 	}
-	return denied(o.Name+": inline code and inputs have no authority to act", hint)
+	return denied(o.Name+": inline code and inputs have no authority to act",
+		fmt.Sprintf(`%s a tool with this code and "capabilities":[%s], and run that.`, first, quoted(s.String())))
 }
 
 // unknownOperation is the denial of an operation that no plugin has.

@@ -73,7 +73,7 @@ var toolCall = regexp.MustCompile(`([Cc]all )?(\{"name":"[a-z]+","arguments":\{[
 var shows = regexp.MustCompile(`(?m)^(list|history) (shows the (?:tools|versions) there are)`)
 
 // typedActs matches the hint for code that would act and isn't a tool's.
-var typedActs = regexp.MustCompile(`Evolve a tool with this code and ("capabilities":\[[^\]]*\]), and run that\.`)
+var typedActs = regexp.MustCompile(`(?:Then e|E)volve a tool with this code and ("capabilities":\[[^\]]*\]), and run that\.`)
 
 // InCommands returns a text whose hints name commands in place of calls of a model.
 func InCommands(text string) string {

@@ -430,6 +430,33 @@ func TestEvolveRuns(t *testing.T) {
 	}
 }
 
+// TestEvolveWithNulls: a client may fill in null for what it leaves out.
+func TestEvolveWithNulls(t *testing.T) {
+	s := New(Options{})
+	for _, arguments := range []string{
+		`{"name":"a","code":"n => n","tools":null,"from_version":null,"if_version":null,"run":null,"strict":null,"draft":null,"as":null}`,
+		`{"tools":[{"name":"b","code":"n => n"},{"name":"c","code":"n => n"}],"name":null,"code":null,"run":{"tool":null,"input":1}}`,
+		`{"name":"a","from_version":1,"code":null,"description":null,"tools":null}`,
+	} {
+		succeed(t, s, "evolve", arguments)
+	}
+}
+
+// TestEvolveTellsItsArguments: what is refused names all that there may be, as help does.
+func TestEvolveTellsItsArguments(t *testing.T) {
+	s := New(Options{})
+	a := do(t, s, "evolve", `{"code":"n => n"}`)
+	if all := strings.Join(wire.NamesOf(wire.EvolveArguments{}), ", "); a.Fault == nil || !strings.Contains(a.Fault.Hint, all) {
+		t.Errorf("%s\nexpected %s", a.Text, all)
+	}
+	a = do(t, s, "evolve", `{"name":"a","code":"n => n","run":{"plan":true}}`)
+	takes, _, ok := strings.Cut(strings.TrimPrefix(a.Fault.Hint, `"run" takes the arguments `), ". ")
+	said := strings.Replace(takes, ", rounds", " and rounds", 1)
+	if got := succeed(t, s, "help", `{"name":"evolve"}`).Text; !ok || !strings.Contains(got, "with "+said+" as run takes them") {
+		t.Errorf("%s\nexpected %s", got, said)
+	}
+}
+
 // TestEvolveAllRuns: one of several tools that are made together is run, the first if none is
 // named; all of them stay whatever becomes of it.
 func TestEvolveAllRuns(t *testing.T) {

@@ -224,6 +224,9 @@ words of the server github, not of this program:
 	if got := succeed(t, New(Options{}), "help", `{"search":"issues"}`).Text; !strings.HasPrefix(got, "No operation is granted here") {
 		t.Error(got)
 	}
+	if got := help.Instructions(New(Options{}).broker.Policy()); !strings.HasSuffix(got, "\nNothing is granted: tools compute only.\n") {
+		t.Error(got)
+	}
 	// A model is told of the servers at the start; where nothing else is granted, of nothing else.
 	const servers = "MCP servers: github. help {\"search\": \"WORDS\"} finds their operations; !github.NAME({…}) gives {text, data?, parts?}; declare github.NAME, or github.\n"
 	if got := help.Instructions(s.broker.Policy()); !strings.HasSuffix(got, "\nGranted: toy.get:notes/**. Declare what a tool uses of that, or part of it.\n"+servers) || !strings.Contains(got, "!fs.read(") {

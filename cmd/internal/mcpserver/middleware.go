@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/help"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 )
 
@@ -65,8 +66,8 @@ func (s *Server) route(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		return res, err
 	}
-	listTools, listMore, listen := s.inTurn(s.listTools(next)), s.listMore(next), s.listening(next)
-	listMoreInTurn, complete := s.inTurn(listMore), s.inTurn(next)
+	listTools, listMore, listen := s.inTurn(s.listTools(next)), s.inTurn(s.listMore(next)), s.listening(next)
+	complete := s.inTurn(next)
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch r := req.(type) {
 		case *mcp.CallToolRequest:
@@ -90,19 +91,35 @@ func (s *Server) route(next mcp.MethodHandler) mcp.MethodHandler {
 			if p := r.Params; p != nil && (p.ProtocolVersion >= firstStateless || !slices.Contains(mcp.SupportedProtocolVersions(), p.ProtocolVersion)) {
 				p.ProtocolVersion = newestHandshake // which is what the SDK answers; it goes by what was asked for
 			}
+			return s.instructed(next(ctx, method, req))
 		case *mcp.ListToolsRequest:
 			return listTools(ctx, method, req)
 		case *mcp.ListResourcesRequest, *mcp.ListPromptsRequest, *mcp.ListResourceTemplatesRequest:
-			return listMoreInTurn(ctx, method, req)
+			return listMore(ctx, method, req)
 		case *mcp.CompleteRequest:
 			return complete(ctx, method, req)
-		case *mcp.DiscoverRequest:
-			return listMore(ctx, method, req)
+		case *mcp.ServerRequest[*mcp.DiscoverParams]:
+			return s.instructed(next(ctx, method, req))
 		case *mcp.SubscriptionsListenRequest:
 			return listen(ctx, method, req)
 		}
 		return next(ctx, method, req)
 	}
+}
+
+// instructed has the answer of initialize or server/discover tell of what is granted now.
+func (s *Server) instructed(res mcp.Result, err error) (mcp.Result, error) {
+	if err != nil {
+		return res, err
+	}
+	instructions := help.Instructions(s.broker.Policy())
+	switch r := res.(type) {
+	case *mcp.InitializeResult:
+		r.Instructions = instructions
+	case *mcp.DiscoverResult:
+		r.Instructions = instructions
+	}
+	return res, nil
 }
 
 // metaHops is the member of a call's _meta by which a row of these servers, each the client

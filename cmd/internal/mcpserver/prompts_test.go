@@ -364,6 +364,25 @@ func TestPublishedAuthority(t *testing.T) {
 	}
 }
 
+// TestInstructionsOfNow: a session is told what is granted when it begins, however long the server has run.
+func TestInstructionsOfNow(t *testing.T) {
+	inEras(t, func(t *testing.T, version string) {
+		s, policy, grant := withToy(t)
+		told := func() string { return speaking(t, s, version, nil).InitializeResult().Instructions }
+		if got := told(); !strings.Contains(got, "\nNothing is granted") {
+			t.Error(got)
+		}
+		must.NoError(t, policy.Grant(grant))
+		if got := told(); !strings.Contains(got, "\nGranted: toy:notes") {
+			t.Error(got)
+		}
+		policy.Revoke(grant.ID)
+		if got := told(); !strings.Contains(got, "\nNothing is granted") {
+			t.Error(got)
+		}
+	})
+}
+
 // TestEvolvedResource: what a tool gives that is published as a resource can be
 // read: a text as it is, anything else as JSON.
 func TestEvolvedResource(t *testing.T) {

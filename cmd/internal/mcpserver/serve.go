@@ -24,7 +24,6 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/help"
 )
 
 // New makes a server. It doesn't serve until [Server.Serve] is called;
@@ -33,15 +32,13 @@ func New(opts Options, extra ...*Extra) *Server {
 	e := engine.New(opts)
 	s := &Server{Engine: e, opts: opts, limits: e.Limits(), tools: e.Registry(), broker: e.Broker(), log: e.Log(), started: time.Now()}
 	sdk := &mcp.ServerOptions{
-		Instructions: help.Instructions(e.Broker().Policy()),
-		Logger:       slog.New(quieter{s.log.Handler()}),
+		Logger: slog.New(quieter{s.log.Handler()}),
 		Capabilities: &mcp.ServerCapabilities{
 			Tools:      &mcp.ToolCapabilities{ListChanged: true},
 			Prompts:    &mcp.PromptCapabilities{ListChanged: true},
 			Resources:  &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
 			Extensions: map[string]any{tasksExtension: map[string]any{}},
 		},
-		// Instructions, which server/discover gives, tell of grants.
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
 			c.CacheScope = cmp.Or(c.CacheScope, "private")
 		},

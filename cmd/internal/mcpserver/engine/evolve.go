@@ -35,7 +35,7 @@ func (s *Engine) evolve(ctx context.Context, c Call) wire.Answer {
 	if f != nil {
 		return wire.Failed(f)
 	}
-	if raw, ok := a.Any("tools"); ok {
+	if raw, ok := a.Raw("tools"); ok {
 		return s.evolveAll(ctx, c, a, raw, leave)
 	}
 	p, f := s.propose(ctx, a)
@@ -180,7 +180,7 @@ func (s *Engine) propose(ctx context.Context, a *wire.Arguments) (p *proposal, f
 func readAgain(a *wire.Arguments) (name string, f *fault.Fault) {
 	taken := []string{"name", "from_version", "if_version", "run"}
 	for _, m := range a.Members {
-		if !slices.Contains(taken, m.Name) {
+		if !slices.Contains(taken, m.Name) && string(m.Value) != "null" {
 			return "", wire.Invalid(fmt.Sprintf(`evolve takes "from_version", which makes a version anew as it was, or %q, not both`, m.Name), "evolve", taken)
 		}
 	}
@@ -211,7 +211,7 @@ func (s *Engine) refused(all []*proposal, err error) wire.Answer {
 
 // evolveAll makes several tools at once, or none; with leave it gives back the turn.
 func (s *Engine) evolveAll(ctx context.Context, c Call, a *wire.Arguments, raw json.RawMessage, leave func()) wire.Answer {
-	if slices.ContainsFunc(a.Members, func(m wire.Member) bool { return m.Name != "tools" && m.Name != "run" }) {
+	if slices.ContainsFunc(a.Members, func(m wire.Member) bool { return m.Name != "tools" && m.Name != "run" && string(m.Value) != "null" }) {
 		return wire.Failed(wire.Invalid(`evolve takes "tools" alone, or with "run": what is said of a tool stands in its entry`, "evolve", []string{"tools", "run"}))
 	}
 	with, f := readRunAtOnce(a, append([]string{"tool"}, runWith...)...)
@@ -240,9 +240,12 @@ func (s *Engine) evolveAll(ctx context.Context, c Call, a *wire.Arguments, raw j
 		return wire.Failed(&g)
 	}
 	ran := 0 // the first, if it isn't said
-	if with != nil && with.Has("tool") {
-		name, _, f := with.Text("tool")
-		if ran = slices.IndexFunc(ds, func(d registry.Definition) bool { return d.Name == name }); f == nil && ran < 0 {
+	if with != nil {
+		name, named, f := with.Text("tool")
+		if named {
+			ran = slices.IndexFunc(ds, func(d registry.Definition) bool { return d.Name == name })
+		}
+		if ran < 0 {
 			f = &fault.Fault{Kind: fault.InvalidRequest, Message: fmt.Sprintf(`"run" names the tool %q, which isn't among those that are made`, name), Hint: `Name one of them; the first is run if "tool" is left out.`}
 		}
 		if f != nil {
@@ -459,9 +462,9 @@ func readAs(a *wire.Arguments) (string, *fault.Fault) {
 func readDefinition(a *wire.Arguments, in *wire.EvolveArguments) (d registry.Definition, notes []string, f *fault.Fault) {
 	switch {
 	case in.Name == nil:
-		return d, nil, wire.Invalid("evolve needs a name", "evolve", evolveArguments)
+		return d, nil, wire.Invalid("evolve needs a name", "evolve", a.Takes)
 	case in.Code == nil:
-		return d, nil, wire.Invalid("evolve needs code", "evolve", evolveArguments)
+		return d, nil, wire.Invalid("evolve needs code", "evolve", a.Takes)
 	}
 	d = registry.Definition{Name: *in.Name, Code: in.Code, Capabilities: in.Capabilities}
 	if in.Description != nil {

@@ -500,7 +500,7 @@ func Instructions(policy *caps.Policy) string {
 		lines := slices.DeleteFunc(strings.SplitAfter(prim.Card(), "\n"), func(line string) bool { return strings.Contains(line, "!fs.") || strings.Contains(line, "!kv.") })
 		return strings.Join(lines, "") + told
 	} else if len(grants) == 0 {
-		return prim.Card()
+		return prim.Card() + "Nothing is granted: tools compute only.\n"
 	}
 	less := " or part of it"
 	for _, g := range grants {

@@ -263,7 +263,7 @@ var more = map[string][]string{
 		`{"name":"evolve","arguments":{"tools":[{"name":"is_even","code":"n => if n == 0 then true else @is_odd(n - 1)","capabilities":["call:is_odd"]},{"name":"is_odd","code":"n => if n == 0 then false else @is_even(n - 1)","capabilities":["call:is_even"]}]}}`,
 		"Its answer has what is known before it runs: its type, the operations it can ask for (effects), how its steps grow (cost); notes tell what may fail, and of a tool that does the same. strict refuses what isn't known to be free of type errors.",
 		`{"name":"evolve","arguments":{"name":"twice","code":"n => 2 * n","strict":true}}`,
-		"run makes it and runs it in one call, with the arguments of run but for the tool. The answer of the run is in run; a run that fails leaves the tool made.",
+		"run makes it and runs it in one call. The answer of the run is in run; a run that fails leaves the tool made.",
 		`{"name":"evolve","arguments":{"name":"square","code":"n => n * n","run":{"input":12}}}`,
 		"input_schema declares a JSON Schema of the tool's arguments, flat and narrower than the inferred one: tools/list shows it, and inputs that don't fit it are refused before anything runs, by whatever way they come.",
 		`{"name":"evolve","arguments":{"name":"third","code":"n => n / 3","input_schema":{"type":"object","properties":{"input":{"type":"integer","minimum":0}}}}}`,

@@ -25,6 +25,7 @@ import (
 type Arguments struct {
 	Tool    string
 	Members []Member
+	Takes   []string // the names of all that there may be
 }
 
 type Member = pifjson.Member
@@ -32,7 +33,7 @@ type Member = pifjson.Member
 // Read takes a call's arguments apart and refuses those the tool
 // doesn't know. They may be an object, a string of JSON of one, null or absent.
 func Read(tool string, raw json.RawMessage, known ...string) (*Arguments, *fault.Fault) {
-	a := &Arguments{Tool: tool}
+	a := &Arguments{Tool: tool, Takes: known}
 	raw = bytes.TrimSpace(raw)
 	raw = Unwrap(raw)
 	if len(raw) == 0 || string(raw) == "null" {

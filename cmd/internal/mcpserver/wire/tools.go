@@ -41,7 +41,7 @@ type EvolveArguments struct {
 	Description  *string         `arg:"description" more:"what the tool computes from its input"`
 	Capabilities []string        `arg:"capabilities" brief:"what it may act on, such as fs.read:./sandbox; call:NAME for a tool it calls" more:"within the grants that list shows"`
 	Examples     Records         `arg:"examples" brief:"tests: [{\"input\":3,\"expect\":9}]" more:"run first and kept for later versions"`
-	Run          Record          `arg:"run" brief:"run it at once: {\"input\":5}" more:"with the arguments of run"`
+	Run          Record          `arg:"run" brief:"run it at once: {\"input\":5}" more:"with input, input_as, steps, memory, drive and rounds as run takes them, nothing else"`
 	Tools        Records         `arg:"tools" brief:"several tools at once, each with name, code, …" more:"in place of all else, all or none; they may call one another. run beside it takes tool, too: which is run, else the first"`
 	IfVersion    *Version        `arg:"if_version" more:"the version this is to replace, 0 for none: else nothing is done"`
 	FromVersion  Count           `arg:"from_version" more:"in place of code: make this earlier version anew, as it was"`
