@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -193,6 +194,9 @@ func TestResumeOnce(t *testing.T) {
 		if n, _ := rec.Unsettled(w.policy); made != 1 || (n > 0) != (create == "only") {
 			t.Errorf("%s: it was made %d times, and %d waits for a person", create, made, n)
 		}
+		if end, err := run.ReadEnd(w.memory, "r"); err != nil || end != nil {
+			t.Errorf("it didn't end: %+v, %v", end, err)
+		}
 		living := run.New(run.Options{Policy: w.policy, Journal: w.memory, Handler: &performer{perform: perform}})
 		r, err := living.Resume(w.tools.Snapshot(), bounds(tool, "r", `"notes/x"`), rec)
 		must.NoError(t, err)
@@ -208,6 +212,9 @@ func (w *world) replays(made *registry.Tool, want string) {
 	t := w.t.(*testing.T)
 	rec, err := run.ReadRecord(w.memory, "r")
 	must.NoError(t, err)
+	if end, err := run.ReadEnd(w.memory, "r"); err != nil || !reflect.DeepEqual(end, rec.End) {
+		t.Errorf("its end alone is %+v, %v; in its record %+v", end, err, rec.End)
+	}
 	p := run.NewReplay(rec, false)
 	got, f := drive(t, p.Broker().Begin(w.tools.Snapshot(), bounds(made, "", `"notes/"`)), made, `"notes/"`)
 	if v := p.Verdict(f); v.Verdict != run.Identical || got != want {
