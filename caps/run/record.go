@@ -433,17 +433,31 @@ func ReadRecord(j journal.Journal, id string) (*Record, error) {
 
 // ReadEnd reads the end of a run without the rest of its record; nil: it has none.
 func ReadEnd(j journal.Journal, id string) (*Ended, error) {
-	events, _, err := j.Read(journal.Query{Run: id, Kind: journal.RunEnded, Limit: 1})
-	if err != nil || id == "" || len(events) == 0 {
+	if id == "" {
+		return nil, nil
+	}
+	events, err := runEvents(j, id, journal.RunEnded, journal.TaskResumed, journal.PlanStarted)
+	if err != nil {
 		return nil, err
 	}
-	if err := follow(j, events[0].Seq, events[0].Seq); err != nil {
-		return nil, err
+	var o owners
+	for i := range events {
+		e := &events[i]
+		switch late, err := o.late(e); {
+		case err != nil:
+			return nil, err
+		case late || e.Kind != journal.RunEnded:
+			continue
+		}
+		if err := follow(j, e.Seq, e.Seq); err != nil {
+			return nil, err
+		}
+		r := &Record{}
+		r.blobs, _ = j.(Blobs)
+		err = r.readEnd(e.Data)
+		return r.End, err
 	}
-	r := &Record{}
-	r.blobs, _ = j.(Blobs)
-	err = r.readEnd(events[0].Data)
-	return r.End, err
+	return nil, nil
 }
 
 // droppedBefore says what the journal doesn't know any more.
