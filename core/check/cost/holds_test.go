@@ -1,6 +1,7 @@
 package cost_test
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"math/rand/v2"
@@ -28,7 +29,9 @@ const runSteps = 300_000
 type trial struct {
 	code   string
 	tool   string
-	inputs []string // as data
+	inputs []string          // as data
+	tools  map[string]string // that it may call besides those of gen
+	steps  uint64            // that it may take; 0: runSteps
 }
 
 // datum is the value of JSON that is data.
@@ -50,7 +53,7 @@ func (tr trial) check(t testing.TB) (report cost.Report, bounded bool) {
 	if err != nil {
 		return report, false
 	}
-	report = cost.Of(p.Term(), cost.Options{Tool: tr.tool != "", Source: p.Tool().Source})
+	report = cost.Of(p.Term(), cost.Options{Tool: tr.tool != "", Source: p.Tool().Source, Callee: tr.callee(t)})
 	if !report.Steps.Finite() {
 		if len(report.Why) == 0 || !report.Why[0].Unbounded {
 			t.Fatalf("no bound, and no reason: %+v\n%s", report, tr.code)
@@ -58,6 +61,9 @@ func (tr trial) check(t testing.TB) (report cost.Report, bounded bool) {
 		return report, false
 	}
 	sizes := cost.Sizes{}
+	for name := range tr.tools {
+		sizes["!call:"+name] = []value.Value{value.NewInt(1 << 40)}
+	}
 	for i, data := range tr.inputs {
 		v, ok := datum(t, data)
 		if !ok {
@@ -71,10 +77,11 @@ func (tr trial) check(t testing.TB) (report cost.Report, bounded bool) {
 	}
 	memory := int64(1 << 30)
 	for round := range 2 {
-		steps, f := tr.run(t, p, sizes, core.Budgets{Steps: runSteps, Memory: memory, Depth: 1 << 22})
+		limit := cmp.Or(tr.steps, runSteps)
+		steps, f := tr.run(t, p, sizes, core.Budgets{Steps: limit, Memory: memory, Depth: 1 << 22})
 		if round == 0 {
 			if f == fault.OutOfFuel {
-				steps = runSteps + 1
+				steps = limit + 1
 			}
 			most, ok := report.Steps.Eval(sizes.Of)
 			if ok && most.Cmp(new(big.Int).SetUint64(steps)) < 0 {
@@ -95,6 +102,18 @@ func (tr trial) check(t testing.TB) (report cost.Report, bounded bool) {
 		}
 	}
 	return report, true
+}
+
+// callee is the reports of the tools that a trial may call; nil: there are none.
+func (tr trial) callee(t testing.TB) func(string) (cost.Report, bool) {
+	if tr.tools == nil {
+		return nil
+	}
+	return func(name string) (cost.Report, bool) {
+		p, err := core.CompileText(name, []byte(tr.tools[name]))
+		must.NoError(t, err)
+		return cost.Of(p.Term(), cost.Options{Tool: true}), true
+	}
 }
 
 // small reports whether all numbers fit 64 bits.
@@ -143,7 +162,13 @@ func (tr trial) run(t testing.TB, p *core.Program, sizes cost.Sizes, b core.Budg
 	}
 	in, err := core.ParseInput([]byte(data), core.InputData)
 	must.NoError(t, err)
-	m := p.Start(in, b, library(t))
+	tools := library(t)
+	for name, code := range tr.tools {
+		p, err := core.CompileText(name, []byte(code))
+		must.NoError(t, err)
+		tools.Code[name] = p.Tool()
+	}
+	m := p.Start(in, b, tools)
 	defer m.Release()
 	asked := 0
 	for {

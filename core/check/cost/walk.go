@@ -300,7 +300,7 @@ func (l *loop) collected(acc string, init, next, item *aval) *aval {
 		}
 	}
 	v := input(acc)
-	if added.kind == isInput && added.spot == l.at {
+	if item.kind == isInput && added.kind == isInput && added.spot == l.at {
 		v = list(l.rounds, item)
 	} else {
 		v.made = &gathered{l, added}
@@ -516,14 +516,14 @@ func (a *analyser) walkThrough(t term.Term, r *recursion, first []*env, v *aval,
 }
 
 // overall is what all rounds of a walk take, of what one does. What is in the length of a list
-// of each is, for all together, in the parts of the whole.
+// of each is, for all together, in the parts of the whole; what may be anywhere below it is in many.
 func (l *loop) overall(p poly) size {
 	sum := size{}
 	whole := l.first[l.walk.root]
 	for _, m := range p {
 		times, rest := l.walk.calls, m
 		for i, f := range m.f {
-			if f.root != l.walk.root || f.Measure != items && f.Measure != Len || f.pow != 1 || f.base > 0 || f.Log || l.walk.tails || f.Measure == Len && l.walk.texts {
+			if f.root != l.walk.root || f.Measure != items && f.Measure != Len || f.pow != 1 || f.base > 0 || f.Log || l.walk.tails || f.Measure == Len && l.walk.texts || strings.Contains(f.Path, "[**]") {
 				continue
 			}
 			of := Parts

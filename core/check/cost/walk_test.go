@@ -133,6 +133,47 @@ func TestWalkOfTexts(t *testing.T) {
 	}.check(t)
 }
 
+// TestWalksOfWalks: what each call of a walk finds anywhere below is no part of that call alone, and a list of the
+// values of entries is none of pairs.
+func TestWalksOfWalks(t *testing.T) {
+	const addUp = `u => let longest = u => if type_of(u) == "record" then longest(u.left) else length(u) in sum(range(0, longest(u)))`
+	numbers := func(n int) string { return "[" + strings.TrimSuffix(strings.Repeat("7,", n), ",") + "]" }
+	left := func(deep int, end string) string {
+		return strings.Repeat(`{"record":{"left":`, deep) + end + strings.Repeat("}}", deep)
+	}
+	kids := func(deep, n int) string {
+		return strings.Repeat(`{"record":{"kids":{"record":{"a":`+numbers(n)+`,"b":[1]}},"next":`, deep) + "null" + strings.Repeat("}}", deep)
+	}
+	text := func(deep, n int) string { return left(deep, `"`+strings.Repeat("a", n*40)+`"`) }
+	of := func(list string) string {
+		return `t => if t == null then 0 else sum(map(xs => length(map(x => map(y => 1, xs), xs)), ` + list + `)) + self(t.next)`
+	}
+	for code, in := range map[string]func(deep, n int) string{
+		of("map(e => snd(e), entries(t.kids))"):                          kids,
+		of("fold((a, e) => [snd(e), ...a], [], entries(t.kids))"):        kids,
+		of("map(snd, reverse(entries(t.kids)))"):                         kids,
+		of("map(e => snd(e), filter(e => fst(e) < 9, entries(t.kids)))"): kids,
+		of("map(e => snd(e), sort_by(fst, entries(t.kids)))"):            kids,
+		of("map(x => x, values(t.kids))"):                                kids,
+		of("map(p => snd(p), map(e => (1, snd(e)), entries(t.kids)))"):   kids,
+		`t => let g = u => if type_of(u) == "list" then (if isEmpty(u) then 0 else length(map(x => 1, u)) + g(tail(u))) ` +
+			`else if type_of(u) == "record" then g(u.left) else 0 in if type_of(t) == "record" then g(t) + self(t.left) else 0`: func(deep, n int) string { return left(deep, numbers(n)) },
+		"t => let addUp = " + addUp + ` in if type_of(t) == "record" then addUp(t) + self(t.left) else 0`: text,
+		`t => if type_of(t) == "record" then @addUp(t) + self(t.left) else 0`:                             text,
+	} {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			for _, deep := range []int{1, 20, 120} {
+				for _, n := range []int{2, 40, 120} {
+					if report, ok := (trial{code: code, tool: "tool", tools: map[string]string{"addUp": addUp}, inputs: []string{in(deep, n)}, steps: 10_000_000}).check(t); !ok {
+						t.Fatalf("%s has no bound: %v", code, report.Why)
+					}
+				}
+			}
+		})
+	}
+}
+
 func everyShape() []string {
 	all := slices.Clone(shapes)
 	for _, w := range walks {
@@ -163,17 +204,23 @@ type words struct {
 	tree                 func(d gen.Draw, nodes int, lean bool) string
 }
 
+// deepest makes a walk of t's own, to a part each, for the largest of what is there.
+func deepest(of, part string) string {
+	return "(let g = u => if type_of(u) == \"record\" or type_of(u) == \"list\" and not isEmpty(u) then max(" + of + ", g(" + part + ")) else 0 in g(t))"
+}
+
 var vocabularies = []*words{{
 	leaf: "t == null", inner: `type_of(t) == "record"`,
-	parts:  []string{"t.left", "t.right", "t.left ?? null", "t.right.left", "t.children[0]", "head(t.children)", "t.value", "t", "t.children[1:][0]", "t.children[1]", "head(drop(1, t.children))"},
-	lists:  []string{"t.children ?? []", "t.children", "filter(c => c.on, t.children ?? [])", "reverse(t.children ?? [])", "tail(t.children)", "values(t)", "[t.left, t.right]", "map(c => self(c), t.children ?? [])", "t.children[1:]", "take(2, t.children)", "sort_by(c => c.value, t.children)"},
-	values: []string{"t.value", "length(t.name)", "length(t.children)"},
+	parts: []string{"t.left", "t.right", "t.left ?? null", "t.right.left", "t.children[0]", "head(t.children)", "t.value", "t", "t.children[1:][0]", "t.children[1]", "head(drop(1, t.children))"},
+	lists: []string{"t.children ?? []", "t.children", "filter(c => c.on, t.children ?? [])", "reverse(t.children ?? [])", "tail(t.children)", "values(t)", "[t.left, t.right]", "map(c => self(c), t.children ?? [])", "t.children[1:]", "take(2, t.children)", "sort_by(c => c.value, t.children)",
+		"map(snd, entries(t))", "map(e => snd(e), entries(t.left))", "fold((a, e) => [snd(e), ...a], [], entries(t))", "map(x => x, values(t.right))", "map(fst, entries(t))", "map(x => t.children, values(t))"},
+	values: []string{"t.value", "length(t.name)", "length(t.children)", deepest("length(u.children)", "u.left"), deepest("length(u.name)", "u.right"), "length(range(0, " + deepest("length(u.children)", "u.left") + "))"},
 	tree:   fullTree,
 }, {
 	leaf: `type_of(t) != "list" or isEmpty(t)`, inner: `type_of(t) == "list" and not isEmpty(t)`,
 	parts:  []string{"head(t)", "tail(t)", "t[0]", "t[1] ?? null", "head(t) ?? []", "tail(tail(t))", "t[1:]", "nth(t, 0)", "t", "t[1:][0]", "head(drop(1, t))", "tail(t[1:])", "t[0][1:][0]", "t[0][1]"},
 	lists:  []string{"t", "tail(t)", "t[1:]", "reverse(t)", "filter(c => c != null, t)", "[head(t)]", "map(self, tail(t))", "drop(1, t)", "sort_by(c => self(c), t)"},
-	values: []string{"length(t)", "2"},
+	values: []string{"length(t)", "2", deepest("length(u)", "head(u)"), "length(range(0, " + deepest("length(u)", "u[0]") + "))"},
 	tree:   func(d gen.Draw, nodes int, lean bool) string { return treeOf(d, 3, nodes, lean) },
 }}
 
