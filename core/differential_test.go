@@ -45,6 +45,9 @@ func (tr trial) String() string {
 
 // reply is what becomes of the i-th effect, on both evaluators.
 func reply(i int, op string, arg value.Value) (value.Value, *fault.Fault) {
+	if i%8 == 6 {
+		return nil, &fault.Fault{Kind: fault.OutOfFuel, Message: "a budget of the host is used up, not the steps"}
+	}
 	if i%4 == 3 {
 		return nil, &fault.Fault{Kind: fault.EffectFailed, Message: "the fourth effect fails"}
 	}

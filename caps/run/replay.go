@@ -29,6 +29,7 @@ type Replay struct {
 	next  int // of the recorded decisions, where the code is another
 	same  int // requests that were as recorded
 	begun bool
+	steps uint64 // the budget
 	// The first of these that comes about ends the run.
 	diff    *Difference
 	over    bool  // the record ends before the run does
@@ -66,7 +67,7 @@ func (p *Replay) begin(b *Broker, tools *registry.Snapshot, s *Start) *Run {
 	if p.begun {
 		p.broken = noRecord("the call begins more than one run")
 	}
-	p.begun = true
+	p.begun, p.steps = true, s.Steps
 	if t := s.Tool; !p.other && (t == nil) != (p.rec.Tool == "") {
 		p.broken = noRecord("the call runs another kind of thing than was recorded")
 	} else if !p.other && t != nil && (t.Name != p.rec.Tool || t.Version != p.rec.Version || t.Hash != p.rec.Hash) {

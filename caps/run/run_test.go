@@ -186,6 +186,13 @@ func TestEffectsOfARunAreBounded(t *testing.T) {
 	if got := len(w.events(journal.EffectDenied)); got != 11 {
 		t.Errorf("%d denials are on record, not 11", got)
 	}
+	events, _, err := w.memory.Read(journal.Query{Kind: journal.RunEnded})
+	must.NoError(t, err)
+	var end struct{ Steps uint64 }
+	must.NoError(t, json.Unmarshal(events[0].Data, &end))
+	if end.Steps == 0 || end.Steps > 1000 {
+		t.Errorf("%d steps are on record", end.Steps)
+	}
 }
 
 // What can't be recorded isn't done.

@@ -121,6 +121,8 @@ func (p *Replay) judge(v *Verdict) {
 		v.say(Same, "the same: %s, and the result; it took %d steps, and %d were recorded under version %d of what programs mean", requests, g.Steps, e.Steps, rec.Semantics)
 	case len(differs) > 0:
 		v.say(Different, "%s", strings.Join(differs, "; "))
+	case p.overstated():
+		v.say(Same, "the same: %s, and the error; it took %d steps, and all %d were recorded as used, which were not", requests, g.Steps, e.Steps)
 	case e.Answer == nil:
 		v.say(Incomplete, "no answer is on record; up to there, %s, all was the same", requests)
 	case *e.Answer != g.Answer && rec.recounted():
@@ -149,10 +151,19 @@ func (p *Replay) differences() (list []string) {
 	if what := p.outcome(); what != "" {
 		list = append(list, what)
 	}
-	differs("steps", e.Steps, g.Steps)
+	if !p.overstated() {
+		differs("steps", e.Steps, g.Steps)
+	}
 	differs("rounds", e.Rounds, g.Rounds)
 	differs("effects and calls", e.Effects, g.effects)
 	return list
+}
+
+// overstated reports whether the record has all steps as used of a run that the budget of effects or of their outcomes
+// ended, as such ends were recorded once.
+func (p *Replay) overstated() bool {
+	e, g := p.rec.End, p.got
+	return g.Fault != nil && g.Fault.Kind == fault.OutOfFuel && e.Steps == p.steps && g.Steps < e.Steps && p.outcome() == ""
 }
 
 // outcome is in what the result, or the error, differs from the recorded one; "":

@@ -185,7 +185,9 @@ func (m *Machine) EncodeUntil(keep int, stop func() bool) (text.Encoded, *fault.
 	m.plain = false
 	enc, steps, f := text.EncodeWithin(m.lazy(m.result), keep, m.budget.Memory, m.Steps(), m.budget.Steps, stop)
 	if f != nil {
-		m.fault = f
+		if m.fault = f; f.Kind == fault.OutOfFuel {
+			m.useUp()
+		}
 	} else if steps > 0 {
 		m.charge(steps)
 	}

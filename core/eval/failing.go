@@ -28,7 +28,13 @@ func (m *Machine) exhausted(f int64) bool {
 }
 
 // outOfFuel and outOfMemory end the run; true: Run has to return.
-func (m *Machine) outOfFuel() bool { return m.failed(prim.OutOfFuel(m.budget.Steps), m.place()) }
+func (m *Machine) outOfFuel() bool {
+	m.useUp()
+	return m.failed(prim.OutOfFuel(m.budget.Steps), m.place())
+}
+
+// useUp takes all steps that are left.
+func (m *Machine) useUp() { m.left, m.fuel = 0, m.fuel&^(1<<40-1)|guard }
 
 func (m *Machine) outOfMemory() bool { return m.failed(prim.OutOfMemory(m.budget.Memory), m.place()) }
 

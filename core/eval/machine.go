@@ -443,9 +443,6 @@ func (m *Machine) Memory() int64 {
 
 // Steps returns how many steps the run has used so far.
 func (m *Machine) Steps() uint64 {
-	if m.fault != nil && m.fault.Kind == fault.OutOfFuel {
-		return m.budget.Steps
-	}
 	return uint64(int64(m.budget.Steps) - int64(m.left) - m.stepsIn())
 }
 

@@ -410,6 +410,19 @@ func TestReplayUnderOtherRules(t *testing.T) {
 	if v := replay(rec); v.Verdict != run.Same {
 		t.Errorf("other words under other rules are %s: %s", v.Verdict, v.Text)
 	}
+	w.server = over(w.server, run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store, Limits: run.Limits{Effects: 3}}))
+	do(t, w.server, "run", `{"tool":"spin","input":1,"steps":1000}`)
+	rec = w.record(w.newest())
+	if v := replay(rec); v.Verdict != run.Identical || rec.End.Steps != v.Steps || rec.End.Steps > 100 {
+		t.Errorf("%d steps up to the budget of effects are %s: %s", rec.End.Steps, v.Verdict, v.Text)
+	}
+	rec.End.Answer = &answer
+	for steps, want := range map[uint64]string{1000: run.Same, 999: run.Different} { // 1000: as was recorded once
+		rec.End.Steps = steps
+		if v := replay(rec); v.Verdict != want {
+			t.Errorf("%d steps of the budget of effects are %s: %s", steps, v.Verdict, v.Text)
+		}
+	}
 	do(t, w.server, "run", `{"tool":"spin","input":1,"steps":100}`)
 	rec = w.record(w.newest())
 	rec.Semantics--
