@@ -180,7 +180,7 @@ func TestCluster(t *testing.T) {
 	}
 	refused := 0
 	for range clients {
-		if <-results {
+		if wait.For(t, results, "the answer to a change") {
 			refused++
 		}
 	}

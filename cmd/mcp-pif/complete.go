@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -83,17 +84,19 @@ var flagWords = map[string]listing{
 	"confirm":   kindNames,
 }
 
-// bashWords stands for what the script of cobra takes from the package bash-completion, where
-// that isn't loaded: the words before the cursor, split at white space alone.
-const bashWords = `if ! declare -F _get_comp_words_by_ref >/dev/null; then
-    _get_comp_words_by_ref() {
-        local line=${COMP_LINE:0:COMP_POINT}
-        IFS=$' \t\n' read -ra words <<<"$line"
-        [[ $line != *[[:space:]] ]] || words+=("")
-        cword=$((${#words[@]} - 1))
-        cur=${words[cword]} prev=${words[cword - 1]}
-    }
-fi
+// bashWords is in place of what the script of cobra takes from the package bash-completion, which
+// gives them where it is loaded: the words before the cursor, split at white space alone.
+const bashWords = `__mcp-pif_words() {
+    if declare -F _get_comp_words_by_ref >/dev/null; then
+        _get_comp_words_by_ref "$@"
+        return
+    fi
+    local line=${COMP_LINE:0:COMP_POINT}
+    IFS=$' \t\n' read -ra words <<<"$line"
+    [[ $line != *[[:space:]] ]] || words+=("")
+    cword=$((${#words[@]} - 1))
+    cur=${words[cword]} prev=${words[cword - 1]}
+}
 
 `
 
@@ -101,12 +104,14 @@ fi
 func completeInBash(root *cobra.Command) {
 	bash, _, _ := root.Find([]string{"completion", "bash"})
 	bash.Long = strings.Replace(bash.Long, "This script depends on the 'bash-completion' package.\nIf it is not installed already, you can install it via your OS's package manager.", "It works with and without the package bash-completion.", 1)
-	print := bash.RunE
-	bash.RunE = func(cmd *cobra.Command, args []string) error {
-		if _, err := fmt.Fprint(root.OutOrStdout(), bashWords); err != nil {
+	bash.RunE = func(cmd *cobra.Command, _ []string) error {
+		var script strings.Builder
+		short, err := cmd.Flags().GetBool("no-descriptions")
+		if err = errors.Join(err, root.GenBashCompletionV2(&script, !short)); err != nil {
 			return err
 		}
-		return print(cmd, args)
+		_, err = fmt.Fprint(root.OutOrStdout(), bashWords, strings.ReplaceAll(script.String(), "_get_comp_words_by_ref", "__mcp-pif_words"))
+		return err
 	}
 }
 

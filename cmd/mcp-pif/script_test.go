@@ -90,6 +90,7 @@ func mode(ts *testscript.TestScript, neg bool, args []string) {
 //
 //	> JSON           send this
 //	< JSON           the next message has at least these members; "*" is anything
+//	? JSON           likewise, where what was sent last is sent again until it has
 //	open             initialize, and say so
 //	call TOOL JSON   call a tool with these arguments, and wait for the answer:
 //	= TEXT           its text is this
@@ -148,6 +149,7 @@ func transcript(ts *testscript.TestScript, neg bool, args []string) {
 type scripted struct {
 	ts                   *testscript.TestScript
 	in                   io.Writer
+	sent                 string
 	out                  *bufio.Reader
 	line                 string
 	number               int
@@ -166,7 +168,7 @@ func (s *scripted) fail(format string, args ...any) {
 }
 
 func (s *scripted) send(line string) {
-	s.passed = nil
+	s.passed, s.sent = nil, line
 	if _, err := io.WriteString(s.in, line+"\n"); err != nil {
 		s.fail("sending: %v", err)
 	}
@@ -234,6 +236,18 @@ func (s *scripted) do() {
 		if got := s.next(notification); !like(want, got) {
 			text, _ := json.Marshal(got)
 			s.fail("came %s", text)
+		}
+	case "?":
+		want := s.decode(rest)
+		for end := time.Now().Add(5 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+			got := s.next("")
+			if like(want, got) {
+				break
+			}
+			if time.Now().After(end) {
+				s.fail("came %v", got)
+			}
+			s.send(s.sent)
 		}
 	case "open":
 		s.send(initialize)

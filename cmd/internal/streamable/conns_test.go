@@ -622,27 +622,38 @@ func TestUnreadBodyOfOneTooMany(t *testing.T) {
 
 // A stream outlasts the time for the body that came with its request.
 func TestStreamAfterBody(t *testing.T) {
-	url := start(t, Options{BodyTime: 60 * time.Millisecond})
-	id := session(t, url+Path, "")
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+Path, strings.NewReader("{}"))
-	must.NoError(t, err)
-	r.Header.Set(sessionHeader, id)
-	r.Header.Set("Accept", "text/event-stream")
-	res, err := http.DefaultClient.Do(r)
-	if err != nil || res.StatusCode != 200 {
-		t.Fatalf("%+v %v", res, err)
-	}
-	defer res.Body.Close()
-	ended := make(chan error, 1)
-	go func() {
-		_, err := io.Copy(io.Discard, res.Body)
-		ended <- err
-	}()
-	select {
-	case err := <-ended:
-		t.Errorf("the stream ended with %v", err)
-	case <-time.After(200 * time.Millisecond):
-	}
+	synctest.Test(t, func(t *testing.T) {
+		const most = 60 * time.Millisecond
+		h, err := New(Options{Server: principals(), BodyTime: most})
+		must.NoError(t, err)
+		t.Cleanup(func() { time.Sleep(time.Hour) }) // for the session to end
+		ask := func(r string) *http.Response {
+			t.Helper()
+			conn, end := dialed(t, h)
+			t.Cleanup(end)
+			go fmt.Fprint(conn, r)
+			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil || res.StatusCode != 200 {
+				t.Fatalf("%+v %v", res, err)
+			}
+			return res
+		}
+		const accept = " /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\n"
+		id := ask(fmt.Sprintf("POST%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", accept, len(hello), hello)).Header.Get(sessionHeader)
+		stream := ask("GET" + accept + sessionHeader + ": " + id + "\r\nContent-Length: 2\r\n\r\n{}")
+		ended := make(chan error, 1)
+		go func() {
+			_, err := io.Copy(io.Discard, stream.Body)
+			ended <- err
+		}()
+		time.Sleep(10 * most)
+		synctest.Wait()
+		select {
+		case err := <-ended:
+			t.Errorf("the stream ended with %v", err)
+		default:
+		}
+	})
 }
 
 // answer expects a connection's next answer to be that too much was sent.

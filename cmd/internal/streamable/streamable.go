@@ -461,6 +461,7 @@ func (h *Handler) Serve(ctx context.Context, ln net.Listener) error {
 		return err
 	case <-ctx.Done():
 	}
+	h.o.Log.Info("the server ends when the calls under way have their answers", "at_most", h.o.Grace)
 	grace, stop := context.WithTimeout(context.WithoutCancel(ctx), h.o.Grace)
 	defer stop()
 	// Streams don't end by themselves, and calls may take longer than that.
