@@ -201,8 +201,8 @@ func (p *process) invoke(ctx context.Context, a run.Act, r *wire.Request) (*wire
 	p.underway.Add(1)
 	defer p.underway.Add(-1)
 	most := p.seat.host.most
-	if n := r.Head.MaxOutcomeBytes; n > 0 && n < int64(most-wire.MaxOverhead) {
-		most = int(n) + wire.MaxOverhead
+	if a.Most > 0 && a.Most < int64(most-wire.MaxOverhead) {
+		most = int(a.Most) + wire.MaxOverhead
 	}
 	// The request outlives ctx by the grace: what it answers to being told to end
 	// is more than that it was told.
