@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/mcp-pif/mcp-pif/caps/flow"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
@@ -126,10 +127,14 @@ func (s *Engine) sealEnded(id string, a wire.Answer, kept flow.Atoms) wire.Answe
 	}); one != nil {
 		return s.sealedAnswer(one)
 	}
-	rec, err := run.ReadRecord(s.broker.Journal(), id)
+	begun, _, err := s.broker.Journal().Read(journal.Query{Run: id, Kind: journal.RunStarted, Limit: 1})
 	t := &task{}
-	if err == nil && rec.Tool != "" {
-		if t.tool, err = s.tools.Version(registry.Ref{Name: rec.Tool, Version: rec.Version}); err != nil {
+	var of struct {
+		Tool    string
+		Version int
+	}
+	if err == nil && len(begun) > 0 && json.Unmarshal(begun[0].Data, &of) == nil && of.Tool != "" {
+		if t.tool, err = s.tools.Version(registry.Ref{Name: of.Tool, Version: of.Version}); err != nil {
 			t.tool = nil
 		}
 	}

@@ -729,6 +729,8 @@ func TestPlanEndedBefore(t *testing.T) {
 	}
 	if all, _, err := s.broker.Journal().Read(journal.Query{Kind: journal.ResultSealed}); err != nil || len(all) != 1 {
 		t.Errorf("it was sealed %d times: %v", len(all), err)
+	} else if data := string(all[0].Data); !strings.Contains(data, `type\":\"data\"`) {
+		t.Error("it was sealed without its type: " + data)
 	}
 	for _, id := range ids {
 		wait.Until(t, "the end of "+id+" on record", func() bool {
