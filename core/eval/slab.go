@@ -33,11 +33,15 @@ type slabPool struct {
 var pool = slabPool{limit: DefaultPool}
 
 // SetPool sets how many bytes all machines together may hold. It is meant for
-// the start of a program; machines that hold more already keep it.
+// the start of a program; machines that hold more already keep it, and what lies idle isn't used again.
 func SetPool(bytes int64) {
 	pool.Lock()
 	defer pool.Unlock()
 	pool.limit = bytes
+	for len(pool.free) > 0 {
+		pool.dropped += int64(len(pool.free[0])) * 8
+		pool.drop(0)
+	}
 }
 
 // PoolHeld returns how many bytes machines hold now.
