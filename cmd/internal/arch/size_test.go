@@ -59,7 +59,7 @@ var maxLines = map[string]int{
 	"core/check/normal":            4070,
 	"core/code":                    2873,
 	"core/display":                 28,
-	"core/eval":                    8131,
+	"core/eval":                    8135,
 	"core/examples":                10,
 	"core/fault":                   150,
 	"core/flow":                    1927,
