@@ -514,7 +514,8 @@ func (p *Program) Start(in Input, b Budgets, tools Tools) *Machine {
 }
 
 // Restart makes a machine run p, as Start does, without returning it to the
-// pool in between. Any state of its last run is gone.
+// pool in between. Any state of its last run is gone, but for whose share its memory is
+// counted to: see [Machine.Draw].
 func (p *Program) Restart(m *Machine, in Input, b Budgets, tools Tools) {
 	m.Reset(&p.prog, in.program(), b, tools)
 }
@@ -578,7 +579,11 @@ func Run(ctx context.Context, p *Program, input []byte, b Budgets) (Result, erro
 			if int64(len(enc.JSON)) < enc.Total {
 				return Result{}, &fault.Fault{Kind: fault.ResultTooLarge, Message: fmt.Sprintf("the result has %d bytes as JSON, more than the budget of memory", enc.Total)}
 			}
-			return Result{m.Value(), enc.JSON, m.Steps(), append(p.Notes(), in.Notes...)}, nil
+			v, f := m.ValueUntil(stop)
+			if f != nil {
+				return Result{}, failed(f)
+			}
+			return Result{v, enc.JSON, m.Steps(), append(p.Notes(), in.Notes...)}, nil
 		}
 	}
 }

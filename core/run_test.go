@@ -43,6 +43,27 @@ func TestRunIsCancelled(t *testing.T) {
 	}
 }
 
+// TestValueIsBounded: the result as Go data takes no more than the budget of memory, and making it ends with the context.
+func TestValueIsBounded(t *testing.T) {
+	p, err := core.CompileText("", []byte("n => range(0, n)"))
+	must.NoError(t, err)
+	_, err = core.Run(t.Context(), p, []byte("4000000"), core.Budgets{})
+	if f := new(fault.Fault); !errors.As(err, &f) || f.Kind != fault.OutOfMemory {
+		t.Errorf("it gives %v", err)
+	}
+	in, err := core.ParseInput([]byte("400000"), core.InputData)
+	must.NoError(t, err)
+	for _, stopped := range []bool{false, true} {
+		m := p.Start(in, core.Budgets{}, nil)
+		m.Run(0)
+		v, f := m.ValueUntil(func() bool { return stopped })
+		if (v == nil) != stopped || (f != nil && f.Kind == fault.Cancelled) != stopped {
+			t.Errorf("stopped %v: %v", stopped, f)
+		}
+		m.Release()
+	}
+}
+
 // TestShared: what a program tells of itself is the caller's.
 func TestShared(t *testing.T) {
 	p, err := core.CompileTool("", []byte(`{"add":[{"var":"a"},{"add":[{"var":"b"},{"var":"c"}]}]}`))

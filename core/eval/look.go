@@ -3,13 +3,34 @@ package eval
 import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // RunUntil does what Run does, and asks stop from time to time, also inside work that
 // is one step or one instruction: at least each 50 ms or so. Where it says true the
 // run has failed with cancelled, and can't go on. When it is asked depends on the
 // work alone, so that of two runs of one program both are asked at the same places.
-func (m *Machine) RunUntil(steps uint64, stop func() bool) (s State) {
+func (m *Machine) RunUntil(steps uint64, stop func() bool) State {
+	m.until(stop, func() { m.Run(steps) })
+	return m.state
+}
+
+// ValueUntil does what Value does, with out_of_memory where the value takes more of Go's memory than the budget, and
+// asks stop from time to time whether to give up; the fault is of kind cancelled then.
+func (m *Machine) ValueUntil(stop func() bool) (v value.Value, f *fault.Fault) {
+	if m.state != Done {
+		return nil, m.fault
+	}
+	m.plain = false
+	e := exporter{m: m, limit: m.budget.Memory}
+	m.until(stop, func() { v = e.export(m.result) })
+	if e.full() {
+		return nil, prim.OutOfMemory(m.budget.Memory)
+	}
+	return v, m.fault
+}
+
+func (m *Machine) until(stop func() bool, do func()) {
 	m.stop = stop
 	defer func() {
 		m.stop = nil
@@ -19,12 +40,11 @@ func (m *Machine) RunUntil(steps uint64, stop func() bool) (s State) {
 			// What the work had taken is given back with the machine.
 			m.acted, m.inside = true, false
 			m.state, m.fault = Failed, &fault.Fault{Kind: fault.Cancelled, Message: "the run was not wanted any more"}
-			s = Failed
 		default:
 			panic(p)
 		}
 	}()
-	return m.Run(steps)
+	do()
 }
 
 // stopped is the panic that leaves work in the middle.

@@ -2,8 +2,8 @@
 //
 // The machine keeps values in a heap of its own; these types are how they
 // cross to and from a host, and what package naive computes with. Values are
-// immutable; sharing inside one is kept when it crosses, so that a value is
-// never larger in Go than it was in the machine.
+// immutable; sharing inside one is kept when it crosses, so that a value never
+// has more parts in Go than it had in the machine.
 //
 // Lists are chains of [Cons] ended by [Nil]; use [FromSlice] and [Slice].
 // A [Closure] is opaque and doesn't cross: what a host gives back can hold none.
