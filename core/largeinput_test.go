@@ -3,6 +3,7 @@ package core_test
 import (
 	"bytes"
 	"context"
+	"sync"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core"
@@ -44,7 +45,8 @@ func TestLargeInput(t *testing.T) {
 		if done != 2 {
 			t.Errorf("%s: the terms weren't needed any more in %d of two runs", code, done)
 		}
-		go in.Imported(func() {}) // while runs begin
+		var imported sync.WaitGroup
+		imported.Go(func() { in.Imported(func() {}) }) // while runs begin
 		p.Start(in, core.Budgets{}, nil).Release()
 		if enc, _, f := p.Trace(in, core.Budgets{}, nil, func(core.TraceEvent) {}); f != nil || string(enc.JSON) != "5" {
 			t.Errorf("%s, traced: %s, %v", code, enc.JSON, f)
@@ -52,5 +54,6 @@ func TestLargeInput(t *testing.T) {
 		if _, err := p.Follow(context.Background(), in, core.Budgets{}, flow.Config{}); err != nil {
 			t.Errorf("%s, followed: %v", code, err)
 		}
+		imported.Wait()
 	}
 }
