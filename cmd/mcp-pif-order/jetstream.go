@@ -19,9 +19,12 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal/order"
 )
 
-const (
+var (
 	requestTimeout = 2 * time.Second
 	ackTimeout     = 4 * time.Second
+)
+
+const (
 	// pollInterval bounds what a lost hint delays, and how long what is recent isn't held against
 	// what the near server has.
 	pollInterval = 250 * time.Millisecond

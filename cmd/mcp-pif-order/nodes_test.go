@@ -635,12 +635,12 @@ func TestNodesControl(t *testing.T) {
 		serving.Go(func() { _ = remote.Serve(ctx, l, side{one, f}, nil) })
 	}
 	w := watched(joined(t, addresses, rated...))
-	w.goes(t, func(more, _ func(string)) {
-		more("the cluster goes on")
+	w.goes(t, func(_, _ func(string)) {
+		wait.Until(t, "a pair of calls, not as many puts as there may be", func() bool { return w.acked.Load() > 0 })
 		f.mu.Lock()
 		f.forked = true
 		f.mu.Unlock()
-		more("the nodes go on")
+		each(t, "the nodes go on", w.works, 20)
 		for _, n := range w.nodes { // all that either gives
 			for range 20 {
 				if put, err := n.ask(t.Context(), "run", map[string]any{"tool": "puts", "input": 0}); err == nil && !put.IsError {
