@@ -30,9 +30,12 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal/order"
 )
 
-const (
+var (
 	connectTimeout = 5 * time.Second
 	proposeTimeout = 5 * time.Second
+)
+
+const (
 	// writeTimeout ends a connection whose commit doesn't come back.
 	writeTimeout = 10 * time.Second
 	// pollInterval bounds what a lost notification delays.
