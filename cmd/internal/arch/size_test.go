@@ -34,7 +34,7 @@ var maxLines = map[string]int{
 	"cmd/internal/mcpcmd":          2716,
 	"cmd/internal/mcpserver":       13519,
 	"cmd/internal/node":            1773,
-	"cmd/internal/orders/postgres": 399,
+	"cmd/internal/orders/postgres": 401,
 	"cmd/internal/orders/remote":   490,
 	"cmd/internal/packs":           223,
 	"cmd/internal/pinned":          442,
