@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/stats"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/lease"
@@ -254,56 +253,35 @@ func waitFor(ctx context.Context, room func(context.Context, int64, bool) bool, 
 	return cmp.Or(ctx.Err(), errNoRoom)
 }
 
-// sizeUnknown is what an answer is taken to have of which the plugin doesn't say that.
-const sizeUnknown = 1 << 20
+// sizeUnknown is what an answer is taken to have of which the plugin doesn't say that. As long as it may lie, so many of a
+// process are taken at its word at once, and more to have that, too.
+const (
+	sizeUnknown   = 1 << 20
+	trustedAtOnce = 8
+)
 
 // hear makes a request whose answer of so many bytes at most is waited for, and has it come when there is room. ctx ends if
 // the request was given up.
 func (p *process) hear(ctx context.Context, r *wire.Request, room func(bytes int64, begun bool) error, most int) (*wire.Response, error) {
-	whole := make(chan struct{}, 1)
-	stream, err := p.request(context.WithValue(ctx, wholeKey{}, whole), pluginv1.Plugin_Invoke_FullMethodName, &grpc.StreamDesc{}, r, most)
+	stream, err := p.request(ctx, pluginv1.Plugin_Invoke_FullMethodName, &grpc.StreamDesc{}, r, most)
 	if err != nil {
 		return nil, err
 	}
-	answer := &wire.Response{Size: sizeUnknown}
+	answer, takes := &wire.Response{Size: sizeUnknown}, sizeUnknown
 	if head, err := stream.Header(); err == nil && p.sizes {
 		size, _ := strconv.Atoi(strings.Join(head.Get(wire.Size), ""))
 		answer.Size = max(0, min(size, most))
 		answer.Limit = max(answer.Size, wire.LargeOutcome)
-		if size < wire.LargeOutcome { // of such an answer all comes at once, before it is read
-			select {
-			case <-whole:
-			case <-ctx.Done():
-			case <-time.After(wholeWait):
-				answer.Size = most
-			}
+		select {
+		case p.trusted <- struct{}{}:
+			takes = answer.Size
+			defer func() { <-p.trusted }()
+		default:
+			takes = max(answer.Size, sizeUnknown)
 		}
 	}
-	_ = room(int64(answer.Size), true) // it comes all the same
+	_ = room(int64(takes), true) // it comes all the same
 	return answer, stream.RecvMsg(answer)
-}
-
-// wholeWait is how long the rest of an answer may take that isn't announced as large.
-const wholeWait = 100 * time.Millisecond
-
-type wholeKey struct{}
-
-// arrivals tells requests that their answer is there, read or not: up to [wire.Window] bytes come unread.
-type arrivals struct{ stats.Handler }
-
-func (arrivals) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
-func (arrivals) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context   { return ctx }
-func (arrivals) HandleConn(context.Context, stats.ConnStats)                       {}
-
-func (arrivals) HandleRPC(ctx context.Context, s stats.RPCStats) {
-	if _, end := s.(*stats.InTrailer); end {
-		if whole, ok := ctx.Value(wholeKey{}).(chan struct{}); ok {
-			select {
-			case whole <- struct{}{}:
-			default:
-			}
-		}
-	}
 }
 
 // request makes one whose answers have so many bytes at most.

@@ -45,6 +45,7 @@ type process struct {
 	stream bool // it has the feature
 	// These are set where it has the feature.
 	secrets, questions, sizes, rooms bool
+	trusted                          chan struct{} // held by each answer that takes the room that it says
 
 	lastCall atomic.Uint64
 	underway atomic.Int64
@@ -67,7 +68,7 @@ var (
 )
 
 func newProcess(s *seat, g *caps.Grant) *process {
-	p := &process{seat: s, grant: g, since: time.Now(), ready: make(chan struct{}), gone: make(chan struct{})}
+	p := &process{seat: s, grant: g, since: time.Now(), ready: make(chan struct{}), gone: make(chan struct{}), trusted: make(chan struct{}, trustedAtOnce)}
 	p.handles.open = map[string]*handle{}
 	return p
 }
@@ -152,7 +153,7 @@ func (p *process) begin(folder string) error {
 	client, err := l.newClient(host.socketsFor(folder), 2*host.timing.start,
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(host.most), grpc.MaxCallSendMsgSize(host.most)),
 		grpc.WithInitialWindowSize(wire.Window), grpc.WithInitialConnWindowSize(wire.Window),
-		grpc.WithMaxHeaderListSize(64<<10), grpc.WithStatsHandler(arrivals{}))
+		grpc.WithMaxHeaderListSize(64<<10))
 	if err != nil {
 		return err
 	}
