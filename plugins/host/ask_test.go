@@ -293,7 +293,7 @@ func TestLargerThanSaid(t *testing.T) {
 	must.NoError(t, err)
 	p, err := seat.running(context.Background(), time.Time{})
 	must.NoError(t, err)
-	p.rooms = false // it answers at once
+	p.rooms = false           // it answers at once
 	for range trustedAtOnce { // other answers
 		p.trusted <- struct{}{}
 	}
