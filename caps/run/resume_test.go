@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -311,7 +312,9 @@ func TestTasks(t *testing.T) {
 	}
 	got := ""
 	for _, x := range all {
-		got += fmt.Sprintln(x.ID, x.Call.Tool, string(x.Call.Arguments), x.AsOf, x.Owner, x.Resumed, x.Cancelled.IsZero(), x.Ended.IsZero(), x.Over())
+		arguments, err := x.Arguments(w.memory)
+		must.NoError(t, err)
+		got += fmt.Sprintln(x.ID, x.Call.Tool, string(arguments), x.AsOf, x.Owner, x.Resumed, x.Cancelled.IsZero(), x.Ended.IsZero(), x.Over())
 	}
 	want := `a busy {"input":"notes/"} 7 me 0 true false true
 b busy {"input":"notes/"} 7 you 1 true true false
@@ -339,6 +342,69 @@ func TestTasksBehindOthers(t *testing.T) {
 	all, err := run.Tasks(w.memory, time.Now().Add(-time.Hour))
 	if err != nil || len(all) != 1 || all[0].ID != "waits" {
 		t.Errorf("%v, %v", all, err)
+	}
+}
+
+// unread is a journal whose large texts aren't read.
+type unread struct {
+	*journal.Store
+	read int
+}
+
+func (j *unread) Blob(h journal.Hash) ([]byte, error) {
+	j.read++
+	return j.Store.Blob(h)
+}
+
+// What tasks were called with, and failed of, is read of one that is asked for: all together may have more than there is
+// memory for.
+func TestTasksAreSmall(t *testing.T) {
+	t.Parallel()
+	j := &unread{Store: openStore(t, filepath.Join(t.TempDir(), "j.db"))}
+	w := newWorld(t, run.Options{Journal: j}, nil)
+	large := `"` + strings.Repeat("x", 300<<10) + `"`
+	for _, id := range []string{"a", "b"} {
+		must.NoError(t, w.broker.CreateTask(&run.Task{ID: id, Call: run.Call{Tool: "one", Arguments: []byte(large)}, Owner: "me"}))
+	}
+	must.NoError(t, w.broker.EndTask("b", "", fault.New(fault.Raised, large)))
+	all, err := run.Tasks(j, time.Time{})
+	if err != nil || len(all) != 2 || j.read > 0 {
+		t.Fatalf("%d tasks, %v, with %d texts", len(all), err, j.read)
+	}
+	b, err := run.FindTask(j, "b")
+	if err != nil || b.Fault.Kind != fault.Raised || len(b.Fault.Message) > 1000 || j.read > 0 {
+		t.Fatalf("%+v, %v, with %d texts", b, err, j.read)
+	}
+	if text, err := all[0].Arguments(j); err != nil || string(text) != large {
+		t.Errorf("its arguments are %d bytes, %v", len(text), err)
+	}
+	if f, err := b.Failure(j); err != nil || f.Message != large {
+		t.Errorf("it failed of %.100v, %v", f, err)
+	}
+}
+
+// The newest task of a schedule is found without those before it.
+func TestTasksOfReadLittle(t *testing.T) {
+	t.Parallel()
+	j := &reader{Journal: journal.NewMemory(1<<30, nil), kinds: map[journal.Kind]int{}}
+	w := newWorld(t, run.Options{Journal: j}, nil)
+	for i := range 1000 {
+		id := fmt.Sprint("t", i)
+		must.NoError(t, w.broker.CreateTask(&run.Task{ID: id, Call: run.Call{Tool: "one", Arguments: []byte(`{}`)}, Schedule: []string{"s", "other"}[i%2], Owner: "me"}))
+		must.NoError(t, w.broker.EndTask(id, "", fault.New(fault.Raised, "x")))
+	}
+	j.counted()
+	for x, err := range run.TasksOf(j, "s", time.Now().Add(-time.Hour)) {
+		if err != nil || x.ID != "t998" || x.Ended.IsZero() {
+			t.Fatal(x, err)
+		}
+		break
+	}
+	if reads, kinds := j.counted(); reads > 3 || kinds[journal.TaskCreated] > 110 {
+		t.Errorf("%d reads, of %v", reads, kinds)
+	}
+	for x, err := range run.TasksOf(j, "s", time.Now().Add(time.Hour)) {
+		t.Error("one of the time before:", x, err)
 	}
 }
 

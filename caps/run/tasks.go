@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/lease"
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -37,7 +38,7 @@ func aboutRun(k journal.Kind) bool {
 type Task struct {
 	ID       string // the run's
 	Created  time.Time
-	Call     Call
+	Call     Call   // of one on record without the arguments; see [Task.Arguments]
 	AsOf     uint64 // of the tools that the call saw
 	Schedule string // by which it was started; "": by a client
 	Owner    string // the server that goes on with it, as it calls itself
@@ -47,7 +48,7 @@ type Task struct {
 	Crashed int // how many of those since the server before ended without leaving its tasks
 	// Cancelled is when that was asked for, and Ended when the run ended; zero: not yet.
 	Cancelled, Ended time.Time
-	// Fault is what it failed of; nil: it has a result, or no end.
+	// Fault is the kind and the beginning of what it failed of, see [Task.Failure]; nil: it has a result, or no end.
 	Fault *fault.Fault
 	// By is the run of a plan that gave the answer; "": the task's own.
 	By string
@@ -55,6 +56,8 @@ type Task struct {
 	Answered bool
 	// Sealed is set where the model was given a name for what it gave.
 	Sealed bool
+
+	created, ended uint64 // the events
 }
 
 // Over reports whether nothing more is to be done.
@@ -223,7 +226,7 @@ func (r *Run) own(ctx context.Context) (at lease.Time, err error) {
 // what comes in the same page.
 func newest(j journal.Journal, kind journal.Kind, since time.Time, maxEvents int) iter.Seq2[*journal.Event, error] {
 	return func(yield func(*journal.Event, error) bool) {
-		q := journal.Query{Kind: kind, Limit: 1000, Last: true}
+		q := journal.Query{Kind: kind, Limit: 100, Last: true} // each may have arguments
 		for n := 0; n < maxEvents; n += q.Limit {
 			events, more, err := j.Read(q)
 			if err != nil {
@@ -357,16 +360,41 @@ const maxTaskEvents = 200_000
 
 // Tasks is the tasks on record that were created after a time, the oldest first.
 func Tasks(j journal.Journal, after time.Time) ([]*Task, error) {
-	var events []journal.Event
+	var events []*taskEvent
 	for e, err := range newest(j, TaskKind, after, maxTaskEvents) {
 		if err != nil {
 			return nil, err
 		}
-		events = append(events, *e)
+		x, err := readTaskEvent(e)
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, x)
 	}
 	slices.Reverse(events)
 	all, err := readTasks(j, events)
 	return slices.DeleteFunc(all, func(t *Task) bool { return !t.Created.After(after) }), err
+}
+
+// TasksOf is the tasks of a schedule that were created after a time, the newest first.
+func TasksOf(j journal.Journal, schedule string, after time.Time) iter.Seq2[*Task, error] {
+	return func(yield func(*Task, error) bool) {
+		for e, err := range newest(j, journal.TaskCreated, after, maxTaskEvents) {
+			var t *Task
+			if err == nil {
+				var x *taskEvent
+				if x, err = readTaskEvent(e); err == nil && (x.Schedule != schedule || !x.time.After(after)) {
+					continue
+				}
+			}
+			if err == nil {
+				t, err = FindTask(j, e.Run)
+			}
+			if (t != nil || err != nil) && (!yield(t, err) || err != nil) {
+				return
+			}
+		}
+	}
 }
 
 // FindTask is the task of a name; nil: there is none on record.
@@ -374,7 +402,13 @@ func FindTask(j journal.Journal, id string) (*Task, error) {
 	if id == "" {
 		return nil, nil
 	}
-	events, _, err := j.Read(journal.Query{Run: id, Kind: TaskKind})
+	read, _, err := j.Read(journal.Query{Run: id, Kind: TaskKind})
+	events := make([]*taskEvent, len(read))
+	for i := range read {
+		if err == nil {
+			events[i], err = readTaskEvent(&read[i])
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -385,44 +419,82 @@ func FindTask(j journal.Journal, id string) (*Task, error) {
 	return all[0], nil
 }
 
-func readTasks(j journal.Journal, events []journal.Event) (all []*Task, err error) {
-	texts := &Record{}
+// Arguments reads those of the call.
+func (t *Task) Arguments(j journal.Journal) ([]byte, error) {
+	if t.created == 0 {
+		return t.Call.Arguments, nil
+	}
+	var data struct {
+		Call struct{ Arguments json.RawMessage }
+	}
+	texts, err := readEvent(j, t.ID, t.created, &data)
+	if err != nil {
+		return nil, err
+	}
+	return texts.readText(data.Call.Arguments)
+}
+
+// Failure reads the whole of [Task.Fault].
+func (t *Task) Failure(j journal.Journal) (*fault.Fault, error) {
+	var data struct{ Error json.RawMessage }
+	texts, err := readEvent(j, t.ID, t.ended, &data)
+	if err != nil {
+		return nil, err
+	}
+	return texts.readFault(data.Error)
+}
+
+// readEvent reads the data of an event of a run, and gives what reads the texts in it.
+func readEvent(j journal.Journal, run string, seq uint64, data any) (texts *Record, err error) {
+	events, _, err := j.Read(journal.Query{Run: run, After: seq - 1, Limit: 1})
+	if err == nil && (len(events) == 0 || events[0].Seq != seq) {
+		err = noRecord("event %d is gone", seq)
+	}
+	if err == nil {
+		err = json.Unmarshal(events[0].Data, data)
+	}
+	texts = &Record{}
 	texts.blobs, _ = j.(Blobs)
+	return texts, err
+}
+
+// A taskEvent is one about a task, without the arguments.
+type taskEvent struct {
+	seq             uint64
+	time            time.Time
+	kind            journal.Kind
+	run             string
+	Call            struct{ Tool string }
+	AsOf            uint64 `json:"as_of"`
+	Owner, Schedule string
+	Under           []string
+	After           *int
+	Left            bool
+}
+
+func readTaskEvent(e *journal.Event) (*taskEvent, error) {
+	x := &taskEvent{seq: e.Seq, time: e.Time, kind: e.Kind, run: e.Run}
+	return x, json.Unmarshal(e.Data, x)
+}
+
+func readTasks(j journal.Journal, events []*taskEvent) (all []*Task, err error) {
 	byID := map[string]*Task{}
-	for i := range events {
-		e := &events[i]
-		var data struct {
-			Call struct {
-				Tool      string
-				Arguments json.RawMessage
-			}
-			AsOf            uint64 `json:"as_of"`
-			Owner, Schedule string
-			Under           []string
-			After           *int
-			Left            bool
-		}
-		if err := json.Unmarshal(e.Data, &data); err != nil {
-			return nil, err
-		}
-		t := byID[e.Run]
+	for _, e := range events {
+		t := byID[e.run]
 		switch {
-		case e.Kind == journal.TaskCreated:
-			t = &Task{ID: e.Run, Created: e.Time, AsOf: data.AsOf, Schedule: data.Schedule, Owner: data.Owner, Under: data.Under}
-			t.Call.Tool = data.Call.Tool
-			if t.Call.Arguments, err = texts.readText(data.Call.Arguments); err != nil {
-				return nil, err
-			}
-			byID[e.Run] = t
+		case e.kind == journal.TaskCreated:
+			t = &Task{ID: e.run, Created: e.time, AsOf: e.AsOf, Schedule: e.Schedule, Owner: e.Owner, Under: e.Under, created: e.seq}
+			t.Call.Tool = e.Call.Tool
+			byID[e.run] = t
 			all = append(all, t)
 		case t == nil: // its beginning is older than what was read
-		case e.Kind == journal.TaskResumed && data.After != nil && *data.After != t.Resumed: // another was first
-		case e.Kind == journal.TaskResumed:
-			if t.Owner, t.Resumed = data.Owner, t.Resumed+1; !data.Left {
+		case e.kind == journal.TaskResumed && e.After != nil && *e.After != t.Resumed: // another was first
+		case e.kind == journal.TaskResumed:
+			if t.Owner, t.Resumed = e.Owner, t.Resumed+1; !e.Left {
 				t.Crashed++
 			}
-		case e.Kind == journal.TaskCancelled && t.Cancelled.IsZero():
-			t.Cancelled = e.Time
+		case e.kind == journal.TaskCancelled && t.Cancelled.IsZero():
+			t.Cancelled = e.time
 		}
 	}
 	for _, t := range all {
@@ -443,7 +515,7 @@ func readTasks(j journal.Journal, events []journal.Event) (all []*Task, err erro
 		}
 		if len(ended) > 0 {
 			var data struct {
-				Error  json.RawMessage
+				Error  *fault.Fault
 				Answer *journal.Hash
 				By     string
 				Sealed string
@@ -451,12 +523,10 @@ func readTasks(j journal.Journal, events []journal.Event) (all []*Task, err erro
 			if err := json.Unmarshal(ended[0].Data, &data); err != nil {
 				return nil, err
 			}
-			t.Ended, t.Answered, t.By = ended[0].Time, data.Answer != nil, data.By
+			t.Ended, t.Answered, t.By, t.ended = ended[0].Time, data.Answer != nil, data.By, ended[0].Seq
 			t.Sealed = data.Sealed != ""
-			if data.Error != nil {
-				if t.Fault, err = texts.readFault(data.Error); err != nil {
-					return nil, err
-				}
+			if f := data.Error; f != nil {
+				t.Fault = &fault.Fault{Kind: f.Kind, Message: strings.Clone(display.Prefix(f.Message, 1000))}
 			} else {
 				t.Answered = true
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
+	"github.com/mcp-pif/mcp-pif/core/display"
 )
 
 func newTasks() *cobra.Command {
@@ -82,6 +83,9 @@ type shownTask struct {
 	Done  []string `json:"effects,omitempty"`
 }
 
+// maxListed is how many bytes of the code and the input of a task 'tasks list' prints.
+const maxListed = 1000
+
 // called is the tool, or the code.
 func (t *shownTask) called() string { return cmp.Or(t.Tool, oneLine(t.Code), "-") }
 
@@ -101,10 +105,13 @@ func showTask(s *journal.Store, dir string, t *run.Task) (shownTask, []journal.E
 			Code  json.RawMessage
 			Input json.RawMessage
 		}
-		if t.Call.Tool == "run" {
-			_ = json.Unmarshal(t.Call.Arguments, &call)
-		} else {
-			call.Tool, call.Input = t.Call.Tool, t.Call.Arguments
+		var arguments []byte
+		if err == nil {
+			arguments, err = t.Arguments(s)
+		}
+		if call.Tool, call.Input = t.Call.Tool, arguments; call.Tool == "run" {
+			call.Tool, call.Input = "", nil
+			_ = json.Unmarshal(arguments, &call)
 		}
 		shown.Tool, shown.Code, shown.Input = call.Tool, string(call.Code), string(call.Input)
 	}
@@ -150,6 +157,9 @@ func newTasksList() *cobra.Command {
 			shown, _, err := showTask(s, dir, t)
 			if err != nil {
 				return err
+			}
+			for _, text := range []*string{&shown.Code, &shown.Input} {
+				*text = strings.Clone(display.Prefix(*text, maxListed))
 			}
 			list.Tasks = append(list.Tasks, shown)
 			rows = append(rows, []string{

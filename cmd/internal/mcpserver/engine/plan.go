@@ -388,7 +388,7 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 			fmt.Sprintf("The user can find out, and say it with `mcp-pif resolve %s %d did` or `did-not`; then call this again.", p.Run, n))
 	}
 	t := s.newTask(p.Run, c)
-	t.call.Tool, t.call.Arguments = record.Call.Tool, record.Call.Arguments
+	t.call.Tool = record.Call.Tool
 	if f := s.takeUp(t, &run.Task{ID: p.Run, Call: record.Call, AsOf: record.AsOf}); f != nil {
 		f.Message = strings.Replace(f.Message, taskStays, "the plan "+p.ID+" can't be done", 1)
 		return wire.Failed(f)

@@ -69,8 +69,12 @@ func (s *Engine) recall(ctx context.Context, rec *run.Task) *wire.Answer {
 		if a, err = s.planOfTask(ctx, rec); err != nil && !notNow(err) {
 			id, kept := cmp.Or(rec.By, rec.ID), flow.Atoms(0)
 			var under []string
+			var whole *fault.Fault
 			if under, kept, err = s.tellsOf(id, nil); err == nil {
-				if a = wire.Failed(rec.Fault); kept == 0 {
+				whole, err = rec.Failure(s.broker.Journal())
+			}
+			if err == nil {
+				if a = wire.Failed(whole); kept == 0 {
 					a.Under = under
 				} else {
 					a = s.sealEnded(id, a, kept)

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -176,7 +175,7 @@ func (s *Engine) orphans(ctx context.Context) (found []*taskRun, waiting map[str
 		if rec.Over() || s.tasks.owner.lives(rec.Owner) && !unknown {
 			continue
 		}
-		t := s.newTask(rec.ID, Call{Tool: rec.Call.Tool, Arguments: json.RawMessage(rec.Call.Arguments)})
+		t := s.newTask(rec.ID, Call{Tool: rec.Call.Tool})
 		t.created, t.public, t.again, t.schedule = rec.Created, true, true, rec.Schedule
 		t.early, t.asked = map[string]*TaskQuestion{}, map[string]bool{}
 		t.extra.Store(int64(s.limits.Task - s.limits.Timeout))
@@ -230,12 +229,16 @@ func (s *Engine) takeUp(t *taskRun, rec *run.Task) *fault.Fault {
 	if rec.Crashed >= maxCrashed && !s.tasks.owner.left(rec.Owner) {
 		return cantGoOn(fmt.Sprintf("%d servers ended while they did it", rec.Crashed+1))
 	}
-	var err error
 	unread := func(err error) *fault.Fault {
 		f := cantGoOn(err.Error())
 		f.Cause = err
 		return f
 	}
+	arguments, err := rec.Arguments(s.broker.Journal())
+	if err != nil {
+		return unread(err)
+	}
+	t.call.Arguments = arguments
 	if t.call.Tools, err = s.tools.Again(rec.AsOf); err != nil {
 		return unread(err)
 	}

@@ -1304,7 +1304,8 @@ func TestSchedule(t *testing.T) {
 	if s.startScheduled(t.Context(), known, now.Add(10*time.Hour)); count() != 2 {
 		t.Errorf("%d tasks after hours without one", count())
 	}
-	if all[0].Schedule != x.ID || all[0].Call.Tool != "run" || string(all[0].Call.Arguments) != `{"tool":"reads","input":"notes/a"}` {
+	arguments, err := all[0].Arguments(s.broker.Journal())
+	if err != nil || all[0].Schedule != x.ID || all[0].Call.Tool != "run" || string(arguments) != `{"tool":"reads","input":"notes/a"}` {
 		t.Errorf("it is on record as %+v", all[0])
 	}
 	for text, want := range map[string]string{"90m": "1h30m", "1h": "1h", "30m": "30m", "45s": "45s", "24h": "24h", "10s": "10s"} {
@@ -1386,7 +1387,10 @@ func TestScheduleFlow(t *testing.T) {
 		now = now.Add(time.Hour)
 		s.startScheduled(t.Context(), known, now)
 		all, err := run.Tasks(s.broker.Journal(), time.Time{})
-		i := slices.IndexFunc(all, func(x *run.Task) bool { return strings.Contains(string(x.Call.Arguments), tool) })
+		i := slices.IndexFunc(all, func(x *run.Task) bool {
+			arguments, _ := x.Arguments(s.broker.Journal())
+			return strings.Contains(string(arguments), tool)
+		})
 		if err != nil || i < 0 {
 			t.Fatalf("%s isn't among %d tasks: %v", tool, len(all), err)
 		}

@@ -240,10 +240,10 @@ func (s *Engine) barrier(ctx context.Context) error {
 // plan, as --confirm has it, that is neither done nor refused and can be done yet.
 func (s *Engine) waits(schedule string) (why string) {
 	j := s.broker.Journal()
-	all, err := run.Tasks(j, time.Now().Add(-TaskLifetime))
-	for _, t := range slices.Backward(all) {
-		if t.Schedule != schedule {
-			continue
+	var err error
+	for t, failed := range run.TasksOf(j, schedule, time.Now().Add(-TaskLifetime)) {
+		if err = failed; err != nil {
+			break
 		}
 		if s.tasks.owner.elsewhere(t.Owner) && !t.Over() {
 			return "it is under way still"
@@ -255,12 +255,13 @@ func (s *Engine) waits(schedule string) (why string) {
 			return ""
 		}
 		p, failed := run.PlanOfTask(j, t.ID)
-		if err = failed; err == nil {
-			if p != nil && p.Confirm && !p.Refused && !p.Ended && time.Now().Before(p.Expires()) {
-				why = "its plan before waits for 'mcp-pif approve', or to be done"
-			}
-			return why
+		if err = failed; err != nil {
+			break
 		}
+		if p != nil && p.Confirm && !p.Refused && !p.Ended && time.Now().Before(p.Expires()) {
+			why = "its plan before waits for 'mcp-pif approve', or to be done"
+		}
+		return why
 	}
 	if err != nil {
 		s.log.Error("the plan before of a schedule can't be read", "schedule", schedule, "error", err)
