@@ -378,8 +378,8 @@ func TestTasksAreSmall(t *testing.T) {
 	if text, err := all[0].Arguments(j); err != nil || string(text) != large {
 		t.Errorf("its arguments are %d bytes, %v", len(text), err)
 	}
-	if f, err := b.Failure(j); err != nil || f.Message != large {
-		t.Errorf("it failed of %.100v, %v", f, err)
+	if end, err := run.ReadEnd(j, "b"); err != nil || end.Fault.Message != large {
+		t.Errorf("it ended with %.100v, %v", end, err)
 	}
 }
 

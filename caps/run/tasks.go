@@ -48,7 +48,7 @@ type Task struct {
 	Crashed int // how many of those since the server before ended without leaving its tasks
 	// Cancelled is when that was asked for, and Ended when the run ended; zero: not yet.
 	Cancelled, Ended time.Time
-	// Fault is the kind and the beginning of what it failed of, see [Task.Failure]; nil: it has a result, or no end.
+	// Fault is the kind and the beginning of what it failed of, see [ReadEnd]; nil: it has a result, or no end.
 	Fault *fault.Fault
 	// By is the run of a plan that gave the answer; "": the task's own.
 	By string
@@ -57,7 +57,7 @@ type Task struct {
 	// Sealed is set where the model was given a name for what it gave.
 	Sealed bool
 
-	created, ended uint64 // the events
+	created uint64 // the event
 }
 
 // Over reports whether nothing more is to be done.
@@ -427,35 +427,19 @@ func (t *Task) Arguments(j journal.Journal) ([]byte, error) {
 	var data struct {
 		Call struct{ Arguments json.RawMessage }
 	}
-	texts, err := readEvent(j, t.ID, t.created, &data)
-	if err != nil {
-		return nil, err
-	}
-	return texts.readText(data.Call.Arguments)
-}
-
-// Failure reads the whole of [Task.Fault].
-func (t *Task) Failure(j journal.Journal) (*fault.Fault, error) {
-	var data struct{ Error json.RawMessage }
-	texts, err := readEvent(j, t.ID, t.ended, &data)
-	if err != nil {
-		return nil, err
-	}
-	return texts.readFault(data.Error)
-}
-
-// readEvent reads the data of an event of a run, and gives what reads the texts in it.
-func readEvent(j journal.Journal, run string, seq uint64, data any) (texts *Record, err error) {
-	events, _, err := j.Read(journal.Query{Run: run, After: seq - 1, Limit: 1})
-	if err == nil && (len(events) == 0 || events[0].Seq != seq) {
-		err = noRecord("event %d is gone", seq)
+	events, _, err := j.Read(journal.Query{Run: t.ID, Kind: journal.TaskCreated, After: t.created - 1, Limit: 1})
+	if err == nil && len(events) == 0 {
+		err = noRecord("event %d is gone", t.created)
 	}
 	if err == nil {
-		err = json.Unmarshal(events[0].Data, data)
+		err = json.Unmarshal(events[0].Data, &data)
 	}
-	texts = &Record{}
+	if err != nil {
+		return nil, err
+	}
+	texts := &Record{}
 	texts.blobs, _ = j.(Blobs)
-	return texts, err
+	return texts.readText(data.Call.Arguments)
 }
 
 // A taskEvent is one about a task, without the arguments.
@@ -523,7 +507,7 @@ func readTasks(j journal.Journal, events []*taskEvent) (all []*Task, err error) 
 			if err := json.Unmarshal(ended[0].Data, &data); err != nil {
 				return nil, err
 			}
-			t.Ended, t.Answered, t.By, t.ended = ended[0].Time, data.Answer != nil, data.By, ended[0].Seq
+			t.Ended, t.Answered, t.By = ended[0].Time, data.Answer != nil, data.By
 			t.Sealed = data.Sealed != ""
 			if f := data.Error; f != nil {
 				t.Fault = &fault.Fault{Kind: f.Kind, Message: strings.Clone(display.Prefix(f.Message, 1000))}

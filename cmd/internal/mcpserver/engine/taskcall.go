@@ -69,12 +69,14 @@ func (s *Engine) recall(ctx context.Context, rec *run.Task) *wire.Answer {
 		if a, err = s.planOfTask(ctx, rec); err != nil && !notNow(err) {
 			id, kept := cmp.Or(rec.By, rec.ID), flow.Atoms(0)
 			var under []string
-			var whole *fault.Fault
+			var end *run.Ended
 			if under, kept, err = s.tellsOf(id, nil); err == nil {
-				whole, err = rec.Failure(s.broker.Journal())
+				if end, err = run.ReadEnd(s.broker.Journal(), rec.ID); err == nil && (end == nil || end.Fault == nil) {
+					err = errors.New("its end was dropped meanwhile")
+				}
 			}
 			if err == nil {
-				if a = wire.Failed(whole); kept == 0 {
+				if a = wire.Failed(end.Fault); kept == 0 {
 					a.Under = under
 				} else {
 					a = s.sealEnded(id, a, kept)
