@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 	pluginv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1"
 )
@@ -281,6 +282,8 @@ func TestAnswerTakesTime(t *testing.T) {
 		if calls.Load() == 1 {
 			return
 		}
+		p.kill("the next has more time")
+		wait.For(t, p.gone, "its end")
 	}
 }
 
