@@ -578,13 +578,15 @@ func TestResumeKeepsFlow(t *testing.T) {
 // recorded all the same, since it didn't know, isn't part of the record.
 func TestTakenOver(t *testing.T) {
 	t.Parallel()
-	for name, knows := range map[string]bool{"known": true, "late": false} {
+	for name, knows := range map[string]bool{"known": true, "known, though its beginning is dropped": true, "late": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := &notes{kept: map[string]value.Value{}, puts: map[string]int{}}
 			w := newWorld(t, run.Options{}, nil, "toy:notes/**")
 			made := w.evolve("busy", busy, "toy:notes/**")
-			o := run.Options{Policy: w.policy, Journal: w.memory, Handler: &performer{perform: func(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+			j := &dropping{Journal: w.memory}
+			j.drops.Store(strings.HasSuffix(name, "dropped"))
+			o := run.Options{Policy: w.policy, Journal: j, Handler: &performer{perform: func(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
 				if a.Verb == "put" {
 					if mine, err := w.broker.ResumeTask("r", "b", 0, false); err != nil || !mine && knows {
 						t.Error(mine, err)
@@ -610,6 +612,7 @@ func TestTakenOver(t *testing.T) {
 			}
 			start.Owner, start.Resumed = "b", 1
 			o.Handler = &performer{perform: n.perform}
+			o.Journal = w.memory
 			r, err = run.New(o).Resume(w.tools.Snapshot(), start, rec)
 			must.NoError(t, err)
 			got, f := drive(t, r, made, `"notes/"`)
@@ -618,5 +621,21 @@ func TestTakenOver(t *testing.T) {
 			}
 			w.replays(made, got)
 		})
+	}
+}
+
+// Whose a task is is known with each event read once.
+func TestTaskReadsLittle(t *testing.T) {
+	t.Parallel()
+	e := newEntries(9)
+	j := &reader{Journal: journal.NewMemory(1<<30, nil), kinds: map[journal.Kind]int{}}
+	w := newWorldOf(t, ledger, run.Options{Journal: j, Act: func(context.Context) (lease.Time, error) { return lease.Now().Add(time.Hour), nil }}, e.perform, "led:**")
+	made := w.evolve("act", `k => map(i => try(!led.put({key: "k", value: i})), range(0, 10))`, "led:**")
+	must.NoError(t, w.broker.CreateTask(&run.Task{ID: "r", Call: run.Call{Tool: "act", Arguments: []byte(`"k"`)}, Owner: "a"}))
+	start := bounds(made, "r", `"k"`)
+	start.Owner = "a"
+	drive(t, w.broker.Begin(w.tools.Snapshot(), start), made, `"k"`)
+	if reads, kinds := j.counted(); reads == 0 || len(e.puts) != 10 || kinds[journal.TaskCreated] > 1 || kinds[journal.EffectRequested] > 10 {
+		t.Errorf("while it did %d effects %d reads were of %v", len(e.puts), reads, kinds)
 	}
 }

@@ -90,6 +90,9 @@ type Run struct {
 	once             atomic.Int32                // effects under way; see [Run.Acting]
 	hear             func(message string)
 
+	following sync.Mutex // guards what follows
+	followed  map[string]*ownerFollower
+
 	mu      sync.Mutex // for what par's effects share
 	effects int        // decisions, also of calls: the last one's number
 	bytes   int64

@@ -152,22 +152,23 @@ func numbered(data []byte, resumed int) []byte {
 	return fmt.Appendf(data[:len(data)-1], `,"resumed":%d}`, resumed)
 }
 
-// owners follows which server goes on with a run, from its first event on.
+// owners follows which server goes on with a run, from its first event on that wasn't dropped.
 type owners struct {
-	newest int            // its number; see [Run.resumed]
-	before map[string]int // how often the task "", or a plan, was begun before
+	newest     int            // its number; see [Run.resumed]
+	before     map[string]int // how often the task "", or a plan, was begun before
+	task, plan string         // who took over the task, and who began a plan last; "": nobody
 }
 
 // late takes in the next event, and reports whether it is of a server that another had taken the run over from.
 func (o *owners) late(e *journal.Event) (bool, error) {
-	takes := e.Kind == journal.TaskResumed || e.Kind == journal.PlanStarted
+	takes := takesOver(e.Kind)
 	if !takes && (o.newest == 0 || aboutRun(e.Kind)) {
 		return false, nil
 	}
 	var data struct {
-		Resumed int
-		After   *int
-		Plan    string
+		Resumed     int
+		After       *int
+		Plan, Owner string
 	}
 	if err := json.Unmarshal(e.Data, &data); err != nil || !takes {
 		return data.Resumed < o.newest, err
@@ -175,14 +176,83 @@ func (o *owners) late(e *journal.Event) (bool, error) {
 	if o.before == nil {
 		o.before = map[string]int{}
 	}
-	first := data.After == nil || *data.After == o.before[data.Plan]
+	n, seen := o.before[data.Plan]
+	if !seen && data.After != nil { // those before were dropped
+		n = *data.After
+	}
+	first := data.After == nil || *data.After == n
+	if first || e.Kind == journal.PlanStarted {
+		o.before[data.Plan] = n + 1
+	}
 	if first {
 		o.newest = max(o.newest, data.Resumed)
-	}
-	if first || e.Kind == journal.PlanStarted {
-		o.before[data.Plan]++
+		if data.Plan == "" {
+			o.task = data.Owner
+		} else {
+			o.plan = data.Owner
+		}
 	}
 	return false, nil
+}
+
+// takesOver reports whether events of a kind say which server goes on with a run.
+func takesOver(k journal.Kind) bool { return k == journal.TaskResumed || k == journal.PlanStarted }
+
+// An ownerFollower reads whose a run is, event by event.
+type ownerFollower struct {
+	owners
+	seen uint64 // the newest event
+}
+
+// followOwner gives whose a run is, with what came since it was asked last. The caller holds the lock.
+func (r *Run) followOwner(id string) (*ownerFollower, error) {
+	f := r.followed[id]
+	if f == nil {
+		if f = new(ownerFollower); r.followed == nil {
+			r.followed = map[string]*ownerFollower{}
+		}
+		r.followed[id] = f
+	}
+	for more := true; more; {
+		var events []journal.Event
+		var err error
+		if events, more, err = r.b.journal.Read(journal.Query{Run: id, After: f.seen, Limit: 100}); err != nil {
+			return nil, err
+		}
+		for i := range events {
+			if takesOver(events[i].Kind) {
+				if _, err := f.late(&events[i]); err != nil {
+					return nil, err
+				}
+			}
+			f.seen = events[i].Seq
+		}
+	}
+	return f, nil
+}
+
+// overtaken reports whether another server has taken up the task, or the plan that was done or is.
+func (r *Run) overtaken() (task, plan bool, err error) {
+	r.following.Lock()
+	defer r.following.Unlock()
+	does := r.doing != nil && r.doing.begun > 0
+	if does {
+		begun, err := r.doing.follower.next()
+		if plan = begun != r.doing.begun; err != nil || r.doer == "" {
+			return false, plan, err
+		}
+	}
+	id := cmp.Or(r.doer, r.id)
+	f, err := r.followOwner(id)
+	if err == nil && f.task != "" {
+		task = f.task != r.owner || id == r.id && f.before[""] != r.resumed
+	}
+	if err == nil && r.planning != nil && !does { // what follows a plan
+		if f, err = r.followOwner(r.id); err == nil {
+			plan = f.plan != "" && f.plan != r.owner
+		}
+	}
+	return task, plan, err
 }
 
 // own abandons a task that another server has taken up, and else gives when it wasn't.
@@ -192,27 +262,18 @@ func (r *Run) own(ctx context.Context) (at lease.Time, err error) {
 	}); ok {
 		at, err = s.Fresh(ctx)
 	}
-	var t *Task
+	var task, plan bool
 	if err == nil {
-		t, err = FindTask(r.b.journal, cmp.Or(r.doer, r.id))
-	}
-	var begun uint64
-	does := r.doing != nil && r.doing.begun > 0
-	if err == nil && does {
-		begun, err = r.doing.follower.next()
-	}
-	var before *Planned // the plan of which r plans what follows
-	if err == nil && r.planning != nil && !does {
-		before, err = StartedPlan(r.b.journal, r.id)
+		task, plan, err = r.overtaken()
 	}
 	switch {
 	case err != nil:
 		r.b.log.Error("can't read which server owns the task", "run", r.id, "error", err)
 		return 0, errors.New("it isn't known whether another server has taken over this task")
-	case t != nil && (t.Owner != r.owner || t.ID == r.id && t.Resumed != r.resumed):
-		r.taken.Store(true)
-		fallthrough
-	case does && begun != r.doing.begun, before != nil && before.Owner != r.owner:
+	case task || plan:
+		if task {
+			r.taken.Store(true)
+		}
 		r.b.log.Warn(errTaken.Error(), "run", r.id)
 		r.halted.CompareAndSwap(nil, fault.New(fault.Conflict, "the run ended here: "+errTaken.Error()).
 			Hinted("The other server does the rest; the journal shows what was done."))
