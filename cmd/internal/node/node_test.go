@@ -612,18 +612,6 @@ func TestNeverBack(t *testing.T) {
 	}
 }
 
-// TestLeft: a node that left is none of those that are gone, also for one that heard it.
-func TestLeft(t *testing.T) {
-	t.Parallel()
-	m := order.NewMemory(order.MemoryOptions{})
-	a, b := start(t, m, "a"), start(t, m, "b")
-	must.NoError(t, errors.Join(b.Report(t.Context(), true), b.Close()))
-	wait.Until(t, "b is gone", func() bool { return !a.Alive("b") })
-	if st := a.Status(); a.Lost() != 0 || len(st.Nodes) != 0 {
-		t.Errorf("%d are gone: %+v", a.Lost(), st.Nodes)
-	}
-}
-
 // TestRateAhead: a node whose clock is ahead doesn't keep the others from what a rate gives them,
 // and they get no more than that.
 func TestRateAhead(t *testing.T) {

@@ -59,15 +59,15 @@ func reportedIn(docs map[string]document) map[string]report {
 func (n *Node) members(docs map[string]document) map[string]report {
 	all := reportedIn(docs)
 	c, _ := n.store.Cluster()
+	maps.DeleteFunc(all, func(name string, r report) bool {
+		_, heard := c.Peers[name]
+		return r.Left && !heard
+	})
 	for name := range c.Peers {
 		if _, known := all[name]; !known && !strings.Contains(name, "/") {
 			all[name] = report{}
 		}
 	}
-	maps.DeleteFunc(all, func(name string, r report) bool {
-		p, heard := c.Peers[name]
-		return r.Left && (!heard || p.Missed >= gone)
-	})
 	return all
 }
 
