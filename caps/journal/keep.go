@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"math"
 	"time"
 )
@@ -17,15 +19,26 @@ const (
 	// recentShare is the part that the newest events have at least, however
 	// much the tools need.
 	recentShare = 4
+	// openShare is the part that runs may take that may go on yet, the newest maxOpen at most.
+	openShare = 4
+	maxOpen   = 1000
+)
+
+// How long what is open stays, however old: a task is known so long, a plan can be done so long, and one that was begun can be
+// gone on with.
+const (
+	openTask = 24 * time.Hour
+	openPlan = time.Hour
 )
 
 // A scope is what may be dropped, decided once for all the steps it takes.
 type scope struct {
-	limit  uint64    // what is up to here has to go, for the rest to fit
-	last   uint64    // the newest event, which stays
-	oldest time.Time // what is before may go; zero: nothing for its age
-	aged   uint64    // nothing that comes after goes for its age
-	older  bool      // there is more that is too old
+	limit  uint64          // what is up to here has to go, for the rest to fit
+	last   uint64          // the newest event, which stays
+	oldest time.Time       // what is before may go; zero: nothing for its age
+	aged   uint64          // nothing that comes after goes for its age
+	older  bool            // there is more that is too old
+	open   map[string]bool // runs that may go on yet
 	keep   func(*Event) bool
 }
 
@@ -49,16 +62,26 @@ func (s *Store) scope(ctx context.Context, o RetainOptions) (c scope, err error)
 			return c, err
 		}
 	}
-	tools := func(e *Event) bool { return e.Kind.Changes() && e.Tool() != "" }
-	c.keep = func(e *Event) bool { return tools(e) || o.Keep != nil && o.Keep(e) }
 	size, last, err := s.content(ctx)
-	c.last = last
-	if err != nil || o.MaxBytes <= 0 || size <= o.MaxBytes {
+	if err != nil {
 		return c, err
 	}
 	blobs, err := s.blobSizes()
 	if err != nil {
 		return c, err
+	}
+	most := o.MaxBytes / openShare
+	if o.MaxBytes <= 0 {
+		most = math.MaxInt64
+	}
+	var taken int64
+	if c.open, taken, err = s.openRuns(ctx, most, blobs); err != nil {
+		return c, err
+	}
+	tools := func(e *Event) bool { return e.Kind.Changes() && e.Tool() != "" }
+	c.keep = func(e *Event) bool { return tools(e) || c.open[e.Run] || o.Keep != nil && o.Keep(e) }
+	if c.last = last; o.MaxBytes <= 0 || size <= o.MaxBytes {
+		return c, nil
 	}
 	history := int64(0)
 	err = s.Each(ctx, Query{Changes: true}, func(e *Event) error {
@@ -72,22 +95,62 @@ func (s *Store) scope(ctx context.Context, o RetainOptions) (c scope, err error)
 		return c, err
 	}
 	if history <= o.MaxBytes/historyShare {
-		c.limit, err = s.reach(ctx, o.MaxBytes-history, blobs, true)
+		c.limit, err = s.reach(ctx, o.MaxBytes-history-taken, blobs, c.open, true)
 		return c, err
 	}
 	// What is needed depends on how much is dropped, and the other way round.
-	if c.limit, err = s.reach(ctx, o.MaxBytes, blobs, false); err != nil {
+	if c.limit, err = s.reach(ctx, o.MaxBytes-taken, blobs, c.open, false); err != nil {
 		return c, err
 	}
 	_, old, err := s.neededEvents(ctx, &c)
 	if err != nil {
 		return c, err
 	}
-	if c.limit, err = s.reach(ctx, max(o.MaxBytes-old, o.MaxBytes/recentShare), blobs, false); err != nil {
+	if c.limit, err = s.reach(ctx, max(o.MaxBytes-old-taken, o.MaxBytes/recentShare), blobs, c.open, false); err != nil {
 		return c, err
 	}
 	tools, _, err = s.neededEvents(ctx, &c)
 	return c, err
+}
+
+// openRuns selects the runs that may go on yet, of which together so many bytes stay, and returns how many they take.
+func (s *Store) openRuns(ctx context.Context, most int64, blobs map[Hash]int64) (open map[string]bool, taken int64, err error) {
+	var newest []string
+	now := s.o.Now()
+	over := `EXISTS (SELECT 1 FROM events WHERE run <> '' AND run = e.run AND +kind IN ('run.ended','run.lost','task.cancelled'))`
+	err = each(s.readers, fmt.Sprintf(`SELECT run FROM events e WHERE kind IN ('task.created','plan.started','plan.made') AND `+indexedKinds+`
+		AND time > CASE kind WHEN 'plan.made' THEN %d ELSE %d END AND run <> '' AND NOT `+over+` GROUP BY run ORDER BY max(seq) DESC LIMIT %d`,
+		now.Add(-openPlan).UnixMicro(), now.Add(-openTask).UnixMicro(), maxOpen), func(scan func(...any) error) error {
+		newest = append(newest, "")
+		return scan(&newest[len(newest)-1])
+	})
+	open, counted := map[string]bool{}, map[Hash]bool{}
+	for _, run := range newest {
+		if err != nil {
+			break
+		}
+		n, own := taken, map[Hash]bool{}
+		err = s.Each(ctx, Query{Run: run}, func(e *Event) error {
+			n += e.weight()
+			for h := range references(e.Data) {
+				if !counted[h] && !own[h] {
+					own[h] = true
+					n += blobs[h]
+				}
+			}
+			if n > most {
+				return errEnough
+			}
+			return nil
+		})
+		if errors.Is(err, errEnough) {
+			err = nil
+			continue
+		}
+		open[run], taken = true, n
+		maps.Copy(counted, own)
+	}
+	return open, taken, explain(s.path, err)
 }
 
 // eighth returns the number at which the first eighth of the record ends, and whether
@@ -133,19 +196,19 @@ func (s *Store) blobSizes() (map[Hash]int64, error) {
 }
 
 // reach returns the number up to which events have to go for the rest to fit so many
-// bytes; 0: all fit. What changed tools is left out of the count if others say so.
-func (s *Store) reach(ctx context.Context, left int64, blobs map[Hash]int64, others bool) (limit uint64, err error) {
+// bytes; 0: all fit. What is of some runs is left out of the count, and what changed tools if others say so.
+func (s *Store) reach(ctx context.Context, left int64, blobs map[Hash]int64, open map[string]bool, others bool) (limit uint64, err error) {
 	// The newest first; a blob counts with the newest event that refers to it.
 	counted := map[Hash]bool{}
-	err = each(s.readers, `SELECT seq, kind, octet_length(run)+octet_length(branch), data FROM events ORDER BY seq DESC`, func(scan func(...any) error) error {
+	err = each(s.readers, `SELECT seq, kind, run, octet_length(run)+octet_length(branch), data FROM events ORDER BY seq DESC`, func(scan func(...any) error) error {
 		var seq uint64
-		var kind string
+		var kind, run string
 		var n int64
 		var data sql.RawBytes
-		if err := scan(&seq, &kind, &n, &data); err != nil {
+		if err := scan(&seq, &kind, &run, &n, &data); err != nil {
 			return err
 		}
-		if others && Kind(kind).Changes() {
+		if others && Kind(kind).Changes() || open[run] {
 			return nil
 		}
 		left -= overhead + n + int64(len(data))

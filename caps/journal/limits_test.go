@@ -81,6 +81,62 @@ func TestRetainKeepsTools(t *testing.T) {
 	}
 }
 
+// Runs that may go on yet stay, whole, as long as they may and there is room for them; all others go.
+func TestRetainKeepsOpenRuns(t *testing.T) {
+	a := newAged(t, 0)
+	put := func(run string, kinds ...journal.Kind) {
+		for _, k := range kinds {
+			_, err := a.Append(journal.Written, k, run, "", []byte(`{"pad":"0123456789"}`))
+			must.NoError(t, err)
+		}
+	}
+	put("begun", journal.RunStarted, journal.PlanMade, journal.PlanStarted)
+	put("ended", journal.RunStarted, journal.TaskCreated, journal.RunEnded)
+	put("cancelled", journal.RunStarted, journal.TaskCreated, journal.TaskCancelled)
+	put("call", journal.RunStarted)
+	a.pass(23 * time.Hour)
+	put("task", journal.RunStarted, journal.TaskCreated, journal.EffectRequested)
+	put("made", journal.RunStarted, journal.PlanMade)
+	for i := range 100 {
+		appendRun(t, a.Store, fmt.Sprint("r", i), 30)
+	}
+	put("task", journal.EffectOutcome)
+	large := bytes.Repeat([]byte("x"), 1000)
+	put("large", journal.RunStarted, journal.TaskCreated)
+	for range 100 {
+		_, err := a.Append(journal.Written, journal.EffectOutcome, "large", "", append(append([]byte(`{"pad":"`), large...), `"}`...))
+		must.NoError(t, err)
+	}
+	left := func() string {
+		runs := map[string]int{}
+		for _, e := range all(t, a.Store, journal.Query{}) {
+			runs[e.Run]++
+		}
+		delete(runs, "")
+		if runs["large"] < 102 { // some of the newest
+			delete(runs, "large")
+		}
+		verified(t, a.Store)
+		return fmt.Sprint(runs)
+	}
+	appendRun(t, a.Store, "last", 30)
+	retain(t, a.Store, journal.RetainOptions{MaxBytes: 20_000}) // large has more than a quarter
+	if got := left(); got != "map[begun:3 last:3 made:2 task:4]" {
+		t.Errorf("of the size that is wanted there are %s", got)
+	}
+	for i, c := range []struct {
+		pass time.Duration
+		want string
+	}{{30 * time.Minute, "map[begun:3 last:3 made:2 task:4]"}, {time.Hour, "map[last:3 task:4]"}, {24 * time.Hour, "map[last:3]"}} {
+		a.pass(c.pass)
+		appendRun(t, a.Store, "last", 30)
+		retain(t, a.Store, journal.RetainOptions{MaxAge: time.Minute})
+		if got := left(); got != c.want {
+			t.Errorf("step %d: %s, not %s", i, got, c.want)
+		}
+	}
+}
+
 // Where the history takes too much of the limit, the tools there are stay, those
 // they need, and what runs need that stay; the newest runs have their part.
 func TestRetainNeededTools(t *testing.T) {

@@ -25,7 +25,7 @@ type RetainOptions struct {
 	// MaxAge is how old events may be; 0: any age.
 	MaxAge time.Duration
 	// Keep selects events that stay although they are old, besides those of
-	// tools. nil: none. It is asked again each time.
+	// tools and of runs that may go on. nil: none. It is asked again each time.
 	Keep func(*Event) bool
 	// Unused is how long a blob stays that no event refers to, where another process
 	// put it, or may have put it again; 30 s. It must be longer than it takes to append
@@ -61,6 +61,9 @@ var errMoved = errors.New("another process has dropped events at the same time; 
 // puts a checkpoint in their place, signed with the key beside the store, so
 // that the chain of the rest can still be checked: see [Cut]. The newest event is
 // never dropped.
+//
+// Runs that may go on yet stay: tasks of the last day, and plans that can be done or were
+// begun, without an end; the newest, up to a quarter of MaxBytes.
 //
 // What changed tools stays, whatever its age: their history. Where that takes
 // more than half of MaxBytes, only what the tools there are need stays of what is
@@ -429,4 +432,35 @@ const keptSize = 8 + len(Hash{})
 // appendKept adds an event to the list of those kept.
 func appendKept(b []byte, e *Event) []byte {
 	return append(binary.BigEndian.AppendUint64(b, e.Seq), e.Hash[:]...)
+}
+
+func readKept(list []byte) map[uint64]Hash {
+	kept := map[uint64]Hash{}
+	for ; len(list) >= keptSize; list = list[keptSize:] {
+		kept[binary.BigEndian.Uint64(list)] = Hash(list[8:keptSize])
+	}
+	return kept
+}
+
+// KeptBefore gives the number of the checkpoint, if that is after an event, and by number the hashes of the events from
+// before it that are still there; the error is that they aren't on record.
+func (s *Store) KeptBefore(seq uint64) (to uint64, kept map[uint64]Hash, err error) {
+	e, err := first(s.readers, Checkpoint)
+	if err != nil || e.Seq <= seq {
+		return 0, nil, explain(s.path, err)
+	}
+	c, err := ReadCut(e)
+	if err == nil && c.Key != hex.EncodeToString(s.public) {
+		err = errors.New("it is signed by another key than this store's")
+	}
+	var list []byte
+	if err == nil && c.Kept != nil {
+		if list, err = s.Blob(c.Kept.SHA256); err == nil && sha256.Sum256(list) != c.Kept.SHA256 {
+			err = errors.New("its list of what was kept isn't what was recorded")
+		}
+	}
+	if err != nil {
+		err = &Break{e.Seq, err.Error()}
+	}
+	return e.Seq, readKept(list), err
 }

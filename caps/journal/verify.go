@@ -8,7 +8,6 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"database/sql"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -291,10 +290,7 @@ func (w *walk) locate(ctx context.Context, s *Store, conn *sql.Conn) {
 	if err != nil || sha256.Sum256(list) != sum {
 		return // that is reported as damage
 	}
-	want := map[uint64]Hash{}
-	for ; len(list) >= keptSize; list = list[keptSize:] {
-		want[binary.BigEndian.Uint64(list)] = Hash(list[8:keptSize])
-	}
+	want := readKept(list)
 	err = s.scan(ctx, conn, Query{Before: w.r.Cut.To}, 0, func(e *Event) error {
 		is, ok := want[e.Seq]
 		if !ok {

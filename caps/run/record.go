@@ -476,6 +476,15 @@ const chainPage = 1024
 // behind fit.
 func follow(j journal.Journal, first, last uint64) error {
 	var before *journal.Event
+	to, kept := uint64(0), map[uint64]journal.Hash(nil)
+	if store, ok := j.(interface {
+		KeptBefore(uint64) (uint64, map[uint64]journal.Hash, error)
+	}); ok {
+		var err error
+		if to, kept, err = store.KeptBefore(first); err != nil {
+			return err
+		}
+	}
 	for after := max(first, 2) - 2; ; {
 		page, more, err := j.Read(journal.Query{After: after, Before: last + 2, Limit: chainPage})
 		if err != nil {
@@ -487,8 +496,14 @@ func follow(j journal.Journal, first, last uint64) error {
 				return &journal.Break{Seq: e.Seq, Reason: "it is not what was recorded: its hash differs"}
 			}
 			if before != nil || e.Seq >= first {
+				if e.Seq <= to { // what was between is gone
+					before = nil
+				}
 				if err := linked(before, e); err != nil {
 					return err
+				}
+				if e.Seq < to && kept[e.Seq] != e.Hash {
+					return &journal.Break{Seq: e.Seq, Reason: "it is not the event that was kept when others were dropped"}
 				}
 			}
 			before, after = e, e.Seq

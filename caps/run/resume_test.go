@@ -408,6 +408,69 @@ func TestTasksOfReadLittle(t *testing.T) {
 	}
 }
 
+// A task goes on though what was between its events was dropped, and not where one of them isn't what was kept.
+func TestResumeBehindRetention(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "j.db")
+	now := time.Now()
+	s, err := journal.Open(path, journal.Options{Now: func() time.Time { return now }})
+	must.NoError(t, err)
+	t.Cleanup(func() { must.NoError(t, s.Close()) })
+	n := &notes{kept: map[string]value.Value{}, puts: map[string]int{}}
+	dying := &mortal{Journal: s, takes: 8}
+	w := newWorld(t, run.Options{Journal: dying}, n.perform, "toy:notes/**")
+	made := w.evolve("busy", busy, "toy:notes/**")
+	must.NoError(t, w.broker.CreateTask(&run.Task{ID: "r", Call: run.Call{Tool: "busy", Arguments: []byte(`"notes/"`)}, Owner: "a"}))
+	others := func() {
+		for range 50 {
+			_, err := s.Append(journal.Written, journal.EffectOutcome, "other", "", []byte(`{}`))
+			must.NoError(t, err)
+		}
+	}
+	r := w.broker.Begin(w.tools.Snapshot(), bounds(made, "r", `"notes/"`))
+	others()
+	drive(t, r, made, `"notes/"`)
+	others()
+	now = now.Add(time.Hour)
+	if got, err := s.Retain(t.Context(), journal.RetainOptions{MaxAge: time.Minute}); err != nil || got.Dropped < 99 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if x, err := run.FindTask(s, "r"); err != nil || x == nil || x.Over() {
+		t.Fatal(x, err)
+	}
+	rec, err := run.ReadRecord(s, "r")
+	must.NoError(t, err)
+	if rec.End != nil || rec.Requests() == 0 {
+		t.Fatalf("%d requests are on record, and the end %+v", rec.Requests(), rec.End)
+	}
+	var b *journal.Break
+	if _, err := run.ReadRecord(&forged{s, "r"}, "r"); !errors.As(err, &b) {
+		t.Errorf("with another event of the same number: %v", err)
+	}
+	w.broker = run.New(run.Options{Policy: w.policy, Journal: s, Handler: &performer{perform: n.perform}})
+	again, err := w.broker.Resume(w.tools.Snapshot(), bounds(made, "r", `"notes/"`), rec)
+	must.NoError(t, err)
+	_, f := drive(t, again, made, `"notes/"`)
+	must.NoFault(t, f)
+}
+
+// forged is a journal in which somebody sealed the events of a run anew.
+type forged struct {
+	*journal.Store
+	run string
+}
+
+func (j *forged) Read(q journal.Query) ([]journal.Event, bool, error) {
+	events, more, err := j.Store.Read(q)
+	for i := range events {
+		if e := &events[i]; e.Run == j.run && e.Kind == journal.EffectRequested {
+			e.Branch = "7"
+			e.Hash = e.Seal()
+		}
+	}
+	return events, more, err
+}
+
 // raced is a cluster's journal in whose order another node has something on record just before this one.
 type raced struct {
 	journal.Journal

@@ -445,7 +445,7 @@ func retainJournal(cmd *cobra.Command, o *journalOptions, l journal.Limits, dry 
 	case done.Dropped > 0:
 		fmt.Fprintf(out, "%d events up to %d, about %s, %s\n", done.Dropped, done.Through, roughly(done.Bytes), verb)
 		if done.Kept > 0 {
-			fmt.Fprintf(out, "%d events among them stay, which made the tools\n", done.Kept)
+			fmt.Fprintf(out, "%d events among them stay, which made the tools or are of runs that may go on\n", done.Kept)
 		}
 	}
 	if done.Blobs > 0 {

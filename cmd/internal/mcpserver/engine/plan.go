@@ -304,7 +304,7 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 	}
 	again := `Plan it again: run with "tool", "input" and "plan":true.`
 	if p == nil {
-		return tell(fault.InvalidRequest, fmt.Sprintf("there is no plan %q", wire.Short([]byte(id))), again)
+		return tell(fault.InvalidRequest, fmt.Sprintf("there is no plan %q", wire.Short([]byte(id))), "If it was begun before, look at the journal first: steps of it may have been done. "+again)
 	}
 	doer := taskOf(ctx)
 	if doer != nil && doer.again && p.Ended {
