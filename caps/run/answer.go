@@ -158,6 +158,9 @@ func (r *Run) decide(ctx context.Context, q *core.Request, index, among int) (*a
 	if r.stopped() {
 		return nil, stop("the run can't go on")
 	}
+	if r.orphan {
+		return nil, unrecorded(q.Op)
+	}
 	before := r.past.has(a.n)
 	if before {
 		if again, f := a.recall(); !again {

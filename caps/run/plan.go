@@ -260,6 +260,9 @@ func (r *Run) recordPlan(k journal.Kind, p *Plan) *fault.Fault {
 		return &fault.Fault{Kind: fault.Conflict, Message: "the plan was not recorded: " + err.Error(), Hint: "The journal shows what was done."}
 	}
 	text, err := json.Marshal(p)
+	if r.orphan {
+		err = errors.New("the start of its run is not on record")
+	}
 	if err == nil {
 		data := fmt.Appendf(journal.AppendString([]byte(`{"plan":`), p.ID), `,"confirm":%t`, p.Confirm)
 		if p.Task != "" {

@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
@@ -8,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -312,8 +314,25 @@ func TestPlanAgain(t *testing.T) {
 	}
 }
 
+// echoes is a journal in which others, who looked at the same time, say what became of an effect after the first who does.
+type echoes struct{ *journal.Memory }
+
+func (j echoes) Append(s journal.Stage, k journal.Kind, id, branch string, data []byte) (uint64, error) {
+	var said struct{ Request uint64 }
+	if err := json.Unmarshal(data, &said); err != nil {
+		return 0, err
+	}
+	seq, err := j.Memory.Append(s, k, id, branch, data)
+	for _, other := range [][]byte{data, fmt.Appendf(nil, `{"request":%d,"done":false}`, said.Request), fmt.Appendf(nil, `{"request":%d,"value":"late"}`, said.Request)} {
+		if err == nil {
+			_, err = j.Memory.Append(s, k, id, branch, bytes.Clone(other))
+		}
+	}
+	return seq, err
+}
+
 // A plan whose server died at any of its events goes on, once a person said what became of what was under
-// way: each step is done once.
+// way: each step is done once, and the first answer counts.
 func TestPlanGoesOn(t *testing.T) {
 	t.Parallel()
 	code := `k => let x = !led.get("a") in let p = !led.put({key: "x", value: x}) in let q = !led.put({key: "y", value: p.text}) in [!led.put({key: "z", value: 1}).id, q.id]`
@@ -334,7 +353,7 @@ func TestPlanGoesOn(t *testing.T) {
 					if op != "led.put" {
 						t.Errorf("%s waits for an answer", op)
 					}
-					must.NoError(t, run.Settle(w.memory, p.Run, n, did))
+					must.NoError(t, run.Settle(echoes{w.memory}, p.Run, n, did))
 					if rec, err = run.ReadRecord(w.memory, p.Run); err != nil {
 						t.Fatal(err)
 					}
@@ -362,6 +381,22 @@ func TestPlanGoesOn(t *testing.T) {
 				break
 			}
 			_, f = drive(t, resume(run.New(run.Options{Policy: w.policy, Journal: w.memory, Handler: &performer{perform: e.perform}}), false), made, `"k"`)
+			events, _, err := w.memory.Read(journal.Query{Run: p.Run})
+			must.NoError(t, err)
+			before, err := run.ReadRecord(w.memory, p.Run)
+			must.NoError(t, err)
+			summary := run.Summarize(events).Effects
+			for _, o := range events { // of who looked before it went on, after the end
+				if o.Kind == journal.EffectOutcome {
+					_, err := echoes{w.memory}.Append(journal.Written, o.Kind, o.Run, o.Branch, bytes.Clone(o.Data))
+					must.NoError(t, err)
+				}
+			}
+			events, _, err = w.memory.Read(journal.Query{Run: p.Run})
+			must.NoError(t, err)
+			if after, err := run.ReadRecord(w.memory, p.Run); err != nil || !reflect.DeepEqual(before, after) || !reflect.DeepEqual(summary, run.Summarize(events).Effects) {
+				t.Errorf("cut %d, did %v: with late answers the record is %+v, %v, and was %+v", cut, did, after, err, before)
+			}
 			times := map[string]int{}
 			for _, put := range e.puts {
 				times[put[:1]]++

@@ -152,7 +152,7 @@ func (r *Record) read(e *journal.Event, first bool, bySeq map[uint64]*decision) 
 	case first:
 		r.ID, r.Time = e.Run, e.Time
 		return r.readStart(e.Data)
-	case r.End != nil:
+	case r.End != nil && e.Kind != journal.EffectOutcome:
 		return noRecord("it is of kind %s, and the run had ended", e.Kind)
 	}
 	switch e.Kind {
@@ -320,11 +320,14 @@ func (r *Record) readOutcome(text []byte, bySeq map[uint64]*decision) error {
 		return err
 	}
 	d := bySeq[data.Request]
-	if d == nil || d.denied != nil || d.done {
+	if d == nil || d.denied != nil {
 		return noRecord("it is an outcome of event %d, which waits for none", data.Request)
 	}
+	if d.done || r.End != nil { // several, at once, may say what came of it: the first counts
+		return nil
+	}
 	if data.Done != nil && !*data.Done { // it is asked for again
-		delete(bySeq, data.Request)
+		d.done = true
 		delete(r.byNumber, d.n)
 		r.decisions = slices.DeleteFunc(r.decisions, func(other *decision) bool { return other == d })
 		return nil

@@ -101,6 +101,7 @@ type Run struct {
 	lent    int64       // to it, of outcomes
 	unknown []string    // effects of which nobody knows whether they were done
 	lost    int         // decisions that the journal didn't take
+	orphan  bool        // nor its start: it may not act
 	moment  Moment      // when it was stopped
 
 	subjects map[*registry.Tool]*caps.Subject // of those with a capability that asks
@@ -190,7 +191,7 @@ func (b *Broker) Begin(tools *registry.Snapshot, s Start) *Run {
 		}
 	}
 	data = append(data, b.inForce(s.Bounds)...)
-	r.note(journal.RunStarted, "", append(data, '}'))
+	r.orphan = !r.note(journal.RunStarted, "", append(data, '}'))
 	return r
 }
 

@@ -590,3 +590,32 @@ func TestCodeOfIsBound(t *testing.T) {
 	w.gives("self_too", "1", "true")
 	w.gives("computed", "1", "200") // which is why no person can have approved all that it runs
 }
+
+// startless is a journal that takes no start of a run.
+type startless struct{ *journal.Memory }
+
+func (j startless) Append(s journal.Stage, k journal.Kind, id, branch string, data []byte) (uint64, error) {
+	if k == journal.RunStarted {
+		return 0, errors.New("it is too large")
+	}
+	return j.Memory.Append(s, k, id, branch, data)
+}
+
+// TestNoStart: a run whose start the journal didn't take acts as little as one whose request it didn't take, and isn't planned.
+func TestNoStart(t *testing.T) {
+	t.Parallel()
+	did := 0
+	j := startless{journal.NewMemory(1<<20, nil)}
+	w := newWorld(t, run.Options{Journal: j}, func(context.Context, run.Act) (value.Value, int64, *fault.Fault) {
+		did++
+		return value.Unit{}, 1, nil
+	}, "toy:notes/**")
+	made := w.evolve("puts", `k => !toy.put({key: k, value: 1})`, "toy:notes/**")
+	w.fails("puts", `"notes/a"`, fault.EffectFailed, "it could not be recorded")
+	in, err := core.ParseInput([]byte(`"notes/a"`), core.InputData)
+	must.NoError(t, err)
+	p, f := w.broker.Begin(w.tools.Snapshot(), bounds(made, "", `"notes/a"`)).Plan(t.Context(), time.Now().Add(time.Hour), run.Evaluation{Tool: made, Program: made.Program(), Input: in}, 1, nil)
+	if events, _, _ := j.Read(journal.Query{Kind: "effect"}); did > 0 || f == nil || len(events) > 0 {
+		t.Errorf("it acted %d times, was planned as %+v, %v, and has on record %v", did, p, f, events)
+	}
+}

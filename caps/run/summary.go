@@ -257,6 +257,9 @@ func Summarize(events []journal.Event) (s Summary) {
 			x.Asked = append(x.Asked, d.Words(e))
 		case journal.EffectOutcome:
 			x := effect(d.Request)
+			if x.Done { // the first counts
+				break
+			}
 			x.Done, x.Value, x.Failure, x.Took = true, d.Value, d.Error, e.Time.Sub(x.Began)
 			if d.ValueBlob != nil {
 				x.Blob += d.ValueBlob.Bytes

@@ -350,10 +350,6 @@ func TestReplayComparesAll(t *testing.T) {
 			t.Errorf("with %s it says %q, not %q", c.new, says, c.want)
 		}
 	}
-	doubled := append(append([]journal.Event{}, events[:3]...), events[2:]...)
-	if _, err := run.ParseRecord(w.store, doubled); !errors.Is(err, run.ErrNoRecord) {
-		t.Errorf("of two outcomes of one request: %v", err)
-	}
 }
 
 // unrecorded is a journal that keeps nothing of runs.
