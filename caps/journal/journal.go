@@ -261,7 +261,8 @@ type Journal interface {
 	// a number up to through (0: of all), in the order of Seq.
 	EachNewest(through uint64, each func(*Event) error) error
 	// Read gives the events that a query selects, in the order of Seq, and
-	// whether there are more of them.
+	// whether there are more of them. With a limit it gives fewer, and at least one,
+	// where they are large.
 	Read(q Query) (events []Event, more bool, err error)
 	// Close writes what is not written.
 	Close() error

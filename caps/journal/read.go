@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -110,7 +111,7 @@ func (q *Query) numbers(limit int, indexed bool) (text string, args []driver.Nam
 }
 
 // scan calls fn for the events that a query selects, at most limit of them, in
-// the order of their numbers, from one state of the file. fn may keep the event
+// the order of their numbers, the newest first where it wants the last, from one state of the file. fn may keep the event
 // but not use the connection.
 func (s *Store) scan(ctx context.Context, conn *sql.Conn, q Query, limit int, fn func(*Event) error) error {
 	if q.isEmpty() {
@@ -118,6 +119,9 @@ func (s *Store) scan(ctx context.Context, conn *sql.Conn, q Query, limit int, fn
 	}
 	inner, args := q.numbers(limit, s.indexed)
 	text := `SELECT ` + columns + ` FROM events WHERE seq IN (` + inner + `) ORDER BY seq`
+	if q.Last {
+		text += ` DESC`
+	}
 	if q.anyKind() && q.Run == "" && !q.Last {
 		text = strings.Replace(inner, `SELECT seq`, `SELECT `+columns, 1)
 	}
@@ -194,30 +198,32 @@ func (s *Store) reader(ctx context.Context, fn func(*sql.Conn) error) error {
 	return explain(s.path, fn(conn))
 }
 
+// maxReadBytes is how much the data of a page may have before the last of its events.
+const maxReadBytes = 8 << 20
+
 // Read implements [Journal]. What this process appended before is among the
 // events, as long as it can be written.
 func (s *Store) Read(q Query) (events []Event, more bool, err error) {
 	s.flush()
-	limit := 0
+	limit, size := 0, 0
 	if q.Limit > 0 {
 		limit = q.Limit + 1
 	}
 	err = s.reader(bg, func(conn *sql.Conn) error {
 		return s.scan(bg, conn, q, limit, func(e *Event) error {
+			if more = limit > 0 && (len(events) == q.Limit || size > maxReadBytes); more {
+				return errPage
+			}
+			size += len(e.Data)
 			events = append(events, *e)
 			return nil
 		})
 	})
-	if err != nil {
+	if err != nil && !more {
 		return nil, false, err
 	}
-	if q.Limit > 0 && len(events) > q.Limit {
-		more = true
-		if q.Last {
-			events = events[1:]
-		} else {
-			events = events[:q.Limit]
-		}
+	if q.Last {
+		slices.Reverse(events)
 	}
 	return events, more, nil
 }

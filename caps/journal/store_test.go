@@ -314,3 +314,47 @@ func TestBlobs(t *testing.T) {
 		t.Errorf("%d blobs", r.Blobs)
 	}
 }
+
+// TestPagesHaveBytes: a page of large events is cut by their bytes, and the pages together have all, from either end.
+func TestPagesHaveBytes(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	for i := range 12 {
+		add(t, s, journal.Noted, journal.RunStarted, `{"text":"`+strings.Repeat("x", []int{3 << 20, 10 << 20, 10}[i%3])+`"}`)
+	}
+	for _, last := range []bool{false, true} {
+		q := journal.Query{Limit: 1000, Last: last}
+		var seen []uint64
+		for more := true; more; {
+			var page []journal.Event
+			var err error
+			page, more, err = s.Read(q)
+			must.NoError(t, err)
+			size := 0
+			for _, e := range page {
+				size += len(e.Data)
+			}
+			if len(page) == 0 || size > 18<<20+100 || !slices.IsSortedFunc(page, func(a, b journal.Event) int { return int(a.Seq) - int(b.Seq) }) {
+				t.Fatalf("last %v: a page of %d events, of %d bytes", last, len(page), size)
+			}
+			if last {
+				q.Before = page[0].Seq
+				slices.Reverse(page)
+			} else {
+				q.After = page[len(page)-1].Seq
+			}
+			for _, e := range page {
+				seen = append(seen, e.Seq)
+			}
+		}
+		if last {
+			slices.Reverse(seen)
+		}
+		if want := []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}; !slices.Equal(seen, want) {
+			t.Errorf("last %v: the pages have %v", last, seen)
+		}
+	}
+	if all, more, err := s.Read(journal.Query{}); len(all) != 12 || more || err != nil {
+		t.Errorf("without a limit it gives %d, %v, %v", len(all), more, err)
+	}
+}

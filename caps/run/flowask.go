@@ -105,9 +105,15 @@ func (q *WaitingFlow) Expires() time.Time { return q.Asked.Add(FlowQuestionLifet
 
 // flowQuestions is the questions of the last hour, the oldest first.
 func flowQuestions(j journal.Journal, now time.Time) (list []*WaitingFlow, err error) {
-	asked, _, err := j.Read(journal.Query{Kind: journal.FlowAsked, Limit: 1000, Last: true})
-	if err != nil || len(asked) == 0 {
-		return nil, err
+	var asked []*journal.Event
+	for e, err := range newest(j, journal.FlowAsked, now.Add(-FlowQuestionLifetime), 1000) {
+		if err != nil {
+			return nil, err
+		}
+		asked = append(asked, e)
+	}
+	if len(asked) == 0 {
+		return nil, nil
 	}
 	answers, _, err := j.Read(journal.Query{Kind: journal.FlowAnswered, Limit: 1000, Last: true})
 	if err != nil {
@@ -116,8 +122,7 @@ func flowQuestions(j journal.Journal, now time.Time) (list []*WaitingFlow, err e
 	texts := &Record{}
 	texts.blobs, _ = j.(Blobs)
 	keys := map[string]string{}
-	for i := range asked {
-		e := &asked[i]
+	for _, e := range slices.Backward(asked) {
 		var data struct {
 			Question, Op, Tool, Key string
 			Version                 int

@@ -288,7 +288,7 @@ func (r *Run) own(ctx context.Context) (at lease.Time, err error) {
 func newest(j journal.Journal, kind journal.Kind, since time.Time, maxEvents int) iter.Seq2[*journal.Event, error] {
 	return func(yield func(*journal.Event, error) bool) {
 		q := journal.Query{Kind: kind, Limit: 100, Last: true} // each may have arguments
-		for n := 0; n < maxEvents; n += q.Limit {
+		for n := 0; n < maxEvents; {
 			events, more, err := j.Read(q)
 			if err != nil {
 				yield(nil, err)
@@ -302,6 +302,7 @@ func newest(j journal.Journal, kind journal.Kind, since time.Time, maxEvents int
 			if !more || len(events) == 0 || events[0].Time.Before(since) {
 				return
 			}
+			n += len(events)
 			q.Before = events[0].Seq
 		}
 	}

@@ -121,18 +121,14 @@ func newJournalTail() *cobra.Command {
 			return err
 		}
 		show := func(q journal.Query) error {
-			events, _, err := s.Read(q)
-			for i := range events {
-				last = max(last, events[i].Seq)
+			return s.Each(cli.Context(cmd), q, func(e *journal.Event) error {
+				last = max(last, e.Seq)
 				if cli.AsJSON(cmd) {
-					if err := cli.PrintLine(cmd.OutOrStdout(), &events[i]); err != nil {
-						return err
-					}
-				} else {
-					fmt.Fprintln(cmd.OutOrStdout(), eventLine(&events[i], cmp.Or(cli.TerminalWidth(cmd.OutOrStdout()), maxLine)))
+					return cli.PrintLine(cmd.OutOrStdout(), e)
 				}
-			}
-			return err
+				fmt.Fprintln(cmd.OutOrStdout(), eventLine(e, cmp.Or(cli.TerminalWidth(cmd.OutOrStdout()), maxLine)))
+				return nil
+			})
 		}
 		if q := o.query(); lines > 0 {
 			q.Limit, q.Last = int(min(lines, math.MaxInt32)), true

@@ -63,13 +63,9 @@ func newJournalRuns() *cobra.Command {
 		lines uint
 	)
 	cmd := journalCommand("runs", "List the newest runs, a line each", &o, false, func(cmd *cobra.Command, s *journal.Store, _ []string) error {
-		started, _, err := s.Read(journal.Query{Kind: journal.RunStarted, Limit: int(min(lines, 100_000)), Last: true})
-		if err != nil {
-			return err
-		}
 		all, rows := []shownRun{}, [][]string{}
-		for i := range started {
-			events, _, err := s.Read(journal.Query{Run: started[i].Run})
+		err := s.Each(cli.Context(cmd), journal.Query{Kind: journal.RunStarted, Limit: int(min(lines, 100_000)), Last: true}, func(e *journal.Event) error {
+			events, _, err := s.Read(journal.Query{Run: e.Run})
 			if err != nil {
 				return err
 			}
@@ -79,6 +75,10 @@ func newJournalRuns() *cobra.Command {
 				r.Run, localTime(r.Time.Format(time.RFC3339)), cli.FirstLine(calledBy(&s), 40), cli.FirstLine(oneLine(r.Input), 40), cli.FirstLine(r.Result, 60),
 				fmt.Sprint(r.Steps), fmt.Sprintf("%dms", r.Millis), cli.FirstLine(strings.Join(r.Effects, ", "), 60),
 			})
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 		if cli.AsJSON(cmd) {
 			return cli.PrintJSON(cmd, all)

@@ -86,7 +86,7 @@ func TestReplayOfWhatTheJournalDidntTake(t *testing.T) {
 	w := newRecordedWorld(t, 12)
 	w.evolve("it", `k => [try(!toy.get("notes/a")), try(!toy.get("elsewhere")), try(!toy.get("notes/b"))]`, toyGet)
 	for i, want := range []string{
-		run.Impossible, // the start
+		run.Impossible, // the start: nothing is done
 		run.Identical,  // a request: it wasn't done
 		run.Identical,  // an outcome: nobody knows
 		run.Different,  // a denial
@@ -96,7 +96,7 @@ func TestReplayOfWhatTheJournalDidntTake(t *testing.T) {
 	} {
 		w.server = over(w.server, run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: &failing{w.store, i}}))
 		was := succeed(t, w.server, "run", `{"tool":"it","input":1}`)
-		events, _, err := w.store.Read(journal.Query{Kind: journal.EffectOutcome, Limit: 1, Last: true}) // each has two
+		events, _, err := w.store.Read(journal.Query{Kind: "run", Limit: 1, Last: true})
 		must.NoError(t, err)
 		rec, err := run.ReadRecord(w.store, events[0].Run)
 		if err != nil {

@@ -101,15 +101,21 @@ func (s *Engine) showRuns(q *journal.Query, events []journal.Event) error {
 		runs[events[i].Run] = true
 	}
 	if group, _, _ := strings.Cut(string(q.Kind), "."); q.Run == "" && group != "" && (ofRuns(q) || q.Tool == "" && !slices.Contains(ofNoRun, group)) {
-		begun, more, err := s.broker.Journal().Read(journal.Query{Kind: journal.RunStarted, Limit: MaxEvents, Last: true})
-		if err != nil {
-			return err
-		}
-		for i := range begun {
-			runs[begun[i].Run] = true
-		}
-		if more {
-			all = p.About(^flow.Atoms(0))
+		of := journal.Query{Kind: journal.RunStarted, Limit: MaxEvents, Last: true}
+		for more := true; more; {
+			var begun []journal.Event
+			var err error
+			if begun, more, err = s.broker.Journal().Read(of); err != nil {
+				return err
+			}
+			for i := range begun {
+				runs[begun[i].Run] = true
+			}
+			if of.Limit -= len(begun); more && of.Limit == 0 {
+				all, more = p.About(^flow.Atoms(0)), false
+			} else if more {
+				of.Before = begun[0].Seq
+			}
 		}
 	}
 	for id := range runs {
