@@ -155,6 +155,7 @@ func (a *act) goOn(ctx context.Context, f *fault.Fault) *fault.Fault {
 		size = d.outcome.digest.Bytes
 	}
 	a.settle(size)
+	r.hold(ctx, size)
 	a.given, a.text = &given, text
 	return nil
 }

@@ -95,6 +95,45 @@ func outcomesCount(t *testing.T) {
 	}
 }
 
+// What a run that goes on was answered before counts, too.
+func TestRecalledOutcomesCountInThePool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size, part = 200_000, 100_000
+		w := newWorld(t, run.Options{}, func(context.Context, run.Act) (value.Value, int64, *fault.Fault) {
+			return value.Str(strings.Repeat("x", size)), size, nil
+		}, "toy:notes/**")
+		tool := w.evolve("get", `k => par(`+strings.Repeat(`!toy.get(k), `, 40)+`null)`, "toy.get:notes/**")
+		in, err := core.ParseInput([]byte(`"notes/a"`), core.InputData)
+		must.NoError(t, err)
+		s := bounds(tool, "", `"notes/a"`)
+		r := w.broker.Begin(w.tools.Snapshot(), s)
+		for _, want := range []fault.Kind{"", "", fault.Overloaded} {
+			r.Draw(&core.Stake{Share: &core.Share{}, Most: 64 << 20, GiveWay: func(bool) {}, Wait: func(<-chan struct{}) bool { return false }})
+			m := tool.Program().Start(in, core.Budgets{Memory: 2 << 20}, r.Tools(tool))
+			if m.Run(0) != core.Suspended {
+				t.Fatal(m.Fault())
+			}
+			full := int64(0)
+			for want != "" && core.Lend(nil, part) {
+				full += part
+			}
+			core.Lend(nil, -min(full, 10*size))
+			full = max(full-10*size, 0)
+			r.Answer(t.Context(), time.Now().Add(time.Hour), m.Requests())
+			core.Lend(nil, -full)
+			if kindOf(r.Halted()) != want {
+				t.Errorf("it was halted by %v, not %q", r.Halted(), want)
+			}
+			r.Draw(nil)
+			m.Release()
+			rec, err := run.ReadRecord(w.memory, r.ID())
+			must.NoError(t, err)
+			r, err = w.broker.Resume(w.tools.Snapshot(), s, rec)
+			must.NoError(t, err)
+		}
+	})
+}
+
 // A turn begins when there is room in the pool, too: while that is full turns don't end one after the other, so that all come
 // at once when it isn't.
 func TestTurnsBeginWithRoomInThePool(t *testing.T) {
