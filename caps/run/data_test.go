@@ -2,6 +2,8 @@ package run_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -40,7 +42,7 @@ func TestTextsAreKept(t *testing.T) {
 	}
 	sealed, err := p.broker.Seal(run.Sealed{Text: large}, 0)
 	must.NoError(t, err)
-	if one, err := run.FindSealed(p.memory, sealed.ID); err != nil || one.Text != large {
+	if one, err := run.FindSealed(t.Context(), p.memory, sealed.ID); err != nil || one.Text != large {
 		t.Errorf("what was sealed is read as %.100v, %v", one, err)
 	}
 }
@@ -65,5 +67,31 @@ func TestLabelIsRecorded(t *testing.T) {
 	}
 	if events, _, err := j.Read(journal.Query{Kind: journal.SessionLabelled}); err != nil || len(events) != 1 {
 		t.Errorf("%d events, %v", len(events), err)
+	}
+}
+
+// TestSealedInOnePass: however many sealed results are wanted, the record is read once, and not for who is gone.
+func TestSealedInOnePass(t *testing.T) {
+	t.Parallel()
+	j := &reader{Journal: journal.NewMemory(1<<30, nil), kinds: map[journal.Kind]int{}}
+	var ids []string
+	for i := range 2500 {
+		ids = append(ids, fmt.Sprintf("s_%d", i))
+		data := fmt.Appendf(nil, `{"sealed":%q,"label":[],"value":%q}`, ids[i], fmt.Sprintf(`{"id":%q,"text":"t%d"}`, ids[i], i))
+		_, err := j.Append(journal.Written, journal.ResultSealed, "", "", data)
+		must.NoError(t, err)
+	}
+	var found []string
+	each := func(ctx context.Context) error {
+		return run.EachSealed(ctx, j, []string{ids[7], ids[2400], "s_none", ids[7], "s_240"}, func(id string, one *run.Sealed) { found = append(found, id+" "+one.Text) })
+	}
+	must.NoError(t, each(t.Context()))
+	if reads, _ := j.counted(); reads != 25 || strings.Join(found, ",") != "s_2400 t2400,s_240 t240,s_7 t7" {
+		t.Errorf("it read %d times, and found %q", reads, found)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := each(gone); !errors.Is(err, context.Canceled) || len(found) > 3 {
+		t.Errorf("for who is gone it found %q, %v", found, err)
 	}
 }

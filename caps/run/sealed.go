@@ -1,12 +1,17 @@
 package run
 
 import (
+	"bytes"
+	"cmp"
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
@@ -56,58 +61,67 @@ func (b *Broker) Seal(s Sealed, l flow.Label) (*Sealed, error) {
 }
 
 // FindSealed finds a sealed result on record.
-func FindSealed(j journal.Journal, id string) (*Sealed, error) {
-	before := uint64(0)
-	for {
-		events, more, err := j.Read(journal.Query{Kind: journal.ResultSealed, Before: before, Limit: 1000, Last: true})
-		if err != nil {
-			return nil, err
-		}
-		for i := range slices.Backward(events) {
-			if name, read := readSealed(j, &events[i]); name == id {
-				return read()
-			}
-		}
-		if !more || len(events) == 0 {
-			return nil, fmt.Errorf("there is no sealed result %q", id)
-		}
-		before = events[0].Seq
+func FindSealed(ctx context.Context, j journal.Journal, id string) (one *Sealed, err error) {
+	err = EachSealed(ctx, j, []string{id}, func(_ string, s *Sealed) { one = s })
+	if err == nil && one == nil {
+		err = fmt.Errorf("there is no sealed result %q", id)
 	}
+	return one, err
+}
+
+// EachSealed calls fn with those of some sealed results that are on record, reading it once.
+func EachSealed(ctx context.Context, j journal.Journal, ids []string, fn func(id string, one *Sealed)) error {
+	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+	for e, err := range newest(j, journal.ResultSealed, time.Time{}, math.MaxInt) {
+		if err = cmp.Or(err, ctx.Err()); err != nil {
+			return err
+		}
+		rest, _ := bytes.CutPrefix(e.Data, []byte(`{"sealed":"`)) // as Seal writes it
+		name, _, _ := bytes.Cut(rest, []byte(`"`))
+		i, wanted := slices.BinarySearch(ids, string(name))
+		if !wanted {
+			continue
+		}
+		one, err := readSealed(j, e)
+		if err != nil {
+			return err
+		}
+		fn(ids[i], one)
+		if ids = slices.Delete(ids, i, i+1); len(ids) == 0 {
+			break
+		}
+	}
+	return nil
 }
 
 // SealedOf is what was sealed of a run, the last first, and no more than a hundred.
 func SealedOf(j journal.Journal, run string) (list []*Sealed, err error) {
 	events, _, err := j.Read(journal.Query{Run: run, Kind: journal.ResultSealed, Limit: 100, Last: true})
 	for i := range slices.Backward(events) {
-		_, read := readSealed(j, &events[i])
-		if one, err := read(); err == nil {
+		if one, err := readSealed(j, &events[i]); err == nil {
 			list = append(list, one)
 		}
 	}
 	return list, err
 }
 
-// readSealed gives the name of what an event has, and reads it.
-func readSealed(j journal.Journal, e *journal.Event) (id string, read func() (*Sealed, error)) {
+func readSealed(j journal.Journal, e *journal.Event) (*Sealed, error) {
 	var data struct {
 		Sealed string
 		Label  []string
 		Value  json.RawMessage
 	}
-	err := json.Unmarshal(e.Data, &data)
-	return data.Sealed, func() (*Sealed, error) {
-		if err != nil {
-			return nil, err
-		}
-		r := &Record{}
-		r.blobs, _ = j.(Blobs)
-		text, err := r.readText(data.Value)
-		if errors.Is(err, ErrNoRecord) { // that it was too large to be kept isn't told to the model
-			return &Sealed{ID: data.Sealed, Data: data.Label, Control: data.Label, Text: "the record doesn't have it: " + err.Error(), Failed: true, Lost: true}, nil
-		} else if err != nil {
-			return nil, err
-		}
-		s := new(Sealed)
-		return s, json.Unmarshal(text, s)
+	if err := json.Unmarshal(e.Data, &data); err != nil {
+		return nil, err
 	}
+	r := &Record{}
+	r.blobs, _ = j.(Blobs)
+	text, err := r.readText(data.Value)
+	if errors.Is(err, ErrNoRecord) { // that it was too large to be kept isn't told to the model
+		return &Sealed{ID: data.Sealed, Data: data.Label, Control: data.Label, Text: "the record doesn't have it: " + err.Error(), Failed: true, Lost: true}, nil
+	} else if err != nil {
+		return nil, err
+	}
+	s := new(Sealed)
+	return s, json.Unmarshal(text, s)
 }

@@ -193,7 +193,7 @@ func newFlowShow() *cobra.Command {
 		Short: "Show a result that is sealed from the model",
 		Args:  cobra.ExactArgs(1),
 	}, app.ToRead, func(cmd *cobra.Command, k *app.Kept, args []string) error {
-		one, err := run.FindSealed(k.Journal, args[0])
+		one, err := run.FindSealed(cli.Context(cmd), k.Journal, args[0])
 		if err != nil {
 			return err
 		}

@@ -279,10 +279,12 @@ func TestSealed(t *testing.T) {
 		}
 		return `{"code":"x => 1","input":{},"sealed":{` + strings.Join(all, ",") + `}}`
 	}
+	succeed(t, m.Server, "run", places(100, id))
 	for wrong, want := range map[string]string{
 		`{"tool":"send","input":{},"sealed":{"/m":"s_none"}}`:    "there is no sealed result",
 		`{"tool":"send","input":3,"sealed":{"/m":"` + id + `"}}`: "places in the input",
 		places(101, id): "at most 100 places",
+		strings.Replace(places(100, id), id, "s_none", 1): "there is no sealed result \"s_none\"",
 	} {
 		if a := do(t, m.Server, "run", wrong); a.Fault == nil || !strings.Contains(a.Text, want) {
 			t.Errorf("%.100s: %.300s", wrong, a.Text)
@@ -388,7 +390,7 @@ func TestSealedSizes(t *testing.T) {
 	} {
 		m.evolve("gives", code)
 		id := strings.Trim(field(t, succeed(t, m.Server, "run", `{"tool":"gives","input":"mail/1"}`), "sealed"), `"`)
-		one, err := run.FindSealed(m.memory, id)
+		one, err := run.FindSealed(t.Context(), m.memory, id)
 		if must.NoError(t, err); engine.Unpassed(one) {
 			if kept++; one.Text == "" || strings.Contains(one.Text, "passed on") {
 				t.Errorf("a person is shown of %s %.300s", code, one.Text)
@@ -440,7 +442,7 @@ func TestSealedShortage(t *testing.T) {
 	defer core.SetPool(eval.DefaultPool)
 	call := `{"tool":"send","input":{},"sealed":{"/m":"` + id + `"}}`
 	a := succeed(t, m.Server, "run", call)
-	one, err := run.FindSealed(m.memory, strings.Trim(field(t, a, "sealed"), `"`))
+	one, err := run.FindSealed(t.Context(), m.memory, strings.Trim(field(t, a, "sealed"), `"`))
 	if err != nil || !strings.Contains(string(one.Result), `"overloaded"`) || len(m.sent) > 0 || m.label() != "" {
 		t.Fatalf("%s, that is %+v (%v), and sent is %q", a.Text, one, err, m.sent)
 	}

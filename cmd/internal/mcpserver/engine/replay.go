@@ -169,9 +169,11 @@ func (s *Engine) sealedBefore(id string, under flow.Atoms, is func(*run.Sealed) 
 // answered is the same with all of a large result; what it is of that may not be shown is kept.
 func (s *Engine) answered(ctx context.Context, id string) (a wire.Answer, kept flow.Atoms, err error) {
 	if e, err := run.ReadEnd(s.broker.Journal(), id); err == nil && e != nil && e.Sealed != "" {
-		one, f := s.sealedOf(e.Sealed)
-		if f != nil {
-			return a, 0, f
+		one, err := run.FindSealed(ctx, s.broker.Journal(), e.Sealed)
+		if ctx.Err() != nil {
+			return a, 0, queue.Cancelled()
+		} else if err != nil {
+			return a, 0, noSealed(e.Sealed)
 		}
 		return s.sealedAnswer(one), 0, nil
 	}

@@ -62,7 +62,7 @@ func (s *Engine) run(ctx context.Context, c Call) wire.Answer {
 		return wire.Failed(f)
 	}
 	t.version, t.plan = version, plan
-	if f := s.unseal(a, &t); f != nil {
+	if f := s.unseal(ctx, a, &t); f != nil {
 		return wire.Failed(f)
 	}
 	s.evenBudgets(&t)

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -24,13 +25,9 @@ import (
 // What the model is shown is a flow like any other: a rule to "model" seals results that come from certain
 // sources, and what is shown in spite of all counts from then on for whatever the model writes.
 
-// sealedOf finds a sealed result.
-func (s *Engine) sealedOf(id string) (*run.Sealed, *fault.Fault) {
-	one, err := run.FindSealed(s.broker.Journal(), id)
-	if err != nil {
-		return nil, &fault.Fault{Kind: fault.InvalidRequest, Message: fmt.Sprintf("there is no sealed result %q", wire.Short([]byte(id))), Hint: "Give a name that a call answered as sealed."}
-	}
-	return one, nil
+// noSealed is the refusal of a name that no sealed result has.
+func noSealed(id string) *fault.Fault {
+	return &fault.Fault{Kind: fault.InvalidRequest, Message: fmt.Sprintf("there is no sealed result %q", wire.Short([]byte(id))), Hint: "Give a name that a call answered as sealed."}
 }
 
 // seals reports whether what a run gives may have to be sealed: then nothing else of it is a sign, neither
@@ -234,7 +231,7 @@ func passed(result json.RawMessage, of int) json.RawMessage {
 
 // unseal puts sealed results into the input of a task, at their places. Nothing is read by types then: what doesn't
 // fit would be a sign. A failure is given as try gives it.
-func (s *Engine) unseal(a *wire.Arguments, t *task) *fault.Fault {
+func (s *Engine) unseal(ctx context.Context, a *wire.Arguments, t *task) *fault.Fault {
 	raw, given := a.Raw("sealed")
 	if !given || string(raw) == "null" || s.record != nil { // the record has the input
 		return nil
@@ -254,14 +251,22 @@ func (s *Engine) unseal(a *wire.Arguments, t *task) *fault.Fault {
 	}
 	t.sealed = map[string]flow.Label{}
 	results, all := map[string]json.RawMessage{}, flow.Label(0)
-	for _, at := range slices.Sorted(maps.Keys(places)) {
-		one, f := s.sealedOf(places[at])
-		if f != nil {
-			return f
+	err := run.EachSealed(ctx, s.broker.Journal(), slices.Collect(maps.Values(places)), func(id string, one *run.Sealed) {
+		result, l := passed(one.Result, len(places)), one.Label(s.broker.Flow())
+		for at := range places {
+			if places[at] == id {
+				results[at], t.sealed[at] = result, l
+			}
 		}
-		results[at] = passed(one.Result, len(places))
-		t.sealed[at] = one.Label(s.broker.Flow())
-		all |= t.sealed[at]
+		all |= l
+	})
+	if ctx.Err() != nil {
+		return queue.Cancelled()
+	}
+	for _, at := range slices.Sorted(maps.Keys(places)) {
+		if results[at] == nil || err != nil {
+			return noSealed(places[at])
+		}
 	}
 	if len(places) > 1 { // together they decide whether they can be read
 		for at := range t.sealed {
