@@ -776,6 +776,24 @@ func TestWaitingReadsLittle(t *testing.T) {
 	}
 }
 
+// However many large plans wait, the newest alone are read.
+func TestWaitingHasBytes(t *testing.T) {
+	t.Parallel()
+	j := journal.NewMemory(1<<30, nil)
+	args := journal.AppendString(nil, strings.Repeat("x", 4<<20))
+	for i := range 12 {
+		id := fmt.Sprint("r-", i)
+		text, err := json.Marshal(run.Plan{ID: "p_" + id, Run: id, Confirm: true, Steps: []*run.PlanStep{{N: 1, Args: args}}})
+		must.NoError(t, err)
+		data := journal.AppendString(fmt.Appendf(nil, `{"plan":"p_%s","confirm":true,"content":`, id), string(text))
+		_, err = j.Append(journal.Written, journal.PlanMade, id, "", append(data, '}'))
+		must.NoError(t, err)
+	}
+	if list, err := run.WaitingPlans(j, time.Now()); err != nil || len(list) != 8 || list[0].ID != "p_r-4" {
+		t.Errorf("%d plans wait, %v", len(list), err)
+	}
+}
+
 // What becomes of an effect under way can be said of a plan only: any other run is told itself.
 func TestSettleIsOfPlans(t *testing.T) {
 	t.Parallel()

@@ -254,8 +254,8 @@ func plansMade(j journal.Journal, q journal.Query, since time.Time, fn func(e *j
 }
 
 // maxPlansBefore is how many plans are looked at that were made before a task was created, and maxWaiting how many of the
-// newest that a person has to approve.
-const maxPlansBefore, maxWaiting = 1000, 1000
+// newest that a person has to approve, and how much the arguments of those have before the last.
+const maxPlansBefore, maxWaiting, maxWaitingBytes = 1000, 1000, 32 << 20
 
 // PlanOfTask is the newest plan that the call of a task was given; nil: there is none on record.
 func PlanOfTask(j journal.Journal, task string) (found *Planned, err error) {
@@ -286,7 +286,7 @@ func PlanOfTask(j journal.Journal, task string) (found *Planned, err error) {
 
 // WaitingPlans is the plans on record that a person has to approve and didn't answer, the oldest first.
 func WaitingPlans(j journal.Journal, now time.Time) (list []*Planned, err error) {
-	since, looked := now.Add(-PlanLifetime), 0
+	since, looked, bytes := now.Add(-PlanLifetime), 0, 0
 	err = plansMade(j, journal.Query{}, since, func(e *journal.Event, plan, _ string, confirm bool) (bool, error) {
 		if !confirm || e.Time.Before(since) {
 			return false, nil
@@ -295,8 +295,11 @@ func WaitingPlans(j journal.Journal, now time.Time) (list []*Planned, err error)
 		p, err := FindPlan(j, plan)
 		if err == nil && p != nil && !p.Approved && !p.Refused && !p.Ended {
 			list = append(list, p)
+			for _, s := range p.Steps {
+				bytes += len(s.Args)
+			}
 		}
-		return looked == maxWaiting, err
+		return looked == maxWaiting || bytes > maxWaitingBytes, err
 	})
 	slices.Reverse(list)
 	return list, err
