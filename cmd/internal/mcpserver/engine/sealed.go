@@ -252,13 +252,14 @@ func (s *Engine) unseal(ctx context.Context, a *wire.Arguments, t *task) *fault.
 	t.sealed = map[string]flow.Label{}
 	results, all := map[string]json.RawMessage{}, flow.Label(0)
 	err := run.EachSealed(ctx, s.broker.Journal(), slices.Collect(maps.Values(places)), func(id string, one *run.Sealed) {
-		result, l := passed(one.Result, len(places)), one.Label(s.broker.Flow())
+		result := passed(one.Result, len(places))
 		for at := range places {
 			if places[at] == id {
-				results[at], t.sealed[at] = result, l
+				results[at] = result
+				t.sealed[at] = one.Label(s.broker.Flow())
+				all |= t.sealed[at]
 			}
 		}
-		all |= l
 	})
 	if ctx.Err() != nil {
 		return queue.Cancelled()
