@@ -153,20 +153,20 @@ func (s *Store) openRuns(ctx context.Context, most int64, blobs map[Hash]int64) 
 	return open, taken, explain(s.path, err)
 }
 
-// eighth returns the number at which the first eighth of the record ends, and whether
+// eighth returns the number at which the first eighth ends of what may be dropped, and whether
 // what follows is before a time, too.
 func (s *Store) eighth(ctx context.Context, oldest time.Time) (end uint64, more bool, err error) {
 	var count int64
-	err = s.readers.QueryRowContext(ctx, `SELECT count(*) FROM events`).Scan(&count)
+	err = s.readers.QueryRowContext(ctx, `SELECT count(*) `+droppable).Scan(&count)
 	if err == nil {
-		err = s.readers.QueryRowContext(ctx, `SELECT seq FROM events ORDER BY seq LIMIT 1 OFFSET ?`, count/8).Scan(&end)
+		err = s.readers.QueryRowContext(ctx, `SELECT seq `+droppable+` ORDER BY seq LIMIT 1 OFFSET ?`, count/8).Scan(&end)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, false, nil
 	}
 	next := &Event{}
 	if err == nil {
-		next, err = oneEvent(s.readers, `SELECT `+columns+` FROM events WHERE seq > ? ORDER BY seq LIMIT 1`, int64(end))
+		next, err = oneEvent(s.readers, `SELECT `+columns+` `+droppable+` AND seq > ? ORDER BY seq LIMIT 1`, int64(end))
 	}
 	return end, next.Seq > 0 && next.Time.Before(oldest), explain(s.path, err)
 }

@@ -95,14 +95,17 @@ func (r *Retained) add(next Retained) {
 	r.Older = r.Older || next.Older
 }
 
+// droppable selects the events after the checkpoint that don't change tools.
+const droppable = `FROM events WHERE seq > (SELECT coalesce(max(seq), 0) FROM events WHERE kind = 'checkpoint' AND ` + indexedKinds + `)
+	AND kind NOT IN ('tool.evolved','tool.retired','tool.rolled_back')`
+
 // inUse returns how many bytes of the file are in use, and when the oldest event
 // happened that may be dropped.
 func (s *Store) inUse(ctx context.Context) (used int64, oldest time.Time, err error) {
 	var pages, free, size, micro int64
 	err = s.readers.QueryRowContext(ctx, `SELECT
 		(SELECT page_count FROM pragma_page_count), (SELECT freelist_count FROM pragma_freelist_count), (SELECT page_size FROM pragma_page_size),
-		coalesce((SELECT time FROM events WHERE seq > (SELECT coalesce(max(seq), 0) FROM events WHERE kind = 'checkpoint' AND `+indexedKinds+`)
-			AND kind NOT IN ('tool.evolved','tool.retired','tool.rolled_back') ORDER BY seq LIMIT 1), 1 << 62)`).Scan(&pages, &free, &size, &micro)
+		coalesce((SELECT time `+droppable+` ORDER BY seq LIMIT 1), 1 << 62)`).Scan(&pages, &free, &size, &micro)
 	return (pages - free) * size, time.UnixMicro(micro), explain(s.path, err)
 }
 

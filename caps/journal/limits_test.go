@@ -81,6 +81,27 @@ func TestRetainKeepsTools(t *testing.T) {
 	}
 }
 
+// What stays however old doesn't keep what is dropped bit by bit.
+func TestRetainGradually(t *testing.T) {
+	a := newAged(t, 0)
+	for i := range 100 {
+		change(t, a.Store, journal.ToolEvolved, about("one", i+1))
+	}
+	for i := range 100 {
+		appendRun(t, a.Store, fmt.Sprint("r", i), 10)
+	}
+	a.pass(24 * time.Hour)
+	appendRun(t, a.Store, "last", 10)
+	for tries := 0; retain(t, a.Store, journal.RetainOptions{MaxAge: time.Hour, GradualAge: true}).Older; tries++ {
+		if tries == 100 {
+			t.Fatal("it never ends")
+		}
+	}
+	if n := len(all(t, a.Store, journal.Query{})); n != 100+1+3 {
+		t.Errorf("%d events are left", n)
+	}
+}
+
 // Runs that may go on yet stay, whole, as long as they may and there is room for them; all others go.
 func TestRetainKeepsOpenRuns(t *testing.T) {
 	a := newAged(t, 0)
