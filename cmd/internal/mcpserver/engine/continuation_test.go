@@ -95,9 +95,7 @@ func TestSealedOutOfTurn(t *testing.T) {
 	for range atOnce {
 		must.NoFault(t, s.redoes.Enter(t.Context(), 0, 0))
 	}
-	late, cancel := context.WithCancel(t.Context())
-	cancel()
-	if a, _, err := s.answered(late, ended[0].Run); err != nil || a.Text != made.Text {
+	if a, _, err := s.answered(t.Context(), ended[0].Run); err != nil || a.Text != made.Text {
 		t.Errorf("%s, %v\nexpected %s", a.Text, err, made.Text)
 	}
 }
