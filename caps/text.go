@@ -26,6 +26,9 @@ type TextError struct {
 
 // Error gives the text, what is wrong and what to do.
 func (e *TextError) Error() string {
+	if e.At == 0 {
+		return fmt.Sprintf("capability %s: %s", quoted(e.Text), e.Said())
+	}
 	return fmt.Sprintf("capability %s: at %d: %s", quoted(e.Text), e.At, e.Said())
 }
 

@@ -30,7 +30,11 @@ func (g *Grant) Describe(left []string) string {
 	if g.Revoked() {
 		add("revoked: unusable until it is restored")
 	}
-	add("may: %s", cmp.Or(strings.Join(left, ", "), "nothing: all of it is denied"))
+	nothing := "nothing: all of it is denied"
+	if _, ro := g.Capability.Options[optionRO]; ro && g.Manifest.Server != "" {
+		nothing = "nothing: what only reads wasn't accepted, or is denied"
+	}
+	add("may: %s", cmp.Or(strings.Join(left, ", "), nothing))
 	switch {
 	case g.Manifest.Server != "":
 	case g.Manifest.Algebra != Path:

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	pifjson "github.com/mcp-pif/mcp-pif/core/json"
+	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
 // A Start is what a run begins with, for the record.
@@ -409,8 +410,15 @@ func (v *view) Callee(name string, with [][]string, at fault.Pointer) (core.Tool
 		t, ok = v.run.tools.Get(name)
 	}
 	if !ok {
-		return core.Tool{}, fault.New(fault.NoTool, "there is no tool "+strconv.Quote(name)+" to call").
-			Hinted("Evolve it first, then the tool that calls it.")
+		f := fault.New(fault.NoTool, "there is no tool "+strconv.Quote(name)+" to call")
+		var names []string
+		for _, t := range v.run.tools.All() {
+			names = append(names, t.Name)
+		}
+		if near := prim.Closest(name, names); near != "" {
+			return core.Tool{}, f.Hinted("Did you mean " + strconv.Quote(near) + "? Else evolve it first, then the tool that calls it.")
+		}
+		return core.Tool{}, f.Hinted("Evolve it first, then the tool that calls it.")
 	}
 	found := v.found(t)
 	if f := found.load(); f != nil {

@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 )
 
 // How events are shown to a person, who is better served with a part of one that is damaged
@@ -18,44 +20,49 @@ import (
 
 // A Shown is what the data of events has that is shown.
 type Shown struct {
-	Tool       string
-	Version    int
-	From       int
-	Code       json.RawMessage
-	Input      json.RawMessage
-	Inputs     []json.RawMessage
-	As         string `json:"input_as"`
-	Rounds     int
-	Op         string
-	In, At     string
-	Args       json.RawMessage
-	Value      json.RawMessage
-	Type       string
-	Steps      uint64
-	Memory     int64
-	Stopped    string
-	Result     *struct{ Bytes int64 }
-	Error      *fault.Fault
-	LookedUp   []Shown `json:"looked_up"`
-	Request    uint64
-	Declared   []string
-	Grants     []string
-	Capability string
-	Plan       string
-	Yes        bool
-	By         string
-	Under      []string
-	Entered    []string
-	Sealed     string
-	UnderWay   []string `json:"under_way"`
-	Owner      string
-	Schedule   string
-	Message    string
-	Action     string
-	Content    string
-	Reason     string
-	ArgsBlob   *journal.Reference `json:"args_blob"`
-	ValueBlob  *journal.Reference `json:"value_blob"`
+	Tool         string
+	Version      int
+	From         int
+	Code         json.RawMessage
+	Input        json.RawMessage
+	Inputs       []json.RawMessage
+	As           string `json:"input_as"`
+	Rounds       int
+	Op           string
+	In, At       string
+	Args         json.RawMessage
+	Value        json.RawMessage
+	Type         string
+	Steps        uint64
+	Memory       int64
+	Stopped      string
+	Result       *struct{ Bytes int64 }
+	Error        *fault.Fault
+	LookedUp     []Shown `json:"looked_up"`
+	Request      uint64
+	Declared     []string
+	Grants       []string
+	Capability   string
+	Capabilities []string
+	Question     string
+	Answer       string
+	Rule         int
+	Used         bool
+	Plan         string
+	Yes          bool
+	By           string
+	Under        []string
+	Entered      []string
+	Sealed       string
+	UnderWay     []string `json:"under_way"`
+	Owner        string
+	Schedule     string
+	Message      string
+	Action       string
+	Content      string
+	Reason       string
+	ArgsBlob     *journal.Reference `json:"args_blob"`
+	ValueBlob    *journal.Reference `json:"value_blob"`
 }
 
 // ShowEvent reads the data of an event. What isn't as expected isn't shown.
@@ -64,14 +71,23 @@ func ShowEvent(e *journal.Event) (s Shown) {
 	return s
 }
 
-// textOf is a string's text, or the JSON that a member is.
+// textOf is a string's text, or the JSON that a member is, for a person: with what can be read in place of its escapes.
 func textOf(raw json.RawMessage) string {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		text = string(raw)
 	}
-	return string(raw)
+	return escaped.Compiled().ReplaceAllStringFunc(text, func(in string) string {
+		var s string
+		if json.Unmarshal([]byte(`"`+in+`"`), &s) != nil || strings.ContainsFunc(s, func(c rune) bool { return c == '"' || c == '\\' || !unicode.IsPrint(c) }) {
+			return in
+		}
+		return s
+	})
 }
+
+// escaped matches escapes in JSON, those of adjacent characters together.
+var escaped = lazyregexp.New(`(?:\\u[0-9a-fA-F]{4})+|\\.`)
 
 // Called is what was run: the tool and its version, or the code; "" for neither.
 func (s *Shown) Called() string {
@@ -98,7 +114,7 @@ func (s *Shown) Words(e *journal.Event) string {
 	case journal.ServerStarted, journal.PolicyGranted:
 		parts = []string{"grants " + cmp.Or(strings.Join(s.Grants, " "), "nothing")}
 	case journal.RunStarted:
-		parts = []string{cmp.Or(s.Called(), "-"), textOf(s.Input)}
+		parts = []string{cmp.Or(s.Called(), "-"), (&Summary{Inputs: s.inputs()}).Input(", ")}
 	case journal.EffectRequested, journal.EffectDenied:
 		parts = []string{s.Op, string(s.Args), failed}
 	case journal.EffectOutcome:
@@ -123,10 +139,36 @@ func (s *Shown) Words(e *journal.Event) string {
 		if parts = []string{s.Capability}; len(s.UnderWay) > 0 {
 			parts = append(parts, "under way: "+strings.Join(s.UnderWay, "; "))
 		}
+	case journal.ConsentAsked:
+		parts = []string{s.Called(), "asks for " + strings.Join(s.Capabilities, " "), s.Question}
+	case journal.ConsentAnswered:
+		parts = []string{s.Called(), s.Answer, "by " + s.By, s.Question}
+	case journal.PlanMade, journal.PlanAnswered, journal.PlanStarted:
+		parts = []string{PlanStage(e.Kind, s.Yes, s.By), s.Plan}
+	case journal.FlowAsked:
+		parts = []string{s.Op, string(s.Args), fmt.Sprintf("rule %d", s.Rule), s.Question}
+	case journal.FlowAnswered:
+		answer := "no"
+		if s.Used {
+			answer = "the yes is used"
+		} else if s.Yes {
+			answer = "yes"
+		}
+		parts = []string{s.Question, answer}
+	case journal.Checkpoint:
+		parts = []string{fmt.Sprintf("events up to %d were dropped", e.Seq)}
 	default:
 		parts = []string{string(e.Data)}
 	}
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "  ")
+}
+
+// inputs is what a run was given, for each parameter.
+func (s *Shown) inputs() []json.RawMessage {
+	if s.Input != nil {
+		return []json.RawMessage{s.Input}
+	}
+	return s.Inputs
 }
 
 // gave is the result that a run ended with.
@@ -241,10 +283,7 @@ func Summarize(events []journal.Event) (s Summary) {
 		s.ID = e.Run
 		switch e.Kind {
 		case journal.RunStarted:
-			s.Seq, s.Time, s.Tool, s.Version, s.Code, s.Inputs, s.Budget, s.Under = e.Seq, e.Time, d.Tool, d.Version, textOf(d.Code), d.Inputs, d, d.Under
-			if d.Input != nil {
-				s.Inputs = []json.RawMessage{d.Input}
-			}
+			s.Seq, s.Time, s.Tool, s.Version, s.Code, s.Inputs, s.Budget, s.Under = e.Seq, e.Time, d.Tool, d.Version, textOf(d.Code), d.inputs(), d, d.Under
 		case journal.EffectRequested, journal.EffectDenied:
 			x := ShownEffect{Seq: e.Seq, Op: d.Op, In: d.In, At: d.At, Branch: e.Branch, Capability: d.Capability, Args: d.Args, Began: e.Time, Failure: d.Error, Denied: e.Kind == journal.EffectDenied}
 			if d.ArgsBlob != nil {

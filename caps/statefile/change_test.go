@@ -80,5 +80,8 @@ func TestDecodeEnd(t *testing.T) {
 		}
 	}
 	var keys map[string]json.RawMessage
+	if err := statefile.Decode([]byte("{\n \"deny\": [\n"), &keys); err == nil || !strings.HasPrefix(err.Error(), "line 2, column 10: ") {
+		t.Errorf("of a document that is cut short: %v", err)
+	}
 	must.NoError(t, statefile.Decode([]byte(" {\"deny\": []}\n\n"), &keys))
 }

@@ -118,7 +118,12 @@ func Decode(data []byte, into any) error {
 	d.DisallowUnknownFields()
 	d.UseNumber()
 	if err := d.Decode(into); err != nil {
-		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		syntax, ok := errors.AsType[*json.SyntaxError](err)
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			data = bytes.TrimRight(data, " \t\r\n")
+			syntax, ok, err = &json.SyntaxError{Offset: int64(len(data))}, true, errors.New("the document ends too early")
+		}
+		if ok {
 			before := data[:min(max(syntax.Offset, 0), int64(len(data)))]
 			return fmt.Errorf("line %d, column %d: %w", 1+bytes.Count(before, []byte("\n")), max(1, len(before)-bytes.LastIndexByte(before, '\n')), err)
 		}

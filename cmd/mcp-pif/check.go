@@ -210,7 +210,7 @@ func (o *checking) kept(cmd *cobra.Command) (s subject, err error) {
 	} else {
 		var ok bool
 		if s.tool, ok = s.others.Get(name); !ok {
-			err = fmt.Errorf("there is no tool %q", cli.Printable(name))
+			err = fmt.Errorf("there is no tool %q%s", cli.Printable(name), cli.DidYouMean(cli.Closest(name, engine.Names(s.others))))
 		}
 	}
 	if err == nil {

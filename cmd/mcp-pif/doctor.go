@@ -161,7 +161,11 @@ func examine(cmd *cobra.Command, o *app.CapOptions, web *httpOptions) *findings 
 	f.opened = true
 	for _, kind := range slices.Sorted(maps.Keys(auth.Kinds)) {
 		m := auth.Kinds[kind]
-		f.Plugins = append(f.Plugins, foundPlugin{kind, m.Version, cli.Printable(cli.FirstLine(m.Doc, 100)), string(auth.Sandboxes.Mode(kind))})
+		version := m.Version
+		if m.Server != "" {
+			version = "-" // that is its protocol's
+		}
+		f.Plugins = append(f.Plugins, foundPlugin{kind, version, cli.Printable(cli.FirstLine(m.Doc, 100)), string(auth.Sandboxes.Mode(kind))})
 	}
 	for _, g := range auth.Policy.Grants() {
 		f.Grants = append(f.Grants, cli.Printable(g.String()))

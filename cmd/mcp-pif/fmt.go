@@ -71,11 +71,11 @@ and the changes are printed.`,
 // argument is code.
 func pifFiles(args []string) (paths []string, err error) {
 	for _, arg := range args {
+		if err := cli.NoFile(arg); err != nil {
+			return nil, err
+		}
 		info, err := os.Stat(arg)
 		if err != nil && len(args) == 1 {
-			if strings.HasSuffix(arg, ".pif") && !strings.ContainsAny(arg, " \n") {
-				return nil, err
-			}
 			return nil, nil // code
 		}
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -84,14 +83,12 @@ func newJournalRuns() *cobra.Command {
 			return cli.PrintJSON(cmd, all)
 		}
 		headers := []string{"RUN", "WHEN", "TOOL", "INPUT", "RESULT", "STEPS", "TIME", "EFFECTS"}
-		if width := cli.TerminalWidth(cmd.OutOrStdout()); width > 0 && width < 110 { // what matters least goes
-			headers = slices.Delete(headers, 5, 7)
+		if width := cli.TerminalWidth(cmd.OutOrStdout()); width > 0 && width < 110 {
 			for i := range rows {
 				rows[i][1] = rows[i][1][len("2006-01-02 "):]
-				rows[i] = slices.Delete(rows[i], 5, 7)
 			}
 		}
-		cli.PrintTable(cmd.OutOrStdout(), headers, rows)
+		cli.PrintLines(cmd.OutOrStdout(), headers, rows)
 		return nil
 	})
 	cmd.Flags().UintVarP(&lines, "lines", "n", 20, "print at most `N`")

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
@@ -25,9 +26,9 @@ func openLines(cmd *cobra.Command, complete func(string) (string, []string)) lin
 	in, ok := cmd.InOrStdin().(*os.File)
 	out, ok2 := cli.Underlying(cmd.OutOrStdout()).(*os.File)
 	if !ok || !ok2 || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) || os.Getenv("TERM") == "dumb" {
-		return &piped{bufio.NewReader(cmd.InOrStdin())}
+		return &piped{bufio.NewReaderSize(cmd.InOrStdin(), mostAhead)}
 	}
-	return &typed{in: in, out: out, complete: complete, history: openHistory()}
+	return &typed{in: in, ahead: bufio.NewReaderSize(in, mostAhead), out: out, complete: complete, history: openHistory()}
 }
 
 // piped is input that nobody types.
@@ -36,7 +37,25 @@ type piped struct{ *bufio.Reader }
 func (p *piped) interactive() bool { return false }
 func (p *piped) remember(string)   {}
 
-func (p *piped) read(bool) (string, error) {
+// continuing matches the beginning of a line that goes on with the one before.
+var continuing = lazyregexp.New(`^\s*(?:\|>|&&|\|\||\.[\pL_]|(?:else|and|or|in|then)(?:\s|$))`)
+
+// mostAhead is how many bytes of a paste or a pipe are there before they are read.
+const mostAhead = 64 << 10
+
+// continues reports whether the line that has come and wasn't read yet goes on.
+func continues(in *bufio.Reader) bool {
+	next, _ := in.Peek(in.Buffered())
+	if end := bytes.IndexAny(next, "\r\n\x1b"); end >= 0 {
+		next = next[:end]
+	}
+	return continuing.MatchString(string(next))
+}
+
+// goesOn looks only at what has come: whoever writes a line may wait for its answer.
+func (p *piped) goesOn() bool { return continues(p.Reader) }
+
+func (p *piped) read(string) (string, error) {
 	line, err := p.ReadString('\n')
 	return strings.TrimRight(line, "\r\n"), err
 }
@@ -45,11 +64,13 @@ func (p *piped) read(bool) (string, error) {
 // then, so that an interrupt reaches a run.
 type typed struct {
 	in, out     *os.File
+	ahead       *bufio.Reader // of in
 	complete    func(string) (string, []string)
 	history     *history
 	editor      *term.Terminal // nil: to be made
 	interrupted bool
 	cut         bool // the editor left something of the line out
+	more        bool // the line goes on with the next one
 }
 
 // maxTyped is how many characters a line has when the editor takes no further key, other than of a longer one, which was
@@ -61,25 +82,42 @@ func (t *typed) remember(entry string) { t.history.remember(entry) }
 
 const ctrlC = 3
 
-// Read passes keys on, noticing an interrupt: the editor takes it for the end.
+// Read passes keys on, of one line, noticing an interrupt: the editor takes it for the end.
 func (t *typed) Read(b []byte) (int, error) {
-	n, err := t.in.Read(b)
-	t.interrupted = bytes.IndexByte(b[:n], ctrlC) >= 0
-	return n, err
+	if _, err := t.ahead.Peek(1); err != nil {
+		return 0, err
+	}
+	keys, _ := t.ahead.Peek(min(len(b), t.ahead.Buffered()))
+	if end := bytes.IndexAny(keys, "\r\n"); end >= 0 {
+		if bytes.HasPrefix(keys[end:], []byte("\r\n")) {
+			end++
+		}
+		keys = keys[:end+1]
+	}
+	t.interrupted = bytes.IndexByte(keys, ctrlC) >= 0
+	return t.ahead.Read(b[:len(keys)])
+}
+
+func (t *typed) goesOn() bool { return t.more }
+
+// look looks at the next line, and waits for that of a paste, whose end the terminal marks.
+func (t *typed) look(pasted bool) bool {
+	for n := 1; pasted && n < mostAhead; n++ {
+		if next, err := t.ahead.Peek(n); err != nil || next[0] == '\x1b' || bytes.ContainsAny(next[1:], "\r\n\x1b") {
+			break
+		}
+	}
+	return continues(t.ahead)
 }
 
 func (t *typed) Write(b []byte) (int, error) { return t.out.Write(b) }
 
-func (t *typed) read(first bool) (string, error) {
+func (t *typed) read(prompt string) (string, error) {
 	old, err := term.MakeRaw(int(t.in.Fd()))
 	if err != nil {
 		return "", err
 	}
 	defer term.Restore(int(t.in.Fd()), old)
-	prompt := "pif> "
-	if !first {
-		prompt = "...> "
-	}
 	if t.editor == nil {
 		t.editor = term.NewTerminal(t, prompt)
 		t.editor.History = t.history
@@ -97,9 +135,11 @@ func (t *typed) read(first bool) (string, error) {
 		fmt.Fprintf(t.editor, "a typed line has at most %d characters, so this one isn't read; 'mcp-pif run --file FILE' reads a longer one\n", maxTyped)
 		return "", errInterrupted
 	}
-	if errors.Is(err, term.ErrPasteIndicator) {
+	pasted := errors.Is(err, term.ErrPasteIndicator)
+	if pasted {
 		err = nil
 	}
+	t.more = err == nil && t.look(pasted)
 	if errors.Is(err, io.EOF) {
 		_, _ = t.out.WriteString("\r\n")
 		if t.interrupted {

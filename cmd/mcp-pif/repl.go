@@ -81,9 +81,10 @@ type repl struct {
 
 // lines is where a repl's input comes from.
 type lines interface {
-	// read gives the next line; first is unset inside an entry of several.
-	// errInterrupted means that the entry is to be dropped.
-	read(first bool) (string, error)
+	// read gives the next line. errInterrupted means that the entry is to be dropped.
+	read(prompt string) (string, error)
+	// goesOn reports whether the next line, of a paste or a pipe, begins as no entry does.
+	goesOn() bool
 	// remember adds an entry to the history.
 	remember(entry string)
 	// interactive reports whether a person is there to be greeted.
@@ -120,14 +121,17 @@ func (r *repl) loop() error {
 // empty line ends it, too.
 func (r *repl) read() (string, error) {
 	var entry strings.Builder
-	for first := true; ; first = false {
-		line, err := r.in.read(first)
+	for prompt := "pif> "; ; prompt = "...> " {
+		line, err := r.in.read(prompt)
 		if errors.Is(err, errInterrupted) {
 			return "", err
 		}
 		entry.WriteString(line)
-		open, _ := scan(entry.String())
-		if err != nil || !open && (strings.TrimSpace(line) == "" || !r.lacks(entry.String())) {
+		open, rest := scan(entry.String())
+		if strings.TrimSpace(rest) == "" {
+			return "", err // blank, or a comment
+		}
+		if err != nil || !open && (strings.TrimSpace(line) == "" || !r.in.goesOn() && !r.lacks(entry.String())) {
 			return entry.String(), err
 		}
 		entry.WriteByte('\n')

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -183,12 +184,14 @@ func (r *repl) within(tool string, p *typedProgram) (*typedProgram, error) {
 	return p, err
 }
 
-// prefix is the lets of these names, up to where a program follows.
+// prefix is the lets of these names, as statements, so that they last over an entry of several.
 func (r *repl) prefix(names []string) string {
-	if len(names) == 0 {
-		return ""
+	var lets strings.Builder
+	for _, name := range names {
+		let := r.around([]string{name}, &term.Unit{}).(*term.App)
+		fmt.Fprintf(&lets, "let %s = %s; ", name, strings.TrimSpace(string(core.Print(let.Arg))))
 	}
-	return strings.TrimSuffix(strings.TrimSpace(string(core.Print(r.around(names, &term.Unit{})))), "null")
+	return lets.String()
 }
 
 // around is a term within the lets of these names.
@@ -285,7 +288,11 @@ func (r *repl) enter(entry string) {
 		return
 	}
 	if isTool {
-		r.run(map[string]any{"tool": name}, rest)
+		if values := jsonValues(rest); len(values) > 1 {
+			r.give(tool, values)
+		} else {
+			r.run(map[string]any{"tool": name}, rest)
+		}
 		return
 	}
 	if lets, ok := r.lets(entry); ok {
@@ -594,6 +601,25 @@ func (r *repl) apply(tool *registry.Tool, args []term.Term) {
 		r.complain("a tool takes data: a function is none")
 		return
 	}
+	r.give(tool, values)
+}
+
+// jsonValues is the values of a text that is some of JSON and nothing else.
+func jsonValues(text string) (values []json.RawMessage) {
+	for d := json.NewDecoder(strings.NewReader(text)); ; {
+		var v json.RawMessage
+		switch err := d.Decode(&v); {
+		case err == io.EOF:
+			return values
+		case err != nil:
+			return nil
+		}
+		values = append(values, v)
+	}
+}
+
+// give runs a tool on an input, or on one for each of its parameters.
+func (r *repl) give(tool *registry.Tool, values []json.RawMessage) {
 	arguments := map[string]any{"tool": tool.Name, "input": values[0]}
 	if len(values) > 1 {
 		var params []string
@@ -667,7 +693,7 @@ func (r *repl) step(code string) {
 	if r.in.interactive() {
 		fmt.Fprintln(out, stepHint)
 		st := &stepper{ctx: ctx, out: out, walk: w}
-		err = st.run(func() (string, error) { return r.in.read(false) })
+		err = st.run(func() (string, error) { return r.in.read("step> ") })
 	} else {
 		err = trace(ctx, out, w, 0, mostStepped, false)
 	}

@@ -148,6 +148,15 @@ func suggest(root, cmd *cobra.Command, args []string, err error) error {
 	}
 	if flag, unknown := strings.CutPrefix(err.Error(), "unknown flag: --"); unknown {
 		var names []string
+		for _, c := range cmd.Commands() {
+			if c.Flags().Lookup(flag) != nil {
+				names = append(names, c.Name())
+			}
+		}
+		if len(names) > 0 && cmd.HasParent() {
+			return fmt.Errorf("%w of %s alone; %[2]s what? %s", err, cmd.CommandPath(), strings.Join(names, ", "))
+		}
+		names = nil
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		if near := cli.Closest(flag, names); near != "" {
 			return fmt.Errorf("%w%s", err, cli.DidYouMean("--"+near))

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +18,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
+	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 )
@@ -56,6 +60,9 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 			if len(args) > 2 && file == "" {
 				args, inputs = args[:1], args[1:]
 			}
+			if n, err := strconv.ParseUint(steps, 10, 64); steps != "" && (err != nil || n == 0) {
+				return cli.UsageError(fmt.Errorf("--steps is a whole number of at least 1, not %s", steps))
+			}
 			l, err := limits.Limits()
 			if err != nil {
 				return err
@@ -73,6 +80,12 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 				}
 			} else if len(args) > 0 || file != "" {
 				return errors.New("--plan takes no code: what is done was planned")
+			}
+			code, _ := call["code"].(string)
+			if _, isName := core.LoneName([]byte(code)); isName && grants.Store != "" && grants.Store != app.InMemory && !strings.Contains(grants.Store, "://") {
+				if _, err := os.Stat(grants.Store); errors.Is(err, fs.ErrNotExist) {
+					return cli.Failed(fmt.Errorf("the store %s: there is no such file", cli.Printable(grants.Store)))
+				}
 			}
 			s, end, err := openEngine(cmd, &grants, &limits, l)
 			if err != nil {
@@ -99,8 +112,7 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 			for i := range a.More {
 				a.More[i] = inShell(cmd, a.More[i])
 			}
-			code, isCode := call["code"].(string)
-			if _, hasInput := call["input"]; isCode && a.Fault != nil && !hasInput {
+			if _, hasInput := call["input"]; code != "" && a.Fault != nil && !hasInput {
 				if p, err := cli.Compile("", code); err == nil && bytes.HasPrefix(p.Canonical(), []byte(`{"body":`)) {
 					fmt.Fprintln(cmd.ErrOrStderr(), "The code is a function and was given no input, so it ran on null: mcp-pif run CODE INPUT.")
 				}
@@ -228,13 +240,13 @@ func printAnswer(cmd *cobra.Command, a engine.Answer, code string, asJSON bool) 
 	case asJSON:
 		fmt.Fprintf(out, "%s\n", cli.EscapeJSON(a.Structured))
 	case a.Fault != nil:
-		cli.PrintPlaced(errs, cli.Red, cli.InCommands(cli.Faulty(a.Text, a.Fault, code)))
+		cli.PrintPlaced(errs, cli.Red, cli.InCommandsOf(cmd, cli.Faulty(a.Text, a.Fault, code)))
 	default:
 		fmt.Fprintf(out, "%s\n", cli.EscapeJSON([]byte(a.Text)))
 	}
 	if !asJSON {
 		for _, more := range a.More {
-			fmt.Fprintln(errs, cli.InCommands(cli.PrintableLines(more)))
+			fmt.Fprintln(errs, cli.InCommandsOf(cmd, cli.PrintableLines(more)))
 		}
 	}
 	if a.Fault != nil {

@@ -357,7 +357,7 @@ func like(want, got any) bool {
 
 // prompted finds a prompt that waits for a line: a type has an arrow, too, and a list
 // of completions is followed by the line again.
-var prompted = regexp.MustCompile(`2004h(pif|\.\.\.)> `)
+var prompted = regexp.MustCompile(`2004h(pif|step|\.\.\.)> `)
 
 // typing runs the repl on a terminal and types: typed FILE. Each line of the file
 // is typed, with Go's escapes and no return at its end, when the prompt has come.

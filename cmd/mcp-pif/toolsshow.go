@@ -56,6 +56,10 @@ func newToolsList() *cobra.Command {
 		if cli.AsJSON(cmd) {
 			return printIndented(cmd, a.Structured)
 		}
+		if len(list.Tools) == 0 {
+			fmt.Fprintln(cmd.OutOrStdout(), "no tools yet")
+			return nil
+		}
 		var rows [][]string
 		for _, t := range list.Tools {
 			what := cli.FirstLine(t.Description, 60)
@@ -72,7 +76,7 @@ func newToolsList() *cobra.Command {
 
 // printUngranted says that nothing is granted, where a tool is blocked.
 func printUngranted(cmd *cobra.Command, k *app.Kept, tools []shownTool) {
-	if len(k.Auth.Policy.Grants()) == 0 && slices.ContainsFunc(tools, func(t shownTool) bool { return t.State == "blocked" }) {
+	if !k.Ungrantable && len(k.Auth.Policy.Grants()) == 0 && slices.ContainsFunc(tools, func(t shownTool) bool { return t.State == "blocked" }) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "Judged by no grants: no server here granted anything on this store. --cap or --policy judge by others.")
 	}
 }

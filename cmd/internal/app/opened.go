@@ -62,6 +62,8 @@ type Kept struct {
 	*engine.Engine
 	Journal *journal.Store
 	Auth    *Authority
+	// Ungrantable: what the last server granted can't be granted now, which was told.
+	Ungrantable bool
 }
 
 func (k *Kept) Close() {
@@ -90,7 +92,7 @@ func (o *CapOptions) Tools(cmd *cobra.Command, how Opening) (_ *Kept, err error)
 	log := Warnings(cmd)
 	k := new(Kept)
 	if how == ToRead {
-		o.Recall(cmd, path)
+		k.Ungrantable = !o.Recall(cmd, path)
 	}
 	// A principal's tools may do what it may, by whatever name the store is opened.
 	if name, ok := strings.CutPrefix(o.Profile, PrincipalMark); ok {
@@ -153,7 +155,7 @@ func (o *CapOptions) Tools(cmd *cobra.Command, how Opening) (_ *Kept, err error)
 func (k *Kept) Ask(cmd *cobra.Command, tool string, arguments map[string]any, into any) (engine.Answer, error) {
 	a := CallTool(cli.Context(cmd), k.Engine, tool, arguments)
 	if a.Fault != nil {
-		return a, PrintableError(a.Fault)
+		return a, errors.New(cli.InCommandsOf(cmd, cli.PrintableLines(a.Fault.Error())))
 	}
 	if into != nil {
 		if err := json.Unmarshal(a.Structured, into); err != nil {

@@ -472,15 +472,15 @@ func ReadGranted(store string) (said map[string][]string) {
 }
 
 // Recall takes the flags of the last server on a store if none are given, and tells
-// so.
-func (o *CapOptions) Recall(cmd *cobra.Command, store string) {
+// so. It reports whether they can be granted.
+func (o *CapOptions) Recall(cmd *cobra.Command, store string) bool {
 	given := o.policy + o.pluginLock + o.McpLock
 	for _, values := range o.AuthorityFlags() {
 		given += strings.Join(*values, "")
 	}
 	said := ReadGranted(store)
 	if given != "" || said == nil {
-		return
+		return true
 	}
 	last := *o
 	for flag, values := range last.AuthorityFlags() {
@@ -490,11 +490,12 @@ func (o *CapOptions) Recall(cmd *cobra.Command, store string) {
 	auth, err := last.Look(Warnings(cmd))
 	if err != nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "What the last server granted can't be granted now, so nothing is: %s\n", cli.Printable(err.Error()))
-		return
+		return false
 	}
 	defer auth.Close()
 	*o = last
 	if summary := auth.Summary(); summary != "none" && (cmd.Name() == "list" || cmd.Name() == "show") {
 		fmt.Fprintf(cmd.ErrOrStderr(), "As the last server here granted: %s. --cap or --policy judge by other grants.\n", cli.Printable(summary))
 	}
+	return true
 }

@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
@@ -67,18 +70,46 @@ func DidYouMean(near string) string {
 }
 
 // toolCall matches a call of one of the server's own tools, as hints write it.
-var toolCall = regexp.MustCompile(`([Cc]all )?(\{"name":"[a-z]+","arguments":\{[^{}]*\}\})`)
+var toolCall = regexp.MustCompile(`([Cc]all )?(\{"name":"[a-z]+","arguments":` + object + `\})`)
+
+// object matches an object, with some levels of others in it.
+var object = strings.Repeat(`\{(?:[^{}]|`, 8) + `\{[^{}]*\}` + strings.Repeat(`)*\}`, 8)
 
 // shows matches a hint that names one of the server's own tools.
 var shows = regexp.MustCompile(`(?m)^(list|history) (shows the (?:tools|versions) there are)`)
 
+// shownCommand matches a command of a hint that reads a store.
+var shownCommand = regexp.MustCompile(`'mcp-pif (?:run|tools (?:list|show|history|retire)|journal runs)`)
+
+// InCommandsOf is [InCommands] with the store that a command was given.
+func InCommandsOf(cmd *cobra.Command, text string) string {
+	text = InCommands(text)
+	for _, name := range []string{"store", "profile"} {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && !strings.ContainsAny(f.Value.String(), " '\"\\$`") {
+			text = shownCommand.ReplaceAllString(text, "$0 --"+name+" "+f.Value.String())
+		}
+	}
+	return text
+}
+
 // typedActs matches the hint for code that would act and isn't a tool's.
-var typedActs = regexp.MustCompile(`(?:Then e|E)volve a tool with this code and ("capabilities":\[[^\]]*\]), and run that\.`)
+var typedActs = regexp.MustCompile(`(?:(?:Ask the operator|Give this command)[^\n]*\. )?(?:Then e|E)volve a tool with this code and ("capabilities":\[[^\]]*\]), and run that\.[^\n]*`)
+
+// placeholder matches what stands for a value of the reader's.
+var placeholder = regexp.MustCompile(`([:\[,{])…`)
+
+// spoken is what hints say to a model, and its words here.
+var spoken = strings.NewReplacer(
+	", or make one with evolve", "", `(run's "steps")`, "(run's --steps)", `(run's "memory")`, "(run's --memory and --max-memory)",
+	"For more ask the operator to start the server with", "For more give this command", "Ask the operator to start the server with", "Give this command", "ask the operator to start the server with", "give this command",
+	`Write {"record":{}} for an empty record, [] for an empty list`, "Write ({}) for an empty record, [] for an empty list",
+)
 
 // InCommands returns a text whose hints name commands in place of calls of a model.
 func InCommands(text string) string {
 	text = shows.ReplaceAllString(text, "'mcp-pif tools $1' $2")
-	text = strings.ReplaceAll(text, ", or make one with evolve", "")
+	text = strings.ReplaceAll(text, "'mcp-pif tools history' shows", "'mcp-pif tools history NAME' shows")
+	text = spoken.Replace(text)
 	text = typedActs.ReplaceAllString(text, "Code that is typed can't act, whatever --cap grants. Ask your model to make a tool of it with $1; 'mcp-pif tools list' shows it then.")
 	return toolCall.ReplaceAllStringFunc(text, func(call string) string {
 		parts := toolCall.FindStringSubmatch(call)
@@ -87,11 +118,12 @@ func InCommands(text string) string {
 			Arguments struct {
 				Name    string
 				Tool    string
+				Code    string
 				Run     string
 				Version int
 			}
 		}
-		if json.Unmarshal([]byte(strings.Replace(parts[2], `"input":…`, `"input":null`, 1)), &c) != nil {
+		if json.Unmarshal([]byte(placeholder.ReplaceAllString(parts[2], "${1}null")), &c) != nil {
 			return call
 		}
 		name := c.Arguments.Name
@@ -100,9 +132,9 @@ func InCommands(text string) string {
 		}
 		command, known := map[string]string{
 			"list": "tools list", "describe": "tools show " + name, "history": "tools history " + name, "help": "help " + name,
-			"journal": "journal runs", "run": "run " + c.Arguments.Tool + " INPUT", "retire": "tools retire " + name,
+			"journal": "journal runs", "run": "run " + cmp.Or(c.Arguments.Tool, "CODE") + " INPUT", "retire": "tools retire " + name,
 		}[c.Name]
-		if !known || c.Name == "run" && c.Arguments.Tool == "" {
+		if !known || c.Name == "run" && c.Arguments.Tool+c.Arguments.Code == "" {
 			return call
 		}
 		command = "'" + strings.TrimSpace("mcp-pif "+command) + "'"

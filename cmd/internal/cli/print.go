@@ -219,6 +219,18 @@ var colored = map[string]bool{"STATE": true, "RESULT": true, "EFFECTS": true}
 // bold, states have colours unless NO_COLOR is set, and what is too long is wrapped
 // within its column.
 func PrintTable(out io.Writer, headers []string, rows [][]string) {
+	printTable(out, headers, rows, 14, func(cell string, width int) string { return ansi.Wrap(cell, width, "") })
+}
+
+// PrintLines is [PrintTable] with a line for each row: what is too long is cut.
+func PrintLines(out io.Writer, headers []string, rows [][]string) {
+	printTable(out, headers, rows, 9, func(cell string, width int) string { return ansi.Truncate(cell, width, "…") })
+}
+
+// whole are the headers of columns that stay as wide as what is in them, as the first one does.
+var whole = []string{"STATE", "VERSION", "WHEN", "STEPS", "TIME"}
+
+func printTable(out io.Writer, headers []string, rows [][]string, least int, fit func(cell string, width int) string) {
 	widths := make([]int, len(headers))
 	for i, header := range headers {
 		widths[i] = ansi.StringWidth(header) + 2
@@ -235,15 +247,20 @@ func PrintTable(out io.Writer, headers []string, rows [][]string) {
 		over += w
 	}
 	for over -= width; width > 0 && over > 0; over-- {
-		widest := slices.Index(widths, slices.Max(widths))
-		if widths[widest] <= 14 {
+		widest := 0
+		for i := range widths {
+			if i > 0 && !slices.Contains(whole, headers[i]) && (widest == 0 || widths[i] > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest == 0 || widths[widest] <= least {
 			break
 		}
 		widths[widest]--
 	}
 	for _, row := range rows {
 		for i := range row {
-			row[i] = ansi.Wrap(row[i], widths[i]-2, "")
+			row[i] = fit(row[i], widths[i]-2)
 		}
 	}
 	t := table.New().Headers(headers...).Rows(rows...).

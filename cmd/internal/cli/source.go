@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -64,6 +65,9 @@ func CodeAndInput(cmd *cobra.Command, file string, args []string) (code, input s
 		if len(args) > 1 && args[0] == "-" && args[1] == "-" {
 			return "", "", false, errors.New("CODE and INPUT can't both come from standard input")
 		}
+		if err := NoFile(args[0]); err != nil {
+			return "", "", false, err
+		}
 		if info, err := os.Stat(args[0]); err == nil && info.Mode().IsRegular() && strings.HasSuffix(args[0], ".pif") {
 			return "", "", false, fmt.Errorf("%s is a file; did you mean --file %[1]s?", args[0])
 		}
@@ -71,6 +75,9 @@ func CodeAndInput(cmd *cobra.Command, file string, args []string) (code, input s
 			return "", "", false, err
 		}
 		args = args[1:]
+	}
+	if code == "" {
+		return "", "", false, errors.New("CODE is empty: give a program")
 	}
 	switch len(args) {
 	case 0:
@@ -80,6 +87,16 @@ func CodeAndInput(cmd *cobra.Command, file string, args []string) (code, input s
 		return code, input, true, err
 	}
 	return "", "", false, fmt.Errorf("too many arguments: %q is none of CODE and INPUT", args[1])
+}
+
+// NoFile is the error of an argument that can only mean a file or a folder, and isn't there.
+func NoFile(arg string) error {
+	if strings.HasSuffix(arg, ".pif") || strings.HasSuffix(arg, "/") {
+		if _, err := os.Stat(arg); errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(arg, " \t\n(=") {
+			return UsageError(fmt.Errorf("there is no file %s", arg))
+		}
+	}
+	return nil
 }
 
 // InputJSON is an input from a command line or a prompt as an argument of run:

@@ -389,7 +389,7 @@ func addServer(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Serv
 	}
 	l.Servers[name] = s
 	out := cmd.OutOrStdout()
-	printAdded(out, name, s, accept)
+	printAdded(out, s)
 	for _, tool := range mcplock.TaskTools(listed.Tools) {
 		fmt.Fprintf(out, "  %-12s %s: it answers by tasks alone, which servers aren't asked for\n", "left out", lock.Shown(tool, 80))
 	}
@@ -400,6 +400,9 @@ func addServer(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Serv
 		return err
 	}
 	fmt.Fprintf(out, "added %s to %s; grant it with --cap %s, or let each tool ask with --ask %s\n", name, l.Path, name, name)
+	if !accept {
+		fmt.Fprintf(out, takeItsWord, name)
+	}
 	return nil
 }
 
@@ -428,13 +431,10 @@ func fill(s *mcplock.Server, listed *mcp.Listing, rename map[string]string) erro
 	return nil
 }
 
-func printAdded(out io.Writer, name string, s *mcplock.Server, isAccepted bool) {
+func printAdded(out io.Writer, s *mcplock.Server) {
 	fmt.Fprintf(out, "%s %s, protocol %s, %s, pinned to %s\n", lock.Shown(s.Info.Name, 60), lock.Shown(s.Info.Version, 40), lock.Shown(s.Protocol, 20), cli.Count(len(s.Tools), "tool", "tools"), lock.Shown(pinnedBy(s), 200))
 	printClaims(out, s)
 	printGiven(out, s)
-	if !isAccepted {
-		fmt.Fprintf(out, "Nothing is granted yet. "+takeItsWord, name)
-	}
 }
 
 const takeItsWord = "Take its word for what only reads:   mcp-pif mcp accept %s\n"

@@ -227,7 +227,8 @@ func toolOf(s *mcplock.Server, name string) (word string, t *mcplock.Tool, err e
 			return word, t, nil
 		}
 	}
-	return "", nil, fmt.Errorf("the server has no tool %s, but %s", lock.Shown(name, 60), truncateWords(slices.Sorted(maps.Keys(s.Tools)), 20))
+	words := slices.Sorted(maps.Keys(s.Tools))
+	return "", nil, fmt.Errorf("the server has no tool %s, but %s%s", lock.Shown(name, 60), truncateWords(words, 20), cli.DidYouMean(cli.Closest(name, words)))
 }
 
 // truncateWords lists the first words, and says how many more there are.

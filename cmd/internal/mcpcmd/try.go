@@ -372,7 +372,7 @@ each principal.`,
 			}
 			kept, err := store.There()
 			if err != nil {
-				return cli.Failed(fmt.Errorf("nothing is kept: 'mcp-pif mcp try %s' shows what it writes: %w", args[0], err))
+				return cli.Failed(fmt.Errorf("%w; 'mcp-pif mcp try %s' shows what it writes", err, args[0]))
 			}
 			state, err := app.StateOfPlugin(kept, args[0])
 			if err != nil {

@@ -180,7 +180,7 @@ func (s *Engine) help(c Call, in wire.HelpArguments) wire.Answer {
 			if f := s.Tell(t); f != nil {
 				return wire.Failed(f)
 			}
-			evolved = fmt.Sprintf("%s (version %d): %s\n  %s\n  code: %s", t.Name, t.Version, t.Description, call, display.Prefix(t.Program().Canonical(), preview))
+			evolved = fmt.Sprintf("%s (version %d): %s\n  %s\n  code: %s", t.Name, t.Version, t.Description, call, display.Prefix(t.Program().Text(), preview))
 		}
 		return help.Name(s.broker.Policy(), in.Name, evolved, Names(c.Tools))
 	case in.Category != "":
