@@ -135,11 +135,11 @@ func (r *repl) open(tool, entry string) (*typedProgram, error) {
 			names = append(names, name)
 		}
 	}
-	p, err := core.CompileText(tool, []byte(r.prefix(names)+entry))
+	p, err := core.CompileText(tool, []byte(r.prefix(names, entry)+entry))
 	if err != nil && len(all) > 0 {
 		// What a name is may tell how it is read: xs.sort().
 		names = all
-		if p, err = core.CompileText(tool, []byte(r.prefix(names)+entry)); err != nil {
+		if p, err = core.CompileText(tool, []byte(r.prefix(names, entry)+entry)); err != nil {
 			if _, own := core.CompileText(tool, []byte(entry)); own != nil {
 				err = own // at its own place
 			}
@@ -178,14 +178,20 @@ func (r *repl) within(tool string, p *typedProgram) (*typedProgram, error) {
 		p.code = string(core.Print(p.term))
 	}
 	p.entry = p.code
-	p.code = r.prefix(p.names) + p.code
+	p.code = r.prefix(p.names, p.code) + p.code
 	var err error
 	p.Program, err = core.CompileText(tool, []byte(p.code))
 	return p, err
 }
 
-// prefix is the lets of these names, as statements, so that they last over an entry of several.
-func (r *repl) prefix(names []string) string {
+// prefix is the lets of these names, up to where an entry follows: statements where it is some, over which they last.
+func (r *repl) prefix(names []string, entry string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	if !strings.Contains(entry, ";") {
+		return strings.TrimSuffix(strings.TrimSpace(string(core.Print(r.around(names, &term.Unit{})))), "null")
+	}
 	var lets strings.Builder
 	for _, name := range names {
 		let := r.around([]string{name}, &term.Unit{}).(*term.App)
