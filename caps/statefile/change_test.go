@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,7 +81,7 @@ func TestDecodeEnd(t *testing.T) {
 		}
 	}
 	var keys map[string]json.RawMessage
-	if err := statefile.Decode([]byte("{\n \"deny\": [\n"), &keys); err == nil || !strings.HasPrefix(err.Error(), "line 2, column 10: ") {
+	if err := statefile.Decode([]byte("{\n \"deny\": [\n"), &keys); err == nil || !strings.HasPrefix(err.Error(), "line 2, column 11: ") {
 		t.Errorf("of a document that is cut short: %v", err)
 	}
 	must.NoError(t, statefile.Decode([]byte(" {\"deny\": []}\n\n"), &keys))
