@@ -93,7 +93,7 @@ func InCommandsOf(cmd *cobra.Command, text string) string {
 }
 
 // typedActs matches the hint for code that would act and isn't a tool's.
-var typedActs = regexp.MustCompile(`(?:(?:Ask the operator|Give this command)[^\n]*\. )?(?:Then e|E)volve a tool with this code and ("capabilities":\[[^\]]*\]), and run that\.[^\n]*`)
+var typedActs = regexp.MustCompile(`(?m)(?:^.*(?:[Aa]sk the operator|[Gg]ive this command).*\. )?(?:Then e|E)volve a tool with this code and ("capabilities":\[[^\]]*\]), and run that\..*`)
 
 // placeholder matches what stands for a value of the reader's.
 var placeholder = regexp.MustCompile(`([:\[,{])…`)

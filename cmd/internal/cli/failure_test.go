@@ -9,16 +9,17 @@ import (
 func TestInCommands(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`else call {"name":"run","arguments":{"tool":"sq","input":…}}`:                                                                    `else run 'mcp-pif run sq INPUT'`,
-		`To run the tool "sq", call {"name":"run","arguments":{"tool":"sq","input":…}}.`:                                                  `To run the tool "sq", run 'mcp-pif run sq INPUT'.`,
-		`Call {"name":"run","arguments":{"tool":"hyp","input":[1,2]}}.`:                                                                   `Run 'mcp-pif run hyp INPUT'.`,
-		`Call {"name":"history","arguments":{"name":"sq"}}.`:                                                                              `Run 'mcp-pif tools history sq'.`,
-		`Call {"name":"run","arguments":{"tool":"hyp","input":{"a":{"b":[…]},"c":…}}}.`:                                                   `Run 'mcp-pif run hyp INPUT'.`,
-		`Call {"name":"run","arguments":{"code":"1"}}.`:                                                                                   `Run 'mcp-pif run CODE INPUT'.`,
-		`Call {"name":"evolve","arguments":{"code":"1"}}.`:                                                                                `Call {"name":"evolve","arguments":{"code":"1"}}.`,
-		`Ask for more steps (run's "steps"), or less.`:                                                                                    `Ask for more steps (run's --steps), or less.`,
-		`Ask the operator to start the server with --cap 'fs.read:./a'.`:                                                                  `Give this command --cap 'fs.read:./a'.`,
-		`Evolve a tool with this code and "capabilities":["echo"], and run that. Ask the operator to start the server with --cap 'echo'.`: `Code that is typed can't act, whatever --cap grants. Ask your model to make a tool of it with "capabilities":["echo"]; 'mcp-pif tools list' shows it then.`,
+		`else call {"name":"run","arguments":{"tool":"sq","input":…}}`:                   `else run 'mcp-pif run sq INPUT'`,
+		`To run the tool "sq", call {"name":"run","arguments":{"tool":"sq","input":…}}.`: `To run the tool "sq", run 'mcp-pif run sq INPUT'.`,
+		`Call {"name":"run","arguments":{"tool":"hyp","input":[1,2]}}.`:                  `Run 'mcp-pif run hyp INPUT'.`,
+		`Call {"name":"history","arguments":{"name":"sq"}}.`:                             `Run 'mcp-pif tools history sq'.`,
+		`Call {"name":"run","arguments":{"tool":"hyp","input":{"a":{"b":[…]},"c":…}}}.`:  `Run 'mcp-pif run hyp INPUT'.`,
+		`Call {"name":"run","arguments":{"code":"1"}}.`:                                  `Run 'mcp-pif run CODE INPUT'.`,
+		`Call {"name":"evolve","arguments":{"code":"1"}}.`:                               `Call {"name":"evolve","arguments":{"code":"1"}}.`,
+		`Ask for more steps (run's "steps"), or less.`:                                   `Ask for more steps (run's --steps), or less.`,
+		`Ask the operator to start the server with --cap 'fs.read:./a'.`:                 `Give this command --cap 'fs.read:./a'.`,
+		"denied\nThe fs isn't granted: ask the operator to start the server with --cap 'fs:./a'. Then evolve a tool with this code and \"capabilities\":[\"fs:./a\"], and run that.\nx": "denied\nCode that is typed can't act, whatever --cap grants. Ask your model to make a tool of it with \"capabilities\":[\"fs:./a\"]; 'mcp-pif tools list' shows it then.\nx",
+		`Evolve a tool with this code and "capabilities":["echo"], and run that. Ask the operator to start the server with --cap 'echo'.`:                                               `Code that is typed can't act, whatever --cap grants. Ask your model to make a tool of it with "capabilities":["echo"]; 'mcp-pif tools list' shows it then.`,
 	} {
 		if got := InCommands(text); got != want {
 			t.Errorf("%s is %s, not %s", text, got, want)
