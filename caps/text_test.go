@@ -193,7 +193,7 @@ func TestNotCapabilities(t *testing.T) {
 			t.Errorf("%q: got %v, %v; expected an error", c.text, got, err)
 			continue
 		}
-		if e.At != c.at || !strings.Contains(e.Error(), c.says) {
+		if e.At != c.at || !strings.Contains(e.Error(), c.says) || strings.Contains(e.Error(), "at 0:") {
 			t.Errorf("%q: at %d: %v; expected %q at %d", c.text, e.At, e, c.says, c.at)
 		}
 	}
