@@ -73,7 +73,7 @@ func TestMCPCommands(t *testing.T) {
 	w.prints([]string{"mcp", "list"}, "SERVER", "second", "up", "ok")
 	w.prints([]string{"mcp", "show", "second", "echo"}, "words of the server second, not of this program", "takes")
 	w.fails([]string{"mcp", "add", "third", "--", "sh", "no-such.sh"}, "there is no file no-such.sh")
-	w.fails([]string{"mcp", "show", "second", "ecko"}, "has no tool ecko", "echo")
+	w.fails([]string{"mcp", "show", "second", "ecko"}, "has no tool ecko", "did you mean echo?")
 	w.prints([]string{"mcp", "try", "second"}, "echo", "words of the server second, not of this program:\n  | "+mcptest.Canary)
 	w.prints([]string{"mcp", "show", "second"}, "instructions sha256:", "'mcp-pif mcp try second' prints them")
 	calls := filepath.Join(t.TempDir(), "calls.json")

@@ -192,7 +192,7 @@ func (r *repl) do(entry string) bool {
 }
 
 func (r *repl) complain(message string) {
-	cli.PrintPlaced(r.cmd.ErrOrStderr(), cli.Red, message)
+	cli.PrintPlaced(r.cmd.ErrOrStderr(), cli.Red, inREPL(message))
 }
 
 func (r *repl) call(tool string, arguments map[string]any) {
@@ -245,7 +245,7 @@ func (r *repl) print(a engine.Answer, failed string) {
 		r.next = answer.Next.Arguments
 	}
 	if a.Fault != nil {
-		r.complain(unbound.ReplaceAllString(inREPL(failed), "let $1 = 3 binds it."))
+		r.complain(unbound.ReplaceAllString(failed, "let $1 = 3 binds it."))
 	} else {
 		fmt.Fprintf(r.cmd.OutOrStdout(), "%s\n", cli.EscapeJSON([]byte(a.Text)))
 	}
