@@ -87,7 +87,8 @@ const (
 // its branches, and a function before a let in the next line, that nothing uses, is refused; with 15 the second parameter of the function in pairs.map((p, i) => p[0]) is the index,
 // and x?.f(y) null where x is missing; with 16 code that asks for different operations isn't equal, to_url makes no URL
 // whose parts are others, a key of a query that is no UTF-8 is a fault, add_time adds no zone, SS is hundredths, and
-// ${} in re_replace is text; infer says that what a failed request raises is data.
+// ${} in re_replace is text; infer says that what a failed request raises is data,
+// and that what is compared with null may be null.
 const Semantics = 16
 
 // SetPool sets how many bytes all machines of the process may hold together,

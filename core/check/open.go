@@ -181,7 +181,7 @@ func (o *opened) settle(id term.ID) prim.Kinds {
 func (v *variable) kinds() (kinds prim.Kinds) {
 	for _, s := range v.lower {
 		switch {
-		case s.dynamic, s.unknown != nil && !s.unknown.known(), s.seed != nil && s.seed.mixed && s.kind&prim.KindNumber == 0:
+		case s.dynamic, s.unknown != nil && !s.unknown.known(), s.seed != nil && s.seed.mixed && s.kind&(prim.KindNumber|prim.KindUnit) == 0:
 			return prim.KindAny
 		case s.unknown == nil && (s.seed == nil || s.seed.dead&s.kind == 0):
 			kinds |= s.kind

@@ -121,9 +121,9 @@ func isOpen(t *Type) bool {
 // isString reports whether a string is one of the type.
 func isString(t *Type) bool { return isOpen(t) || t.Kinds&prim.KindString != 0 }
 
-// isCode reports whether every value of the type is code or a function.
+// isCode reports whether every value of the type is code or a function, or null.
 func isCode(t *Type) bool {
-	return t.Kinds != 0 && t.Kinds&^(prim.KindQuoted|prim.KindFunction) == 0 && !t.Any && !t.Deep && !t.Dynamic && len(t.Vars) == 0
+	return t.Kinds&^prim.KindUnit != 0 && t.Kinds&^(prim.KindQuoted|prim.KindFunction|prim.KindUnit) == 0 && !t.Any && !t.Deep && !t.Dynamic && len(t.Vars) == 0
 }
 
 // value reads one value of the type.
@@ -131,7 +131,7 @@ func (d *read) value(t *Type) bool {
 	t = t.or()
 	c := d.Space()
 	from := d.At
-	if isCode(t) && d.deep < maxTyped && !d.inString {
+	if isCode(t) && d.deep < maxTyped && !d.inString && (c != 'n' || t.Kinds&prim.KindUnit == 0) {
 		return d.code(t)
 	}
 	if d.deep >= maxTyped {
@@ -552,7 +552,7 @@ func (d *read) code(t *Type) bool {
 		d.bad = &g
 		return false
 	}
-	if t.Kinds == prim.KindFunction && isLiteral(u) {
+	if t.Kinds&^prim.KindUnit == prim.KindFunction && isLiteral(u) {
 		d.misfit = true
 	}
 	if _, is := u.(*term.Lam); !function || t.Kinds&prim.KindQuoted != 0 && !is {

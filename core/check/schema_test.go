@@ -231,6 +231,9 @@ func TestReadArguments(t *testing.T) {
 		{`c => to_data(c)`, `{"input":{"add":[1,{"dec":"0.5"}]}}`, `{"quote":{"add":[1,{"dec":"0.5"}]}}`},
 		{`c => to_data(c)`, `{"input":{"quote":{"add":[1,0.5]}}}`, `{"quote":{"add":[1,{"dec":"0.5"}]}}`},
 		{`(f, xs) => map(f, xs)`, `{"f":"x => x","xs":["1",2.0]}`, `{"body":{"var":"x"},"lam":"x"} ["1",{"dec":"2.0"}]`},
+		{`(f, xs) => if f == null then xs else map(f, xs)`, `{"f":"x => x","xs":["1",2.0]}`, `{"body":{"var":"x"},"lam":"x"} ["1",{"dec":"2.0"}]`},
+		{`(f, xs) => if f == null then xs else map(f, xs)`, `{"f":null,"xs":[1]}`, `null [1]`},
+		{`c => if c == null then 0 else eval(c)`, `{"input":{"add":[1,2]}}`, `{"quote":{"add":[1,2]}}`},
 		{`42`, `{}`, `null`},
 		{`42`, ``, `null`},
 	} {

@@ -446,7 +446,11 @@ func (s *Engine) planOfTask(ctx context.Context, rec *run.Task) (wire.Answer, er
 	}
 	var call struct{ Plan any }
 	id, named := "", false
-	if err = json.Unmarshal(rec.Call.Arguments, &call); err == nil {
+	arguments, err := rec.Arguments(s.broker.Journal())
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	if err = json.Unmarshal(arguments, &call); err == nil {
 		if id, named = call.Plan.(string); named {
 			p, err = run.FindPlan(s.broker.Journal(), id)
 		}

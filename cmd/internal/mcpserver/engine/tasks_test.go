@@ -747,6 +747,30 @@ func TestPlanEndedBefore(t *testing.T) {
 	}
 }
 
+// TestSectionEndedBefore: a task that did a section of a plan gives the next one behind a restart, too.
+func TestSectionEndedBefore(t *testing.T) {
+	t.Parallel()
+	w, world := &tasked{t: t, dir: t.TempDir()}, &noteWorld{notes: map[string]string{"c": "1"}, holds: "put", begun: make(chan struct{}, 1), held: make(chan struct{})}
+	s, stop := w.serves(world, "toy:**")
+	if r := w.call(s, "evolve", `{"name":"careful","code":"k => let p = !toy.put({key: k, value: \"1\"}) in if p == null then !toy.put({key: k ++ \"3\", value: \"2\"}) else null","capabilities":["toy:**"]}`); r.Fault != nil {
+		t.Fatal(r.Text)
+	}
+	var p struct{ Plan string }
+	if r := w.call(s, "run", `{"tool":"careful","input":"c","plan":true}`); json.Unmarshal(r.Structured, &p) != nil || p.Plan == "" {
+		t.Fatal(r.Text)
+	}
+	id := w.background(s, `{"plan":"`+p.Plan+`","background":true}`)
+	wait.For(t, world.begun, "the section")
+	close(world.held)
+	given := func() string { return w.call(s, "run", `{"task":"`+id+`"}`).Text }
+	wait.Until(t, "the next section", func() bool { return strings.Contains(given(), p.Plan+`.2"`) })
+	stop()
+	s, _ = w.serves(world, "toy:**")
+	if text := given(); !strings.Contains(text, p.Plan+`.2"`) {
+		t.Error(text)
+	}
+}
+
 // TestPlanEndedNotNow: a task whose plan ended before its server did waits until there is room to do the run of that again.
 func TestPlanEndedNotNow(t *testing.T) {
 	t.Parallel()
