@@ -153,9 +153,9 @@ func (s *seat) perform(ctx context.Context, a run.Act) (v value.Value, size int6
 		sent := &wire.Request{Head: request, Arguments: args}
 		args = nil
 		answer, err = p.invoke(ctx, a, sent)
-		again = err == nil && request.LeaseNs != 0 && answer.Failure.GetCode() == wire.Lapsed &&
+		again = err == nil && answer.Err == nil && request.LeaseNs != 0 && answer.Failure.GetCode() == wire.Lapsed &&
 			lease.Time(request.LeaseNs).Over() // else it isn't so, and would be said again
-		if err == nil && answer.Failure.GetCode() == "too_large" && request.MaxOutcomeBytes < a.Most {
+		if err == nil && answer.Err == nil && answer.Failure.GetCode() == "too_large" && request.MaxOutcomeBytes < a.Most {
 			if request.MaxOutcomeBytes == wire.LargeOutcome && answer.Size > wire.LargeOutcome {
 				request.MaxOutcomeBytes = min(a.Most, int64(answer.Size))
 			} else { // it needs more than it said
@@ -272,12 +272,21 @@ func (p *process) hear(ctx context.Context, r *wire.Request, room func(bytes int
 		size, _ := strconv.Atoi(strings.Join(head.Get(wire.Size), ""))
 		answer.Size = max(0, min(size, most))
 		answer.Limit = max(answer.Size, wire.LargeOutcome)
+		takes = answer.Size
+		if takes >= wire.LargeOutcome { // small ones don't wait behind what waits for room
+			_ = room(int64(takes), true)
+			select {
+			case p.trusted <- struct{}{}:
+				defer func() { <-p.trusted }()
+			case <-ctx.Done():
+			}
+			return answer, stream.RecvMsg(answer)
+		}
 		select {
 		case p.trusted <- struct{}{}:
-			takes = answer.Size
 			defer func() { <-p.trusted }()
 		default:
-			takes = max(answer.Size, sizeUnknown)
+			takes = sizeUnknown
 		}
 	}
 	_ = room(int64(takes), true) // it comes all the same
