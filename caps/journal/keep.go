@@ -57,11 +57,6 @@ func (s *Store) scope(ctx context.Context, o RetainOptions) (c scope, err error)
 	if o.MaxAge > 0 {
 		c.oldest, c.aged = s.o.Now().Add(-o.MaxAge), math.MaxUint64
 	}
-	if o.MaxAge > 0 && o.GradualAge {
-		if c.aged, c.older, err = s.eighth(ctx, c.oldest); err != nil {
-			return c, err
-		}
-	}
 	size, last, err := s.content(ctx)
 	if err != nil {
 		return c, err
@@ -77,6 +72,11 @@ func (s *Store) scope(ctx context.Context, o RetainOptions) (c scope, err error)
 	var taken int64
 	if c.open, taken, err = s.openRuns(ctx, most, blobs); err != nil {
 		return c, err
+	}
+	if o.MaxAge > 0 && o.GradualAge {
+		if c.aged, c.older, err = s.eighth(ctx, c.oldest, c.open); err != nil {
+			return c, err
+		}
 	}
 	tools := func(e *Event) bool { return e.Kind.Changes() && e.Tool() != "" }
 	c.keep = func(e *Event) bool { return tools(e) || c.open[e.Run] || o.Keep != nil && o.Keep(e) }
@@ -113,7 +113,8 @@ func (s *Store) scope(ctx context.Context, o RetainOptions) (c scope, err error)
 	return c, err
 }
 
-// openRuns selects the runs that may go on yet, of which together so many bytes stay, and returns how many they take.
+// openRuns selects the runs that may go on yet, of which together so many bytes stay, and returns how many they take; where
+// any number may stay, math.MaxInt64, that isn't counted.
 func (s *Store) openRuns(ctx context.Context, most int64, blobs map[Hash]int64) (open map[string]bool, taken int64, err error) {
 	var newest []string
 	now := s.o.Now()
@@ -128,6 +129,10 @@ func (s *Store) openRuns(ctx context.Context, most int64, blobs map[Hash]int64) 
 	for _, run := range newest {
 		if err != nil {
 			break
+		}
+		if most == math.MaxInt64 {
+			open[run] = true
+			continue
 		}
 		n, own := taken, map[Hash]bool{}
 		err = s.Each(ctx, Query{Run: run}, func(e *Event) error {
@@ -153,20 +158,26 @@ func (s *Store) openRuns(ctx context.Context, most int64, blobs map[Hash]int64) 
 	return open, taken, explain(s.path, err)
 }
 
+// names is runs as JSON, for droppable.
+func names(runs map[string]bool) string {
+	text, _ := json.Marshal(runs)
+	return string(text)
+}
+
 // eighth returns the number at which the first eighth ends of what may be dropped, and whether
 // what follows is before a time, too.
-func (s *Store) eighth(ctx context.Context, oldest time.Time) (end uint64, more bool, err error) {
+func (s *Store) eighth(ctx context.Context, oldest time.Time, open map[string]bool) (end uint64, more bool, err error) {
 	var count int64
-	err = s.readers.QueryRowContext(ctx, `SELECT count(*) `+droppable).Scan(&count)
+	err = s.readers.QueryRowContext(ctx, `SELECT count(*) `+droppable, names(open)).Scan(&count)
 	if err == nil {
-		err = s.readers.QueryRowContext(ctx, `SELECT seq `+droppable+` ORDER BY seq LIMIT 1 OFFSET ?`, count/8).Scan(&end)
+		err = s.readers.QueryRowContext(ctx, `SELECT seq `+droppable+` ORDER BY seq LIMIT 1 OFFSET ?`, names(open), count/8).Scan(&end)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, false, nil
 	}
 	next := &Event{}
 	if err == nil {
-		next, err = oneEvent(s.readers, `SELECT `+columns+` `+droppable+` AND seq > ? ORDER BY seq LIMIT 1`, int64(end))
+		next, err = oneEvent(s.readers, `SELECT `+columns+` `+droppable+` AND seq > ? ORDER BY seq LIMIT 1`, names(open), int64(end))
 	}
 	return end, next.Seq > 0 && next.Time.Before(oldest), explain(s.path, err)
 }

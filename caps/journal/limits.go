@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"math"
 	"time"
 )
 
@@ -44,13 +45,13 @@ func (s *Store) trim(ctx context.Context, l Limits, wanted int64, o RetainOption
 		size -= size / 8 // others write meanwhile
 	}
 	for round := range maxRounds {
-		used, oldest, err := s.inUse(ctx)
+		used, err := s.inUse(ctx)
 		var left int64 // of blobs that are waited for
 		if err == nil && l.Size > 0 && used > due && !o.DryRun {
 			var blobs int
 			if blobs, left, err = s.sweep(ctx, o); err == nil {
 				all.Blobs += blobs
-				used, _, err = s.inUse(ctx)
+				used, err = s.inUse(ctx)
 			}
 		}
 		if err != nil {
@@ -66,8 +67,14 @@ func (s *Store) trim(ctx context.Context, l Limits, wanted int64, o RetainOption
 			// that are waited for.
 			o.MaxBytes = max(1, int64(float64(size)*min(1, float64(counted)/float64(used)))-left)
 		}
-		if l.Age > 0 && round == 0 && s.o.Now().Sub(oldest) > l.Age+min(l.Age/ageSlack, time.Hour) {
-			o.MaxAge = l.Age
+		if l.Age > 0 && round == 0 {
+			due, err := s.hasBefore(ctx, s.o.Now().Add(-l.Age-min(l.Age/ageSlack, time.Hour)))
+			if err != nil {
+				return all, err
+			}
+			if due {
+				o.MaxAge = l.Age
+			}
 		}
 		if o.MaxBytes == 0 && o.MaxAge == 0 {
 			if all.Blobs > 0 || wanted > 0 && round == 0 {
@@ -95,18 +102,32 @@ func (r *Retained) add(next Retained) {
 	r.Older = r.Older || next.Older
 }
 
-// droppable selects the events after the checkpoint that don't change tools.
+// droppable selects the events after the checkpoint, but for the newest, that don't change tools, and aren't of some runs: the
+// members of a JSON object.
 const droppable = `FROM events WHERE seq > (SELECT coalesce(max(seq), 0) FROM events WHERE kind = 'checkpoint' AND ` + indexedKinds + `)
-	AND kind NOT IN ('tool.evolved','tool.retired','tool.rolled_back')`
+	AND kind NOT IN ('tool.evolved','tool.retired','tool.rolled_back') AND run NOT IN (SELECT key FROM json_each(?))
+	AND seq < (SELECT max(seq) FROM events)`
 
-// inUse returns how many bytes of the file are in use, and when the oldest event
-// happened that may be dropped.
-func (s *Store) inUse(ctx context.Context) (used int64, oldest time.Time, err error) {
-	var pages, free, size, micro int64
-	err = s.readers.QueryRowContext(ctx, `SELECT
-		(SELECT page_count FROM pragma_page_count), (SELECT freelist_count FROM pragma_freelist_count), (SELECT page_size FROM pragma_page_size),
-		coalesce((SELECT time `+droppable+` ORDER BY seq LIMIT 1), 1 << 62)`).Scan(&pages, &free, &size, &micro)
-	return (pages - free) * size, time.UnixMicro(micro), explain(s.path, err)
+// inUse returns how many bytes of the file are in use.
+func (s *Store) inUse(ctx context.Context) (used int64, err error) {
+	err = s.readers.QueryRowContext(ctx, `SELECT ((SELECT page_count FROM pragma_page_count) - (SELECT freelist_count FROM pragma_freelist_count)) *
+		(SELECT page_size FROM pragma_page_size)`).Scan(&used)
+	return used, explain(s.path, err)
+}
+
+// hasBefore reports whether the oldest event that may be dropped is from before a time.
+func (s *Store) hasBefore(ctx context.Context, t time.Time) (has bool, err error) {
+	open := map[string]bool{}
+	for range 2 { // mostly it needn't be known what is open
+		err = s.readers.QueryRowContext(ctx, `SELECT coalesce((SELECT time `+droppable+` ORDER BY seq LIMIT 1) < ?, 0)`, names(open), t.UnixMicro()).Scan(&has)
+		if err == nil && has {
+			open, _, err = s.openRuns(ctx, math.MaxInt64, nil)
+		}
+		if err != nil || !has {
+			break
+		}
+	}
+	return has, explain(s.path, err)
 }
 
 // trimmed is how often KeepWithin looks. Where it found nothing to drop it may take

@@ -102,6 +102,33 @@ func TestRetainGradually(t *testing.T) {
 	}
 }
 
+// So do runs that may go on yet: they neither end it nor are what is looked at again and again.
+func TestTrimOpenRuns(t *testing.T) {
+	a := newAged(t, 0)
+	put := func(run string, n int, k journal.Kind) {
+		for range n {
+			_, err := a.Append(journal.Written, k, run, "", []byte(`{}`))
+			must.NoError(t, err)
+		}
+	}
+	put("task", 1, journal.TaskCreated)
+	put("task", 9, journal.EffectOutcome)
+	put("other", 50, journal.EffectOutcome)
+	a.pass(2 * time.Hour)
+	put("last", 1, journal.EffectOutcome)
+	if r := retain(t, a.Store, journal.RetainOptions{MaxAge: time.Hour, GradualAge: true}); r.Dropped < 6 || r.Dropped > 7 || !r.Older {
+		t.Errorf("at first %+v", r)
+	}
+	if r, err := a.Trim(ctx, journal.Limits{Age: time.Hour}, false); err != nil || r.Dropped < 43 || r.Kept != 10 || r.Older {
+		t.Errorf("then %+v, %v", r, err)
+	}
+	a.pass(2 * time.Hour)
+	sqlExec(t, raw(t, a.path), `UPDATE events SET branch='x' WHERE seq=1`) // it would find this
+	if r, err := a.Trim(ctx, journal.Limits{Age: time.Hour}, false); err != nil || r != (journal.Retained{}) {
+		t.Errorf("nothing but what may go on is too old: %+v, %v", r, err)
+	}
+}
+
 // Runs that may go on yet stay, whole, as long as they may and there is room for them; all others go.
 func TestRetainKeepsOpenRuns(t *testing.T) {
 	a := newAged(t, 0)
