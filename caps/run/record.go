@@ -476,40 +476,64 @@ func droppedBefore(j journal.Journal) string {
 const chainPage = 1024
 
 // follow checks the events from one number to another, and that those before and
-// behind fit.
+// behind fit; that others are dropped meanwhile is no break.
 func follow(j journal.Journal, first, last uint64) error {
-	var before *journal.Event
-	to, kept := uint64(0), map[uint64]journal.Hash(nil)
-	if store, ok := j.(interface {
+	store, ok := j.(interface {
 		KeptBefore(uint64) (uint64, map[uint64]journal.Hash, error)
-	}); ok {
+	})
+	f := &following{j: j, first: first, after: max(first, 2) - 2}
+	for failed := error(nil); ; {
+		var to uint64
 		var err error
-		if to, kept, err = store.KeptBefore(first); err != nil {
+		if ok {
+			to, f.kept, err = store.KeptBefore(first)
+		}
+		if failed != nil && to <= f.to {
+			return failed
+		}
+		if f.to = to; err == nil {
+			err = f.pages(last)
+		}
+		if b := (*journal.Break)(nil); !errors.As(err, &b) {
 			return err
 		}
+		failed = err
 	}
-	for after := max(first, 2) - 2; ; {
-		page, more, err := j.Read(journal.Query{After: after, Before: last + 2, Limit: chainPage})
+}
+
+// following is how far events have been checked.
+type following struct {
+	j            journal.Journal
+	first, after uint64
+	before       *journal.Event // the last; nil: none
+	to           uint64         // the checkpoint
+	kept         map[uint64]journal.Hash
+}
+
+func (f *following) pages(last uint64) error {
+	for {
+		page, more, err := f.j.Read(journal.Query{After: f.after, Before: last + 2, Limit: chainPage})
 		if err != nil {
 			return err
 		}
 		for i := range page {
 			e := &page[i]
-			if before == nil && e.Seq < first && e.Kind != journal.Checkpoint && e.Seal() != e.Hash {
+			if f.before == nil && e.Seq < f.first && e.Kind != journal.Checkpoint && e.Seal() != e.Hash {
 				return &journal.Break{Seq: e.Seq, Reason: "it is not what was recorded: its hash differs"}
 			}
-			if before != nil || e.Seq >= first {
-				if e.Seq <= to { // what was between is gone
+			if f.before != nil || e.Seq >= f.first {
+				before := f.before
+				if e.Seq <= f.to { // what was between is gone
 					before = nil
 				}
 				if err := linked(before, e); err != nil {
 					return err
 				}
-				if e.Seq < to && kept[e.Seq] != e.Hash {
+				if e.Seq < f.to && f.kept[e.Seq] != e.Hash {
 					return &journal.Break{Seq: e.Seq, Reason: "it is not the event that was kept when others were dropped"}
 				}
 			}
-			before, after = e, e.Seq
+			f.before, f.after = e, e.Seq
 		}
 		if !more || len(page) == 0 {
 			return nil

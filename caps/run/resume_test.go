@@ -454,6 +454,64 @@ func TestResumeBehindRetention(t *testing.T) {
 	must.NoFault(t, f)
 }
 
+// A record that others are dropped around while it is read is read all the same.
+func TestReadRecordWhileRetention(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	s, err := journal.Open(filepath.Join(t.TempDir(), "j.db"), journal.Options{Now: func() time.Time { return now }})
+	must.NoError(t, err)
+	t.Cleanup(func() { must.NoError(t, s.Close()) })
+	w := newWorld(t, run.Options{Journal: s}, (&notes{}).perform, "toy:notes/**")
+	must.NoError(t, w.broker.CreateTask(&run.Task{ID: "r", Call: run.Call{Tool: "run"}, Owner: "a"}))
+	w.broker.Begin(w.tools.Snapshot(), bounds(w.evolve("busy", busy, "toy:notes/**"), "r", `"notes/"`))
+	for i := range 4000 {
+		id := "other"
+		if i%1000 == 999 {
+			id = "r"
+		}
+		_, err := s.Append(journal.Noted, journal.PlanAnswered, id, "", []byte(`{}`))
+		must.NoError(t, err)
+	}
+	now = now.Add(time.Hour)
+	j := &cutting{Store: s}
+	if _, err := run.ReadRecord(j, "r"); err != nil || j.cuts < 6 {
+		t.Errorf("%v, with %d cuts", err, j.cuts)
+	}
+}
+
+// cutting is a journal of which another process drops a part each time before something is read, and the first list of what it kept.
+type cutting struct {
+	*journal.Store
+	cuts int
+}
+
+func (j *cutting) cut() error {
+	got, err := j.Retain(context.Background(), journal.RetainOptions{MaxAge: time.Minute, GradualAge: true})
+	if got.Dropped > 0 {
+		j.cuts++
+	}
+	return err
+}
+
+func (j *cutting) KeptBefore(seq uint64) (uint64, map[uint64]journal.Hash, error) {
+	first := j.cuts == 0
+	err := j.cut()
+	to, kept, failed := j.Store.KeptBefore(seq)
+	if first {
+		failed = errors.Join(&journal.Break{Seq: to, Reason: "its list is gone"}, j.cut())
+	}
+	return to, kept, errors.Join(err, failed)
+}
+
+func (j *cutting) Read(q journal.Query) ([]journal.Event, bool, error) {
+	if q.Run == "" {
+		if err := j.cut(); err != nil {
+			return nil, false, err
+		}
+	}
+	return j.Store.Read(q)
+}
+
 // forged is a journal in which somebody sealed the events of a run anew.
 type forged struct {
 	*journal.Store
