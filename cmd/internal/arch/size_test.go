@@ -25,7 +25,7 @@ var maxLines = map[string]int{
 	"caps/journal/order":           420,
 	"caps/lease":                   20,
 	"caps/registry":                4716,
-	"caps/run":                     7015,
+	"caps/run":                     7036,
 	"caps/statefile":               600,
 	"cmd/internal/app":             3328,
 	"cmd/internal/cli":             883,
