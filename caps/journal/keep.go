@@ -1,13 +1,16 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -39,6 +42,7 @@ type scope struct {
 	aged   uint64          // nothing that comes after goes for its age
 	older  bool            // there is more that is too old
 	open   map[string]bool // runs that may go on yet
+	room   int64           // that what those need of the history may take
 	keep   func(*Event) bool
 }
 
@@ -79,6 +83,7 @@ func (s *Store) scope(ctx context.Context, o RetainOptions) (c scope, err error)
 		}
 	}
 	tools := func(e *Event) bool { return e.Kind.Changes() && e.Tool() != "" }
+	c.room = most - taken
 	c.keep = func(e *Event) bool { return tools(e) || c.open[e.Run] || o.Keep != nil && o.Keep(e) }
 	if c.last = last; o.MaxBytes <= 0 || size <= o.MaxBytes {
 		return c, nil
@@ -254,7 +259,8 @@ type made struct {
 }
 
 // neededEvents selects the changes without which the tools can't be had: as they are
-// now, and as they were when the first run started that is not dropped; and the
+// now, and as they were when the first run started that is not dropped; of runs that may go on
+// yet, the newest first, as far as there is room, what they run and what they saw; and the
 // versions that those were bound to, and so on. old is what those of them take
 // that would be dropped otherwise.
 func (s *Store) neededEvents(ctx context.Context, c *scope) (keep func(*Event) bool, old int64, err error) {
@@ -262,6 +268,7 @@ func (s *Store) neededEvents(ctx context.Context, c *scope) (keep func(*Event) b
 		tool    string
 		version int
 	}
+	var history []*made
 	versions := map[ref]*made{}
 	now, then := map[string]*made{}, map[string]*made{}
 	err = s.Each(ctx, Query{Changes: true}, func(e *Event) error {
@@ -271,7 +278,7 @@ func (s *Store) neededEvents(ctx context.Context, c *scope) (keep func(*Event) b
 		} else if e.Kind != ToolRetired {
 			versions[ref{m.Tool, m.Version}] = m
 		}
-		now[m.Tool] = m
+		now[m.Tool], history = m, append(history, m)
 		if c.takes(e) {
 			m.weight = e.weight()
 			then[m.Tool] = m
@@ -279,12 +286,13 @@ func (s *Store) neededEvents(ctx context.Context, c *scope) (keep func(*Event) b
 		return nil
 	})
 	stay := map[uint64]bool{}
+	var added []*made
 	var follow func(m *made)
 	follow = func(m *made) {
 		if m == nil || stay[m.seq] {
 			return
 		}
-		stay[m.seq] = true
+		stay[m.seq], added = true, append(added, m)
 		old += m.weight
 		for _, b := range m.Bound {
 			follow(versions[ref{b.Tool, b.Version}])
@@ -296,5 +304,60 @@ func (s *Store) neededEvents(ctx context.Context, c *scope) (keep func(*Event) b
 	for _, m := range then {
 		follow(m)
 	}
+	most := old + c.room
+	whereFits := func(all iter.Seq[*made]) {
+		added = nil
+		for m := range all {
+			if follow(m); old > most {
+				for _, m := range added {
+					delete(stay, m.seq)
+					old -= m.weight
+				}
+				return
+			}
+		}
+	}
+	runs, failed := s.begunWith(ctx, c.open)
+	for _, b := range runs {
+		whereFits(slices.Values([]*made{versions[ref{b.Tool, b.Version}]}))
+	}
+	for i, b := range runs {
+		if i == 0 || b.AsOf != runs[i-1].AsOf {
+			saw := map[string]*made{}
+			for _, m := range history {
+				if m.seq <= b.AsOf {
+					saw[m.Tool] = m
+				}
+			}
+			whereFits(maps.Values(saw))
+		}
+	}
+	err = errors.Join(err, failed)
 	return func(e *Event) bool { return stay[e.Seq] && e.Tool() != "" }, old, err
+}
+
+// begun is what the beginning of a run says of the tools.
+type begun struct {
+	Tool    string
+	Version int
+	AsOf    uint64 `json:"as_of"`
+}
+
+// begunWith gives what runs began with, those that saw the newest tools first.
+func (s *Store) begunWith(ctx context.Context, runs map[string]bool) (all []begun, err error) {
+	for run := range runs {
+		for _, k := range []Kind{TaskCreated, RunStarted} { // that may be yet to come
+			err = errors.Join(err, s.Each(ctx, Query{Run: run, Kind: k}, func(e *Event) error {
+				var b begun
+				if json.Unmarshal(e.Data, &b) == nil {
+					all = append(all, b)
+				}
+				return nil
+			}))
+		}
+	}
+	slices.SortFunc(all, func(a, b begun) int {
+		return cmp.Or(cmp.Compare(b.AsOf, a.AsOf), cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Version, b.Version))
+	})
+	return all, err
 }

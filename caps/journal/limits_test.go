@@ -254,6 +254,50 @@ func TestRetainNeededTools(t *testing.T) {
 	verified(t, s)
 }
 
+// So does what runs that may go on yet began with, those that saw the newest tools first, up to a quarter of the limit.
+func TestRetainToolsOfOpenRuns(t *testing.T) {
+	s := newStore(t)
+	const large, limit = 3000, 90_000
+	begin := func(run, data string) {
+		for _, k := range []journal.Kind{journal.TaskCreated, journal.RunStarted} {
+			_, err := s.Append(journal.Written, k, run, "", []byte(data))
+			must.NoError(t, err)
+		}
+	}
+	stay := []uint64{change(t, s, journal.ToolEvolved, version("leaf", 1, large)), change(t, s, journal.ToolEvolved, version("used", 1, large, "leaf@1"))}
+	begin("runs", `{"tool":"used","version":1,"as_of":0}`)
+	stay = append(stay, change(t, s, journal.ToolEvolved, version("used", 2, large)))
+	var saw []uint64
+	for i := range 20 {
+		saw = append(saw, change(t, s, journal.ToolEvolved, version("leaf", i+2, large)))
+		begin(fmt.Sprint("saw", i), fmt.Sprintf(`{"code":"1","as_of":%d}`, saw[i]))
+	}
+	for i := range 5 {
+		change(t, s, journal.ToolEvolved, version("leaf", i+22, large))
+	}
+	for i := range 200 {
+		appendRun(t, s, fmt.Sprint("r", i), 30)
+	}
+	if r := retain(t, s, journal.RetainOptions{MaxBytes: limit}); r.Dropped == 0 {
+		t.Fatalf("%+v", r)
+	}
+	left := map[uint64]bool{}
+	size := 0
+	for _, e := range all(t, s, journal.Query{}) {
+		left[e.Seq] = true
+		size += 160 + len(e.Run) + len(e.Data)
+	}
+	for i, seq := range append(stay, saw[18:]...) {
+		if !left[seq] {
+			t.Errorf("%d: event %d is gone", i, seq)
+		}
+	}
+	if left[saw[0]] || size > limit+2000 {
+		t.Errorf("%d bytes are left, with the oldest tools that were seen: %t", size, left[saw[0]])
+	}
+	verified(t, s)
+}
+
 // A store is brought within its limits, says so, and is left alone then.
 func TestTrim(t *testing.T) {
 	a := newAged(t, 0)
