@@ -123,7 +123,11 @@ func (s *Store) scope(ctx context.Context, o RetainOptions) (c scope, err error)
 func (s *Store) openRuns(ctx context.Context, most int64, blobs map[Hash]int64) (open map[string]bool, taken int64, err error) {
 	var newest []string
 	now := s.o.Now()
-	over := `EXISTS (SELECT 1 FROM events WHERE run <> '' AND run = e.run AND +kind IN ('run.ended','run.lost','task.cancelled'))`
+	// An end of a server that another took the run over from is none.
+	const number = `coalesce(json_extract(CAST(%s.data AS TEXT), '$.resumed'), 0)`
+	over := `EXISTS (SELECT 1 FROM events x WHERE x.run <> '' AND x.run = e.run AND (+x.kind IN ('run.lost','task.cancelled') OR +x.kind = 'run.ended'
+		AND NOT EXISTS (SELECT 1 FROM events t WHERE t.run <> '' AND t.run = e.run AND +t.kind IN ('task.resumed','plan.started')
+			AND ` + fmt.Sprintf(number, "t") + ` > ` + fmt.Sprintf(number, "x") + `)))`
 	err = each(s.readers, fmt.Sprintf(`SELECT run FROM events e WHERE kind IN ('task.created','plan.started','plan.made') AND `+indexedKinds+`
 		AND time > CASE kind WHEN 'plan.made' THEN %d ELSE %d END AND run <> '' AND NOT `+over+` GROUP BY run ORDER BY max(seq) DESC LIMIT %d`,
 		now.Add(-openPlan).UnixMicro(), now.Add(-openTask).UnixMicro(), maxOpen), func(scan func(...any) error) error {

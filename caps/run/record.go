@@ -436,31 +436,37 @@ func ReadRecord(j journal.Journal, id string) (*Record, error) {
 
 // ReadEnd reads the end of a run without the rest of its record; nil: it has none.
 func ReadEnd(j journal.Journal, id string) (*Ended, error) {
+	e, err := EndEvent(j, id)
+	if err == nil && e != nil {
+		err = follow(j, e.Seq, e.Seq)
+	}
+	if err != nil || e == nil {
+		return nil, err
+	}
+	r := &Record{}
+	r.blobs, _ = j.(Blobs)
+	err = r.readEnd(e.Data)
+	return r.End, err
+}
+
+// EndEvent is the event of a run's end, which is none of a server that another had taken the run over from; nil: there is none.
+func EndEvent(j journal.Journal, id string) (*journal.Event, error) {
 	if id == "" {
 		return nil, nil
 	}
 	events, err := runEvents(j, id, journal.RunEnded, journal.TaskResumed, journal.PlanStarted)
-	if err != nil {
-		return nil, err
-	}
+	return endOf(events), err
+}
+
+// endOf is the event of a run's end among its events in their order.
+func endOf(events []journal.Event) *journal.Event {
 	var o owners
 	for i := range events {
-		e := &events[i]
-		switch late, err := o.late(e); {
-		case err != nil:
-			return nil, err
-		case late || e.Kind != journal.RunEnded:
-			continue
+		if late, err := o.late(&events[i]); err == nil && !late && events[i].Kind == journal.RunEnded {
+			return &events[i]
 		}
-		if err := follow(j, e.Seq, e.Seq); err != nil {
-			return nil, err
-		}
-		r := &Record{}
-		r.blobs, _ = j.(Blobs)
-		err = r.readEnd(e.Data)
-		return r.End, err
 	}
-	return nil, nil
+	return nil
 }
 
 // droppedBefore says what the journal doesn't know any more.

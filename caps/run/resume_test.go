@@ -741,6 +741,15 @@ func TestTakenOver(t *testing.T) {
 				t.Error(f, one, err)
 			}
 			w.replays(made, got)
+			_, err = w.memory.Append(journal.Noted, journal.RunEnded, "r", "", []byte(`{"stopped":"late","error":{"error":"timeout","message":"late"}}`))
+			must.NoError(t, err)
+			if end, err := run.EndEvent(w.memory, "r"); err != nil || strings.Contains(string(end.Data), "late") {
+				t.Errorf("it ended by %s: %v", end.Data, err)
+			}
+			events, _, err := w.memory.Read(journal.Query{Run: "r"})
+			if s := run.Summarize(events); err != nil || !s.Ended || s.Failure != nil || s.Stopped != "" {
+				t.Errorf("%+v, %v", s, err)
+			}
 		})
 	}
 }

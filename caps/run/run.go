@@ -15,7 +15,6 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	pifjson "github.com/mcp-pif/mcp-pif/core/json"
-	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
 // A Start is what a run begins with, for the record.
@@ -411,13 +410,6 @@ func (v *view) Callee(name string, with [][]string, at fault.Pointer) (core.Tool
 	}
 	if !ok {
 		f := fault.New(fault.NoTool, "there is no tool "+strconv.Quote(name)+" to call")
-		var names []string
-		for _, t := range v.run.tools.All() {
-			names = append(names, t.Name)
-		}
-		if near := prim.Closest(name, names); near != "" {
-			return core.Tool{}, f.Hinted("Did you mean " + strconv.Quote(near) + "? Else evolve it first, then the tool that calls it.")
-		}
 		return core.Tool{}, f.Hinted("Evolve it first, then the tool that calls it.")
 	}
 	found := v.found(t)

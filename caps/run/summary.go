@@ -277,6 +277,7 @@ func Summarize(events []journal.Event) (s Summary) {
 		}
 		return &ShownEffect{}
 	}
+	end := endOf(events)
 	for i := range events {
 		e := &events[i]
 		d := ShowEvent(e)
@@ -315,6 +316,9 @@ func Summarize(events []journal.Event) (s Summary) {
 				s.Ended, s.Failure, s.Result, s.Took = true, d.Error, d.gave(), e.Time.Sub(s.Time)
 			}
 		case journal.RunEnded:
+			if e != end {
+				break
+			}
 			s.Ended, s.Failure, s.Type, s.Steps, s.Took, s.Used, s.Stopped = true, d.Error, d.Type, d.Steps, e.Time.Sub(s.Time), d.LookedUp, d.Stopped
 			if s.Entered, s.Sealed, s.Result = d.Entered, d.Sealed, d.gave(); d.Result != nil {
 				s.Bytes = d.Result.Bytes

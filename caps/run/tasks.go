@@ -377,8 +377,8 @@ func (b *Broker) LoseRuns(ctx context.Context, known map[string]bool, since time
 // overOrElsewhere reports whether a run has an end on record, or is a plan, which goes on elsewhere.
 func (b *Broker) overOrElsewhere(id string) (bool, error) {
 	events, _, err := b.journal.Read(journal.Query{Run: id})
-	return slices.ContainsFunc(events, func(e journal.Event) bool {
-		return e.Kind == journal.RunEnded || aboutRun(e.Kind) && e.Kind != journal.TaskCreated && e.Kind != journal.TaskResumed && e.Kind != journal.TaskCancelled
+	return endOf(events) != nil || slices.ContainsFunc(events, func(e journal.Event) bool {
+		return aboutRun(e.Kind) && e.Kind != journal.TaskCreated && e.Kind != journal.TaskResumed && e.Kind != journal.TaskCancelled
 	}), err
 }
 

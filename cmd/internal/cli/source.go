@@ -92,7 +92,7 @@ func CodeAndInput(cmd *cobra.Command, file string, args []string) (code, input s
 // NoFile is the error of an argument that can only mean a file or a folder, and isn't there.
 func NoFile(arg string) error {
 	if strings.HasSuffix(arg, ".pif") || strings.HasSuffix(arg, "/") {
-		if _, err := os.Stat(arg); errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(arg, " \t\n(=") {
+		if _, err := os.Stat(arg); errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(arg, " \t\n(=[{") {
 			return UsageError(fmt.Errorf("there is no file %s", arg))
 		}
 	}

@@ -140,13 +140,19 @@ func (s *Engine) cameInto(id string) (flow.Atoms, error) {
 		return 0, nil
 	}
 	var err error
-	last := func(kind journal.Kind, data any) bool {
-		events, _, failed := s.broker.Journal().Read(journal.Query{Run: id, Kind: kind, Limit: 1, Last: true})
-		if failed == nil && len(events) > 0 {
-			failed = json.Unmarshal(events[0].Data, data)
+	read := func(e *journal.Event, failed error, data any) bool {
+		if failed == nil && e != nil {
+			failed = json.Unmarshal(e.Data, data)
 		}
 		err = errors.Join(err, failed)
-		return len(events) > 0
+		return e != nil
+	}
+	last := func(kind journal.Kind, data any) bool {
+		events, _, failed := s.broker.Journal().Read(journal.Query{Run: id, Kind: kind, Limit: 1, Last: true})
+		if len(events) == 0 {
+			return read(nil, failed, data)
+		}
+		return read(&events[0], failed, data)
 	}
 	var end struct {
 		Entered         []string
@@ -158,7 +164,8 @@ func (s *Engine) cameInto(id string) (flow.Atoms, error) {
 		madeOf
 		Flow string
 	}
-	ended, begun := last(journal.RunEnded, &end), last(journal.RunStarted, &start)
+	e, failed := run.EndEvent(s.broker.Journal(), id)
+	ended, begun := read(e, failed, &end), last(journal.RunStarted, &start)
 	same := begun && p.Labelled(*cmp.Or(end.Flow, &start.Flow))
 	known := !begun && (ended || !last("", &struct{}{})) || ended && (end.Answer != "" || end.Stopped == "") && (same || !last("effect", &struct{}{}))
 	came := p.Known(end.Entered)

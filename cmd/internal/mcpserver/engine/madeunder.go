@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
@@ -119,16 +120,16 @@ func (s *Engine) sealing() func(run string) bool {
 		return func(string) bool { return false }
 	}
 	known := map[string]bool{"": false}
-	return func(run string) bool {
-		is, ok := known[run]
+	return func(id string) bool {
+		is, ok := known[id]
 		if !ok {
-			begun, _, err := s.broker.Journal().Read(journal.Query{Run: run, Kind: journal.RunStarted, Limit: 1})
+			begun, _, err := s.broker.Journal().Read(journal.Query{Run: id, Kind: journal.RunStarted, Limit: 1})
 			is = err != nil || len(begun) == 0 || wire.MemberOf(begun[0].Data, "even") != nil
 			if !is { // it may be sealed since it couldn't be recorded that it was shown
-				ended, _, err := s.broker.Journal().Read(journal.Query{Run: run, Kind: journal.RunEnded, Limit: 1, Last: true})
-				is = err != nil || len(ended) > 0 && wire.MemberOf(ended[0].Data, "sealed") != nil
+				end, err := run.EndEvent(s.broker.Journal(), id)
+				is = err != nil || end != nil && wire.MemberOf(end.Data, "sealed") != nil
 			}
-			known[run] = is
+			known[id] = is
 		}
 		return is
 	}

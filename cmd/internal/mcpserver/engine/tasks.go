@@ -455,12 +455,11 @@ func (t *taskRun) within(r *run.Run) bool {
 }
 
 // answeredBy notes the run of a plan that gave the answer, if it has ended.
-func (t *taskRun) answeredBy(run string) {
-	ended, _, err := t.s.broker.Journal().Read(journal.Query{Run: run, Kind: journal.RunEnded, Limit: 1})
-	if err == nil && len(ended) > 0 {
+func (t *taskRun) answeredBy(id string) {
+	if end, err := run.EndEvent(t.s.broker.Journal(), id); err == nil && end != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.by = run
+		t.by = id
 	}
 }
 
