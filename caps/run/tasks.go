@@ -44,8 +44,9 @@ type Task struct {
 	Owner    string // the server that goes on with it, as it calls itself
 	// Under is the sources that the model had been shown when it asked for it.
 	Under   []string
-	Resumed int // times
-	Crashed int // how many of those since the server before ended without leaving its tasks
+	Begun   bool // whether its run had begun when it became one
+	Resumed int  // times
+	Crashed int  // how many of those since the server before ended without leaving its tasks
 	// Cancelled is when that was asked for, and Ended when the run ended; zero: not yet.
 	Cancelled, Ended time.Time
 	// Fault is the kind and the beginning of what it failed of, see [ReadEnd]; nil: it has a result, or no end.
@@ -77,6 +78,9 @@ func (b *Broker) CreateTask(t *Task) error {
 	}
 	if len(t.Under) > 0 {
 		data = appendTexts(append(data, `,"under":`...), t.Under)
+	}
+	if t.Begun {
+		data = append(data, `,"begun":true`...)
 	}
 	data = journal.AppendString(append(data, `,"owner":`...), t.Owner)
 	_, err = b.journal.Append(journal.Written, journal.TaskCreated, t.ID, "", append(data, '}'))
@@ -515,7 +519,7 @@ type taskEvent struct {
 	Owner, Schedule string
 	Under           []string
 	After           *int
-	Left            bool
+	Left, Begun     bool
 }
 
 func readTaskEvent(e *journal.Event) (*taskEvent, error) {
@@ -529,7 +533,7 @@ func readTasks(j journal.Journal, events []*taskEvent) (all []*Task, err error) 
 		t := byID[e.run]
 		switch {
 		case e.kind == journal.TaskCreated:
-			t = &Task{ID: e.run, Created: e.time, AsOf: e.AsOf, Schedule: e.Schedule, Owner: e.Owner, Under: e.Under, created: e.seq}
+			t = &Task{ID: e.run, Created: e.time, AsOf: e.AsOf, Schedule: e.Schedule, Owner: e.Owner, Under: e.Under, Begun: e.Begun, created: e.seq}
 			t.Call.Tool = e.Call.Tool
 			byID[e.run] = t
 			all = append(all, t)

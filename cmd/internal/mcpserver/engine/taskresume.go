@@ -246,6 +246,9 @@ func (s *Engine) takeUp(t *taskRun, rec *run.Task) *fault.Fault {
 	if err != nil {
 		return unread(err)
 	}
+	if len(begun) == 0 && rec.Begun {
+		return cantGoOn("what it had done is not on record any more")
+	}
 	name, version := rec.Call.Tool, 0
 	if len(begun) > 0 {
 		if t.record, err = run.ReadRecord(s.broker.Journal(), rec.ID); errors.Is(err, run.ErrNoRecord) {

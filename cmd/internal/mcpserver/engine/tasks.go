@@ -394,7 +394,7 @@ func (t *taskRun) create() *fault.Fault {
 	}
 	err := t.s.broker.CreateTask(&run.Task{
 		ID: t.id, Call: run.Call{Tool: t.call.Tool, Arguments: t.call.Arguments}, AsOf: t.call.Tools.Seq(), Schedule: t.schedule, Owner: ts.owner.word(),
-		Under: t.under,
+		Under: t.under, Begun: t.run != nil,
 	})
 	if err != nil {
 		ts.leave(t)

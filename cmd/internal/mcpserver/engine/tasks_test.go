@@ -771,6 +771,27 @@ func TestSectionEndedBefore(t *testing.T) {
 	}
 }
 
+// TestBeginningDropped: what a task had done isn't done again where its beginning is no longer on record.
+func TestBeginningDropped(t *testing.T) {
+	t.Parallel()
+	w, g := &tasked{t: t, dir: t.TempDir()}, newGate()
+	close(g.open)
+	s, stop := w.serves(g, "toy:notes/**")
+	if r := w.call(s, "evolve", reads); r.Fault != nil {
+		t.Fatal(r.Text)
+	}
+	for id, begun := range map[string]bool{"t-begun": true, "t-waiting": false} {
+		if err := s.broker.CreateTask(&run.Task{ID: id, Call: run.Call{Tool: "run", Arguments: []byte(read)}, AsOf: s.Latest().Seq(), Owner: "gone", Begun: begun}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop()
+	s, _ = w.serves(g, "toy:notes/**")
+	for id, want := range map[string]string{"t-begun": "not on record any more", "t-waiting": "notes/a"} {
+		wait.Until(t, want, func() bool { return strings.Contains(w.call(s, "run", `{"task":"`+id+`"}`).Text, want) })
+	}
+}
+
 // TestPlanEndedNotNow: a task whose plan ended before its server did waits until there is room to do the run of that again.
 func TestPlanEndedNotNow(t *testing.T) {
 	t.Parallel()
