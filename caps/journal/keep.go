@@ -124,7 +124,7 @@ func (s *Store) openRuns(ctx context.Context, most int64, blobs map[Hash]int64) 
 	var newest []string
 	now := s.o.Now()
 	// An end of a server that another took the run over from is none.
-	const number = `coalesce(json_extract(CAST(%s.data AS TEXT), '$.resumed'), 0)`
+	const number = `iif(json_valid(CAST(%[1]s.data AS TEXT)), coalesce(json_extract(CAST(%[1]s.data AS TEXT), '$.resumed'), 0), 0)`
 	over := `EXISTS (SELECT 1 FROM events x WHERE x.run <> '' AND x.run = e.run AND (+x.kind IN ('run.lost','task.cancelled') OR +x.kind = 'run.ended'
 		AND NOT EXISTS (SELECT 1 FROM events t WHERE t.run <> '' AND t.run = e.run AND +t.kind IN ('task.resumed','plan.started')
 			AND ` + fmt.Sprintf(number, "t") + ` > ` + fmt.Sprintf(number, "x") + `)))`

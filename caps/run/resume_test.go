@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -408,12 +409,17 @@ func TestTasksOfReadLittle(t *testing.T) {
 	}
 }
 
+// later is a clock of which some time has passed.
+type later struct{ passed atomic.Int64 }
+
+func (l *later) Now() time.Time { return time.Now().Add(time.Duration(l.passed.Load())) }
+
 // A task goes on though what was between its events was dropped, and not where one of them isn't what was kept.
 func TestResumeBehindRetention(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "j.db")
-	now := time.Now()
-	s, err := journal.Open(path, journal.Options{Now: func() time.Time { return now }})
+	now := &later{}
+	s, err := journal.Open(path, journal.Options{Now: now.Now})
 	must.NoError(t, err)
 	t.Cleanup(func() { must.NoError(t, s.Close()) })
 	n := &notes{kept: map[string]value.Value{}, puts: map[string]int{}}
@@ -431,7 +437,7 @@ func TestResumeBehindRetention(t *testing.T) {
 	others()
 	drive(t, r, made, `"notes/"`)
 	others()
-	now = now.Add(time.Hour)
+	now.passed.Store(int64(time.Hour))
 	if got, err := s.Retain(t.Context(), journal.RetainOptions{MaxAge: time.Minute}); err != nil || got.Dropped < 99 {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -457,8 +463,8 @@ func TestResumeBehindRetention(t *testing.T) {
 // A record that others are dropped around while it is read is read all the same.
 func TestReadRecordWhileRetention(t *testing.T) {
 	t.Parallel()
-	now := time.Now()
-	s, err := journal.Open(filepath.Join(t.TempDir(), "j.db"), journal.Options{Now: func() time.Time { return now }})
+	now := &later{}
+	s, err := journal.Open(filepath.Join(t.TempDir(), "j.db"), journal.Options{Now: now.Now})
 	must.NoError(t, err)
 	t.Cleanup(func() { must.NoError(t, s.Close()) })
 	w := newWorld(t, run.Options{Journal: s}, (&notes{}).perform, "toy:notes/**")
@@ -472,7 +478,7 @@ func TestReadRecordWhileRetention(t *testing.T) {
 		_, err := s.Append(journal.Noted, journal.PlanAnswered, id, "", []byte(`{}`))
 		must.NoError(t, err)
 	}
-	now = now.Add(time.Hour)
+	now.passed.Store(int64(time.Hour))
 	j := &cutting{Store: s}
 	if _, err := run.ReadRecord(j, "r"); err != nil || j.cuts < 6 {
 		t.Errorf("%v, with %d cuts", err, j.cuts)

@@ -109,7 +109,8 @@ const endOfText = "the end of the text"
 type typedProgram struct {
 	source string    // the entry
 	code   string    // the entry within its lets
-	entry  string    // the end of code that is the entry
+	entry  string    // the part of code that is the entry
+	after  int       // how much of code follows it
 	term   term.Term // of the entry alone
 	names  []string  // of those lets, the outermost first
 	*core.Program
@@ -135,11 +136,13 @@ func (r *repl) open(tool, entry string) (*typedProgram, error) {
 			names = append(names, name)
 		}
 	}
-	p, err := core.CompileText(tool, []byte(r.prefix(names, entry)+entry))
+	before, after := r.surroundings(names, entry)
+	p, err := core.CompileText(tool, []byte(before+entry+after))
 	if err != nil && len(all) > 0 {
 		// What a name is may tell how it is read: xs.sort().
 		names = all
-		if p, err = core.CompileText(tool, []byte(r.prefix(names, entry)+entry)); err != nil {
+		before, after = r.surroundings(names, entry)
+		if p, err = core.CompileText(tool, []byte(before+entry+after)); err != nil {
 			if _, own := core.CompileText(tool, []byte(entry)); own != nil {
 				err = own // at its own place
 			}
@@ -149,9 +152,13 @@ func (r *repl) open(tool, entry string) (*typedProgram, error) {
 		return nil, err
 	}
 	t := p.Term()
+	if after != "" {
+		names = append(names, "")
+	}
 	for range names {
 		t = t.(*term.App).Func.(*term.Lam).Body
 	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
 	return r.within(tool, &typedProgram{source: entry, code: entry, term: t, names: names, Program: p})
 }
 
@@ -178,26 +185,23 @@ func (r *repl) within(tool string, p *typedProgram) (*typedProgram, error) {
 		p.code = string(core.Print(p.term))
 	}
 	p.entry = p.code
-	p.code = r.prefix(p.names, p.code) + p.code
+	before, after := r.surroundings(p.names, p.code)
+	p.code, p.after = before+p.code+after, len(after)
 	var err error
 	p.Program, err = core.CompileText(tool, []byte(p.code))
 	return p, err
 }
 
-// prefix is the lets of these names, up to where an entry follows: statements where it is some, over which they last.
-func (r *repl) prefix(names []string, entry string) string {
+// surroundings is the lets of these names around an entry, in a block where it may be several statements.
+func (r *repl) surroundings(names []string, entry string) (before, after string) {
 	if len(names) == 0 {
-		return ""
+		return "", ""
 	}
-	if !strings.Contains(entry, ";") {
-		return strings.TrimSuffix(strings.TrimSpace(string(core.Print(r.around(names, &term.Unit{})))), "null")
+	before = strings.TrimSuffix(strings.TrimSpace(string(core.Print(r.around(names, &term.Unit{})))), "null")
+	if strings.Contains(entry, ";") {
+		return before + "{let _ = null; ", "\n}"
 	}
-	var lets strings.Builder
-	for _, name := range names {
-		let := r.around([]string{name}, &term.Unit{}).(*term.App)
-		fmt.Fprintf(&lets, "let %s = %s; ", name, strings.TrimSpace(string(core.Print(let.Arg))))
-	}
-	return lets.String()
+	return before, ""
 }
 
 // around is a term within the lets of these names.
@@ -415,7 +419,7 @@ func (p *typedProgram) placed(f *fault.Fault) *fault.Fault {
 		return f
 	}
 	g := *f
-	before := len(p.code) - len(p.entry)
+	before := len(p.code) - p.after - len(p.entry)
 	lines := strings.SplitAfter(p.code, "\n")
 	at := len(strings.Join(lines[:f.Line-1], ""))
 	at += len(string([]rune(lines[f.Line-1])[:f.Col-1]))

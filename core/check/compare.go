@@ -183,6 +183,10 @@ func (c *checker) decide() {
 func (d doubt) open() bool { return d.a.remains() && d.b.remains() }
 
 func (d doubt) settle(a, b *shape) {
+	if d.reason == ReasonCompare && a.unknown == nil && b.unknown == nil && b.kind == prim.KindUnit && a.kind != prim.KindUnit && a.seed.rest != nil {
+		b.seed.dead |= prim.KindUnit // it is asked elsewhere whether it is null
+		return
+	}
 	if a.unknown != nil || b.unknown != nil || a.seed == b.seed || b.base != nil || a.letter || b.letter || d.reason == ReasonIndex || d.reason != ReasonCompare && b.kind != prim.KindString {
 		return
 	}

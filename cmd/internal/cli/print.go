@@ -227,8 +227,11 @@ func PrintLines(out io.Writer, headers []string, rows [][]string) {
 	printTable(out, headers, rows, 9, func(cell string, width int) string { return ansi.Truncate(cell, width, "…") })
 }
 
-// whole are the headers of columns that stay as wide as what is in them, as the first one does.
+// whole are the headers of columns that stay as wide as what is in them, as the first one does, unless that is a sentence.
 var whole = []string{"STATE", "VERSION", "WHEN", "STEPS", "TIME"}
+
+// sentence is what is wider than a word or a time.
+const sentence = 22
 
 func printTable(out io.Writer, headers []string, rows [][]string, least int, fit func(cell string, width int) string) {
 	widths := make([]int, len(headers))
@@ -249,7 +252,7 @@ func printTable(out io.Writer, headers []string, rows [][]string, least int, fit
 	for over -= width; width > 0 && over > 0; over-- {
 		widest := 0
 		for i := range widths {
-			if i > 0 && !slices.Contains(whole, headers[i]) && (widest == 0 || widths[i] > widths[widest]) {
+			if i > 0 && (!slices.Contains(whole, headers[i]) || widths[i] > sentence) && (widest == 0 || widths[i] > widths[widest]) {
 				widest = i
 			}
 		}

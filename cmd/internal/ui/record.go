@@ -96,11 +96,10 @@ func (s *Store) run(id string) (r ran, more bool, err error) {
 		return r, false, err
 	}
 	if r = (ran{run.Summarize(events)}); more { // the end is what one wants to know besides
-		last, _, err := s.Journal.Read(journal.Query{Run: id, Kind: runKinds, After: events[len(events)-1].Seq})
-		if err != nil {
+		if events, err = s.withEnd(id, events); err != nil {
 			return r, more, err
 		}
-		r = ran{run.Summarize(append(events, last...))}
+		r = ran{run.Summarize(events)}
 	}
 	return r, more, nil
 }

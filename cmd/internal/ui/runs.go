@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -118,11 +119,23 @@ func hasFailed(e *journal.Event) bool {
 func (s *Store) summary(id string) (ran, error) {
 	events, more, err := s.Journal.Read(journal.Query{Run: id, Limit: summed})
 	if err == nil && more {
-		var end []journal.Event
-		end, _, err = s.Journal.Read(journal.Query{Run: id, Kind: runKinds, After: events[len(events)-1].Seq})
-		events = append(events, end...)
+		events, err = s.withEnd(id, events)
 	}
 	return ran{run.Summarize(events)}, err
+}
+
+// withEnd is the first events of a run with its end, and with who took it over before that.
+func (s *Store) withEnd(id string, events []journal.Event) ([]journal.Event, error) {
+	after := events[len(events)-1].Seq
+	for _, kind := range []journal.Kind{runKinds, journal.TaskResumed, journal.PlanStarted} {
+		more, _, err := s.Journal.Read(journal.Query{Run: id, Kind: kind, After: after})
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, more...)
+	}
+	slices.SortFunc(events, func(a, b journal.Event) int { return cmp.Compare(a.Seq, b.Seq) })
+	return events, nil
 }
 
 // moment reads a time of a form: that of an input of type datetime-local, or a day.

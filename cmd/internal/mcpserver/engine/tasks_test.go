@@ -451,10 +451,16 @@ func TestTaskUnknown(t *testing.T) {
 			stop()
 			one.patience = time.Second
 			a, _ = one.serves(g, "toy:notes/**")
-			o.armed.Store(true)
+			arm := func() { // once the order has answered: while it is silent nothing is tried
+				o.armed.Store(false)
+				o.cut.Store(false)
+				for a.barrier(t.Context()) != nil && t.Context().Err() == nil {
+				}
+				o.armed.Store(true)
+			}
 			if background {
 				wait.Until(t, "a has proposed it", func() bool {
-					o.cut.Store(false)
+					arm()
 					r := one.call(a, "run", read)
 					if r.Fault != nil && r.Fault.Kind == fault.Overloaded {
 						return false // what came before it took so long that it wasn't tried
@@ -470,7 +476,7 @@ func TestTaskUnknown(t *testing.T) {
 			}
 			go func() {
 				for len(o.tried) == 0 && t.Context().Err() == nil { // what came before took so long that it wasn't tried
-					o.cut.Store(false)
+					arm()
 					a.AsTask(t.Context(), Call{Tool: "run", Arguments: json.RawMessage(`{"tool":"reads","input":"notes/a"}`)}, true)
 				}
 			}()
