@@ -192,6 +192,20 @@ func (w *tasked) background(s *Engine, arguments string) string {
 	return started.Task
 }
 
+// plans evolves a tool, plans a call of it, and gives the plan's name.
+func (w *tasked) plans(s *Engine, tool, call string) string {
+	w.t.Helper()
+	if r := w.call(s, "evolve", tool); r.Fault != nil {
+		w.t.Fatal(r.Text)
+	}
+	var p struct{ Plan string }
+	r := w.call(s, "run", call)
+	if err := json.Unmarshal(r.Structured, &p); err != nil || p.Plan == "" {
+		w.t.Fatal(r.Text)
+	}
+	return p.Plan
+}
+
 const (
 	reads = `{"name":"reads","code":"k => let a = !toy.get(k) in let _ = !toy.put({key: k, value: a}) in a ++ k","capabilities":["toy:notes/**"]}`
 	read  = `{"tool":"reads","input":"notes/a","background":true}`
@@ -618,13 +632,9 @@ func TestPlanGoesOnElsewhere(t *testing.T) {
 			g, h := &slowPut{gate: newGate()}, newGate()
 			one, two := nodes(t)
 			a, _ := one.serves(g, "toy:notes/**")
-			if r := one.call(a, "evolve", `{"name":"two","code":"k => let _ = !toy.put({key: k, value: 1}) in !toy.put({key: k, value: 2})","capabilities":["toy:notes/**"]}`); r.Fault != nil {
-				t.Fatal(r.Text)
-			}
 			var p struct{ Plan, Task string }
-			if r := one.call(a, "run", `{"tool":"two","input":"notes/a","plan":true}`); json.Unmarshal(r.Structured, &p) != nil || p.Plan == "" {
-				t.Fatal(r.Text)
-			}
+			p.Plan = one.plans(a, `{"name":"two","code":"k => let _ = !toy.put({key: k, value: 1}) in !toy.put({key: k, value: 2})","capabilities":["toy:notes/**"]}`,
+				`{"tool":"two","input":"notes/a","plan":true}`)
 			answered := make(chan wire.Answer, 1)
 			go func() { answered <- one.call(a, "run", `{"plan":"`+p.Plan+`"`+background+`}`) }()
 			wait.For(t, g.begun, "the first put at a")
@@ -687,9 +697,10 @@ func TestPlanOfTaskElsewhere(t *testing.T) {
 			id := one.background(a, `{"tool":"two","input":"a","plan":true,"background":true}`)
 			close(world.held)
 			var p, next struct{ Plan, Task string }
-			if r := one.call(a, "run", `{"task":"`+id+`"}`); json.Unmarshal(r.Structured, &p) != nil || p.Plan == "" {
-				t.Fatal(r.Text)
-			}
+			wait.Until(t, "the plan", func() bool {
+				r := one.call(a, "run", `{"task":"`+id+`"}`)
+				return json.Unmarshal(r.Structured, &p) == nil && p.Plan != ""
+			})
 			wait.Until(t, "b has the plan", func() bool {
 				made, err := run.FindPlan(b.broker.Journal(), p.Plan)
 				return err == nil && made != nil
@@ -715,14 +726,8 @@ func TestPlanEndedBefore(t *testing.T) {
 	rules := `{"sources":[{"of":"toy.get:mail/**","label":"mail"}],"rules":[{"to":"toy.put","not_from":"mail"}`
 	w, world := &tasked{t: t, dir: t.TempDir(), flow: rules + `]}`}, &noteWorld{notes: map[string]string{"mail/1": "pay me"}}
 	s, stop := w.serves(world, "toy:**")
-	if r := w.call(s, "evolve", `{"name":"gets","code":"k => let _ = !toy.put({key: \"notes/a\", value: 1}) in !toy.get(k)","capabilities":["toy:**"]}`); r.Fault != nil {
-		t.Fatal(r.Text)
-	}
-	var p struct{ Plan string }
-	if r := w.call(s, "run", `{"tool":"gets","input":"mail/1","plan":true}`); json.Unmarshal(r.Structured, &p) != nil || p.Plan == "" {
-		t.Fatal(r.Text)
-	}
-	call := `{"plan":"` + p.Plan + `"}`
+	call := `{"plan":"` + w.plans(s, `{"name":"gets","code":"k => let _ = !toy.put({key: \"notes/a\", value: 1}) in !toy.get(k)","capabilities":["toy:**"]}`,
+		`{"tool":"gets","input":"mail/1","plan":true}`) + `"}`
 	if r := w.call(s, "run", call); r.Fault != nil {
 		t.Fatal(r.Text)
 	}
@@ -758,21 +763,16 @@ func TestSectionEndedBefore(t *testing.T) {
 	t.Parallel()
 	w, world := &tasked{t: t, dir: t.TempDir()}, &noteWorld{notes: map[string]string{"c": "1"}, holds: "put", begun: make(chan struct{}, 1), held: make(chan struct{})}
 	s, stop := w.serves(world, "toy:**")
-	if r := w.call(s, "evolve", `{"name":"careful","code":"k => let p = !toy.put({key: k, value: \"1\"}) in if p == null then !toy.put({key: k ++ \"3\", value: \"2\"}) else null","capabilities":["toy:**"]}`); r.Fault != nil {
-		t.Fatal(r.Text)
-	}
-	var p struct{ Plan string }
-	if r := w.call(s, "run", `{"tool":"careful","input":"c","plan":true}`); json.Unmarshal(r.Structured, &p) != nil || p.Plan == "" {
-		t.Fatal(r.Text)
-	}
-	id := w.background(s, `{"plan":"`+p.Plan+`","background":true}`)
+	plan := w.plans(s, `{"name":"careful","code":"k => let p = !toy.put({key: k, value: \"1\"}) in if p == null then !toy.put({key: k ++ \"3\", value: \"2\"}) else null","capabilities":["toy:**"]}`,
+		`{"tool":"careful","input":"c","plan":true}`)
+	id := w.background(s, `{"plan":"`+plan+`","background":true}`)
 	wait.For(t, world.begun, "the section")
 	close(world.held)
 	given := func() string { return w.call(s, "run", `{"task":"`+id+`"}`).Text }
-	wait.Until(t, "the next section", func() bool { return strings.Contains(given(), p.Plan+`.2"`) })
+	wait.Until(t, "the next section", func() bool { return strings.Contains(given(), plan+`.2"`) })
 	stop()
 	s, _ = w.serves(world, "toy:**")
-	if text := given(); !strings.Contains(text, p.Plan+`.2"`) {
+	if text := given(); !strings.Contains(text, plan+`.2"`) {
 		t.Error(text)
 	}
 }
@@ -804,12 +804,7 @@ func TestPlanEndedNotNow(t *testing.T) {
 	w, g := &tasked{t: t, dir: t.TempDir()}, newGate()
 	close(g.open)
 	s, _ := w.serves(g, "toy:notes/**")
-	w.call(s, "evolve", reads)
-	var p struct{ Plan string }
-	if r := w.call(s, "run", `{"tool":"reads","input":"notes/a","plan":true}`); json.Unmarshal(r.Structured, &p) != nil || p.Plan == "" {
-		t.Fatal(r.Text)
-	}
-	call := `{"plan":"` + p.Plan + `"}`
+	call := `{"plan":"` + w.plans(s, reads, `{"tool":"reads","input":"notes/a","plan":true}`) + `"}`
 	done := w.call(s, "run", call)
 	if done.Fault != nil {
 		t.Fatal(done.Text)
