@@ -181,7 +181,7 @@ func (c *Consents) Poll() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	info, err := os.Stat(c.Path)
-	if err == nil && c.read && c.seen != nil && os.SameFile(info, c.seen) && info.ModTime().Equal(c.seen.ModTime()) && info.Size() == c.seen.Size() {
+	if err == nil && c.read && statefile.Unchanged(c.seen, info) {
 		return nil
 	}
 	if errors.Is(err, fs.ErrNotExist) && c.read && c.seen == nil {

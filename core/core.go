@@ -515,8 +515,8 @@ func (p *Program) Start(in Input, b Budgets, tools Tools) *Machine {
 }
 
 // Restart makes a machine run p, as Start does, without returning it to the
-// pool in between. Any state of its last run is gone, but for whose share its memory is
-// counted to: see [Machine.Draw].
+// pool in between. Any state of its last run is gone, except the stake that its memory
+// counts for: see [Machine.Draw].
 func (p *Program) Restart(m *Machine, in Input, b Budgets, tools Tools) {
 	m.Reset(&p.prog, in.program(), b, tools)
 }

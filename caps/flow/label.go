@@ -127,7 +127,11 @@ func (it *items) of(v value.Value) *labelled.Shadow {
 			}
 			m.Resume([]core.Answer{{Value: v}})
 		case core.Done:
-			shadow, ok := labelled.Items(m.Value(), v, func(name string) (labelled.Label, bool) {
+			items, f := m.ValueUntil(func() bool { return false })
+			if f != nil {
+				return nil
+			}
+			shadow, ok := labelled.Items(items, v, func(name string) (labelled.Label, bool) {
 				a := it.names.of(name)
 				return labelled.Label(a), a != 0
 			})

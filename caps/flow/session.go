@@ -78,7 +78,7 @@ func (s *Session) refresh() error {
 		return nil
 	case err != nil:
 		return err
-	case s.seen != nil && os.SameFile(s.seen, info) && s.seen.ModTime().Equal(info.ModTime()) && s.seen.Size() == info.Size():
+	case statefile.Unchanged(s.seen, info):
 		return nil
 	}
 	text, err := statefile.ReadPrivate(s.path, 1<<20)

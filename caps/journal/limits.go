@@ -132,7 +132,7 @@ func (s *Store) hasBefore(ctx context.Context, t time.Time) (has bool, err error
 
 // trimmed is how often KeepWithin looks. Where it found nothing to drop it may take
 // one part in trimShare of the time: what can't be brought within its limits isn't
-// read again and again. Where it dropped an eighth of the record for its age and there
+// read again and again. Where it dropped an eighth of what may be dropped for its age and there
 // is more, it goes on after one part in ageShare of that age, an hour at most.
 const (
 	trimmed   = 2 * time.Second
@@ -148,8 +148,8 @@ const (
 // drops, and why it can't, goes to the log of the store's [Options]; it says the same
 // only once. Several processes may do it for one file.
 //
-// A clock that jumps ahead makes all old at once. So no more than an eighth of the
-// record is dropped for its age at a time, and that there is more is said.
+// A clock that jumps ahead makes all old at once. So no more than an eighth of
+// what may be dropped is dropped for its age at a time, and that there is more is said.
 func (s *Store) KeepWithin(ctx context.Context, l Limits) { s.keepWithin(ctx, l, trimmed, trimShare) }
 
 func (s *Store) keepWithin(ctx context.Context, l Limits, every time.Duration, share int) {

@@ -31,7 +31,7 @@ type RetainOptions struct {
 	// put it, or may have put it again; 30 s. It must be longer than it takes to append
 	// the event after [Store.PutBlob]. Of what this process put it is known.
 	Unused time.Duration
-	// GradualAge drops no more than an eighth of the record because it is old.
+	// GradualAge drops no more than an eighth of what may be dropped because it is old.
 	GradualAge bool
 	// enough is how large the file may stay with free pages in it; 0: it has none then.
 	enough int64

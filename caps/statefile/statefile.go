@@ -25,6 +25,11 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
+// Unchanged reports whether a file is the one that was read, as it was then; was may be nil.
+func Unchanged(was, is fs.FileInfo) bool {
+	return os.SameFile(was, is) && was.ModTime().Equal(is.ModTime()) && was.Size() == is.Size()
+}
+
 // Replace writes data to a temporary file beside path, with the permissions perm, and
 // renames it to path when it is on disk. On an error path is as it was and the temporary
 // file is removed.

@@ -183,11 +183,14 @@ func (c *checker) decide() {
 func (d doubt) open() bool { return d.a.remains() && d.b.remains() }
 
 func (d doubt) settle(a, b *shape) {
-	if d.reason == ReasonCompare && a.unknown == nil && b.unknown == nil && b.kind == prim.KindUnit && a.kind != prim.KindUnit && a.seed.rest != nil {
-		b.seed.dead |= prim.KindUnit // it is asked elsewhere whether it is null
+	if a.unknown != nil || b.unknown != nil {
 		return
 	}
-	if a.unknown != nil || b.unknown != nil || a.seed == b.seed || b.base != nil || a.letter || b.letter || d.reason == ReasonIndex || d.reason != ReasonCompare && b.kind != prim.KindString {
+	if d.reason == ReasonCompare && b.kind == prim.KindUnit && a.kind != prim.KindUnit && a.seed.rest != nil {
+		b.seed.dead |= prim.KindUnit // a is tested for null elsewhere, so what it is compared with here is none
+		return
+	}
+	if a.seed == b.seed || b.base != nil || a.letter || b.letter || d.reason == ReasonIndex || d.reason != ReasonCompare && b.kind != prim.KindString {
 		return
 	}
 	fit := b.kind

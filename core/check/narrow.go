@@ -346,7 +346,7 @@ func (c *checker) equalTo(v *variable, kinds prim.Kinds) *variable {
 	return in
 }
 
-// notNull is what of v isn't null. What is unknown stays so, as in equalTo.
+// notNull is what of v isn't null; of what is unknown, its restOf.
 func (c *checker) notNull(v *variable) *variable {
 	k := filterKey{v: v, key: "not null"}
 	if both, ok := c.filters[k]; ok {

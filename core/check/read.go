@@ -148,7 +148,7 @@ func (r *Report) call(src json.RawMessage, d *Declared, byName bool) (*call, *fa
 			return nil, c.missing(nil, nil)
 		}
 		src = json.RawMessage("null")
-		if byName || len(params) == 1 && isRecord(params[0].Type) && params[0].Type.Kinds&prim.KindUnit == 0 && !slices.ContainsFunc(params[0].Type.Fields, func(f Field) bool { return !f.Optional }) {
+		if byName || len(params) == 1 && needsRecord(params[0].Type) && !slices.ContainsFunc(params[0].Type.Fields, func(f Field) bool { return !f.Optional }) {
 			src = json.RawMessage("{}")
 		}
 	}
@@ -245,7 +245,7 @@ func (c *call) one(src json.RawMessage) *fault.Fault {
 		return nil
 	}
 	switch {
-	case len(given) == 0 && (!isRecord(p.Type) || p.Type.Kinds&prim.KindUnit != 0):
+	case len(given) == 0 && !needsRecord(p.Type):
 		c.read(json.RawMessage("null"), p) // without an argument, as in run
 	case len(given) == 1 && given[0].key == Input && !(hasField(p.Type, Input) && fits(src, p) && !fits(given[0].value, p)):
 		c.read(c.named(given[0].value, p), p)
@@ -304,6 +304,9 @@ func (c *call) named(src json.RawMessage, p Parameter) json.RawMessage {
 
 // isRecord reports whether every value of the type is a record, or null.
 func isRecord(t *Type) bool { return !isOpen(t) && t.Kinds&^prim.KindUnit == prim.KindRecord }
+
+// needsRecord reports whether every value of the type is a record.
+func needsRecord(t *Type) bool { return isRecord(t) && t.Kinds&prim.KindUnit == 0 }
 
 // fields is the keys of a record; nil: values of the type needn't be records, or have
 // no keys that are known.

@@ -103,11 +103,11 @@ func (c *checker) become(s *seed) {
 			return
 		}
 		for _, w := range h.v.watch {
-			if h.notNull {
-				kinds &= w.accepts | prim.KindUnit // which doesn't come there
-			} else {
-				kinds &= w.accepts
+			accepts := w.accepts
+			if h.notNull { // null doesn't come there
+				accepts |= prim.KindUnit
 			}
+			kinds &= accepts
 			last |= w.last
 		}
 	}
@@ -208,10 +208,9 @@ func (s *seed) alive() []*shape {
 	return alive
 }
 
-// fits reports whether what is alive passes the tests, where more than null comes to them.
+// fits reports whether a value is left that passes all tests, and isn't null where some come behind one for null.
 func (s *seed) fits() bool {
-	alive := s.alive()
-	return len(alive) > 1 || len(alive) == 1 && (s.rest == nil || alive[0].kind != prim.KindUnit)
+	return slices.ContainsFunc(s.alive(), func(m *shape) bool { return s.rest == nil || m.kind != prim.KindUnit })
 }
 
 // known reports whether it has become something.

@@ -33,14 +33,14 @@ type slabPool struct {
 var pool = slabPool{limit: DefaultPool}
 
 // SetPool sets how many bytes all machines together may hold. It is meant for
-// the start of a program; machines that hold more already keep it, and what lies idle isn't used again.
+// the start of a program; machines that hold more already keep it, and what lies
+// idle is dropped, which matters to tests that set it more than once.
 func SetPool(bytes int64) {
 	pool.Lock()
 	defer pool.Unlock()
 	pool.limit = bytes
 	for len(pool.free) > 0 {
-		pool.dropped += int64(len(pool.free[0])) * 8
-		pool.drop(0)
+		pool.forget()
 	}
 }
 
@@ -132,13 +132,18 @@ func (p *slabPool) noteLocked(k *Keeper, bytes int64) {
 	}
 }
 
+// forget leaves the oldest of what lies idle to Go's collector.
+func (p *slabPool) forget() {
+	p.dropped += int64(len(p.free[0])) * 8
+	p.drop(0)
+}
+
 // makeRoom drops the oldest of what lies idle, and what keepers can do without, until there is room
 // for what is held, since all of them add to the process's size; and has Go take it back where
 // that room is needed. The caller holds the lock, and no longer afterwards.
 func (p *slabPool) makeRoom(most int64) {
 	for len(p.free) > 0 && p.held+p.idle+p.kept > p.limit {
-		p.dropped += int64(len(p.free[0])) * 8
-		p.drop(0)
+		p.forget()
 	}
 	keepers := p.keepers
 	if p.held+p.kept <= p.limit {

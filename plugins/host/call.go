@@ -153,9 +153,9 @@ func (s *seat) perform(ctx context.Context, a run.Act) (v value.Value, size int6
 		sent := &wire.Request{Head: request, Arguments: args}
 		args = nil
 		answer, err = p.invoke(ctx, a, sent)
-		again = err == nil && answer.Err == nil && request.LeaseNs != 0 && answer.Failure.GetCode() == wire.Lapsed &&
+		again = err == nil && request.LeaseNs != 0 && answer.Failure.GetCode() == wire.Lapsed &&
 			lease.Time(request.LeaseNs).Over() // else it isn't so, and would be said again
-		if err == nil && answer.Err == nil && answer.Failure.GetCode() == "too_large" && request.MaxOutcomeBytes < a.Most {
+		if err == nil && answer.Failure.GetCode() == "too_large" && request.MaxOutcomeBytes < a.Most {
 			if request.MaxOutcomeBytes == wire.LargeOutcome && answer.Size > wire.LargeOutcome {
 				request.MaxOutcomeBytes = min(a.Most, int64(answer.Size))
 			} else { // it needs more than it said
@@ -253,8 +253,8 @@ func waitFor(ctx context.Context, room func(context.Context, int64, bool) bool, 
 	return cmp.Or(ctx.Err(), errNoRoom)
 }
 
-// sizeUnknown is what an answer is taken to have of which the plugin doesn't say that. As long as it may lie, so many of a
-// process are taken at its word at once, and more to have that, too.
+// sizeUnknown is what an answer is taken to have of which the plugin doesn't say that. A process may say too little, so
+// trustedAtOnce of its answers at once are believed: beyond that a small one is taken to have sizeUnknown, and a large one waits.
 const (
 	sizeUnknown   = 1 << 20
 	trustedAtOnce = 8
@@ -340,7 +340,7 @@ func (p *process) listen(ctx context.Context, r *wire.Request, l listener, most 
 			if answer.Size > wire.LargeOutcome && !counted { // it comes where room was refused, too
 				_ = l.room(int64(answer.Size), true)
 				if p.rooms && uint64(answer.Size) > 2*said && l.going() {
-					answer.Err = wire.ErrLarger
+					return &wire.Response{Err: wire.ErrLarger}, nil
 				}
 			}
 			return answer, nil

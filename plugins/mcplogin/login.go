@@ -207,7 +207,7 @@ func (s *Source) load() {
 		s.now, s.read = nil, nil
 		return
 	}
-	if s.now != nil && s.read != nil && os.SameFile(info, s.read) && info.ModTime().Equal(s.read.ModTime()) && info.Size() == s.read.Size() {
+	if s.now != nil && statefile.Unchanged(s.read, info) {
 		return
 	}
 	s.read, s.now = info, nil

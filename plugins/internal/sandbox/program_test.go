@@ -141,7 +141,7 @@ func TestReports(t *testing.T) {
 		t.Errorf("%q, expected %q", got, want)
 	}
 	err := error(&MissingError{Report: r})
-	if got, want := err.Error(), "the sandbox is required and lacks network: no seccomp; --sandbox=best-effort goes without"; got != want {
+	if got, want := err.Error(), "the sandbox is required and lacks network: no seccomp; --sandbox=best-effort starts it with the layers there are"; got != want {
 		t.Errorf("%q, expected %q", got, want)
 	}
 	var missing *MissingError

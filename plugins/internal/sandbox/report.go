@@ -140,7 +140,7 @@ func (e *MissingError) Error() string {
 			off = append(off, fmt.Sprintf("%s: %s", l.Name, l.Detail))
 		}
 	}
-	return "the sandbox is required and lacks " + strings.Join(off, "; ") + "; --sandbox=best-effort goes without"
+	return "the sandbox is required and lacks " + strings.Join(off, "; ") + "; --sandbox=best-effort starts it with the layers there are"
 }
 
 // offReport is the report where nothing is applied but what the launcher does

@@ -64,5 +64,5 @@ func Value(data []byte, rounded bool) (value.Value, *fault.Fault) {
 	if m.Run(0) != core.Done {
 		return nil, m.Fault()
 	}
-	return m.Value(), nil
+	return m.ValueUntil(func() bool { return false })
 }

@@ -1299,7 +1299,8 @@ type InvokeStreamResponse_Question struct {
 type InvokeStreamResponse_Room struct {
 	// room is how many bytes the outcome is going to have, of which the plugin has read no more than 64 KiB or a
 	// part yet: it goes on when Answer (number 0) brings accept, and gives up where that brings decline. Feature "room":
-	// with it an outcome of more than 64 KiB says room first, also where the plugin has all of it; else the process is ended.
+	// with it every outcome of more than 64 KiB says room first, also where the plugin has all of it; a process that
+	// doesn't, or that sends more than twice as much, is ended.
 	Room uint64 `protobuf:"varint,4,opt,name=room,proto3,oneof"`
 }
 
