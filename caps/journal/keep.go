@@ -65,13 +65,12 @@ func (s *Store) scope(ctx context.Context, o RetainOptions) (c scope, err error)
 	if err != nil {
 		return c, err
 	}
-	blobs, err := s.blobSizes()
-	if err != nil {
-		return c, err
-	}
-	most := o.MaxBytes / openShare
-	if o.MaxBytes <= 0 {
-		most = math.MaxInt64
+	most, blobs := int64(math.MaxInt64), map[Hash]int64(nil)
+	if o.MaxBytes > 0 {
+		most = o.MaxBytes / openShare
+		if blobs, err = s.blobSizes(); err != nil {
+			return c, err
+		}
 	}
 	var taken int64
 	if c.open, taken, err = s.openRuns(ctx, most, blobs); err != nil {
@@ -107,14 +106,18 @@ func (s *Store) scope(ctx context.Context, o RetainOptions) (c scope, err error)
 	if c.limit, err = s.reach(ctx, o.MaxBytes-taken, blobs, c.open, false); err != nil {
 		return c, err
 	}
-	_, old, err := s.neededEvents(ctx, &c)
+	begun, err := s.begunWith(ctx, c.open)
+	if err != nil {
+		return c, err
+	}
+	_, old, err := s.neededEvents(ctx, &c, begun)
 	if err != nil {
 		return c, err
 	}
 	if c.limit, err = s.reach(ctx, max(o.MaxBytes-old-taken, o.MaxBytes/recentShare), blobs, c.open, false); err != nil {
 		return c, err
 	}
-	tools, _, err = s.neededEvents(ctx, &c)
+	tools, _, err = s.neededEvents(ctx, &c, begun)
 	return c, err
 }
 
@@ -267,7 +270,7 @@ type made struct {
 // yet, the newest first, as far as there is room, what they run and what they saw; and the
 // versions that those were bound to, and so on. old is what those of them take
 // that would be dropped otherwise.
-func (s *Store) neededEvents(ctx context.Context, c *scope) (keep func(*Event) bool, old int64, err error) {
+func (s *Store) neededEvents(ctx context.Context, c *scope, runs []begun) (keep func(*Event) bool, old int64, err error) {
 	type ref struct {
 		tool    string
 		version int
@@ -321,7 +324,6 @@ func (s *Store) neededEvents(ctx context.Context, c *scope) (keep func(*Event) b
 			}
 		}
 	}
-	runs, failed := s.begunWith(ctx, c.open)
 	for _, b := range runs {
 		whereFits(slices.Values([]*made{versions[ref{b.Tool, b.Version}]}))
 	}
@@ -336,7 +338,6 @@ func (s *Store) neededEvents(ctx context.Context, c *scope) (keep func(*Event) b
 			whereFits(maps.Values(saw))
 		}
 	}
-	err = errors.Join(err, failed)
 	return func(e *Event) bool { return stay[e.Seq] && e.Tool() != "" }, old, err
 }
 
@@ -351,17 +352,19 @@ type begun struct {
 func (s *Store) begunWith(ctx context.Context, runs map[string]bool) (all []begun, err error) {
 	for run := range runs {
 		for _, k := range []Kind{TaskCreated, RunStarted} { // that may be yet to come
-			err = errors.Join(err, s.Each(ctx, Query{Run: run, Kind: k}, func(e *Event) error {
+			if err = s.Each(ctx, Query{Run: run, Kind: k}, func(e *Event) error {
 				var b begun
 				if json.Unmarshal(e.Data, &b) == nil {
 					all = append(all, b)
 				}
 				return nil
-			}))
+			}); err != nil {
+				return nil, err
+			}
 		}
 	}
 	slices.SortFunc(all, func(a, b begun) int {
 		return cmp.Or(cmp.Compare(b.AsOf, a.AsOf), cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Version, b.Version))
 	})
-	return all, err
+	return all, nil
 }

@@ -117,14 +117,13 @@ func (s *Store) inUse(ctx context.Context) (used int64, err error) {
 
 // hasBefore reports whether the oldest event that may be dropped is from before a time.
 func (s *Store) hasBefore(ctx context.Context, t time.Time) (has bool, err error) {
-	open := map[string]bool{}
-	for range 2 { // mostly it needn't be known what is open
-		err = s.readers.QueryRowContext(ctx, `SELECT coalesce((SELECT time `+droppable+` ORDER BY seq LIMIT 1) < ?, 0)`, names(open), t.UnixMicro()).Scan(&has)
-		if err == nil && has {
-			open, _, err = s.openRuns(ctx, math.MaxInt64, nil)
-		}
-		if err != nil || !has {
-			break
+	look := func(open map[string]bool) error {
+		return s.readers.QueryRowContext(ctx, `SELECT coalesce((SELECT time `+droppable+` ORDER BY seq LIMIT 1) < ?, 0)`, names(open), t.UnixMicro()).Scan(&has)
+	}
+	open := map[string]bool{}                // null would select nothing
+	if err = look(open); err == nil && has { // only then does it matter what is open
+		if open, _, err = s.openRuns(ctx, math.MaxInt64, nil); err == nil {
+			err = look(open)
 		}
 	}
 	return has, explain(s.path, err)

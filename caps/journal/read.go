@@ -198,7 +198,7 @@ func (s *Store) reader(ctx context.Context, fn func(*sql.Conn) error) error {
 	return explain(s.path, fn(conn))
 }
 
-// maxReadBytes is how much the data of a page may have before the last of its events.
+// maxReadBytes bounds the data of a page: the event that goes beyond it is the page's last.
 const maxReadBytes = 8 << 20
 
 // Read implements [Journal]. What this process appended before is among the

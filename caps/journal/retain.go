@@ -62,8 +62,8 @@ var errMoved = errors.New("another process has dropped events at the same time; 
 // that the chain of the rest can still be checked: see [Cut]. The newest event is
 // never dropped.
 //
-// Runs that may go on yet stay: tasks of the last day, and plans that can be done or were
-// begun, without an end; the newest, up to a quarter of MaxBytes.
+// Runs that have no end on record stay: tasks of the last day, plans that can still be done, and
+// plans begun in the last day; the newest, up to a quarter of MaxBytes.
 //
 // What changed tools stays, whatever its age: their history. Where that takes
 // more than half of MaxBytes, only what the tools there are need stays of what is
@@ -442,8 +442,8 @@ func readKept(list []byte) map[uint64]Hash {
 	return kept
 }
 
-// KeptBefore gives the number of the checkpoint, if that is after an event, and by number the hashes of the events from
-// before it that are still there; the error is that they aren't on record.
+// KeptBefore gives, where the checkpoint comes after an event, its number, and by number the hashes of the events before it
+// that are still there; else 0. The error is a [Break] where their list isn't what was recorded.
 func (s *Store) KeptBefore(seq uint64) (to uint64, kept map[uint64]Hash, err error) {
 	e, err := first(s.readers, Checkpoint)
 	if err != nil || e.Seq <= seq {

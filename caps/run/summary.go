@@ -40,6 +40,7 @@ type Shown struct {
 	Error        *fault.Fault
 	LookedUp     []Shown `json:"looked_up"`
 	Request      uint64
+	Dropped      uint64
 	Declared     []string
 	Grants       []string
 	Capability   string
@@ -156,7 +157,7 @@ func (s *Shown) Words(e *journal.Event) string {
 		}
 		parts = []string{s.Question, answer}
 	case journal.Checkpoint:
-		parts = []string{fmt.Sprintf("events up to %d were dropped", e.Seq)}
+		parts = []string{fmt.Sprintf("%d of the events up to %d were dropped", s.Dropped, e.Seq)}
 	default:
 		parts = []string{string(e.Data)}
 	}

@@ -23,7 +23,7 @@ func TestShownWords(t *testing.T) {
 		{journal.FlowAsked, `{"n":1,"op":"http.get","rule":2,"from":["mail"],"question":"f_a"}`, "http.get  rule 2  f_a"},
 		{journal.FlowAnswered, `{"question":"f_a","yes":true,"by":"terminal"}`, "f_a  yes"},
 		{journal.FlowAnswered, `{"question":"f_a","used":true}`, "f_a  the yes is used"},
-		{journal.Checkpoint, `{"to":7}`, "events up to 7 were dropped"},
+		{journal.Checkpoint, `{"to":7,"dropped":5}`, "5 of the events up to 7 were dropped"},
 	} {
 		e := &journal.Event{Seq: 7, Kind: c.kind, Data: []byte(c.data)}
 		shown := run.ShowEvent(e)

@@ -235,7 +235,8 @@ func (r *Run) followOwner(id string) (*ownerFollower, error) {
 	return f, nil
 }
 
-// overtaken reports whether another server has taken up the task, or the plan that was done or is.
+// overtaken reports whether another server has taken over the run's task, and whether one has begun again the plan that
+// the run does or follows.
 func (r *Run) overtaken() (task, plan bool, err error) {
 	r.following.Lock()
 	defer r.following.Unlock()
@@ -380,9 +381,9 @@ func (b *Broker) LoseRuns(ctx context.Context, known map[string]bool, since time
 
 // overOrElsewhere reports whether a run has an end on record, or is a plan, which goes on elsewhere.
 func (b *Broker) overOrElsewhere(id string) (bool, error) {
-	events, _, err := b.journal.Read(journal.Query{Run: id})
+	events, err := runEvents(b.journal, id, journal.RunEnded, journal.RunLost, journal.TaskResumed, PlanKind)
 	return endOf(events) != nil || slices.ContainsFunc(events, func(e journal.Event) bool {
-		return aboutRun(e.Kind) && e.Kind != journal.TaskCreated && e.Kind != journal.TaskResumed && e.Kind != journal.TaskCancelled
+		return e.Kind != journal.RunEnded && e.Kind != journal.TaskResumed
 	}), err
 }
 
@@ -548,32 +549,21 @@ func readTasks(j journal.Journal, events []*taskEvent) (all []*Task, err error) 
 		}
 	}
 	for _, t := range all {
-		kinds := []journal.Kind{journal.RunEnded}
-		if t.Resumed > 0 {
-			kinds = append(kinds, journal.TaskResumed, journal.PlanStarted)
-		}
-		ended, err := runEvents(j, t.ID, kinds...)
+		end, err := EndEvent(j, t.ID)
 		if err != nil {
 			return nil, err
 		}
-		if t.Resumed > 0 { // an end may be of a server that another had taken it over from
-			var o owners
-			ended = slices.DeleteFunc(ended, func(e journal.Event) bool {
-				late, _ := o.late(&e)
-				return late || e.Kind != journal.RunEnded
-			})
-		}
-		if len(ended) > 0 {
+		if end != nil {
 			var data struct {
 				Error  *fault.Fault
 				Answer *journal.Hash
 				By     string
 				Sealed string
 			}
-			if err := json.Unmarshal(ended[0].Data, &data); err != nil {
+			if err := json.Unmarshal(end.Data, &data); err != nil {
 				return nil, err
 			}
-			t.Ended, t.Answered, t.By = ended[0].Time, data.Answer != nil, data.By
+			t.Ended, t.Answered, t.By = end.Time, data.Answer != nil, data.By
 			t.Sealed = data.Sealed != ""
 			if f := data.Error; f != nil {
 				t.Fault = &fault.Fault{Kind: f.Kind, Message: strings.Clone(display.Prefix(f.Message, 1000))}

@@ -152,13 +152,13 @@ func (r *repl) open(tool, entry string) (*typedProgram, error) {
 		return nil, err
 	}
 	t := p.Term()
-	if after != "" {
-		names = append(names, "")
+	lets := len(names)
+	if after != "" { // the let of the block
+		lets++
 	}
-	for range names {
+	for range lets {
 		t = t.(*term.App).Func.(*term.Lam).Body
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
 	return r.within(tool, &typedProgram{source: entry, code: entry, term: t, names: names, Program: p})
 }
 

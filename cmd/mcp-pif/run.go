@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,9 +80,13 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 				return errors.New("--plan takes no code: what is done was planned")
 			}
 			code, _ := call["code"].(string)
-			if _, isName := core.LoneName([]byte(code)); isName && grants.Store != "" && grants.Store != app.InMemory && !strings.Contains(grants.Store, "://") {
-				if _, err := os.Stat(grants.Store); errors.Is(err, fs.ErrNotExist) {
-					return cli.Failed(fmt.Errorf("the store %s: there is no such file", cli.Printable(grants.Store)))
+			if _, isName := core.LoneName([]byte(code)); isName && (grants.Profile != "" || grants.Store != "" && grants.Store != app.InMemory) {
+				path, err := grants.There()
+				if err == nil {
+					err = app.Missing(path)
+				}
+				if err != nil {
+					return cli.Failed(err)
 				}
 			}
 			s, end, err := openEngine(cmd, &grants, &limits, l)

@@ -125,8 +125,10 @@ func (o *CapOptions) Tools(cmd *cobra.Command, how Opening) (_ *Kept, err error)
 			return nil, err
 		}
 	}
-	if _, err := os.Stat(path); how == ToWrite && errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the store %s: there is no such file", cli.Printable(path))
+	if how == ToWrite {
+		if err := Missing(path); err != nil {
+			return nil, err
+		}
 	}
 	if k.Journal, err = OpenStore(path, journal.Options{Log: log, ReadOnly: how == ToRead, Notes: Heads()}); err != nil {
 		return nil, err
@@ -200,4 +202,12 @@ func (k *Kept) Newest(name string) (int, error) {
 		return 0, fmt.Errorf("there is no tool %q, and there never was", name)
 	}
 	return changes[0].Version, nil
+}
+
+// Missing is the error of a store that isn't there.
+func Missing(path string) error {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the store %s: there is no such file", cli.Printable(path))
+	}
+	return nil
 }

@@ -89,17 +89,18 @@ func (a *Authority) sayApplied(entries []caps.Revocation) {
 // An applied is what the running servers say after a revocation.
 type applied struct {
 	servers []caps.Running
-	Silent  []string // those that haven't applied it in time
+	Silent  []string // those that hadn't applied it at the last look
 }
 
 // AwaitEvery is how long it takes until servers are looked at again, which look every 400 ms.
 const AwaitEvery = 20 * time.Millisecond
 
-// MostLooks is how often they are. It isn't a time, which may be over for a server that had no processor in it.
+// MostLooks is how often servers are looked at, at most. A time in its place could be over before a server without a
+// processor had a chance.
 var MostLooks = 150
 
-// AwaitServers waits until every running server has applied what is revoked now, some
-// seconds at most.
+// AwaitServers waits until every running server has applied what is revoked now. It gives up after [MostLooks] looks,
+// which take three seconds or more.
 func AwaitServers(ctx context.Context, r caps.Revocations) (a applied, err error) {
 	for looks := 1; ; looks++ {
 		if a.servers, err = Running(); err != nil {

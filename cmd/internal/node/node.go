@@ -406,7 +406,7 @@ func (n *Node) replace(ctx context.Context, r statefile.Replacement) error {
 	}
 	d, known := docs[r.Name]
 	if known != (r.Before != nil) || !bytes.Equal(d.Content, r.Before) {
-		n.projecting.Lock() // until the file is what it was found to lack
+		n.projecting.Lock() // who asked has read an older file: it reads again once the newer is written
 		defer n.projecting.Unlock()
 		return statefile.ErrMoved
 	}

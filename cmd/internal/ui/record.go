@@ -95,13 +95,12 @@ func (s *Store) run(id string) (r ran, more bool, err error) {
 	if err != nil || len(events) == 0 {
 		return r, false, err
 	}
-	if r = (ran{run.Summarize(events)}); more { // the end is what one wants to know besides
+	if more { // the end is what one wants to know besides
 		if events, err = s.withEnd(id, events); err != nil {
 			return r, more, err
 		}
-		r = ran{run.Summarize(events)}
 	}
-	return r, more, nil
+	return ran{run.Summarize(events)}, more, nil
 }
 
 // An activity is what is known of a tool from the newest events.
@@ -176,6 +175,9 @@ func (s *Store) glance() (*lately, error) {
 		case journal.RunEnded, journal.RunLost:
 			if !hasFailed(e) || failed[e.Run] {
 				break
+			}
+			if end, err := run.EndEvent(s.Journal, e.Run); err == nil && end != nil && end.Seq != e.Seq && e.Kind == journal.RunEnded {
+				break // another server had taken the run over
 			}
 			failed[e.Run] = true // each node says that a run is lost
 			if a := fresh.Tools[started[e.Run]]; a != nil {

@@ -439,7 +439,7 @@ func TestCancelledLostLate(t *testing.T) {
 	if err := run.CancelTask(b.broker.Journal(), id, "somebody"); err != nil {
 		t.Fatal(err)
 	}
-	for i := range 1000 { // a page
+	for i := range 100 { // a page
 		if _, err := b.broker.Journal().Append(journal.Noted, journal.RunStarted, fmt.Sprint("r-", i), "", []byte("{}")); err != nil {
 			t.Fatal(err)
 		}
