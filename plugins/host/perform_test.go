@@ -124,6 +124,45 @@ func TestPerformTooLarge(t *testing.T) {
 	}
 }
 
+// A small answer doesn't wait behind large ones of its process, of which each has its room, and no more.
+func TestSmallBesideLarge(t *testing.T) {
+	w := newWorld(t, "toy")
+	h := w.grant(t, "toy:a/**")
+	waiting, room := make(chan int64, trustedAtOnce), make(chan struct{})
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer close(room)
+	for range trustedAtOnce {
+		all.Go(func() {
+			a := act(t, h, "large", arg("bytes", value.NewInt(1<<20)))
+			a.Most = 8 << 20
+			a.Room = func(_ context.Context, bytes int64, begun bool) bool {
+				waiting <- bytes
+				<-room
+				return begun
+			}
+			if _, _, f := w.Perform(context.Background(), a); f != nil {
+				t.Error(f)
+			}
+		})
+	}
+	for range trustedAtOnce {
+		if bytes := wait.For(t, waiting, "a large answer that waits"); bytes != 1<<20+4 {
+			t.Errorf("it asks for %d bytes", bytes)
+		}
+	}
+	a := act(t, h, "large", arg("bytes", value.NewInt(1000)))
+	a.Room = func(_ context.Context, bytes int64, _ bool) bool {
+		if bytes >= sizeUnknown {
+			t.Errorf("a small answer asks for %d bytes", bytes)
+		}
+		return true
+	}
+	if _, _, f := w.Perform(context.Background(), a); f != nil {
+		t.Error(f)
+	}
+}
+
 // A large outcome comes when there is room. What a plugin of this machine reads is asked for again then.
 func TestPerformWaitsForRoom(t *testing.T) {
 	w := newWorld(t, "toy")
