@@ -11,6 +11,7 @@ import (
 	"container/heap"
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -145,6 +146,8 @@ type Processors struct {
 
 	mu           sync.Mutex
 	free         int
+	held         []*Lease // those that hold others back, the earliest first
+	watched      bool     // for a lease that takes long
 	turns        uint
 	first, later fair
 }
@@ -172,10 +175,12 @@ func NewProcessors() *Processors {
 // one, and the lease is nil: a run that is to end has no turn to wait for.
 func (c *Processors) Enter(over <-chan struct{}, s any, first bool) *Lease {
 	c.mu.Lock()
+	c.endLate()
 	if c.free > 0 {
 		c.free--
+		l := c.lease()
 		c.mu.Unlock()
-		return c.lease()
+		return l
 	}
 	turn := &turn{has: make(chan struct{})}
 	if first {
@@ -183,33 +188,30 @@ func (c *Processors) Enter(over <-chan struct{}, s any, first bool) *Lease {
 	} else {
 		c.later.push(s, turn)
 	}
+	c.watch()
 	c.mu.Unlock()
 	select {
 	case <-turn.has:
-		return c.lease()
+		return turn.lease
 	case <-over:
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	select {
-	case <-turn.has: // at the same moment
-		return c.lease()
-	default:
-		turn.gone = true
-		return nil
-	}
+	turn.gone = true
+	return turn.lease // which it may have since the same moment
 }
 
 // A turn is what a run waits for.
 type turn struct {
-	has  chan struct{} // closed when it is its own
-	gone bool          // nobody waits any more
+	has   chan struct{} // closed when there is a lease
+	lease *Lease
+	gone  bool // nobody waits any more
 }
 
 // A Lease is a processor that a slice has.
 type Lease struct {
 	c    *Processors
-	late *time.Timer
+	late time.Time // from then on it holds nobody back
 }
 
 // longSlice is after how long a slice holds nobody back any more: Go's scheduler has it share
@@ -224,32 +226,63 @@ const LongMaking = time.Second
 const LongCode = 8 << 10
 
 func (c *Processors) lease() *Lease {
-	return &Lease{c, time.AfterFunc(cmp.Or(c.most, longSlice), c.leave)}
+	l := &Lease{c, time.Now().Add(cmp.Or(c.most, longSlice))}
+	c.held = append(c.held, l)
+	return l
 }
 
 // End gives the processor back, if that didn't happen before.
 func (l *Lease) End() {
-	if l.late.Stop() {
-		l.c.leave()
+	l.c.mu.Lock()
+	defer l.c.mu.Unlock()
+	if i := slices.Index(l.c.held, l); i >= 0 {
+		l.c.held = slices.Delete(l.c.held, i, i+1)
+		l.c.pass()
 	}
 }
 
-// leave gives a processor back, to the next in turn.
-func (c *Processors) leave() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// endLate gives back the processors of the leases that have taken long.
+func (c *Processors) endLate() {
+	now := time.Now()
+	for len(c.held) > 0 && !c.held[0].late.After(now) {
+		c.held = slices.Delete(c.held, 0, 1)
+		c.pass()
+	}
+}
+
+// watch ends leases that take long while somebody waits. Only then is there a timer: a slice is
+// short, and to set one would wake a thread for each.
+func (c *Processors) watch() {
+	if c.watched || len(c.held) == 0 || len(c.first.order)+len(c.later.order) == 0 {
+		return
+	}
+	c.watched = true
+	time.AfterFunc(time.Until(c.held[0].late), func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.watched = false
+		c.endLate()
+		c.watch()
+	})
+}
+
+// pass gives a processor to the next in turn.
+func (c *Processors) pass() {
 	c.turns++
 	from, other := &c.first, &c.later
 	if c.turns%8 == 0 {
 		from, other = other, from
 	}
-	if turn := from.pop(); turn != nil {
-		close(turn.has)
-	} else if turn := other.pop(); turn != nil {
-		close(turn.has)
-	} else {
-		c.free++
+	turn := from.pop()
+	if turn == nil {
+		turn = other.pop()
 	}
+	if turn == nil {
+		c.free++
+		return
+	}
+	turn.lease = c.lease()
+	close(turn.has)
 }
 
 // fair is those who wait, a queue for each server. The servers have turns.
