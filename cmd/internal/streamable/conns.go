@@ -265,10 +265,24 @@ func (l *live) sessions() map[string]bool {
 	return busy
 }
 
+// endSession ends the requests of a principal's session, but those that end it: the SDK waits for its calls.
+func (l *live) endSession(principal, id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for one := range l.all {
+		if one.http.Method != http.MethodDelete && one.http.Header.Get(sessionHeader) == id && principalOf(one.http.Context()) == principal {
+			one.cancel()
+		}
+	}
+}
+
 // serveSession answers a request of a session, or one that makes it.
 func (h *Handler) serveSession(w http.ResponseWriter, r *http.Request, server *mcp.Server) {
 	id := r.Header.Get(sessionHeader)
 	h.sessions.use(id)
+	if r.Method == http.MethodDelete && id != "" {
+		h.live.endSession(principalOf(r.Context()), id)
+	}
 	h.session.ServeHTTP(w, r)
 	h.sessions.use(id)
 	if made, _, _ := strings.Cut(w.Header().Get(sessionHeader), "."); id == "" && made != "" {

@@ -120,6 +120,50 @@ func TestDisconnectCancels(t *testing.T) {
 	}
 }
 
+// TestDeleteCancels: a session that its client ends doesn't wait for its calls, and no other session's call ends.
+func TestDeleteCancels(t *testing.T) {
+	s, entered, cancelled := blocking()
+	url := start(t, Options{Server: only(s)}) + Path
+	call := func(ctx context.Context, id string) <-chan int {
+		r, _ := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(block))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		r.Header.Set(sessionHeader, id)
+		status := make(chan int, 1)
+		go func() {
+			if res, err := http.DefaultClient.Do(r); err == nil {
+				res.Body.Close()
+				status <- res.StatusCode
+			}
+		}()
+		wait.For(t, entered, "the call")
+		return status
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	call(ctx, session(t, url, ""))
+	id := session(t, url, "")
+	call(ctx, id)
+	ended := make(chan int, 1)
+	go func() {
+		r, _ := http.NewRequestWithContext(ctx, http.MethodDelete, url, nil)
+		r.Header.Set(sessionHeader, id)
+		if res, err := http.DefaultClient.Do(r); err == nil {
+			res.Body.Close()
+			ended <- res.StatusCode
+		}
+	}()
+	wait.For(t, cancelled, "the end of the call")
+	if status := wait.For(t, ended, "the end of the session"); status != http.StatusNoContent {
+		t.Errorf("the session's end: status %d", status)
+	}
+	select {
+	case <-cancelled:
+		t.Error("another session's call was ended")
+	default:
+	}
+}
+
 // What a token began ends when it is taken out of the file, streams and calls alike,
 // and nobody else's does.
 func TestRecheck(t *testing.T) {
