@@ -653,7 +653,9 @@ type Tracing struct {
 
 // Trace runs p as Start and Run would, on the reference evaluator, which is
 // slow, and calls visit before each evaluation of a term. Effects are denied.
-// It returns the result as JSON, its first 256 KiB, with the steps used.
+// It returns the result as JSON, its first 256 KiB, with the steps used. The budget of memory
+// bounds what a machine holds at once; here all that is ever allocated counts, up to 16 times
+// the budget, so a long run may end with out_of_memory here alone.
 func (p *Program) Trace(in Input, b Budgets, tools Tools, visit func(TraceEvent)) (Encoded, uint64, *fault.Fault) {
 	return p.TraceWith(in, b, Tracing{Tools: tools, Visit: func(e TraceEvent) bool {
 		visit(e)

@@ -161,12 +161,22 @@ func (p *pass) run(visit func(*Point) bool) error {
 			p.profile.goTo(nil, 0) // writing the result
 			p.profile.spend(p.now.Before + steps)
 		}
+		if p.outgrown(f) {
+			p.end(Limit, steps, core.Encoded{}, nil)
+			return nil
+		}
 		p.end(End, steps, result, f)
 		if p.stopped {
 			return nil
 		}
 	}
 	return nil
+}
+
+// outgrown reports whether a fault is the reference evaluator's alone: it counts all that a
+// run ever allocates, and a machine what it holds.
+func (p *pass) outgrown(f *fault.Fault) bool {
+	return f != nil && f.Kind == fault.OutOfMemory && p.now.Ended == nil
 }
 
 // end emits the point at the end of a round, or of the walk.
@@ -380,6 +390,7 @@ func (p *pass) stackOf(s *core.TraceEvent) *stack {
 // ended is told of the end of an evaluation.
 func (p *pass) ended(e core.TraceEnding) {
 	st := p.stacks[e.Branch]
+	p.cut = p.cut || p.outgrown(e.Fault)
 	if p.stopped || p.cut || st == nil {
 		return
 	}

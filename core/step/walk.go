@@ -353,7 +353,8 @@ type Summary struct {
 	Effects []uint64 // the points at which there are some, at most maxMarks
 	Faults  []uint64
 	Profile *Profile
-	// Whole is false where the run goes on past [MaxPoints].
+	// Whole is false where the run goes on past [MaxPoints], or past what the reference
+	// evaluator may allocate for it.
 	Whole bool
 }
 

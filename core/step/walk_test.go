@@ -181,6 +181,22 @@ func TestLongRuns(t *testing.T) {
 	}
 }
 
+// A run that allocates more than the reference evaluator may, and succeeds, isn't shown as failed.
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	w := walk(t, `fold((acc, x) => [...acc, x], [], range(0, 3000)) |> length`, "null", core.Budgets{Memory: 1 << 20}, 0)
+	s, err := w.Summary(t.Context())
+	must.NoError(t, err)
+	if s.Whole || len(s.Faults) > 0 {
+		t.Errorf("the walk is whole: %v, faults at %v", s.Whole, s.Faults)
+	}
+	p, err := w.At(t.Context(), s.Points-1)
+	must.NoError(t, err)
+	if p.Kind != step.Limit || p.View().Failure != "" || p.Steps == 0 {
+		t.Errorf("it ends with %+v", p.View())
+	}
+}
+
 // BenchmarkAt goes to points within a million steps, each in a pass of its own.
 func BenchmarkAt(b *testing.B) {
 	for name, code := range map[string]string{

@@ -444,6 +444,11 @@ func TestTrace(t *testing.T) {
 			t.Errorf("the trace lacks %q:\n%s", want, log.String())
 		}
 	}
+	log.Reset()
+	succeed(t, s, "run", `{"code":"fold((acc, x) => [...acc, x], [], range(0, 700)) |> length","memory":65536}`)
+	if !strings.Contains(log.String(), "trace ends here") || strings.Contains(log.String(), "msg=failed") {
+		t.Error("the trace of a run that allocates much doesn't say that it goes on")
+	}
 }
 
 // TestTraceIsBounded: of a term a trace writes no more than it shows, however large the
