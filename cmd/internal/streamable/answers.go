@@ -38,6 +38,7 @@ type answering struct {
 	ctx       context.Context
 	cancel    func() // ends the request
 	begun     func() // is called when something is written; nil: nobody asks
+	wrote     bool   // something of it
 }
 
 var errUnread = errors.New("the client doesn't read, and others need the memory")
@@ -58,7 +59,14 @@ func (a *answering) Write(b []byte) (int, error) {
 	if a.begun != nil {
 		a.begun()
 	}
+	a.wrote = true
 	return a.ResponseWriter.Write(b)
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (a *answering) WriteHeader(status int) {
+	a.wrote = true
+	a.ResponseWriter.WriteHeader(status)
 }
 
 // Unwrap serves [http.ResponseController].

@@ -164,6 +164,74 @@ func TestDeleteCancels(t *testing.T) {
 	}
 }
 
+// TestEndedIsAnswered: a request that the server ends has an answer that says so, in its call and while it waits for it.
+func TestEndedIsAnswered(t *testing.T) {
+	var request context.Context // of the request
+	modern := strings.Replace(block, `"arguments":{}`, `"arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`, 1)
+	for name, c := range map[string]struct {
+		end  func(h *Handler, tokens *Tokens)
+		want int
+	}{
+		"its token is gone": {func(h *Handler, tokens *Tokens) {
+			_ = tokens.Load(nil)
+			h.Recheck(request)
+		}, http.StatusUnauthorized},
+		"its token is over": {func(*Handler, *Tokens) { time.Sleep(time.Minute) }, http.StatusUnauthorized},
+		"it gives way":      {func(*Handler, *Tokens) { End(request) }, http.StatusServiceUnavailable},
+	} {
+		for _, waits := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				s, leave := told("x"), make(chan struct{})
+				mcp.AddTool(s, &mcp.Tool{Name: "block", Description: "wait"},
+					func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, text, error) {
+						<-leave
+						return nil, text{}, nil
+					})
+				var tokens Tokens
+				must.NoError(t, tokens.Load([]byte("ann aaaaaaaaaaaaaaaaaaaaaaaa")))
+				h, err := New(Options{
+					Server: func(ctx context.Context, _ string) (*mcp.Server, error) {
+						request = ctx
+						return s, nil
+					},
+					Verify: func(ctx context.Context, token string, r *http.Request) (*auth.TokenInfo, error) {
+						info, err := tokens.Verify(ctx, token, r)
+						if err == nil {
+							info.Expiration = time.Now().Add(time.Second)
+						}
+						return info, err
+					},
+				})
+				must.NoError(t, err)
+				for range callsInside {
+					if waits {
+						_, err := h.calls.enter(t.Context(), "ann")
+						must.NoError(t, err)
+					}
+				}
+				r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost"+Path, strings.NewReader(modern))
+				for name, value := range map[string]string{
+					"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": "Bearer aaaaaaaaaaaaaaaaaaaaaaaa",
+					versionHeader: "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "block",
+				} {
+					r.Header.Set(name, value)
+				}
+				w := httptest.NewRecorder()
+				done := make(chan struct{})
+				go func() { h.ServeHTTP(w, r); close(done) }()
+				synctest.Wait()
+				c.end(h, &tokens)
+				synctest.Wait()
+				close(leave)
+				<-done
+				if w.Code != c.want || (w.Header().Get("WWW-Authenticate") != "") != (c.want == http.StatusUnauthorized) || (w.Header().Get("Retry-After") != "") == (c.want == http.StatusUnauthorized) {
+					t.Errorf("%s, waiting %v: status %d, %v: %s", name, waits, w.Code, w.Header(), w.Body)
+				}
+			})
+		}
+	}
+}
+
 // What a token began ends when it is taken out of the file, streams and calls alike,
 // and nobody else's does.
 func TestRecheck(t *testing.T) {

@@ -229,6 +229,7 @@ func health(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) metrics(w http.ResponseWriter, r *http.Request) {
 	leave, err := h.turns.enter(r.Context(), principalOf(r.Context()))
 	if err != nil {
+		http.Error(w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
 		return
 	}
 	defer leave()
@@ -281,14 +282,29 @@ func (h *Handler) authorize(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// RFC 6750 section 3: whoever is refused is told by what they would come in.
-		challenge := `Bearer realm="mcp-pif"`
-		if r.Header.Get("Authorization") != "" {
-			challenge += `, error="invalid_token"`
-		}
-		w.Header().Set("WWW-Authenticate", challenge)
+		challenge(w, r)
 		known.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), changesKey{}, h.live.changes.Load())))
 	})
+}
+
+// challenge tells whoever is refused by what they would come in (RFC 6750 section 3).
+func challenge(w http.ResponseWriter, r *http.Request) {
+	how := `Bearer realm="mcp-pif"`
+	if r.Header.Get("Authorization") != "" {
+		how += `, error="invalid_token"`
+	}
+	w.Header().Set("WWW-Authenticate", how)
+}
+
+// unanswered answers a request that was ended before anything of its answer was written: by who ended it, since a client
+// that is gone reads nothing.
+func (h *Handler) unanswered(w http.ResponseWriter, r *http.Request, one *request) {
+	status := http.StatusServiceUnavailable
+	if h.o.Verify != nil && (r.Context().Err() == context.DeadlineExceeded || !h.stands(context.WithoutCancel(r.Context()), one)) {
+		challenge(w, r)
+		status = http.StatusUnauthorized
+	}
+	http.Error(w, http.StatusText(status), status)
 }
 
 // ErrFull is what [Options.Server] fails with where there is no room for one more principal.
@@ -314,6 +330,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	r, one, end := h.live.begin(r)
 	defer end()
 	if h.o.Verify != nil && one.seen != h.live.changes.Load() && !h.stands(r.Context(), one) { // they changed meanwhile
+		challenge(w, r)
 		http.Error(w, http.StatusText(http.StatusUnauthorized), http.StatusUnauthorized)
 		return
 	}
@@ -350,6 +367,11 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	answer := &answering{ResponseWriter: w, room: &h.answers, principal: principal, ctx: r.Context(), cancel: one.cancel}
 	w = answer
+	defer func() {
+		if r.Context().Err() != nil && !answer.wrote {
+			h.unanswered(w, r, one)
+		}
+	}()
 	methods := methodsOf(body)
 	if !place.fits(len(methods)) {
 		http.Error(w, http.StatusText(http.StatusTooManyRequests), http.StatusTooManyRequests)
@@ -375,7 +397,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	case n > 0:
 		leave, err := h.turns.enter(r.Context(), principal)
 		if err != nil {
-			return // the client is gone, or it gave way
+			return
 		}
 		defer leave()
 		answer.begun = leave
