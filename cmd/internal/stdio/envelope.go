@@ -190,7 +190,7 @@ func parse(line []byte) (*message, *refusal) {
 		if refused != nil {
 			return &message{id: parsed, refused: refused, fault: refused.fault()}, nil
 		}
-		return &message{id: parsed, result: e.result, fault: parseFault(e.fault)}, nil
+		return &message{id: parsed, result: e.result, fault: parseFault(e.fault, e.result != nil)}, nil
 	}
 	switch {
 	case e.duplicate != "":
@@ -281,13 +281,14 @@ func tooMany(id []byte) *refusal {
 }
 
 // parseFault reads the error of a response to one of our calls. One that isn't
-// as JSON-RPC wants it is still an error.
-func parseFault(raw []byte) error {
-	if raw == nil || raw[0] == 'n' {
+// as JSON-RPC wants it is still an error, but null beside a result.
+func parseFault(raw []byte, result bool) error {
+	null := raw != nil && raw[0] == 'n'
+	if raw == nil || null && result {
 		return nil
 	}
 	fault := new(jsonrpc.Error)
-	if err := json.Unmarshal(raw, fault); err != nil {
+	if err := json.Unmarshal(raw, fault); err != nil || null {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("malformed error: %.1000s", raw)}
 	}
 	return fault

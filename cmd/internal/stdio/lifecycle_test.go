@@ -287,12 +287,14 @@ func TestAsking(t *testing.T) {
 	if m := s.receive(); !strings.Contains(m.text(t), "won't say") {
 		t.Errorf("got %s", m.Result)
 	}
-	s.send(callLine("3", "ask", "three"))
-	s.reached("three")
-	ask = s.receive()
-	s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":"nonsense"}`, ask.ID))
-	if m := s.receive(); !strings.Contains(m.text(t), "malformed error") {
-		t.Errorf("got %s", m.Result)
+	for i, fault := range []string{`"nonsense"`, "null"} {
+		s.send(callLine("3", "ask", fmt.Sprint("three", i)))
+		s.reached(fmt.Sprint("three", i))
+		ask = s.receive()
+		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":%s}`, ask.ID, fault))
+		if m := s.receive(); !strings.Contains(m.text(t), "malformed error") {
+			t.Errorf("got %s", m.Result)
+		}
 	}
 
 	s.send(callLine("4", "ask", "four"))

@@ -195,6 +195,7 @@ func TestUnaskedResponses(t *testing.T) {
 		`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}`,
 		`{"jsonrpc":"2.0","id":[1],"error":7}`,
 		`{"id":1,"result":null}`,
+		`{"jsonrpc":"2.0","id":1,"error":null}`,
 	)
 	s.alive()
 }
@@ -427,6 +428,7 @@ func TestBatch(t *testing.T) {
 			callLine("3", "hold", "given up"),
 			initializedLine,
 			`{"jsonrpc":"2.0","id":17,"result":{}}`,
+			`{"jsonrpc":"2.0","id":18,"error":null}`,
 			`{"jsonrpc":"2.0","id":4}`,
 			initializeLine,
 			callLine("5.0", "echo", "five"),
