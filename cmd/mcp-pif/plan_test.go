@@ -7,12 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +29,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -105,6 +109,60 @@ func TestPlanSurvivesKill(t *testing.T) {
 
 // resolves is what is said of a step that was under way.
 var resolves = regexp.MustCompile(`step (\d+) of the run ([a-z0-9-]+), ([a-z.]+), was under way`)
+
+// TestPlanAtShell: a plan that a server is doing isn't done at a shell, nor one that is being done at a shell by a server.
+func TestPlanAtShell(t *testing.T) {
+	t.Parallel()
+	w := newTasksWorld(t)
+	var posts atomic.Int32
+	begun, let := make(chan struct{}, 10), make(chan struct{})
+	web := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			posts.Add(1)
+			return
+		}
+		begun <- struct{}{}
+		select {
+		case <-let:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(web.Close)
+	flags := []string{"--profile", "p", "--cap", "fetch:" + web.URL}
+	p := startCommand(t, w.command("mcp-pif", flags...)).open()
+	p.makes("puts", `i => let a = !fetch.request({method: "PUT", url: "`+web.URL+`/", body: i}) in let b = !fetch.request({method: "POST", url: "`+web.URL+`/", body: i}) in i`, "fetch:"+web.URL)
+	plan := func() string {
+		return strings.Trim(string(p.call("run", `{"tool":"puts","input":"x","plan":true}`).StructuredContent["plan"]), `"`)
+	}
+	shell := func(id string) <-chan string {
+		ended := make(chan string, 1)
+		go func() {
+			out, err := w.command("mcp-pif", append([]string{"run", "--plan", id}, flags...)...).CombinedOutput()
+			ended <- fmt.Sprintf("%v %s", err, out)
+		}()
+		return ended
+	}
+	const doing = "another call is doing the plan"
+	byServer := plan()
+	task := strings.Trim(string(p.call("run", `{"plan":"`+byServer+`","background":true}`).StructuredContent["task"]), `"`)
+	wait.For(t, begun, "the server's first step")
+	if out := wait.For(t, shell(byServer), "the end at a shell"); !strings.Contains(out, doing) {
+		t.Errorf("while the server does it, a shell: %s", out)
+	}
+	byShell := plan()
+	ended := shell(byShell)
+	wait.For(t, begun, "the shell's first step")
+	if text := p.call("run", `{"plan":"`+byShell+`","resume":true}`).Content[0].Text; !strings.Contains(text, doing) {
+		t.Errorf("while a shell does it, the server: %s", text)
+	}
+	close(let)
+	if out := wait.For(t, ended, "the end at the shell"); out != "<nil> \"x\"\n" {
+		t.Errorf("the shell: %s", out)
+	}
+	if r := p.ended(task); r.IsError || len(begun) > 0 || posts.Load() != 2 {
+		t.Errorf("the server: %s, and two plans begin %d times more and post %d times", r.Content[0].Text, len(begun), posts.Load())
+	}
+}
 
 // TestPlanningChangesNothing plans a call of every operation that changes something, of each kind
 // that ships and of a server's: none is performed.

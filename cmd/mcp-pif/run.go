@@ -66,7 +66,7 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 				return err
 			}
 			l.Result = app.WholeResult
-			call := map[string]any{"plan": plan, "resume": true}
+			call := map[string]any{"plan": plan}
 			if plan == "" {
 				code, input, hasInput, err := cli.CodeAndInput(cmd, file, args)
 				if err != nil {
@@ -94,6 +94,9 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 				return cli.Failed(err)
 			}
 			defer end()
+			if plan != "" {
+				call["resume"] = s.Owns() // else another may be doing it
+			}
 			if inputs != nil {
 				if call["input"], err = byName(cmd, s.Registry(), args[0], inputs); err != nil {
 					return err
@@ -224,7 +227,9 @@ func openEngine(cmd *cobra.Command, grants *app.CapOptions, limits *app.LimitOpt
 		auth.Close()
 		return nil, nil, err
 	}
-	return engine.New(engine.Options{Registry: tools, Broker: auth.Broker, Limits: l, Trace: limits.Tracer(cmd.ErrOrStderr())}), auth.Close, nil
+	s := engine.New(engine.Options{Registry: tools, Broker: auth.Broker, Limits: l, TaskDir: auth.TaskDir(), Trace: limits.Tracer(cmd.ErrOrStderr())})
+	leave := s.Own()
+	return s, func() { leave(); auth.Close() }, nil
 }
 
 // evaluate runs code; an interrupt cancels it.

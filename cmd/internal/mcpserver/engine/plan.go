@@ -358,6 +358,8 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 		return final(gone)
 	case p.Refused:
 		return tell(fault.Denied, "the user said no to the plan "+p.ID, "Don't try again; ask the user what they want instead.")
+	case p.Started > 0 && !resume && !s.Owns():
+		return tell(fault.Conflict, "the plan "+p.ID+" was begun before and has no end on record", `Call run with "plan" and "resume":true once no other server does it, which can't be seen here: it goes on where it was.`)
 	case p.Started > 0 && !resume:
 		return tell(fault.Conflict, "the plan "+p.ID+" was begun before and didn't end", `Call run with "plan" and "resume":true: it goes on where it was.`)
 	case p.Started == 0 && time.Since(p.Made) > run.PlanLifetime:

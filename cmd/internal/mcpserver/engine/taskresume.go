@@ -31,14 +31,7 @@ const tryAgain = 5 * time.Second
 // what is cancelled and scheduled, until what it gives is called: then the tasks under way are
 // left to the next server. Tasks work without it, and end with the process.
 func (s *Engine) OpenTasks(ctx context.Context) (stop func()) {
-	if _, memory := s.broker.Journal().(*journal.Memory); s.opts.TaskDir != "" && !memory {
-		owner, err := ownTasks(s.opts.TaskDir, s.broker.NewID(), s.opts.Node)
-		if err != nil {
-			s.log.Warn("tasks end with this server", "error", err)
-		} else {
-			s.tasks.owner = owner
-		}
-	}
+	leave := s.Own()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
 	seen := s.newestCancelled()
@@ -55,13 +48,31 @@ func (s *Engine) OpenTasks(ctx context.Context) (stop func()) {
 		cancel()
 		<-ended
 		s.tasks.abandon()
-		if s.tasks.owner != nil {
-			if err := s.tasks.owner.close(); err != nil {
-				s.log.Debug("the file of this server's tasks stays", "error", err)
-			}
-		}
+		leave()
 	})
 }
+
+// Own has others on the same journal see that this server runs, until what it gives is called, so that they leave it
+// what it does. It goes on with nothing; [Engine.OpenTasks] does, and owns it, too.
+func (s *Engine) Own() (leave func()) {
+	if _, memory := s.broker.Journal().(*journal.Memory); s.opts.TaskDir == "" || memory {
+		return func() {}
+	}
+	owner, err := ownTasks(s.opts.TaskDir, s.broker.NewID(), s.opts.Node)
+	if err != nil {
+		s.log.Warn("tasks end with this server", "error", err)
+		return func() {}
+	}
+	s.tasks.owner = owner
+	return func() {
+		if err := owner.close(); err != nil {
+			s.log.Debug("the file of this server's tasks stays", "error", err)
+		}
+	}
+}
+
+// Owns reports whether others see that this server runs, and it sees which of them do.
+func (s *Engine) Owns() bool { return s.tasks.owner != nil }
 
 const cantTakeUp = "tasks of servers that ended can't be taken up"
 
