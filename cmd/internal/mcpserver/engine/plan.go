@@ -541,17 +541,21 @@ func (s *Engine) beginPlanned(ctx context.Context, c *Call, t *task, pc *planCal
 // nextSection plans what follows a plan that wasn't all.
 func (s *Engine) nextSection(ctx context.Context, c Call, t *task, pc *planCall, program *core.Program, in core.Input) wire.Answer {
 	record, err := run.ReadRecord(s.broker.Journal(), pc.does.Run)
+	doer := taskOf(ctx)
 	var r *run.Run
 	if err == nil {
 		start := t.start(&c, s.limits)
 		start.Task, start.Person, start.Owner = pc.does.Task, true, s.tasks.owner.word()
-		if doer := taskOf(ctx); doer != nil {
+		if doer != nil {
 			start.Doer = doer.id
 		}
 		r, err = s.broker.Resume(c.Tools, start, record)
 	}
 	if err != nil {
 		return wire.Failed(cantGoOn(err.Error()))
+	}
+	if doer != nil && !doer.within(r) {
+		return wire.Failed(queue.Cancelled())
 	}
 	a := s.planFrom(context.WithValue(ctx, planKey{}, (*planCall)(nil)), c, t, r, program, in, pc.does.Section+1)
 	switch n := len(pc.does.Steps); {

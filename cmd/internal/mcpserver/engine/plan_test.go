@@ -435,6 +435,29 @@ func TestPlanTask(t *testing.T) {
 	}
 }
 
+// TestSectionPlannedTwice: a server that ends while it plans what follows a plan leaves that to the next one.
+func TestSectionPlannedTwice(t *testing.T) {
+	t.Parallel()
+	w := &tasked{t: t, dir: t.TempDir()}
+	world := &noteWorld{notes: map[string]string{"a": "hello"}, holds: "get", begun: make(chan struct{}, 10), held: make(chan struct{})}
+	s, stop := w.serves(world, "toy:**")
+	plan := w.plans(s, sections, `{"tool":"sections","input":"a","plan":true}`)
+	id := w.background(s, `{"plan":"`+plan+`","background":true}`)
+	wait.For(t, world.begun, "the read of the second section")
+	stop()
+	close(world.held)
+	s, _ = w.serves(world, "toy:**")
+	if got := w.call(s, "run", `{"task":"`+id+`"}`); !strings.Contains(got.Text, plan+".2") || world.done() != "a2=a" {
+		t.Errorf("the next server answers %s after %q", got.Text, world.done())
+	}
+	if got := w.call(s, "run", `{"plan":"`+plan+`.2"}`); got.Text != `"hello"` || world.done() != "a2=a log=a" {
+		t.Errorf("what follows gives %s after %q", got.Text, world.done())
+	}
+}
+
+// sections is a tool whose plan has two of them, of which the second one reads first.
+const sections = `{"name":"sections","code":"k => let p = !toy.put({key: k ++ \"2\", value: k}) in if p == null then let v = !toy.get(k) in let q = !toy.put({key: \"log\", value: k}) in v else null","capabilities":["toy:**"]}`
+
 // TestPlanEndedAsksRarely: a task whose plan ended before its server did asks ever more rarely for room that there isn't.
 func TestPlanEndedAsksRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
