@@ -19,12 +19,13 @@ import (
 // Host of its requests other than by a name of its own that resolves to this
 // machine, and can't hide its Origin.
 type guard struct {
-	hosts  map[string]bool
-	origin *http.CrossOriginProtection
+	hosts   map[string]bool
+	origins []string // of the pages that are let in
+	origin  *http.CrossOriginProtection
 }
 
 func newGuard(hosts, origins []string) (guard, error) {
-	g := guard{hosts: map[string]bool{"localhost": true}, origin: http.NewCrossOriginProtection()}
+	g := guard{hosts: map[string]bool{"localhost": true}, origins: origins, origin: http.NewCrossOriginProtection()}
 	for _, h := range hosts {
 		name := strings.ToLower(strings.TrimSuffix(h, "."))
 		if name == "" || strings.ContainsAny(name, ":/@*? ") {
@@ -54,8 +55,32 @@ func (g *guard) handler(next http.Handler) http.Handler {
 			http.Error(w, "requests of that origin aren't taken; the operator's flag is --http-origin", http.StatusForbidden)
 			return
 		}
+		if g.share(w, r) {
+			return
+		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// share lets a page of a listed origin read the answer (https://fetch.spec.whatwg.org/#http-cors-protocol). It reports whether
+// it has answered: a browser that asks what the page may send, which it does without a token.
+func (g *guard) share(w http.ResponseWriter, r *http.Request) bool {
+	header := w.Header()
+	header.Add("Vary", "Origin")
+	if !slices.Contains(g.origins, r.Header.Get("Origin")) {
+		return false
+	}
+	header.Set("Access-Control-Allow-Origin", r.Header.Get("Origin"))
+	header.Set("Access-Control-Expose-Headers", sessionHeader+", WWW-Authenticate, Retry-After")
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
+	}
+	header.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+	if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
+		header.Set("Access-Control-Allow-Headers", asked) // some are named after a tool's parameters
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return true
 }
 
 // host reports whether the server may be called by a name: one that no other

@@ -176,6 +176,50 @@ func TestWebPagesAreRefused(t *testing.T) {
 	}
 }
 
+// TestPagesLetIn: the browser of a page that is let in learns that it may send its requests, without a token, and read the
+// answers; that of any other page learns nothing.
+func TestPagesLetIn(t *testing.T) {
+	const page = "https://app.example.com"
+	var tokens Tokens
+	must.NoError(t, tokens.Load([]byte("ann aaaaaaaaaaaaaaaaaaaaaaaa")))
+	url := start(t, Options{Origins: []string{page}, Verify: tokens.Verify}) + Path
+	for _, c := range []struct {
+		method, origin, token string
+		status                int
+		allowed               string
+	}{
+		{"OPTIONS", page, "", 204, page}, {"POST", page, "", 401, page}, {"POST", page, "aaaaaaaaaaaaaaaaaaaaaaaa", 200, page},
+		{"OPTIONS", "https://evil.example.com", "", 403, ""}, {"POST", "https://evil.example.com", "aaaaaaaaaaaaaaaaaaaaaaaa", 403, ""},
+		{"OPTIONS", "", "", 401, ""}, {"POST", "", "aaaaaaaaaaaaaaaaaaaaaaaa", 200, ""},
+	} {
+		r, _ := http.NewRequestWithContext(t.Context(), c.method, url, strings.NewReader(hello))
+		for name, value := range map[string]string{
+			"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Origin": c.origin, "Sec-Fetch-Site": "cross-site",
+			"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,mcp-param-city",
+		} {
+			if c.origin != "" || !strings.HasPrefix(name, "Sec-") && name != "Origin" {
+				r.Header.Set(name, value)
+			}
+		}
+		if c.token != "" {
+			r.Header.Set("Authorization", "Bearer "+c.token)
+		}
+		res, err := http.DefaultClient.Do(r)
+		must.NoError(t, err)
+		res.Body.Close()
+		got := res.Header
+		if res.StatusCode != c.status || got.Get("Access-Control-Allow-Origin") != c.allowed {
+			t.Errorf("%+v: status %d, %v", c, res.StatusCode, got)
+		}
+		if c.allowed != "" && (got.Get("Vary") != "Origin" || !strings.Contains(got.Get("Access-Control-Expose-Headers"), "Mcp-Session-Id")) {
+			t.Errorf("%+v: %v", c, got)
+		}
+		if c.status == 204 && (!strings.Contains(got.Get("Access-Control-Allow-Methods"), "DELETE") || got.Get("Access-Control-Allow-Headers") != "authorization,mcp-param-city") {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
 // A principal reaches its own server only, with its own sessions.
 func TestPrincipals(t *testing.T) {
 	var tokens Tokens
