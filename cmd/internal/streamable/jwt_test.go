@@ -121,6 +121,33 @@ func TestSignedTokens(t *testing.T) {
 	}
 }
 
+// TestKeysOfOtherKinds: a key of a kind that isn't known here keeps neither the others of its set from being taken nor
+// those of the set before from being left.
+func TestKeysOfOtherKinds(t *testing.T) {
+	point := strings.Repeat("A", 43)
+	for _, other := range []string{`{"kty":"OKP","crv":"X25519","x":"` + point + `"}`, `{"kty":"OKP","crv":"Ed448","x":"` + point + `"}`, `{"kty":"EC","crv":"secp256k1","x":"` + point + `","y":"` + point + `"}`, `{"kty":"new"}`, "null"} {
+		k := &Keys{Issuer: "i", Audience: "a"}
+		var before string
+		for range 2 {
+			public, private, err := ed25519.GenerateKey(rand.Reader)
+			must.NoError(t, err)
+			key, err := json.Marshal(jose.JSONWebKey{Key: public})
+			must.NoError(t, err)
+			must.NoError(t, k.Load([]byte(`{"keys":[`+other+`,`+string(key)+`]}`)))
+			token := signer{t, private, jose.EdDSA, ""}.sign(jwt.Claims{Issuer: "i", Audience: jwt.Audience{"a"}, Subject: "ann", Expiry: jwt.NewNumericDate(time.Now().Add(time.Hour))})
+			_, err = k.Verify(t.Context(), token, nil)
+			must.NoError(t, err)
+			if _, err := k.Verify(t.Context(), before, nil); err == nil {
+				t.Errorf("%s: a key that was withdrawn is taken", other)
+			}
+			before = token
+		}
+		if err := k.Load([]byte(`{"keys":[` + other + `]}`)); err == nil || errors.Is(err, ErrNobody) || !k.MaySign("jwt:ann") {
+			t.Errorf("%s alone: %v", other, err)
+		}
+	}
+}
+
 func TestKeysRefuse(t *testing.T) {
 	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must.NoError(t, err)

@@ -152,11 +152,27 @@ type Keys struct {
 var ErrNobody = errors.New("it lets nobody in")
 
 // Load replaces the keys by those of a set's text. What is wrong with it changes
-// nothing, but a set without keys, which is an [ErrNobody], has nobody come in from now on.
+// nothing, but a set without keys, which is an [ErrNobody], has nobody come in from now on. Of several
+// keys those of a kind that isn't known here are left out (RFC 7517 section 5).
 func (k *Keys) Load(text []byte) error {
-	var set jose.JSONWebKeySet
-	if err := json.Unmarshal(text, &set); err != nil && len(bytes.TrimSpace(text)) > 0 {
+	var all struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if err := json.Unmarshal(text, &all); err != nil && len(bytes.TrimSpace(text)) > 0 {
 		return fmt.Errorf("not a set of keys: %w", err)
+	}
+	var set jose.JSONWebKeySet
+	var unknown error
+	for _, raw := range all.Keys {
+		var key jose.JSONWebKey
+		if err := json.Unmarshal(raw, &key); err != nil {
+			unknown = err
+			continue
+		}
+		set.Keys = append(set.Keys, key)
+	}
+	if len(set.Keys) == 0 && unknown != nil {
+		return fmt.Errorf("there is no key of a known kind in it: %w", unknown)
 	}
 	for i := range set.Keys {
 		key := &set.Keys[i]
