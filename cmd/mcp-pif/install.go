@@ -416,18 +416,20 @@ func absoluteFlags(args []string) (flags []string, o *serveOptions, err error) {
 	o = &serveOptions{}
 	f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	o.register(f)
+	var given []app.Flag
 	err = f.ParseAll(args, func(flag *pflag.Flag, value string) error {
-		fix := app.AbsolutePath
-		if flag.Name == "proc" {
-			fix = app.AbsoluteProgram
-		}
-		value, err := app.FixPaths(flag.Name, value, fix)
-		if err != nil {
-			return fmt.Errorf("--%s: %w", flag.Name, err)
-		}
-		flags = append(flags, "--"+flag.Name+"="+value)
-		return f.Set(flag.Name, value)
+		given = append(given, app.Flag{Name: flag.Name, Value: value})
+		return nil
 	})
+	if err == nil {
+		given, err = app.AbsoluteFlags(given)
+	}
+	for _, flag := range given {
+		if err == nil {
+			flags = append(flags, "--"+flag.Name+"="+flag.Value)
+			err = f.Set(flag.Name, flag.Value)
+		}
+	}
 	if err == nil && f.NArg() > 0 {
 		err = fmt.Errorf("a server takes flags only, not %q", f.Arg(0))
 	}

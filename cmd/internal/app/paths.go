@@ -1,9 +1,12 @@
 package app
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,11 +22,11 @@ var pathFlags = map[string]bool{
 	"http-tokens": true, "http-jwks": true, "http-tls-cert": true, "http-tls-key": true,
 }
 
-// scoped is the text of a capability: what is before its scope, and a scope that is
-// written as a path.
-var scoped = lazyregexp.New(`^([a-z][^:]*:(?:[A-Za-z0-9_-]+=)?)([~./][^,]*)(.*)$`)
+// scoped is the text of a capability: what is before its scope, the scope, and the
+// options.
+var scoped = lazyregexp.New(`^([a-z][^:]*:(?:[A-Za-z0-9_-]+=)?)([^,]+)(.*)$`)
 
-// program is the command line of --proc, NAME=COMMAND: what is before the program,
+// program is the command line of --proc, [NAME=]COMMAND: what is before the program,
 // and the program.
 var program = lazyregexp.New(`^([^=]*=\s*)('[^']*'|"[^"]*"|[^\s'"]+)`)
 
@@ -55,32 +58,107 @@ func FixPaths(flag, value string, fix func(string) (string, error)) (string, err
 		return name + "=" + of, err
 	case "no-flow":
 		from, to, _ := strings.Cut(value, ">")
+		if isArgument(to) {
+			return value, nil
+		}
 		to, err := FixPaths("cap", to, fix)
 		return from + ">" + to, err
 	case "cap", "deny", "ask", "confirm":
-		parts := scoped.FindStringSubmatch(value)
-		kind, _, _ := strings.Cut(value, ":")
-		kind, _, _ = strings.Cut(kind, ".")
-		k, err := Kinds()
-		if m := k[kind]; parts == nil || m == nil || m.Algebra != caps.Path {
-			return value, err // a third party's is absolute, as its manifest asks
-		}
-		plain, err := caps.Parse(kind+":"+parts[2], k)
-		if err != nil {
-			return value, nil // which its reader says better
+		head, plain, tail, err := splitScope(value)
+		if plain.Scope == "" {
+			return value, err
 		}
 		path := plain.Scope
 		if home, ok := strings.CutPrefix(path, "./~"); ok {
 			path = "~" + home
 		}
 		path, err = fix(path)
-		text := caps.Capability{Kind: kind, Scope: filepath.ToSlash(path)}.String()
-		return parts[1] + strings.TrimPrefix(text, kind+":") + parts[3], err
+		text := caps.Capability{Kind: plain.Kind, Scope: filepath.ToSlash(path)}.String()
+		return head + strings.TrimPrefix(text, plain.Kind+":") + tail, err
 	}
 	if !pathFlags[flag] || value == "" || value == InMemory || value == "-" || strings.HasPrefix(value, "${user_config.") {
 		return value, nil
 	}
 	return fix(value)
+}
+
+// splitScope takes the text of a capability whose scope is a path apart: what is before
+// the scope, its kind and scope, and the options. Of any other text the scope is empty.
+func splitScope(text string) (head string, plain caps.Capability, tail string, err error) {
+	parts := scoped.FindStringSubmatch(text)
+	kind, _, _ := strings.Cut(text, ":")
+	kind, _, _ = strings.Cut(kind, ".")
+	k, err := Kinds()
+	if m := k[kind]; parts == nil || m == nil || m.Algebra != caps.Path {
+		return "", plain, "", err // a third party's is absolute, as its manifest asks
+	}
+	if plain, err = caps.Parse(kind+":"+parts[2], k); err != nil {
+		return "", caps.Capability{}, "", nil // which its reader says better
+	}
+	return parts[1], plain, parts[3], nil
+}
+
+// isArgument reports whether what follows the colon of a rule's end is the name of an
+// argument, as in fs.write:path, and no scope.
+func isArgument(to string) bool {
+	of, name, _ := strings.Cut(to, ":")
+	kind, _, _ := strings.Cut(of, ".")
+	k, _ := Kinds()
+	requests, err := caps.ParseRequests(of, "", k)
+	return err == nil && k[kind] != nil && slices.ContainsFunc(k[kind].Operations, func(o caps.Operation) bool {
+		return requests.May(k[kind], &o) && slices.ContainsFunc(o.Takes(), func(p caps.Param) bool { return p.Name == name })
+	})
+}
+
+// A Flag is a flag of a server, as it is given.
+type Flag struct{ Name, Value string }
+
+// AbsoluteFlags returns flags that mean the same in any folder. A relative scope of what is
+// denied, confirmed or labelled means a place here and, by the name of a grant, a place
+// within that: where these differ it stays beside its absolute form.
+func AbsoluteFlags(given []Flag) (flags []Flag, err error) {
+	var granted []caps.Capability
+	for _, f := range given {
+		fix := AbsolutePath
+		if f.Name == "proc" {
+			fix = AbsoluteProgram
+		}
+		value, err := FixPaths(f.Name, f.Value, fix)
+		if err != nil {
+			return nil, fmt.Errorf("--%s: %w", f.Name, err)
+		}
+		flags = append(flags, Flag{f.Name, value})
+		switch f.Name {
+		case "folder":
+			granted = append(granted, caps.Capability{Kind: "fs", Scope: filepath.ToSlash(value)})
+		case "cap", "ask":
+			head, c, _, _ := splitScope(value)
+			_, name, _ := strings.Cut(head, ":")
+			c.Name = strings.TrimSuffix(name, "=")
+			granted = append(granted, c)
+		}
+	}
+	for i, f := range given {
+		text := f.Value
+		switch f.Name {
+		case "label":
+			_, text, _ = strings.Cut(text, "=")
+		case "no-flow":
+			_, text, _ = strings.Cut(text, ">")
+		case "deny", "confirm":
+		default:
+			continue
+		}
+		_, c, _, _ := splitScope(text)
+		first, _, _ := strings.Cut(strings.TrimPrefix(c.Scope, "./"), "/")
+		here, err := AbsolutePath(first)
+		if err == nil && f != flags[i] && slices.ContainsFunc(granted, func(g caps.Capability) bool {
+			return g.Kind == c.Kind && g.Scope != filepath.ToSlash(here) && first == cmp.Or(g.Name, path.Base(g.Scope))
+		}) {
+			flags = append(flags, f)
+		}
+	}
+	return flags, nil
 }
 
 // expandHome replaces a leading ~ by the user's home directory, as a shell does

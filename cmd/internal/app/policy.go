@@ -435,15 +435,22 @@ func (o *CapOptions) remember(store string) error {
 	for flag, values := range o.AuthorityFlags() {
 		said[flag] = slices.Clone(*values)
 	}
-	for flag, values := range said {
-		if flag == "folder" { // it is a capability by now
-			flag = "cap"
+	var flags []Flag
+	for _, name := range slices.Sorted(maps.Keys(said)) {
+		values := said[name]
+		if name == "folder" { // it is a capability by now
+			name = "cap"
 		}
-		for i := range values {
-			if values[i], err = FixPaths(flag, values[i], AbsolutePath); err != nil {
-				return err
-			}
+		for _, value := range values {
+			flags = append(flags, Flag{name, value})
 		}
+	}
+	if flags, err = AbsoluteFlags(flags); err != nil {
+		return err
+	}
+	said = map[string][]string{}
+	for _, f := range flags {
+		said[f.Name] = append(said[f.Name], f.Value)
 	}
 	text, err := json.Marshal(said)
 	if err != nil {
