@@ -414,7 +414,7 @@ func (a *Authority) checkFlow(said sayings) {
 func (o *CapOptions) AuthorityFlags() map[string]*[]string {
 	return map[string]*[]string{
 		"cap": &o.Grants, "deny": &o.denies, "ask": &o.Asks, "proc": &o.processes, "secret": &o.secrets, "sandbox": &o.Sandbox, "folder": (*[]string)(&o.Folders),
-		"mcp": &o.mcp, "label": &o.labels, "no-flow": &o.noFlows, "flow": &o.presets, "confirm": &o.confirms,
+		"mcp": &o.mcp, "label": &o.labels, "no-flow": &o.noFlows, "flow": &o.presets, "confirm": &o.confirms, "model": &o.models,
 	}
 }
 
