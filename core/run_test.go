@@ -82,6 +82,30 @@ func TestShared(t *testing.T) {
 	}
 }
 
+// TestEncode: the JSON of a result is the caller's, and as long as was asked for.
+func TestEncode(t *testing.T) {
+	for _, code := range []string{"true", "false", "null", "[]", "12.5", `"é"`} {
+		p, err := core.Compile([]byte(code))
+		must.NoError(t, err)
+		m := p.Start(core.Input{}, core.Budgets{}, nil)
+		m.Run(0)
+		e, f := m.Encode(100)
+		if f != nil || string(e.JSON) != code {
+			t.Errorf("%s: %s, %v", code, e.JSON, f)
+		}
+		clear(e.JSON[:cap(e.JSON)])
+		if e, _ := m.Encode(100); string(e.JSON) != code {
+			t.Errorf("%s is %s after a caller used its JSON again", code, e.JSON)
+		}
+		for _, keep := range []int{1, 0, -1} {
+			if e, f := m.Encode(keep); f != nil || string(e.JSON) != code[:max(0, keep)] || !e.Truncated || e.Total != int64(len(code)) {
+				t.Errorf("%s: of the first %d bytes it gives %+v, %v", code, keep, e, f)
+			}
+		}
+		m.Release()
+	}
+}
+
 // TestLargeAnswers: a host's answer that shares its parts, or is nested too deep, needs more memory than there is.
 func TestLargeAnswers(t *testing.T) {
 	p, err := core.Compile([]byte(`length(!fs.read("a"))`))

@@ -179,7 +179,8 @@ func (m *Machine) Encode(keep int) (text.Encoded, *fault.Fault) { return m.Encod
 // EncodeUntil does what Encode does, and asks stop from time to time whether to give
 // up; the fault is of kind cancelled then.
 func (m *Machine) EncodeUntil(keep int, stop func() bool) (text.Encoded, *fault.Fault) {
-	if small, ok := m.encodeSmall(); ok {
+	keep = max(0, keep)
+	if small, ok := m.encodeSmall(keep); ok {
 		return small, nil
 	}
 	m.plain = false
@@ -281,21 +282,23 @@ func (v vecRest) Force(i uint64) value.Value {
 	return &value.Cons{Head: v.m.lazy(v.m.vecAt(v.w, int(i))), Tail: value.Lazy{In: v, Word: i + 1}}
 }
 
-var trueJSON, falseJSON, nullJSON, nilJSON = []byte("true"), []byte("false"), []byte("null"), []byte("[]")
-
 // encodeSmall encodes what needs no walk.
-func (m *Machine) encodeSmall() (text.Encoded, bool) {
+func (m *Machine) encodeSmall(keep int) (e text.Encoded, ok bool) {
+	s := ""
 	switch m.result {
 	case wTrue:
-		return text.Encoded{JSON: trueJSON, Total: 4, Type: value.TypeBool}, true
+		s, e.Type = "true", value.TypeBool
 	case wFalse:
-		return text.Encoded{JSON: falseJSON, Total: 5, Type: value.TypeBool}, true
+		s, e.Type = "false", value.TypeBool
 	case wUnit:
-		return text.Encoded{JSON: nullJSON, Total: 4, Type: value.TypeUnit}, true
+		s, e.Type = "null", value.TypeUnit
 	case wNil:
-		return text.Encoded{JSON: nilJSON, Total: 2, Type: value.TypeList}, true
+		s, e.Type = "[]", value.TypeList
+	default:
+		return e, false
 	}
-	return text.Encoded{}, false
+	e.JSON, e.Total, e.Truncated = []byte(s[:min(keep, len(s))]), int64(len(s)), keep < len(s)
+	return e, true
 }
 
 // flatText is how long a string is that concat makes in one piece.
