@@ -75,7 +75,7 @@ func (m *Machine) effect(in *code.Instr) bool {
 
 // Resume answers the requests, in their order. The machine is [Paused] then,
 // or [Failed] where an answer is a fault, or more than the budget allows.
-// It panics if the machine isn't suspended or the count is wrong.
+// It panics if the machine isn't suspended or the count is wrong. The slice isn't kept.
 func (m *Machine) Resume(answers []Answer) {
 	if m.state != Suspended || len(answers) != len(m.requests) {
 		panic("eval: Resume of a machine that is not suspended, or with a wrong count of answers")

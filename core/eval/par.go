@@ -268,7 +268,7 @@ func (m *Machine) wait(height int) bool {
 
 // nextRound goes on with all branches that wait.
 func (m *Machine) nextRound(answers []Answer) {
-	m.answers = answers
+	m.answers = slices.Clone(answers)
 	m.drop(m.asked)
 	m.asked = 0
 	t := m.par

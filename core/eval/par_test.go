@@ -38,6 +38,7 @@ func answerAll(m *core.Machine) {
 		answers[i].Value = r.Arg
 	}
 	m.Resume(answers)
+	clear(answers) // the host uses them again
 }
 
 // TestManyBranches has thousands of branches wait at once.
