@@ -106,6 +106,23 @@ func TestEncode(t *testing.T) {
 	}
 }
 
+// TestForeignFunctions: a function that comes with a fault that is caught fails no later answer.
+func TestForeignFunctions(t *testing.T) {
+	for _, code := range []string{`[try(!fs.read("a")), !fs.read("b")] |> last`, `[try(par(!fs.read("a"))), !fs.read("b")] |> last`} {
+		p, err := core.Compile([]byte(code))
+		must.NoError(t, err)
+		m := p.Start(core.Input{}, core.Budgets{}, nil)
+		m.Run(0)
+		m.Resume([]core.Answer{{Fault: &fault.Fault{Kind: fault.EffectFailed, Message: "x", Raised: core.Value(&value.Closure{})}}})
+		m.Run(0)
+		m.Resume([]core.Answer{{Value: value.NewInt(7)}})
+		if m.Run(0); m.Value() != value.NewInt(7) {
+			t.Errorf("%s: %v, %v", code, m.Value(), m.Fault())
+		}
+		m.Release()
+	}
+}
+
 // TestLargeAnswers: a host's answer that shares its parts, or is nested too deep, needs more memory than there is.
 func TestLargeAnswers(t *testing.T) {
 	p, err := core.Compile([]byte(`length(!fs.read("a"))`))

@@ -101,12 +101,12 @@ func (m *Machine) deliver(a Answer) {
 		m.outcome(&f)
 		return
 	}
+	m.foreign = false // a fault that was caught may have brought a function
 	w, ok := m.importValue(a.Value, int(in.A))
 	if !ok {
 		return
 	}
 	if m.foreign {
-		m.foreign = false
 		m.outcome(fault.New(fault.EffectFailed, "the outcome holds a function, which can't come from outside").
 			Hinted("Give back data: numbers, strings, lists, pairs, records or code."))
 		return
