@@ -106,6 +106,48 @@ func TestEncode(t *testing.T) {
 	}
 }
 
+// TestNotDone: a run that isn't done, or failed, has no result, whatever the run before it gave.
+func TestNotDone(t *testing.T) {
+	p, err := core.CompileText("t", []byte(`n => if n == 0 then true else if n == 1 then 1 / 0 else self(n)`))
+	must.NoError(t, err)
+	m := p.Start(core.Input{}, core.Budgets{}, nil)
+	defer m.Release()
+	for _, n := range []string{"0", "0", "2", "1"} {
+		in, err := core.ParseInput([]byte(n), core.InputData)
+		must.NoError(t, err)
+		for range 2 {
+			p.Restart(m, in, core.Budgets{}, nil)
+			for range 2 {
+				done := m.Run(50) == core.Done
+				e, f := m.Encode(100)
+				v, vf := m.ValueUntil(nil)
+				if done != (f == nil) || done != (vf == nil) || done != (len(e.JSON) > 0) || done != (v != nil) || m.Fault() != nil && f != m.Fault() {
+					t.Errorf("%s: %s, %v; %v, %v", n, e.JSON, f, v, vf)
+				}
+			}
+			p.Restart(m, in, core.Budgets{}, nil)
+			if e, f := m.Encode(100); f == nil || f.Kind != fault.Internal {
+				t.Errorf("%s: before it runs it gives %s, %v", n, e.JSON, f)
+			}
+		}
+	}
+}
+
+// TestFaultOfTheCall: a result that was too large as JSON is one as Go data.
+func TestFaultOfTheCall(t *testing.T) {
+	p, err := core.Compile([]byte(`let s = repeat("aaaaaaaa", 50000) in [s, s, s]`))
+	must.NoError(t, err)
+	m := p.Start(core.Input{}, core.Budgets{Memory: 1 << 20}, nil)
+	defer m.Release()
+	m.Run(0)
+	if _, f := m.Encode(100); f == nil || f.Kind != fault.ResultTooLarge {
+		t.Fatalf("%v, %v", f, m.Fault())
+	}
+	if v, f := m.ValueUntil(nil); v == nil || f != nil {
+		t.Errorf("it gives nil: %v, %v", v == nil, f)
+	}
+}
+
 // TestForeignFunctions: a function that comes with a fault that is caught fails no later answer.
 func TestForeignFunctions(t *testing.T) {
 	for _, code := range []string{`[try(!fs.read("a")), !fs.read("b")] |> last`, `[try(par(!fs.read("a"))), !fs.read("b")] |> last`} {

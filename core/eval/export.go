@@ -173,12 +173,16 @@ var smallInts = func() (ints [1152]value.Value) {
 
 // Encode returns the result of a run that is [Done] as JSON, of which it keeps
 // the first keep bytes. It takes steps beyond its first MiB, and is bounded by the
-// budget of memory, too: a result whose JSON is larger is a fault, result_too_large.
+// budget of memory, too: a result whose JSON is larger is a fault, result_too_large. Of a run that isn't Done
+// the fault is the run's, or internal.
 func (m *Machine) Encode(keep int) (text.Encoded, *fault.Fault) { return m.EncodeUntil(keep, nil) }
 
 // EncodeUntil does what Encode does, and asks stop from time to time whether to give
 // up; the fault is of kind cancelled then.
 func (m *Machine) EncodeUntil(keep int, stop func() bool) (text.Encoded, *fault.Fault) {
+	if m.state != Done {
+		return text.Encoded{}, m.unfinished()
+	}
 	keep = max(0, keep)
 	if small, ok := m.encodeSmall(keep); ok {
 		return small, nil
@@ -193,6 +197,14 @@ func (m *Machine) EncodeUntil(keep int, stop func() bool) (text.Encoded, *fault.
 		m.charge(steps)
 	}
 	return enc, f
+}
+
+// unfinished is the fault of asking a run that isn't [Done] for its result.
+func (m *Machine) unfinished() *fault.Fault {
+	if m.fault != nil {
+		return m.fault
+	}
+	return fault.New(fault.Internal, "the run isn't done")
 }
 
 // lazy returns w as Go data whose parts are made when they are asked for.

@@ -19,15 +19,18 @@ func (m *Machine) RunUntil(steps uint64, stop func() bool) State {
 // asks stop from time to time whether to give up; the fault is of kind cancelled then.
 func (m *Machine) ValueUntil(stop func() bool) (v value.Value, f *fault.Fault) {
 	if m.state != Done {
-		return nil, m.fault
+		return nil, m.unfinished()
 	}
 	m.plain = false
 	e := exporter{m: m, limit: m.budget.Memory}
 	m.until(stop, func() { v = e.export(m.result) })
-	if e.full() {
+	switch {
+	case m.state != Done:
+		return nil, m.fault
+	case e.full():
 		return nil, prim.OutOfMemory(m.budget.Memory)
 	}
-	return v, m.fault
+	return v, nil
 }
 
 func (m *Machine) until(stop func() bool, do func()) {

@@ -59,7 +59,7 @@ var maxLines = map[string]int{
 	"core/check/normal":            4070,
 	"core/code":                    2873,
 	"core/display":                 28,
-	"core/eval":                    8153,
+	"core/eval":                    8169,
 	"core/examples":                10,
 	"core/fault":                   150,
 	"core/flow":                    1927,
