@@ -44,7 +44,6 @@ func (h *Host) Perform(ctx context.Context, a run.Act) (value.Value, int64, *fau
 	}
 	attempt.Clean = s.clean
 	flags := flagsOf(s.source.Manifest, a)
-	attempt.Repeatable = flags.ReadOnly || flags.Idempotent
 	revoked := g.Context()
 	if revoked == nil { // a grant that wasn't resolved can't be revoked
 		revoked = context.Background()
@@ -62,8 +61,9 @@ func (h *Host) Perform(ctx context.Context, a run.Act) (value.Value, int64, *fau
 	if err != nil && mayRepeat(err, sent, flags) && ctx.Err() == nil && revoked.Err() == nil {
 		v, size, sent, err = s.perform(ctx, a)
 	}
+	attempt.Repeatable = !sent || flags.ReadOnly || flags.Idempotent
 	if revoked.Err() != nil {
-		return nil, 0, revokedFault(a.Operation.Name, sent && !attempt.Repeatable)
+		return nil, 0, revokedFault(a.Operation.Name, !attempt.Repeatable)
 	}
 	if err != nil {
 		if !sent && errors.Is(err, wire.ErrEnded) {

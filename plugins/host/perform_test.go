@@ -74,6 +74,9 @@ func TestPerformOpensACapabilityOnce(t *testing.T) {
 	refused := *h
 	refused.Within = "refused"
 	w.fails(t, act(t, &refused, "pid"), fault.Denied, "not this one")
+	late := *h // nothing was asked to be done
+	late.Within = "late"
+	w.fails(t, act(t, &late, "echo_once", arg("v", value.Unit{})), fault.EffectFailed, "timeout: ")
 	fatal := *h
 	fatal.Within = "fatal"
 	w.fails(t, act(t, &fatal, "echo_once", arg("v", value.Unit{})), fault.EffectFailed, "ended before")

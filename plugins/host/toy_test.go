@@ -154,6 +154,9 @@ func toy() sdk.Plugin {
 			if c.Within == "refused" {
 				return nil, sdk.Fail("denied", "not this one")
 			}
+			if c.Within == "late" {
+				return nil, context.DeadlineExceeded
+			}
 			if c.Within == "fatal" {
 				os.Exit(3)
 			}

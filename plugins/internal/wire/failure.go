@@ -60,8 +60,8 @@ func (n NotSent) Error() string { return n.Reason }
 // An Attempt is what a fault needs to know of the operation that went wrong.
 type Attempt struct {
 	Operation string
-	// Repeatable is set where doing it again changes nothing more: then nothing
-	// is left unknown.
+	// Repeatable is set where the plugin wasn't asked to do it, or doing it again changes
+	// nothing more: then nothing is left unknown.
 	Repeatable bool
 	// Most is the bytes that were allowed.
 	Most int64
