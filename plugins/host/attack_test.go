@@ -92,6 +92,10 @@ func TestAttackAnswersAgainstTheContract(t *testing.T) {
 		t.Fatalf("%d bytes: %.100q", len(f.Error()), f.Error())
 	}
 	w.fails(t, act(t, h, "echo_once"), fault.OutcomeUnknown, "the connection to the plugin failed")
+	w.fails(t, act(t, h, "die"), fault.EffectFailed, "it was cancelled")
+	if s := w.Status()[0]; s.State != "running" || s.Starts != 1 {
+		t.Errorf("a status cost the process: %+v", s)
+	}
 	for _, operation := range []string{"scope", "pid"} { // more than it was given room for
 		a, starts := act(t, h, operation), w.Status()[0].Starts
 		a.Progress, a.Most = func(string) {}, 2<<20

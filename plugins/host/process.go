@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
@@ -297,9 +298,11 @@ func (p *process) renew() {
 
 // ending makes one error of those that a process's end can show itself in: the
 // connection broke, or was closed because of it. The process is of no use then,
-// dead or not.
+// dead or not. A plugin can answer with either status, too: only UNAVAILABLE is taken for an end then.
 func (p *process) ending(err error) error {
-	if code := status.Code(err); code != codes.Unavailable && code != codes.Canceled {
+	switch code := status.Code(err); {
+	case code == codes.Unavailable, code == codes.Canceled && p.conn.GetState() == connectivity.Shutdown:
+	default:
 		return err
 	}
 	p.finish("the connection broke", true)

@@ -21,6 +21,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
@@ -396,6 +398,8 @@ func (r *raw) Invoke(_ context.Context, q *pluginv1.InvokeRequest) (*pluginv1.In
 		return &pluginv1.InvokeResponse{}, nil
 	case "toy.fail":
 		return &pluginv1.InvokeResponse{Outcome: &pluginv1.InvokeResponse_Failure{Failure: &pluginv1.Failure{Code: "root", Message: strings.Repeat("\x1b", 1<<20) + "m"}}}, nil
+	case "toy.die":
+		return nil, status.Error(codes.Canceled, "it was given up")
 	}
 	return nil, fmt.Errorf("at %s", os.TempDir())
 }
