@@ -281,7 +281,7 @@ type Handler interface {
 	// Perform acts. It returns no later than shortly after the deadline, or
 	// the end of ctx, whatever the plugin does. A fault's kind is
 	// effect_failed, denied, conflict or outcome_unknown. The size is bytes of
-	// the outcome as it was transferred.
+	// the outcome, or of what a fault raises, as it was transferred.
 	Perform(ctx context.Context, a Act) (v value.Value, size int64, f *fault.Fault)
 }
 

@@ -30,7 +30,8 @@ const lapsePause = 10 * time.Millisecond
 // to end, and a process that goes on with it after a second is killed.
 //
 // What is read only is tried once more on a new process when the first one died;
-// nothing else is. Where Most is 0 the host's limit on messages holds.
+// nothing else is. Where Most is 0 the host's limit on messages holds. The bytes are those
+// of the outcome, or of the value that a failure brings.
 func (h *Host) Perform(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
 	if a.Held == nil || a.Held.Grant == nil || a.Operation == nil {
 		return nil, 0, fault.New(fault.Internal, "an effect without a grant reached the plugin host")
@@ -69,7 +70,11 @@ func (h *Host) Perform(ctx context.Context, a run.Act) (value.Value, int64, *fau
 		if !sent && errors.Is(err, wire.ErrEnded) {
 			err = wire.NotSent{Reason: "the plugin's process ended before the request"}
 		}
-		return nil, 0, h.scrubFault(wire.Fault(err, attempt))
+		f := wire.Fault(err, attempt)
+		if failure, ok := errors.AsType[wire.PluginFailure](err); ok && f.Raised != nil {
+			size = int64(len(failure.GetValue()))
+		}
+		return nil, size, h.scrubFault(f)
 	}
 	return h.secrets.Scrubber().Value(v), size, nil
 }
