@@ -133,7 +133,7 @@ func Compile(src []byte) (*Program, error) {
 
 // CompileTool reads the code of the tool called name, as JSON: self is its function.
 // Without a name it is inline code, in JSON alone. Code that is no lambda and has exactly one free
-// variable is the function of that variable.
+// variable is the function of that variable. src must not change afterwards.
 func CompileTool(name string, src []byte) (*Program, error) { return compile(name, src) }
 
 // Older gives what the code of a tool, JSON or in the text form, meant to programs of
@@ -159,13 +159,14 @@ func Older(name string, src []byte, isText bool) iter.Seq[*Program] {
 	}
 }
 
-// CompileText reads code in the text form, of a tool where name isn't empty.
+// CompileText reads code in the text form, of a tool where name isn't empty. src must not
+// change afterwards.
 func CompileText(name string, src []byte) (*Program, error) {
 	return compileText(name, src, text.Options{Tool: name})
 }
 
 // CompileInline is [CompileText] of code that is no tool's, in which self is the function that
-// it is.
+// it is. src must not change afterwards.
 func CompileInline(src []byte) (*Program, error) { return CompileUnder(Semantics, src) }
 
 // CompileUnder is [CompileInline] of code that was recorded under an earlier version of
@@ -731,9 +732,10 @@ const readSteps = 60_000
 
 // ReadInput reads an input by the types that are inferred of the program's parameters,
 // as the server does; see [check.Read]. Several parameters are one record by their
-// names. An empty src is null. Faults: parse_error, and invalid_request for a missing
-// or unknown parameter.
+// names. An empty src is null. src isn't kept. Faults: parse_error, and invalid_request
+// for a missing or unknown parameter.
 func (p *Program) ReadInput(src []byte) (Input, error) {
+	src = bytes.Clone(src)
 	env := check.Env{Tool: p.prog.Tool}
 	r, f := check.Read(json.RawMessage(src), check.Infer(p.Term(), p.Tool().Source, env, check.Budget{Steps: readSteps, Places: 1}), nil)
 	if f != nil {

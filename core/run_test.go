@@ -1,8 +1,10 @@
 package core_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core"
@@ -103,6 +105,25 @@ func TestEncode(t *testing.T) {
 			}
 		}
 		m.Release()
+	}
+}
+
+// TestReadInputKeepsNothing: an input is what was read, also where its text is used again.
+func TestReadInputKeepsNothing(t *testing.T) {
+	for _, n := range []int{10, 200_000} {
+		p, err := core.Compile([]byte(`n => sum(n) + length(n)`))
+		must.NoError(t, err)
+		src := []byte("[1" + strings.Repeat(",1", n-1) + "]")
+		in, err := p.ReadInput(src)
+		must.NoError(t, err)
+		copy(src, bytes.Repeat([]byte("]"), len(src)))
+		for range 2 {
+			m := p.Start(in, core.Budgets{}, nil)
+			if m.Run(0); m.Value() == nil || m.Value().(value.Int) != value.NewInt(int64(2*n)) {
+				t.Errorf("%d: %v, %v", n, m.Value(), m.Fault())
+			}
+			m.Release()
+		}
 	}
 }
 
