@@ -11,7 +11,7 @@
 // with the circumstances in which it occurs and an example that a test runs.
 //
 // A budget's fault ([OutOfFuel], [OutOfMemory], [TooDeep], [Overloaded],
-// [Cancelled], [Timeout]) and [Internal] are not catchable by a program.
+// [Cancelled], [Timeout]), [Internal] and [Deviated] are not catchable by a program.
 package fault
 
 import (
@@ -77,8 +77,12 @@ func (f *Fault) Hinted(hint string) *Fault {
 	return f
 }
 
-// Error gives kind, place and message on one line, then the hint on a second.
+// Error gives kind, place and message on one line, then the hint on a second; of a nil
+// Fault, which is no nil error, what fmt prints of it.
 func (f *Fault) Error() string {
+	if f == nil {
+		return "<nil>"
+	}
 	var b strings.Builder
 	b.WriteString(string(f.Kind))
 	place := f.Place()
@@ -110,7 +114,12 @@ func (f *Fault) Error() string {
 }
 
 // Unwrap returns the underlying error, if there is one.
-func (f *Fault) Unwrap() error { return f.Cause }
+func (f *Fault) Unwrap() error {
+	if f == nil {
+		return nil
+	}
+	return f.Cause
+}
 
 // Pointer is a JSON Pointer (RFC 6901) into the JSON form of a term or an
 // input. The empty Pointer is the whole document.

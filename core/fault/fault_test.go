@@ -127,6 +127,14 @@ func TestError(t *testing.T) {
 	}
 }
 
+// TestNil: a nil Fault that a host has as an error can be printed and asked.
+func TestNil(t *testing.T) {
+	var f *fault.Fault
+	if err := error(f); err.Error() != "<nil>" || errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("%s", err)
+	}
+}
+
 func TestUnwrap(t *testing.T) {
 	cause := errors.New("disk full")
 	if f := (&fault.Fault{Kind: fault.EffectFailed, Message: "m", Cause: cause}); !errors.Is(f, cause) {

@@ -61,7 +61,7 @@ var maxLines = map[string]int{
 	"core/display":                 28,
 	"core/eval":                    8169,
 	"core/examples":                10,
-	"core/fault":                   150,
+	"core/fault":                   157,
 	"core/flow":                    1927,
 	"core/internal/long":           160,
 	"core/json":                    524,
