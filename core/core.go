@@ -510,7 +510,8 @@ func mayEval(src []byte) bool {
 
 // Start returns a machine that will run p: the code is evaluated, and where it
 // gives a function that is applied to the input, or to each of [Inputs]. tools may
-// be nil.
+// be nil. [Machine.Release] it when you are done: until then its memory counts for all
+// machines of the process.
 func (p *Program) Start(in Input, b Budgets, tools Tools) *Machine {
 	return eval.Start(&p.prog, in.program(), b, tools)
 }
