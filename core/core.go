@@ -256,12 +256,9 @@ func (p *Program) Hash() string {
 // Notes tell of what in the source is legal but perhaps not meant: rounded
 // numbers, ignored keys, free variables.
 func (p *Program) Notes() []string {
-	notes := slices.Clip(p.parsed.Notes)
+	notes := slices.Clone(p.parsed.Notes)
 	free := p.Free()
-	switch {
-	case len(free) == 0:
-		return notes
-	case p.prog.Tool != "" && len(free) == 1 && !p.lambda():
+	if p.prog.Tool != "" && len(free) == 1 && !p.lambda() {
 		return append(notes, fmt.Sprintf("the variable %q is free: running the tool binds it to the input", free[0]))
 	}
 	for _, name := range free {

@@ -82,6 +82,12 @@ func TestShared(t *testing.T) {
 	if n := noted.Notes(); len(n) != cap(n) || len(p.Notes()) != cap(p.Notes()) {
 		t.Errorf("%q, %q have room", n, p.Notes())
 	}
+	r, err := core.Run(t.Context(), noted, nil, core.Budgets{})
+	must.NoError(t, err)
+	noted.Notes()[0], r.Notes[1] = "x", "x"
+	if n := noted.Notes(); n[0] == "x" || n[1] == "x" {
+		t.Errorf("%q", n)
+	}
 }
 
 // TestEncode: the JSON of a result is the caller's, and as long as was asked for.

@@ -50,7 +50,7 @@ var maxLines = map[string]int{
 	"cmd/internal/ui":              3043,
 	"cmd/internal/ui/figures":      188,
 	"cmd/mcp-pif":                  9790,
-	"core":                         1109,
+	"core":                         1106,
 	"core/check":                   10918,
 	"core/check/cert":              596,
 	"core/check/cost":              5278,
