@@ -9,7 +9,9 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/flow"
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -172,6 +174,32 @@ func TestFaultOfTheCall(t *testing.T) {
 	}
 	if v, f := m.ValueUntil(nil); v == nil || f != nil {
 		t.Errorf("it gives nil: %v, %v", v == nil, f)
+	}
+}
+
+// TestNoValue: an answer without a value is null, on each evaluator.
+func TestNoValue(t *testing.T) {
+	p, err := core.Compile([]byte(`[!fs.read("a"), par(!fs.read("b"))]`))
+	must.NoError(t, err)
+	const want = "[null,[null]]"
+	m := p.Start(core.Input{}, core.Budgets{}, nil)
+	defer m.Release()
+	for m.Run(0) == core.Suspended {
+		m.Resume([]core.Answer{{}})
+	}
+	if e, f := m.Encode(100); f != nil || string(e.JSON) != want {
+		t.Errorf("%s, %v", e.JSON, f)
+	}
+	e, _, f := p.TraceWith(core.Input{}, core.Budgets{}, core.Tracing{Answer: func(requests []core.Request) []core.Answer { return make([]core.Answer, len(requests)) }})
+	if f != nil || string(e.JSON) != want {
+		t.Errorf("traced: %s, %v", e.JSON, f)
+	}
+	r, err := p.Follow(t.Context(), core.Input{}, core.Budgets{}, flow.Config{Handler: func(_ context.Context, requests []flow.Request) ([]flow.Answer, error) {
+		return make([]flow.Answer, len(requests)), nil
+	}})
+	must.NoError(t, err)
+	if e, f := text.Encode(r.Value, 100, 1<<20); f != nil || string(e.JSON) != want {
+		t.Errorf("followed: %s, %v", e.JSON, f)
 	}
 }
 

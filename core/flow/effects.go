@@ -87,6 +87,9 @@ func (r *run) effect(n *term.Effect, e *env, ctx *scope, around limits, depth in
 		mine := *a.Fault // the handler's own fault isn't ours to change
 		return nil, nil, r.fail(ctx, n, &mine, asked|as.deep)
 	}
+	if a.Value == nil {
+		a.Value = value.Unit{}
+	}
 	if a.Alone {
 		return a.Value, as.fit(a.Value).Raise(w.here), nil
 	}

@@ -33,6 +33,9 @@ func (r *run) effect(n *term.Effect, e *env, ctx *context, around limits, depth 
 		mine := *a.Fault // the handler's own fault isn't ours to change
 		return nil, ctx.fail(n, &mine)
 	}
+	if a.Value == nil {
+		return value.Unit{}, nil
+	}
 	return a.Value, nil
 }
 

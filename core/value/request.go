@@ -76,7 +76,7 @@ type Request struct {
 // denied the answer is out_of_memory.
 func (r *Request) TooLarge() bool { return r.Size > r.Most }
 
-// An Answer is what became of a request: a value, or a fault where Fault is set.
+// An Answer is what became of a request: a value, nil for null, or a fault where Fault is set.
 type Answer struct {
 	Value Value
 	Fault *fault.Fault
