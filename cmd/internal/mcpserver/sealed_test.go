@@ -166,13 +166,16 @@ func (m *mailbox) evolve(name, code string) {
 }
 
 // label is what the model was shown, as it is on file.
-func (m *mailbox) label() string {
+func (m *mailbox) label() string { return strings.Join(m.state().Label, " ") }
+
+// state is what lasts of the model's session.
+func (m *mailbox) state() flow.SessionState {
 	m.t.Helper()
 	state, err := m.broker.Session().State()
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	return strings.Join(state.Label, " ")
+	return state
 }
 
 // TestSessionLabel: what the model was shown counts for what it writes and passes on, until a person clears
