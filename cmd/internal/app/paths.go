@@ -28,7 +28,7 @@ var scoped = lazyregexp.New(`^([a-z][^:]*:(?:[A-Za-z0-9_-]+=)?)([^,]+)(.*)$`)
 
 // program is the command line of --proc, [NAME=]COMMAND: what is before the program,
 // and the program.
-var program = lazyregexp.New(`^([^=]*=\s*)('[^']*'|"[^"]*"|[^\s'"]+)`)
+var program = lazyregexp.New(`^((?:[^\s/\\=]+=)?\s*)('[^']*'|"[^"]*"|[^\s'"]+)`)
 
 // FixPaths returns the value of a flag with each path in it replaced by what fix
 // returns.
@@ -180,12 +180,15 @@ func AbsolutePath(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// AbsoluteProgram is [AbsolutePath] for a program: a bare name is looked up.
+// AbsoluteProgram is [AbsolutePath] for a program: a bare name is looked up, and stays if
+// there is none.
 func AbsoluteProgram(path string) (string, error) {
 	if !strings.ContainsAny(path, `/\`) {
-		if found, err := exec.LookPath(path); err == nil {
-			path = found
+		found, err := exec.LookPath(path)
+		if err != nil {
+			return path, nil
 		}
+		path = found
 	}
 	return AbsolutePath(path)
 }
