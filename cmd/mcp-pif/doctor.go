@@ -456,7 +456,10 @@ func tryServer(ctx context.Context, command []string) error {
 	if len(args) > 0 && args[0] == "serve" {
 		args = args[1:]
 	}
-	flags, _, err := absoluteFlags(args)
+	flags, configured, err := absoluteFlags(args)
+	if err == nil {
+		err = examineStore(&configured.CapOptions)
+	}
 	if err != nil {
 		return err
 	}
