@@ -41,7 +41,7 @@ func main() {
 func command(args []string, in io.Reader, out, errs io.Writer) int {
 	shownOut, shownErrs := &cli.TerminalWriter{Out: out}, &cli.TerminalWriter{Out: errs}
 	root := newRoot(shownOut)
-	root.SetArgs(negatives(args))
+	root.SetArgs(cli.MarkNegatives(args))
 	root.SetIn(in)
 	defer shownOut.Close()
 	defer shownErrs.Close()
@@ -67,17 +67,4 @@ func command(args []string, in io.Reader, out, errs io.Writer) int {
 	}
 	cli.PrintPlaced(shownErrs, cli.Red, fmt.Sprintf("mcp-pif: %s\nRun '%s --help' for usage.", err, cmd.CommandPath()))
 	return cli.StatusUsage
-}
-
-// negatives marks arguments such as -5 as what they are: no flag is a digit.
-// White space before a number is nothing to JSON.
-func negatives(args []string) []string {
-	marked := make([]string, len(args))
-	for i, arg := range args {
-		if len(arg) > 1 && arg[0] == '-' && '0' <= arg[1] && arg[1] <= '9' {
-			arg = " " + arg
-		}
-		marked[i] = arg
-	}
-	return marked
 }

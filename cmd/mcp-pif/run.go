@@ -38,8 +38,8 @@ func newRun() *cobra.Command {
 or with --store or --profile the name of a tool that is kept there; - reads it
 from standard input, --file from a file.
 INPUT is what a function is applied to: JSON, or any text as a string. A tool of
-several parameters takes as many. One may be -, which is read from standard input;
-the text - itself is '"-"'.
+several parameters takes as many. One may be -, which is read from standard input,
+as it is but for one line end at its end; the text - itself is '"-"'.
 
 The exit status is 1 when the program fails; the failure is on standard error.`,
 		Example: `  mcp-pif run 'n => n * n' 7
@@ -157,7 +157,7 @@ func byName(cmd *cobra.Command, tools *registry.Registry, name string, inputs []
 	}
 	record := map[string]json.RawMessage{}
 	for i, param := range params {
-		input, err := cli.Source(cmd, inputs[i])
+		input, err := cli.Input(cmd, inputs[i])
 		if err != nil {
 			return nil, err
 		}

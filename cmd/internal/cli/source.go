@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,11 +35,21 @@ func (l *list) Set(s string) error       { *l = append(*l, s); return nil }
 func (l *list) String() string           { return strings.Join(*l, ",") }
 func (l *list) Type() string             { return "stringArray" }
 
-// Source reads code or an input as it was given on the command line: "-" is
-// standard input, anything else itself.
+// Source reads code as it was given on the command line: "-" is standard input, anything
+// else itself.
 func Source(cmd *cobra.Command, text string) (string, error) {
+	code, err := Input(cmd, text)
+	if text == "-" {
+		code = strings.TrimSpace(code)
+	}
+	return code, err
+}
+
+// Input is [Source] for an input: of standard input no white space is taken off but one line
+// end at its end.
+func Input(cmd *cobra.Command, text string) (string, error) {
 	if text != "-" {
-		return text, nil
+		return unmarked(text), nil
 	}
 	b, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), MaxSource+1))
 	if err != nil {
@@ -47,7 +58,33 @@ func Source(cmd *cobra.Command, text string) (string, error) {
 	if len(b) > MaxSource {
 		return "", fmt.Errorf("standard input has more than %d bytes", MaxSource)
 	}
-	return strings.TrimSpace(string(b)), nil
+	return strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r"), nil
+}
+
+// MarkNegatives puts a space before each argument such as -5, which is no flag, up to --.
+func MarkNegatives(args []string) []string {
+	marked := slices.Clone(args)
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		if isNegative(arg) {
+			marked[i] = " " + arg
+		}
+	}
+	return marked
+}
+
+// unmarked takes the space off again.
+func unmarked(arg string) string {
+	if rest, isMarked := strings.CutPrefix(arg, " "); isMarked && isNegative(rest) {
+		return rest
+	}
+	return arg
+}
+
+func isNegative(arg string) bool {
+	return len(arg) > 1 && arg[0] == '-' && '0' <= arg[1] && arg[1] <= '9'
 }
 
 // CodeAndInput reads CODE [INPUT], or --file FILE [INPUT].
@@ -83,7 +120,7 @@ func CodeAndInput(cmd *cobra.Command, file string, args []string) (code, input s
 	case 0:
 		return code, "", false, nil
 	case 1:
-		input, err = Source(cmd, args[0])
+		input, err = Input(cmd, args[0])
 		return code, input, true, err
 	}
 	return "", "", false, fmt.Errorf("too many arguments: %q is none of CODE and INPUT", args[1])
