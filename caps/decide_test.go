@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	corejson "github.com/mcp-pif/mcp-pif/core/json"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -338,6 +339,17 @@ func TestRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDecideDash: the operation of a kind with a dash is told as code has it.
+func TestDecideDash(t *testing.T) {
+	m := *fetchKind
+	m.Kind, m.Operations = "my-fetch", slices.Clone(m.Operations)
+	m.Operations[0].Name = "my-fetch.request"
+	kinds, err := caps.NewKinds(&m)
+	must.NoError(t, err)
+	_, f := caps.NewPolicy(kinds, nil).Decide(nil, ops("my-fetch.post"), caps.DecideOptions{})
+	wantFault(t, f, fault.Refused, "write !`my-fetch.request`({method: ")
 }
 
 // TestDecideCode decides real code, as evolve does.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
 // Left is the verbs of a grant that no denial takes out of all of it.
@@ -293,7 +294,7 @@ func (p *Policy) operationHint(name string) string {
 		verb := strings.TrimPrefix(name, kind+".")
 		for i := range m.Operations {
 			if o := &m.Operations[i]; o.VerbParam != "" && slices.Contains(m.verbNames(), verb) {
-				return fmt.Sprintf("%s is a verb of grants: write !%s({%s: %s, …}).", name, o.Name, o.VerbParam, quoted(verb))
+				return fmt.Sprintf("%s is a verb of grants: write !%s({%s: %s, …}).", name, text.Effect(o.Name), o.VerbParam, quoted(verb))
 			}
 		}
 		return hint + fmt.Sprintf("The operations of %s: %s.", kind, strings.Join(operationNames(m), ", "))

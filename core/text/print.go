@@ -194,7 +194,15 @@ func backquote(name string) string {
 // effect returns how an effect's name is written: in backquotes where a variable has that
 // of its kind and it would be read as the opposite.
 func (w *speller) effect(op string) string {
-	if kind, _, _ := strings.Cut(op, "."); w.scope[kind] > 0 && asks(op) || effectRun(op) != len(op) || !strings.Contains(op, ".") {
+	if kind, _, _ := strings.Cut(op, "."); w.scope[kind] > 0 && asks(op) {
+		return backquote(op)
+	}
+	return Effect(op)
+}
+
+// Effect returns how an operation's name is written after !: in backquotes where it has a dash.
+func Effect(op string) string {
+	if effectRun(op) != len(op) || !strings.Contains(op, ".") {
 		return backquote(op)
 	}
 	return op

@@ -19,7 +19,7 @@ import (
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
 	"(tests)":                      5691,
-	"caps":                         7824,
+	"caps":                         7825,
 	"caps/flow":                    1727,
 	"caps/journal":                 5842,
 	"caps/journal/order":           420,
@@ -71,7 +71,7 @@ var maxLines = map[string]int{
 	"core/prim":                    10794,
 	"core/step":                    1111,
 	"core/term":                    420,
-	"core/text":                    10169,
+	"core/text":                    10175,
 	"core/value":                   378,
 	"plugins/clock":                60,
 	"plugins/env":                  50,

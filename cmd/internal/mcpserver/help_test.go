@@ -249,10 +249,26 @@ words of the server github, not of this program:
 // TestExampleParses: the call that help shows of an operation is that call: with a record
 // of what is required, whatever its parameters are called, which evolve takes.
 func TestExampleParses(t *testing.T) {
-	s := granting(t, nil, map[string]bool{"github": false, "toy:notes/**": false, "ask": false, "evil": false}, "", github(t), toy, elicit.Manifest(), hostile(t))
-	for _, m := range []*caps.Manifest{github(t), toy, elicit.Manifest(), hostile(t)} {
+	dashed := *toy // its operations stand in backquotes
+	dashed.Kind = "my-toy"
+	dashed.Operations = slices.Clone(toy.Operations)
+	for i := range dashed.Operations {
+		dashed.Operations[i].Name = "my-" + dashed.Operations[i].Name
+	}
+	all := []*caps.Manifest{github(t), toy, &dashed, elicit.Manifest(), hostile(t)}
+	s := granting(t, nil, map[string]bool{"github": false, "toy:notes/**": false, "my-toy:notes/**": false, "ask": false, "evil": false}, "", all...)
+	for _, m := range all {
 		for i := range m.Operations {
 			o := &m.Operations[i]
+			var told strings.Builder
+			help.Explain(&told, m, o)
+			_, head, _ := strings.Cut(told.String(), "\n  ")
+			head, _, _ = strings.Cut(head, "(")
+			if p, err := core.CompileText("", []byte(head+"({})")); err != nil {
+				t.Errorf("%s is told as %s: %v", o.Name, head, err)
+			} else if effect, ok := p.Term().(*term.Effect); !ok || effect.Op != o.Name {
+				t.Errorf("%s is told as %s", o.Name, head)
+			}
 			shown := help.ExampleOf(o)
 			code, isText := []byte(shown), !json.Valid([]byte(shown)) // as evolve reads it
 			compile := core.Compile

@@ -69,7 +69,7 @@ its go.sum is copied, so that nothing is downloaded that isn't there.`,
 }
 
 var (
-	newKind    = lazyregexp.New(`^[a-z][a-z0-9-]{0,31}$`)
+	newKind    = lazyregexp.New(`^[a-z][a-z0-9]{0,31}$`)
 	moduleName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._~/-]*$`)
 	released   = lazyregexp.New(`^v\d+\.\d+\.\d+$`)
 )
@@ -78,7 +78,7 @@ var (
 func writePlugin(kind, dir, replace, module string) error {
 	switch {
 	case !newKind.MatchString(kind):
-		return fmt.Errorf("the name %s: a plugin is called by its kind, lower-case letters, digits and dashes", lock.Shown(kind, 60))
+		return fmt.Errorf("the name %s: a plugin is called by its kind, lower-case letters and digits", lock.Shown(kind, 60))
 	case slices.Contains(lock.Reserved, kind):
 		return fmt.Errorf("the kind %s is reserved for what ships with mcp-pif: choose another", kind)
 	}

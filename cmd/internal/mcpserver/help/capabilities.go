@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -145,7 +146,7 @@ func Explain(b *strings.Builder, m *caps.Manifest, o *caps.Operation) {
 	if m.Server != "" && o.Gives() != nil {
 		gives = caps.Visible(o.Gives().String())
 	}
-	fmt.Fprintf(b, "  !%s({%s}) gives %s\n", o.Name, strings.Join(spelled, ", "), gives)
+	fmt.Fprintf(b, "  !%s({%s}) gives %s\n", text.Effect(o.Name), strings.Join(spelled, ", "), gives)
 	if o.Gives() != nil && m.Server == "" && o.Gives().String() != o.Result {
 		fmt.Fprintf(b, "  of the type %s\n", o.Gives())
 	}
