@@ -88,8 +88,9 @@ const (
 // and x?.f(y) null where x is missing; with 16 code that asks for different operations isn't equal, to_url makes no URL
 // whose parts are others, a key of a query that is no UTF-8 is a fault, add_time adds no zone, SS is hundredths, and
 // ${} in re_replace is text; infer says that what a failed request raises is data,
-// and that what is compared with null may be null.
-const Semantics = 16
+// and that what is compared with null may be null; with 17 parse_time refuses an hour of AM or PM that there is not,
+// pad_left and pad_right give a text as it is for any width below zero, and a ; in a URL's query is part of a value.
+const Semantics = 17
 
 // SetPool sets how many bytes all machines of the process may hold together,
 // 128 MiB where it isn't called.

@@ -220,11 +220,13 @@ func parseLayout(row, s string, parts []layoutPart) (moment, *fault.Fault) {
 			}
 		}
 	}
-	switch half | 0x20 {
-	case 'p':
-		t.hour = t.hour%12 + 12
-	case 'a':
+	switch {
+	case half|0x20 == 'a' && t.hour > 12:
+		return t, badTime(row, s, fmt.Sprintf("an hour of AM is from 0 to 12, not %d", t.hour))
+	case half|0x20 == 'a':
 		t.hour %= 12
+	case half|0x20 == 'p' && t.hour < 12:
+		t.hour += 12
 	}
 	switch {
 	case r.s != "":

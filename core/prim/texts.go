@@ -210,8 +210,6 @@ func padSize(args []value.Value) int {
 	if len(args) > 2 {
 		fill = string(args[2].(value.Str))
 	}
-	width, _ := position(args[1])
-	missing := max(0, width-utf8.RuneCountInString(s))
 	if fill == "" {
 		return len(s)
 	}
@@ -219,7 +217,16 @@ func padSize(args []value.Value) int {
 	if len(fill) == 1 {
 		each = 1
 	}
-	return len(s) + each*min(missing, math.MaxInt>>4)
+	return len(s) + each*min(missing(args), math.MaxInt>>4)
+}
+
+// missing returns how many characters a text is short of the width that it is padded to.
+func missing(args []value.Value) int {
+	width, ok := position(args[1])
+	if !ok {
+		return 0
+	}
+	return max(0, width-utf8.RuneCountInString(string(args[0].(value.Str))))
 }
 
 // pad computes pad_left or pad_right.
@@ -231,8 +238,7 @@ func pad(name string, args []value.Value, m *Meter) (value.Value, *fault.Fault) 
 	if fill == "" {
 		return nil, emptyPart(name, `Say what to fill with: {"`+name+`":[S,5," "]}.`)
 	}
-	width, _ := position(args[1])
-	missing, n := max(0, width-utf8.RuneCountInString(s)), utf8.RuneCountInString(fill)
+	missing, n := missing(args), utf8.RuneCountInString(fill)
 	var out strings.Builder
 	if name == "pad_right" {
 		out.WriteString(s)

@@ -137,6 +137,12 @@ func TestTimes(t *testing.T) {
 		{"diff_time", []value.Value{value.Str("2026-11-22"), value.Str("2026-11-21T23:59:59.75Z")}, "0.25"},
 		{"diff_time", []value.Value{value.Str("2026-11-22"), value.Str("2026-11-25"), value.Str("day")}, "-3"},
 		{"parse_time", []value.Value{value.Str("3/4/26 9:05 pm"), value.Str("D/M/YY h:mm A")}, `{"day":3,"hour":21,"minute":5,"month":4,"offset":0,"second":0,"year":2026}`},
+		{"parse_time", []value.Value{value.Str("2026-04-03 12:05 AM"), value.Str("YYYY-MM-DD hh:mm A")}, `{"day":3,"hour":0,"minute":5,"month":4,"offset":0,"second":0,"year":2026}`},
+		{"parse_time", []value.Value{value.Str("2026-04-03 12:05 PM"), value.Str("YYYY-MM-DD hh:mm A")}, `{"day":3,"hour":12,"minute":5,"month":4,"offset":0,"second":0,"year":2026}`},
+		{"parse_time", []value.Value{value.Str("2026-04-03 13:05 PM"), value.Str("YYYY-MM-DD HH:mm A")}, `{"day":3,"hour":13,"minute":5,"month":4,"offset":0,"second":0,"year":2026}`},
+		{"parse_time", []value.Value{value.Str("2026-04-03 13:05 AM"), value.Str("YYYY-MM-DD hh:mm A")}, "parse_error an hour of AM is from 0 to 12, not 13"},
+		{"parse_time", []value.Value{value.Str("2026-04-03 99:05 AM"), value.Str("YYYY-MM-DD HH:mm A")}, "parse_error not 99"},
+		{"parse_time", []value.Value{value.Str("2026-04-03 25:05 PM"), value.Str("YYYY-MM-DD hh:mm A")}, "parse_error the hour is from 0 to 23, not 25"},
 		{"parse_time", []value.Value{value.Str("x"), value.Str("HH:mm")}, "parse_error expected HH of the layout"},
 		{"parse_time", []value.Value{value.Str("10:00"), value.Str("HH:mm")}, "out_of_range no year"},
 	} {

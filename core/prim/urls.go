@@ -83,7 +83,7 @@ func parseURL(s string) (value.Value, *fault.Fault) {
 		}
 		port = value.NewInt(int64(n))
 	}
-	q, err := url.ParseQuery(u.RawQuery)
+	q, err := url.ParseQuery(strings.ReplaceAll(u.RawQuery, ";", "%3B")) // which refuses a ;
 	if err != nil {
 		return nil, badURL("parse_url", s, err.Error())
 	}

@@ -80,6 +80,7 @@ func TestURLs(t *testing.T) {
 	}{
 		{"parse_url", value.Str("http://h/?%ff=1&%fe=2"), "parse_error no UTF-8"},
 		{"parse_url", value.Str("http://h/?a=%ff"), `{"fragment":"","host":"h","path":"/","port":null,"query":{"a":"` + "\ufffd" + `"},"scheme":"http","user":""}`},
+		{"parse_url", value.Str("http://h/?a=1;b=2&c=3#;"), `{"fragment":";","host":"h","path":"/","port":null,"query":{"a":"1;b=2","c":"3"},"scheme":"http","user":""}`},
 		{"to_url", parts("host", "good.com", "scheme", "https://evil.com/#"), `parse_error its scheme would be "https"`},
 		{"to_url", parts("path", "//evil.com/x"), `parse_error its host would be "evil.com"`},
 		{"to_url", parts("path", "a@b?bcc=x@y #z", "scheme", "mailto"), "mailto:a@b%3Fbcc=x@y%20%23z"},
