@@ -3,7 +3,8 @@
 // [Read] is as strict as the parser of programs: it refuses a duplicate key, half of a
 // surrogate pair, and a number of more than 4,096 digits. Numbers stay exact: one with a
 // point or an exponent is a decimal, any other an integer. [Append] writes what Read
-// reads back, and nothing for what JSON has no form for.
+// reads back, but a decimal without a digit after its point as the integer, and nothing
+// for what JSON has no form for.
 //
 // [Unescape] and [WriteEscaped] decode and encode strings for the parsers and writers
 // that have places, budgets or styles of their own: package parse reads programs,
@@ -66,7 +67,8 @@ type malformed struct{ value.Unit }
 
 func (malformed) Type() value.Type { return "malformed part" }
 
-// Append appends a value. odd is the part of it that JSON has no form for: a pair, a
+// Append appends a value; a decimal such as 1e3, with no digit after its point, becomes an
+// integer when it is read back. odd is the part of it that JSON has no form for: a pair, a
 // function, code, what is no value of the language; nil where there is none.
 func Append(dst []byte, v value.Value) (out []byte, odd value.Value) {
 	switch v := value.Force(v).(type) {

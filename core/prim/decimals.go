@@ -59,7 +59,7 @@ var decimals = []Row{
 	},
 	{
 		Name: "ratio", Group: "decimals", Shape: Array, Params: twoNumbers, Result: KindNumber,
-		Doc:  "gives a ÷ b: of integers an integer where b divides a, else a decimal, exactly where its digits end, and rounded half_even to 16 after the point where they don't.",
+		Doc:  "gives a ÷ b, of at most 4096 digits each: of integers an integer where b divides a, else a decimal, exactly where its digits end, and rounded half_even to 16 after the point where they don't.",
 		Also: []string{"truediv", "true_div"},
 		Examples: []Example{
 			{Code: `{"ratio":[7,2]}`, Want: `3.5`, Steps: 3},

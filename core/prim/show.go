@@ -404,7 +404,7 @@ var text = []Row{
 	},
 	{
 		Name: "to_json", Group: "json", Shape: Unary, Params: []Param{{"a", KindAny}}, Result: KindString,
-		Doc:  "writes a value as JSON that parse_json reads back; functions, code and pairs have no JSON.",
+		Doc:  "writes a value as JSON that parse_json reads back, a decimal without a digit after its point as an integer; functions, code and pairs have no JSON.",
 		Also: []string{"stringify"},
 		Examples: []Example{
 			{Code: `{"to_json":{"record":{"b":[1,{"dec":"2.50"}],"a":null}}}`, Want: `"{\"a\":null,\"b\":[1,2.50]}"`, Steps: 8},
