@@ -255,7 +255,7 @@ func (p *Program) Hash() string {
 }
 
 // Notes tell of what in the source is legal but perhaps not meant: rounded
-// numbers, ignored keys, free variables.
+// numbers, ignored keys, free variables. The slice is the caller's.
 func (p *Program) Notes() []string {
 	notes := slices.Clone(p.parsed.Notes)
 	free := p.Free()
