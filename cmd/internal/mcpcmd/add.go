@@ -89,6 +89,9 @@ grants nothing; --cap NAME does.`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := args[0]
+			if err := checkDash(cmd, args[1:]); err != nil {
+				return err
+			}
 			l, err := at.Read()
 			if err == nil {
 				err = freeName(l, name)
@@ -125,6 +128,18 @@ grants nothing; --cap NAME does.`,
 	f.BoolVar(&accept, "accept", false, "take its word for what its tools do at worst")
 	f.BoolVarP(&yes, "yes", "y", false, "don't ask")
 	return cmd
+}
+
+// checkDash refuses a command without -- before it where there are flags: those of the
+// command would be taken for this program's, such as npx's -y.
+func checkDash(cmd *cobra.Command, line []string) error {
+	if cmd.ArgsLenAtDash() >= 0 || cmd.Flags().NFlag() == 0 || len(line) == 0 || strings.Contains(line[0], "://") {
+		return nil
+	}
+	if info, err := os.Stat(line[0]); err == nil && info.IsDir() {
+		return nil
+	}
+	return cli.UsageError(fmt.Errorf("put -- before the command %s, so that its flags are its own", lock.Shown(line[0], 60)))
 }
 
 // freeName refuses a name that can't be a server's or is taken.
@@ -599,6 +614,9 @@ destructive again.`,
   mcp-pif mcp upgrade memory --accept -- npx -y @modelcontextprotocol/server-memory@2026.8.31`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkDash(cmd, args[1:]); err != nil {
+				return err
+			}
 			return cli.Failed(upgradeServer(cmd, &at, &o, args[0], args[1:], rename, accept))
 		},
 	}
