@@ -21,7 +21,6 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/clientconfig"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpcmd"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -181,10 +180,8 @@ func examine(cmd *cobra.Command, o *app.CapOptions, web *httpOptions) *findings 
 			}
 		}
 	}
-	for _, g := range auth.Principals.Grants() {
-		if g.Kind != elicit.Kind && auth.Sandboxes.Mode(g.Kind) == host.Require && !layers.Holds() {
-			f.Problem = fmt.Sprintf("the sandbox is required and %s lacks layers of it, so that %s would not start: --sandbox=best-effort starts it all the same", host.SystemName(), g.Kind)
-		}
+	if lacking := lackingSandbox(auth, layers); len(lacking) > 0 {
+		f.Problem = fmt.Sprintf("the sandbox is required and %s lacks layers of it, so that %s would not start: --sandbox=best-effort starts it all the same", host.SystemName(), strings.Join(lacking, ", "))
 	}
 	return f
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/clientconfig"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpcmd"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
 	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
@@ -369,7 +370,16 @@ func (o *installOptions) serverFlags(cmd *cobra.Command, args []string) ([]strin
 	if _, _, err := server.validate(); err != nil {
 		return nil, err
 	}
-	if lacking := server.lackingSandbox(host.System()); len(lacking) > 0 {
+	auth, problem := checkServer(cmd, &server.CapOptions, &server.httpOptions)
+	var lacking []string
+	if auth != nil {
+		o.rules, lacking = auth.Flow, lackingSandbox(auth, host.System())
+		auth.Close()
+	}
+	if problem != "" {
+		return nil, cli.Failed(fmt.Errorf("a server with these flags would not start: %s", problem))
+	}
+	if len(lacking) > 0 {
 		const added = "--sandbox=best-effort"
 		what := fmt.Sprintf("%s lacks required layers of the sandbox, so %s would not start", host.SystemName(), strings.Join(lacking, ", "))
 		if !cli.IsTerminal(cmd.InOrStdin()) || o.yes {
@@ -379,35 +389,20 @@ func (o *installOptions) serverFlags(cmd *cobra.Command, args []string) ([]strin
 			return nil, cli.Failed(errors.New("nothing was changed"))
 		}
 		flags = append(flags, added)
-		server.Sandbox = append(server.Sandbox, "best-effort")
-	}
-	auth, problem := checkServer(cmd, &server.CapOptions, &server.httpOptions)
-	if auth != nil {
-		o.rules = auth.Flow
-		auth.Close()
-	}
-	if problem != "" {
-		return nil, cli.Failed(fmt.Errorf("a server with these flags would not start: %s", problem))
 	}
 	return flags, nil
 }
 
 // lackingSandbox returns the kinds that are granted and wouldn't start under these
 // layers.
-func (o *serveOptions) lackingSandbox(layers host.Layers) []string {
-	modes, err := app.ReadSandbox(o.Sandbox)
-	if err != nil || layers.Holds() {
-		return nil
-	}
-	lacking := map[string]bool{}
-	for _, text := range slices.Concat(o.Folders, o.Grants, o.Asks) {
-		kind, _, _ := strings.Cut(text, ":")
-		kind, _, _ = strings.Cut(kind, ".")
-		if modes.Mode(kind) == host.Require {
-			lacking[kind] = true
+func lackingSandbox(auth *app.Authority, layers host.Layers) (kinds []string) {
+	for _, g := range auth.Principals.Grants() {
+		if g.Kind != elicit.Kind && auth.Sandboxes.Mode(g.Kind) == host.Require && !layers.Holds() && !slices.Contains(kinds, g.Kind) {
+			kinds = append(kinds, g.Kind)
 		}
 	}
-	return slices.Sorted(maps.Keys(lacking))
+	slices.Sort(kinds)
+	return kinds
 }
 
 // absoluteFlags reads the flags of a server, and returns them with the paths in

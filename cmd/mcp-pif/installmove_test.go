@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/pinned/npmtest"
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 )
@@ -208,5 +209,33 @@ func TestMoveServers(t *testing.T) {
 	install(true, "--undo", "--yes")
 	if contains("after undo the file", read(config), `"own"`); read(lock) != before {
 		t.Error("after undo the lock is another")
+	}
+}
+
+// The kinds that lack a sandbox are those of all grants, however they are written, and ask
+// has no process.
+func TestLackingSandbox(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	var none host.Layers
+	for _, l := range host.System().Layers {
+		l.On = false
+		none.Layers = append(none.Layers, l)
+	}
+	for want, args := range map[string][]string{
+		"":        {"--cap", "ask"},
+		"kv":      {"--setting", "memory=true", "--ask", "ask:user"},
+		"fs proc": {"--folder", t.TempDir(), "--proc", os.Args[0]},
+		"clock":   {"--cap", "clock:utc,ro", "--cap", "kv:memory/**", "--sandbox=kv=off"},
+	} {
+		_, o, err := absoluteFlags(args)
+		must.NoError(t, err)
+		auth, problem := checkServer(newInstall(), &o.CapOptions, &o.httpOptions)
+		if problem != "" {
+			t.Fatal(problem)
+		}
+		defer auth.Close()
+		if got := strings.Join(lackingSandbox(auth, none), " "); got != want {
+			t.Errorf("%q lacks %q, want %q", args, got, want)
+		}
 	}
 }
