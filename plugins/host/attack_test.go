@@ -200,6 +200,8 @@ func TestAttackInheritance(t *testing.T) {
 	if strings.Contains(f.Error(), root) {
 		t.Fatal(f)
 	}
+	w.sources["files"].Reads = []string{"/srv/lock.d/0123"} // a folder's copy
+	w.fails(t, act(t, h, "leak", arg("path", value.Str("/srv/lock.d/0123/main.js"))), fault.EffectFailed, "in the plugin/main.js and …")
 }
 
 // beHost is a host with a plugin, which writes the numbers of the plugin's

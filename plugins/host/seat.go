@@ -263,6 +263,9 @@ func (s *seat) clean(text string) string {
 		}
 	}
 	hide(s.source.Path, "the plugin")
+	for _, path := range s.source.Reads { // the folder that it is run from
+		hide(path, "the plugin")
+	}
 	return s.host.scrub(strings.NewReplacer(pairs...).Replace(text))
 }
 

@@ -77,7 +77,7 @@ var maxLines = map[string]int{
 	"plugins/env":                  50,
 	"plugins/fetch":                1502,
 	"plugins/fs":                   2466,
-	"plugins/host":                 2953,
+	"plugins/host":                 2956,
 	"plugins/internal/address":     30,
 	"plugins/internal/dice":        40,
 	"plugins/internal/jsonvalue":   21,
