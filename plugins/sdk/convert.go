@@ -3,7 +3,6 @@ package sdk
 import (
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -79,7 +78,7 @@ func (p *plan) decode(into reflect.Value, v value.Value, place string) error {
 		}
 		n, fits := i.Int64()
 		if !fits || into.OverflowInt(n) {
-			return Fail("invalid", "%s is too large: at most %d", place, int64(math.MaxInt64))
+			return Fail("invalid", "%s doesn't fit %d bits", place, into.Type().Bits())
 		}
 		into.SetInt(n)
 	case planList:

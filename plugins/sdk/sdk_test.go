@@ -155,7 +155,7 @@ func TestOpArguments(t *testing.T) {
 		{"another type", "path must be a string, not an int", record(f("path", value.NewInt(1)))},
 		{"what isn't there", "unknown argument size", record(path, f("size", value.NewInt(1)))},
 		{"another word", "as is \"x\", not one of utf8, base64", record(f("as", value.Str("x")), path)},
-		{"too large a number", "limit is too large", record(f("limit", huge), path)},
+		{"too large a number", "limit doesn't fit 64 bits", record(f("limit", huge), path)},
 		{"a decimal", "limit must be an integer, not a dec", record(f("limit", value.Dec{}), path)},
 		{"a wrong item", "names[1] must be a string", record(f("names", value.FromSlice([]value.Value{value.Str(""), value.Unit{}})), path)},
 		{"a wrong member", "headers.k must be a string", record(f("headers", record(f("k", value.NewInt(1)))), path)},
