@@ -126,6 +126,19 @@ func InFolder(folder string, args []string) []string {
 	return out
 }
 
+// InPath gives a command for a folder, its first word found as a shell does: a bare one that is no file of the
+// folder is a program of PATH.
+func InPath(folder string, command []string) []string {
+	if command[0] == filepath.Base(command[0]) {
+		if _, err := os.Lstat(filepath.Join(folder, command[0])); errors.Is(err, fs.ErrNotExist) {
+			if found, err := exec.LookPath(command[0]); err == nil && filepath.IsAbs(found) {
+				return append([]string{found}, command[1:]...)
+			}
+		}
+	}
+	return command
+}
+
 // notLinked refuses a path that links lead elsewhere.
 func notLinked(path string) error {
 	real, err := filepath.EvalSymlinks(path)
@@ -184,8 +197,8 @@ func hashFile(f *os.File) (string, error) {
 }
 
 // Locate finds a program that is to be added: an executable, or a folder with the
-// command that runs in it, whose first word is a file in the folder or an absolute
-// path. A folder is copied beside the lock. The entry's program is what it gives;
+// command that runs its files, whose first word is a file in the folder, a program of PATH
+// or an absolute path. A folder is copied beside the lock. The entry's program is what it gives;
 // undo takes the copy back, unless an entry names it by then.
 func (l *Lock) Locate(path string, command []string) (_ Program, undo func(), err error) {
 	return l.File.Locate(path, command, l.folders)
@@ -213,17 +226,10 @@ func (f *File) Locate(path string, command []string, folders func() ([]string, e
 		return p, undo, err
 	}
 	if len(command) == 0 {
-		return Program{}, undo, errors.New("a folder needs the command that runs in it: FOLDER INTERPRETER [FILE…], such as ./weather node main.js")
+		return Program{}, undo, errors.New("a folder needs the command that runs its files: FOLDER INTERPRETER [FILE…], such as ./weather node main.js")
 	}
 	p := Program{Command: command}
-	if command[0] == filepath.Base(command[0]) {
-		// As a shell: a bare word that is no file of the folder is a program of PATH.
-		if _, err := os.Lstat(filepath.Join(abs, command[0])); errors.Is(err, fs.ErrNotExist) {
-			if found, err := exec.LookPath(command[0]); err == nil && filepath.IsAbs(found) {
-				command = append([]string{found}, command[1:]...)
-			}
-		}
-	}
+	command = InPath(abs, command)
 	if filepath.IsAbs(command[0]) {
 		interpreter, err := filepath.EvalSymlinks(command[0])
 		if err != nil {

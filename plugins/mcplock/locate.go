@@ -12,7 +12,7 @@ import (
 )
 
 // Locate finds a program that is to be added and hashes it: an executable, or a folder with
-// the command that runs in it, which is copied beside the lock (see [lock.Lock.Locate]). The
+// the command that runs its files, which is copied beside the lock (see [lock.Lock.Locate]). The
 // entry has its program and nothing else; undo takes the copy back, unless an entry names it by then.
 func (l *Lock) Locate(path string, command []string) (_ *Server, undo func(), err error) {
 	// The copy would make it for everybody to read.

@@ -26,9 +26,10 @@ itself, and the privileges it asks of the system. It is started only to describe
 itself, twice, in an empty folder, with no environment and nothing granted.
 
 PROGRAM is one executable. A FOLDER is for plugins that are run by an interpreter:
-its content is copied, read-only, beside the lock file, and COMMAND runs there. The
-first word of COMMAND is a file in the folder, or else an interpreter, by its path
-or found as a shell finds it, such as node; it is hashed as well.
+its content is copied, read-only, beside the lock file. COMMAND is started in an
+empty folder; each word of it that names a file of FOLDER becomes the path of the
+copy. The first word is a file of FOLDER, or else an interpreter, by its path or
+found as a shell finds it, such as node; it is hashed as well.
 
 What the plugin says its operations do at worst doesn't count until you accept it
 ('mcp-pif plugin accept', or --accept-flags): until then each of them is taken to
@@ -191,6 +192,9 @@ func upgrade(cmd *cobra.Command, path, name string, args []string, sandbox strin
 		fmt.Fprintf(out, "its flags changed and count as the worst until 'mcp-pif plugin accept %s'\n", name)
 	}
 	fmt.Fprintf(out, "upgraded %s; servers take it up when they are restarted\n", name)
+	if was.Program.Folder != "" && was.Program.Folder != e.Program.Folder {
+		fmt.Fprintln(out, "until then they start no process of the old version: the copy of its folder is gone")
+	}
 	return nil
 }
 

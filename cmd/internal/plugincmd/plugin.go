@@ -188,8 +188,9 @@ func newPluginRemove() *cobra.Command {
 		Use:   "remove NAME",
 		Short: "Remove a plugin from the lock file",
 		Long: `Remove a plugin from the lock file, and remove the copy of its folder if it has
-one; an executable of its own stays where it is. Servers that run go on with it
-until they are restarted; 'mcp-pif caps revoke' stops it at once.`,
+one; an executable of its own stays where it is. In servers that run, its processes
+go on until those are restarted, but of a folder's none is started any more;
+'mcp-pif caps revoke' stops it at once.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, e, err := found(path, args[0])
@@ -428,7 +429,7 @@ plugins/plugintest.`,
 }
 
 // programOf is a program with its arguments, or a folder with the command that runs
-// in it, as they stand: nothing is copied or recorded.
+// its files, as they stand: nothing is copied or recorded.
 func programOf(args []string) (host.Source, error) {
 	path, err := filepath.Abs(args[0])
 	if err != nil {
@@ -442,9 +443,9 @@ func programOf(args []string) (host.Source, error) {
 		return host.Source{Path: path, Args: args[1:]}, nil
 	}
 	if len(args) < 2 {
-		return host.Source{}, errors.New("a folder needs the command that runs in it: plugin test FOLDER INTERPRETER [FILE…]")
+		return host.Source{}, errors.New("a folder needs the command that runs its files: plugin test FOLDER INTERPRETER [FILE…]")
 	}
-	command := lock.InFolder(path, args[1:])
+	command := lock.InFolder(path, lock.InPath(path, args[1:]))
 	if !filepath.IsAbs(command[0]) {
 		return host.Source{}, fmt.Errorf("%s isn't in the folder; name an interpreter elsewhere by its absolute path", lock.Shown(command[0], 100))
 	}
