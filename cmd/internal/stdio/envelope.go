@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -587,8 +588,8 @@ func unfit(method string, params []byte) string {
 			if known {
 				check(meta, value)
 			}
-			if wrong == "" && longToken(value) {
-				wrong = fmt.Sprintf("progressToken is over %d bytes", maxID)
+			if wrong == "" {
+				wrong = unfitToken(value)
 			}
 		case method == "logging/setLevel" && string(key) == `"level"` && !slices.Contains(levels, string(value)) && wrong == "":
 			wrong = "level is one of " + strings.Join(levels, ", ")
@@ -602,15 +603,27 @@ func unfit(method string, params []byte) string {
 	return wrong
 }
 
-// longToken reports whether a _meta has a progressToken of more bytes than an id may have: it is in each notification.
-func longToken(meta []byte) (long bool) {
-	if meta[0] == '{' {
-		s := scanner{b: meta}
-		s.members(0, func(key, value []byte) {
-			long = long || len(value) > maxID && string(plainKey(key)) == `"progressToken"`
-		})
+// unfitToken returns what is wrong with the progressToken of a _meta; "": nothing. It is in each notification, so it may have no
+// more bytes than an id, and the SDK makes a float64 of a number.
+func unfitToken(meta []byte) (wrong string) {
+	if meta[0] != '{' {
+		return ""
 	}
-	return long
+	s := scanner{b: meta}
+	s.members(0, func(key, value []byte) {
+		if string(plainKey(key)) != `"progressToken"` {
+			return
+		}
+		i, whole := parseID(value)
+		f, _ := strconv.ParseFloat(string(value), 64) // 0 if it is no number
+		switch {
+		case len(value) > maxID:
+			wrong = fmt.Sprintf("progressToken is over %d bytes", maxID)
+		case whole && i.big(), !whole && math.Abs(f) > maxExactInt:
+			wrong = fmt.Sprintf("an integer progressToken is at most %d", int64(maxExactInt))
+		}
+	})
+	return wrong
 }
 
 func (m member) kind() string {

@@ -89,6 +89,9 @@ var malformed = []struct {
 	{"large params of notifications/initialized", `{"jsonrpc":"2.0","method":"notifications/initialized","params":{"_meta":{"x":"` + strings.Repeat("x", 64<<10) + `"}}}`, -32602, "null", "over 65536 bytes"},
 	{"no level of a log", `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"loud"}}`, -32602, "1", `level is one of "debug"`},
 	{"progressToken too long", `{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{"progress\u0054oken":"` + strings.Repeat("x", maxID) + `"}}}`, -32602, "1", "progressToken is over 1024 bytes"},
+	{"progressToken that goes back as another", `{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{"progressToken":9007199254740993}}}`, -32602, "1", "an integer progressToken is at most 9007199254740992"},
+	{"progressToken below these", `{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{"progressToken":-9007199254740993}}}`, -32602, "1", "an integer progressToken is at most 9007199254740992"},
+	{"progressToken over 64 bits", `{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{"progressToken":1e400}}}`, -32602, "1", "an integer progressToken is at most 9007199254740992"},
 	{"id null", `{"jsonrpc":"2.0","id":null,"method":"ping"}`, -32600, "null", "id must be"},
 	{"id true", `{"jsonrpc":"2.0","id":true,"method":"ping"}`, -32600, "null", "id must be"},
 	{"id an object", `{"jsonrpc":"2.0","id":{"a":1},"method":"ping"}`, -32600, "null", "id must be"},
@@ -177,6 +180,12 @@ func TestTolerated(t *testing.T) {
 	s.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":null,"_meta":null}}`)
 	if m := s.receive(); m.Error != nil {
 		t.Errorf("tools/list: %+v", m)
+	}
+	s.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"progressToken":9007199254740992}}}`, `{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{"progressToken":"9007199254740993"}}}`)
+	for range 2 {
+		if m := s.receive(); m.Error != nil {
+			t.Errorf("tools/list: %+v", m)
+		}
 	}
 	// Params of null are none.
 	s.send(`{"jsonrpc":"2.0","id":1,"method":"ping","params":null}`)
