@@ -544,7 +544,16 @@ var wanted = map[string][]member{
 	"tasks/update":             {aboutTask, {"inputResponses", '{', false}},
 	"tasks/cancel":             {aboutTask},
 	"completion/complete":      {{"ref", '{', true}, {"argument", '{', true}},
+	"resources/subscribe":      {addressed},
+	"resources/unsubscribe":    {addressed},
+	"logging/setLevel":         {{"level", '"', true}},
 }
+
+// inSessions is the methods of these that the protocol without sessions doesn't know.
+var inSessions = []string{"resources/subscribe", "resources/unsubscribe", "logging/setLevel"}
+
+// versionMember is the member of _meta by which a request says that it has no session.
+const versionMember = `"io.modelcontextprotocol/protocolVersion"`
 
 // maxInitialize is how many bytes the params may have that a session keeps as long as it lasts. Clients
 // send some hundred; an icon may be in them.
@@ -558,9 +567,11 @@ func unfit(method string, params []byte) string {
 	members, known := wanted[method]
 	switch {
 	case len(params) == 0:
-		return "" // which for some methods is right
+		params = []byte("{}") // which for some methods is right
 	case params[0] == '[':
 		return "params must be an object" // JSON-RPC has arrays, MCP hasn't
+	case slices.Contains(inSessions, method) && bytes.Contains(params, []byte(versionMember)):
+		members, known = nil, false
 	}
 	var there uint8
 	wrong := ""
@@ -591,7 +602,7 @@ func unfit(method string, params []byte) string {
 			if wrong == "" {
 				wrong = unfitToken(value)
 			}
-		case method == "logging/setLevel" && string(key) == `"level"` && !slices.Contains(levels, string(value)) && wrong == "":
+		case known && method == "logging/setLevel" && string(key) == `"level"` && !slices.Contains(levels, string(value)) && wrong == "":
 			wrong = "level is one of " + strings.Join(levels, ", ")
 		}
 	})

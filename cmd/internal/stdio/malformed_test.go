@@ -71,6 +71,11 @@ var malformed = []struct {
 	{"a notification with an id and odd params", `{"jsonrpc":"2.0","id":1,"method":"notifications/cancelled","params":{"_meta":[]}}`, -32600, "1", "unexpected id"},
 	{"params an array", `{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}`, -32602, "1", "params must be an object"},
 	{"no tool's name", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":{}}}`, -32602, "1", `tools/call needs "name", a string`},
+	{"no params of a call", `{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, -32602, "1", `tools/call needs "name", a string`},
+	{"params of a call null", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":null}`, -32602, "1", `tools/call needs "name", a string`},
+	{"no params of a subscription", `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe"}`, -32602, "1", `resources/subscribe needs "uri", a string`},
+	{"no level", `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel"}`, -32602, "1", `logging/setLevel needs "level", a string`},
+	{"a subscription to a number", `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":5}}`, -32602, "1", `"uri" of resources/subscribe is a string`},
 	{"a tool's name in capitals", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"Name":"echo"}}`, -32602, "1", `tools/call needs "name"`},
 	{"a tool's name null", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":null}}`, -32602, "1", `"name" of tools/call is a string`},
 	{"a tool's name a number", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":5}}`, -32602, "1", `"name" of tools/call is a string`},
@@ -143,8 +148,10 @@ func TestMalformed(t *testing.T) {
 		s.alive()
 	}
 	// What a version doesn't have isn't held to the params of one that has it.
-	s.send(`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{` + modern + `}}`)
-	s.refused(-32601, "1", "resources/subscribe")
+	for _, method := range []string{"resources/subscribe", "resources/unsubscribe", "logging/setLevel"} {
+		s.send(`{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{"level":"loud",` + modern + `}}`)
+		s.refused(-32601, "1", method)
+	}
 	s.in.Close()
 	s.over()
 }
