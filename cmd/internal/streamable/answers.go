@@ -250,8 +250,13 @@ func refuseMalformed(w http.ResponseWriter, r *http.Request, body []byte) bool {
 	return true
 }
 
-// refuse answers the message in a body with an error of the protocol; data may be nil.
+// refuse answers the message in a body, which is wrong, with an error of the protocol; data may be nil.
 func refuse(w http.ResponseWriter, body []byte, code int64, words string, data any) {
+	answerError(w, http.StatusBadRequest, body, code, words, data)
+}
+
+// answerError answers the message in a body with an error of the protocol; data may be nil.
+func answerError(w http.ResponseWriter, status int, body []byte, code int64, words string, data any) {
 	var m message
 	_ = json.Unmarshal(body, &m) // a batch has no id
 	if len(m.ID) == 0 {
@@ -263,7 +268,7 @@ func refuse(w http.ResponseWriter, body []byte, code int64, words string, data a
 	}
 	text, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": m.ID, "error": &refusal})
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusBadRequest)
+	w.WriteHeader(status)
 	_, _ = w.Write(text)
 }
 

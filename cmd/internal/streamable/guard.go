@@ -174,8 +174,45 @@ func misrouted(w http.ResponseWriter, r *http.Request, body []byte, methods []st
 	return true
 }
 
+// The methods there are: of requests, and of notifications. The SDK answers any other, and one of the wrong kind, in plain text.
+var (
+	requests = []string{
+		"initialize", "ping", "tools/list", "tools/call", "prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read",
+		"resources/subscribe", "resources/unsubscribe", "completion/complete", "logging/setLevel", "server/discover", "subscriptions/listen",
+		"tasks/get", "tasks/update", "tasks/cancel",
+	}
+	notifications = []string{"notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed"}
+)
+
+// unserved answers a message of a session that there is nothing to do for, as over stdio, and reports whether it did: a request
+// of a method that there isn't, or that is a notification's, and a notification that means nothing.
+func unserved(w http.ResponseWriter, r *http.Request, server *mcp.Server, body []byte) bool {
+	var m struct {
+		ID     json.RawMessage
+		Method string
+		Params json.RawMessage
+	}
+	if r.Method != http.MethodPost || json.Unmarshal(body, &m) != nil || m.Method == "" {
+		return false
+	}
+	isRequest, isNote := slices.Contains(requests, m.Method), slices.Contains(notifications, m.Method)
+	switch {
+	case len(m.ID) > 0 && isRequest, len(m.ID) == 0 && isNote && (len(m.Params) > 0 || m.Method != "notifications/progress"):
+		return false
+	case !slices.ContainsFunc(slices.Collect(server.Sessions()), func(s *mcp.ServerSession) bool { return s.ID() == r.Header.Get(sessionHeader) }):
+		return false // which the SDK says
+	case len(m.ID) == 0:
+		w.WriteHeader(http.StatusAccepted)
+	case isNote:
+		refuse(w, body, jsonrpc.CodeInvalidRequest, fmt.Sprintf("invalid request: unexpected id for %q", m.Method), nil)
+	default:
+		answerError(w, http.StatusOK, body, jsonrpc.CodeMethodNotFound, fmt.Sprintf("method not found: %q", m.Method), nil)
+	}
+	return true
+}
+
 // outside answers a request of the older protocols that belongs to a session and names
-// none, or that would begin one and can't, and reports whether it did. The SDK would
+// none, or that would begin one and can't, and reports whether it did; a batch does neither. The SDK would
 // make a session for it and answer with an error that has no code.
 func outside(w http.ResponseWriter, body []byte) bool {
 	var m struct {
@@ -183,7 +220,7 @@ func outside(w http.ResponseWriter, body []byte) bool {
 		Method string
 		Params json.RawMessage
 	}
-	if json.Unmarshal(body, &m) != nil || len(m.ID) == 0 || m.Method == "" || m.Method == "ping" {
+	if one := json.Unmarshal(body, &m) == nil; one && (len(m.ID) == 0 || m.Method == "" || m.Method == "ping") {
 		return false
 	}
 	refusal := jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: send initialize first, and the session that its answer names; or give each request its protocol version in _meta, as 2026-07-28 has it"}

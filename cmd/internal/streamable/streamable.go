@@ -434,6 +434,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	if unserved(w, r, server, body) {
+		return
+	}
 	h.serveSession(w, r, server)
 	if r.Context().Err() != nil && r.Method == http.MethodPost && r.Header.Get(sessionHeader) != "" {
 		h.cancelRun(r, body)

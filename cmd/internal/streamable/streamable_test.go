@@ -493,6 +493,7 @@ func TestOutsideSessions(t *testing.T) {
 	}{
 		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"whose"}}`, -32600, "send initialize first"},
 		{`{"jsonrpc":"2.0","id":"a","method":"tools/list"}`, -32600, "send initialize first"},
+		{`[{"jsonrpc":"2.0","id":1,"method":"tools/list"},{"jsonrpc":"2.0","method":"notifications/initialized"}]`, -32600, "send initialize first"},
 		{`{"jsonrpc":"2.0","id":1,"method":"initialize"}`, -32602, `"clientInfo"`},
 		{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":5}}`, -32602, `"clientInfo"`},
 		{hello, 0, "serverInfo"},
@@ -512,8 +513,48 @@ func TestOutsideSessions(t *testing.T) {
 				Message string
 			}
 		}
-		if err := json.Unmarshal([]byte(text), &got); err != nil || status != http.StatusBadRequest || got.ID == nil || got.Error.Code != test.code || !strings.Contains(got.Error.Message, test.words) {
+		if err := json.Unmarshal([]byte(text), &got); err != nil || status != http.StatusBadRequest || (got.ID == nil) != (test.body[0] == '[') || got.Error.Code != test.code || !strings.Contains(got.Error.Message, test.words) {
 			t.Errorf("%s: %d %s", test.body, status, text)
+		}
+	}
+}
+
+// TestUnserved: what a session has nothing to do for is answered as over stdio, and what the SDK serves is left to it.
+func TestUnserved(t *testing.T) {
+	url := start(t, Options{}) + Path
+	send := func(id, body string) (int, string) {
+		return post(t, url, strings.NewReader(body), func(r *http.Request) {
+			r.Header.Set(sessionHeader, id)
+			r.Header.Set(versionHeader, "2025-11-25")
+		})
+	}
+	id := session(t, url, "")
+	for _, c := range []struct {
+		body   string
+		status int
+		answer string
+	}{
+		{`{"jsonrpc":"2.0","id":7,"method":"x/y"}`, 200, `{"error":{"code":-32601,"message":"method not found: \"x/y\""},"id":7,"jsonrpc":"2.0"}`},
+		{`{"jsonrpc":"2.0","id":7,"method":"notifications/initialized"}`, 400, `{"error":{"code":-32600,"message":"invalid request: unexpected id for \"notifications/initialized\""},"id":7,"jsonrpc":"2.0"}`},
+		{`{"jsonrpc":"2.0","method":"notifications/x"}`, 202, ""},
+		{`{"jsonrpc":"2.0","method":"tools/list"}`, 202, ""},
+		{`{"jsonrpc":"2.0","method":"notifications/progress"}`, 202, ""},
+	} {
+		if status, answer := send(id, c.body); status != c.status || answer != c.answer {
+			t.Errorf("%s: %d %s", c.body, status, answer)
+		}
+	}
+	if status, _ := send("none", `{"jsonrpc":"2.0","id":7,"method":"x/y"}`); status != 404 {
+		t.Errorf("in no session: status %d", status)
+	}
+	for _, method := range requests {
+		if status, answer := send(id, `{"jsonrpc":"2.0","id":7,"method":"`+method+`","params":{"name":"whose","uri":"a:b","level":"info","ref":{"type":"ref/prompt"},"argument":{},"taskId":"a"}}`); strings.HasPrefix(method, "tasks/") != (status == 400) {
+			t.Errorf("%s: %d %s", method, status, answer) // tasks are no method of the SDK's
+		}
+	}
+	for _, method := range notifications {
+		if status, answer := send(id, `{"jsonrpc":"2.0","method":"`+method+`","params":{"progressToken":1,"progress":1,"requestId":1}}`); status != 202 {
+			t.Errorf("%s: %d %s", method, status, answer)
 		}
 	}
 }
