@@ -161,6 +161,7 @@ func (s *languageServer) handle(ctx context.Context, m *lspMessage) (result any,
 		}
 	case "textDocument/didClose":
 		delete(s.open, uri)
+		s.publish(uri, []lspDiagnostic{})
 	case "textDocument/hover":
 		return s.hover(ctx, s.open[uri], m.Params.Position), true
 	case "textDocument/completion":
@@ -196,6 +197,11 @@ func (s *languageServer) changed(uri, src string) {
 			add(2, "", u.Line, u.Col, u.Message, "")
 		}
 	}
+	s.publish(uri, found)
+}
+
+// publish tells the editor all that is wrong with a file.
+func (s *languageServer) publish(uri string, found []lspDiagnostic) {
 	_ = s.send(map[string]any{"jsonrpc": "2.0", "method": "textDocument/publishDiagnostics", "params": map[string]any{"uri": uri, "diagnostics": found}})
 }
 
@@ -213,10 +219,26 @@ func (s *languageServer) examine(src string) (*checkReport, error) {
 // lspWord is what hover and completion take for a word.
 var lspWord = lazyregexp.New(`[@!]?[\p{L}_][\p{L}\p{Nd}_.]*`)
 
+// lspWords returns where the words of a line are. What follows a point is a word of its
+// own, but in the names of tools and effects.
+func lspWords(line string) (spans [][2]int) {
+	for _, span := range lspWord.Compiled().FindAllStringIndex(line, -1) {
+		from, words := span[0], []string{line[span[0]:span[1]]}
+		if !strings.ContainsAny(words[0][:1], "@!") {
+			words = strings.Split(words[0], ".")
+		}
+		for _, word := range words {
+			spans = append(spans, [2]int{from, from + len(word)})
+			from += len(word) + 1
+		}
+	}
+	return spans
+}
+
 // hover explains the operation at a position, or else the whole program.
 func (s *languageServer) hover(ctx context.Context, src string, at lspPosition) any {
 	line, before := lineUpTo(src, at)
-	for _, span := range lspWord.Compiled().FindAllStringIndex(line, -1) {
+	for _, span := range lspWords(line) {
 		word := strings.Trim(line[span[0]:span[1]], "@!")
 		if span[0] > len(before) || span[1] < len(before) || slices.Contains(text.Keywords(), word) {
 			continue
@@ -250,7 +272,7 @@ func markup(said string) any {
 func (s *languageServer) completion(src string, at lspPosition) any {
 	_, before := lineUpTo(src, at)
 	word := ""
-	if all := lspWord.Compiled().FindAllStringIndex(before+"_", -1); len(all) > 0 {
+	if all := lspWords(before + "_"); len(all) > 0 {
 		word = before[all[len(all)-1][0]:]
 	}
 	// What is replaced is given: an editor may take a point for the end of a word.
