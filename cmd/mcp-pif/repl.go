@@ -230,8 +230,12 @@ func (r *repl) run(arguments map[string]any, input string) {
 		failed = cli.Faulty(failed, a.Fault, sourceOf(r.server.Registry(), a.Fault, ""))
 	}
 	r.print(a, failed)
-	if a.Fault == nil {
-		r.keepResult(a)
+	if a.Fault != nil || arguments["result"] != nil { // the rest of a result is no other one
+		return
+	}
+	r.keepResult(a)
+	if r.next["result"] != nil {
+		cli.Paint(r.cmd.ErrOrStderr(), cli.Faint, "note: it is not kept: the result is larger than what is shown")
 	}
 }
 
@@ -250,6 +254,9 @@ func (r *repl) print(a engine.Answer, failed string) {
 		fmt.Fprintf(r.cmd.OutOrStdout(), "%s\n", cli.EscapeJSON([]byte(a.Text)))
 	}
 	for _, more := range a.More {
+		if r.next["result"] != nil && strings.HasPrefix(more, "next: ") {
+			more = ":next shows more"
+		}
 		cli.Paint(r.cmd.ErrOrStderr(), cli.Faint, inREPL(more))
 	}
 }

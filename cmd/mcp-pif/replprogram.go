@@ -268,7 +268,7 @@ var (
 func asLet(entry string) string {
 	entry = strings.TrimRight(entry, "; ")
 	if m := change.FindStringSubmatch(entry); m != nil {
-		return fmt.Sprintf("let %s = %[1]s %s (%s)", m[1], m[2]+m[4]+m[5], cmp.Or(m[3], "1"))
+		return fmt.Sprintf("let %s = %[1]s %s (%s\n)", m[1], m[2]+m[4]+m[5], cmp.Or(m[3], "1"))
 	}
 	if assignment.MatchString(entry) {
 		return "let " + entry
@@ -698,7 +698,9 @@ func (r *repl) step(code string) {
 		r.complain("apply the function to see its steps: (n => n * n)(12)")
 		return
 	}
-	out, ctx := r.cmd.OutOrStdout(), cli.Context(r.cmd)
+	out := r.cmd.OutOrStdout()
+	ctx, stop := cli.Interruptible(r.cmd)
+	defer stop()
 	w := step.New([]step.Round{{Program: p.Program}}, 0)
 	if r.in.interactive() {
 		fmt.Fprintln(out, stepHint)
@@ -706,6 +708,9 @@ func (r *repl) step(code string) {
 		err = st.run(func() (string, error) { return r.in.read("step> ") })
 	} else {
 		err = trace(ctx, out, w, 0, mostStepped, false)
+	}
+	if err != nil && ctx.Err() != nil {
+		err = errInterrupted
 	}
 	if err != nil {
 		r.complain(err.Error())
