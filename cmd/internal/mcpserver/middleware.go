@@ -29,7 +29,8 @@ func (s *Server) recoverPanics(next mcp.MethodHandler) mcp.MethodHandler {
 				res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error; see the server log"}
 			}
 		}()
-		return next(ctx, method, req)
+		res, err = next(ctx, method, req)
+		return res, coded(err) // over HTTP nothing of ours is behind this
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"slices"
 	"strings"
@@ -275,6 +277,30 @@ func TestPanicIsAnswered(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "stack=") {
 		t.Error(log.String())
+	}
+}
+
+// TestRepeatedInitialize: a session over HTTP that is begun once more has an error with a code.
+func TestRepeatedInitialize(t *testing.T) {
+	s := New(Options{})
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.mcp }, nil))
+	defer web.Close()
+	id := ""
+	for _, want := range []string{`"serverInfo"`, `"code":-32600,"message":"invalid request: this session is initialized already"`} {
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, web.URL, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		if id != "" {
+			r.Header.Set("Mcp-Session-Id", id)
+		}
+		res, err := http.DefaultClient.Do(r)
+		must.NoError(t, err)
+		text, err := io.ReadAll(res.Body)
+		must.NoError(t, err)
+		res.Body.Close()
+		if id = res.Header.Get("Mcp-Session-Id"); !strings.Contains(string(text), want) {
+			t.Errorf("%s, want %s", text, want)
+		}
 	}
 }
 
