@@ -161,6 +161,13 @@ func (b *Broker) confirms(p *caps.Permit) bool {
 // endsLate is [Plan.Ends] of a run that couldn't be planned in the time it had.
 const endsLate = "It takes too long to be planned: none of it is done."
 
+// What is said of a run that isn't planned.
+const (
+	cancelledBefore = "the call was cancelled before it was planned"
+	noRoomToPlan    = "there is no memory for so large a plan: other runs hold it"
+	hintNoRoom      = "Try again later, or do it in smaller parts."
+)
+
 // Late reports whether the run couldn't be planned in the time it had, so that what it would do isn't known.
 func (p *Plan) Late() bool { return p.Ends == endsLate }
 
@@ -188,7 +195,7 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 		defer func() { <-r.b.planned }()
 	case <-ctx.Done():
 		if ctx.Err() != context.DeadlineExceeded {
-			return nil, fault.New(fault.Cancelled, "the call was cancelled before it was planned")
+			return nil, fault.New(fault.Cancelled, cancelledBefore)
 		}
 		return nil, &fault.Fault{Kind: fault.Overloaded, Message: "others were planned all the time that it had", Hint: "Try again later."}
 	}
@@ -204,6 +211,10 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 	if f := r.halted.Load(); f != nil {
 		return nil, f
 	}
+	gaveWay := context.Cause(ctx) == errGaveWay
+	if ctx.Err() == context.Canceled && !gaveWay {
+		return nil, fault.New(fault.Cancelled, cancelledBefore)
+	}
 	var exceeded *labelled.Exceeded
 	switch {
 	case errors.Is(err, errPlanMade):
@@ -213,6 +224,8 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 	case (errors.As(err, &exceeded) || ctx.Err() != nil) && r.flows != nil && len(p.Steps) == 0:
 		// That it is too long may depend on what the model may not be shown.
 		p.Ends, p.Complete = endsLate, true
+	case gaveWay:
+		return nil, &fault.Fault{Kind: fault.Overloaded, Message: noRoomToPlan, Hint: hintNoRoom}
 	case errors.As(err, &exceeded) && len(p.Steps) == 0, ctx.Err() != nil:
 		if err == nil {
 			err = ctx.Err() // the last thing it did took too long
@@ -543,7 +556,7 @@ func (r *Run) planStep(ctx context.Context, q *core.Request, l *labelled.Request
 		return nil, nil, errPlanFull
 	}
 	if !g.hold(ctx, planCopies*int64(len(text))) {
-		r.halted.CompareAndSwap(nil, &fault.Fault{Kind: fault.Overloaded, Message: "there is no memory for so large a plan: other runs hold it", Hint: "Try again later, or do it in smaller parts."})
+		r.halted.CompareAndSwap(nil, &fault.Fault{Kind: fault.Overloaded, Message: noRoomToPlan, Hint: hintNoRoom})
 		return nil, nil, errPlanFull
 	}
 	s.Args = text

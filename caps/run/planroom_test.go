@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -122,6 +123,27 @@ func TestPlanWithoutTurn(t *testing.T) {
 	for range 4 {
 		if f := wait.For(t, done, "the plan"); f != nil {
 			t.Error(f)
+		}
+	}
+}
+
+// TestPlanCancelled: a run that is cancelled while it is planned says so and leaves no plan, by any rules.
+func TestPlanCancelled(t *testing.T) {
+	t.Parallel()
+	p := newPosted(t, toSend, run.Options{})
+	made := p.evolve("act", `k => let v = !toy.get("open/a") in !toy.send({to: v})`, "toy:**")
+	for name, rules := range map[string]*flow.Policy{"without rules": nil, "under rules": p.broker.Flow()} {
+		ctx, cancel := context.WithCancel(t.Context())
+		w := run.New(run.Options{Policy: p.policy, Journal: p.memory, Flow: rules, Handler: &performer{perform: func(context.Context, run.Act) (value.Value, int64, *fault.Fault) {
+			cancel()
+			return value.Str("x"), 1, nil
+		}}})
+		in, _ := core.ParseInput([]byte(`"k"`), core.InputData)
+		r := w.Begin(p.tools.Snapshot(), bounds(made, "", `"k"`))
+		_, f := r.Plan(ctx, time.Now().Add(time.Hour), run.Evaluation{Tool: made, Program: made.Program(), Input: in}, 1, nil)
+		plan, err := run.FindPlan(p.memory, "p_"+r.ID())
+		if must.NoError(t, err); kindOf(f) != fault.Cancelled || plan != nil {
+			t.Errorf("%s: %v, and the plan on record is %+v", name, f, plan)
 		}
 	}
 }
