@@ -41,6 +41,7 @@ func TestFlowWords(t *testing.T) {
 	} {
 		succeed(t, m.Server, "evolve", string(wire.Encode(args)))
 	}
+	succeed(t, m.Server, "evolve", `{"name":"keeps","code":"r => r","examples":[{"input":"CANARY","expect":"CANARY"}]}`)
 	m.evolve("told2", `"CANARY"`)
 	m.evolve("told2", `1`)
 	m.evolve("sends", `r => !toy.send({to: "bob", text: r})`)
@@ -110,6 +111,10 @@ func TestFlowWords(t *testing.T) {
 			{"evolve", `{"name":"other2","code":"r => @tolt(r)","capabilities":["call:told"]}`},
 			{"history", `{"name":"told2","version":1}`}, {"journal", `{"kind":"plan"}`}, {"journal", `{"kind":"tool.refused"}`}, {"run", string(more.Next.Arguments)},
 			{"run", `{"task":"` + more.Task + `"}`}, {"run", `{"task":"` + more.Task + `"}`}, {"retire", `{"name":"tolt"}`}, {"evolve", `{"name":"caller","code":"r => @told(r) ++ \"z\"","capabilities":["call:told"]}`},
+			{"evolve", `{"name":"wraps","code":"r => @told(r)","capabilities":["call:told"]}`}, {"evolve", `{"name":"told2","from_version":1}`},
+			{"evolve", `{"name":"keeps","code":"r => r"}`}, {"evolve", `{"name":"keeps","code":"r => r ?? 1"}`},
+			{"evolve", `{"tools":[{"name":"keeps","code":"r => r ?? 2"},{"name":"beside","code":"r => @keeps(r)","capabilities":["call:keeps"]}]}`},
+			{"evolve", `{"name":"keeps","from_version":1}`},
 		} {
 			unseenWords(t, m, call[0]+" "+call[1], canary, func() string {
 				a := do(t, m.Server, call[0], call[1])

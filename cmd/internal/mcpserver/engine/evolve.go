@@ -56,6 +56,9 @@ func (s *Engine) evolve(ctx context.Context, c Call) wire.Answer {
 	if err != nil {
 		return s.refused([]*proposal{p}, err)
 	}
+	if f := s.tellMade(t); f != nil {
+		return wire.Failed(f)
+	}
 	made := s.made(ctx, c, t, p)
 	if p.run == nil {
 		return made
@@ -256,6 +259,9 @@ func (s *Engine) evolveAll(ctx context.Context, c Call, a *wire.Arguments, raw j
 	leave()
 	if err != nil {
 		return s.refused(all, err)
+	}
+	if f := s.tellMade(made...); f != nil {
+		return wire.Failed(f)
 	}
 	o := append(wire.Begin().Key("tools"), '[')
 	for i, t := range made {

@@ -78,6 +78,15 @@ func (s *Engine) Tell(tools ...*registry.Tool) *fault.Fault {
 	return &fault.Fault{Kind: fault.Internal, Message: "it couldn't be recorded that you are shown a tool whose writer had been shown what has a label", Hint: "Tell the user.", Cause: err}
 }
 
+// tellMade is [Engine.Tell] of versions that were just made, which may have words of those before them.
+func (s *Engine) tellMade(made ...*registry.Tool) *fault.Fault {
+	f := s.Tell(made...)
+	if f != nil {
+		f.Message += "; what you evolved is made, and stays"
+	}
+	return f
+}
+
 // tellTried is [Engine.Tell] of how a version does in its examples, which is of what that is bound to as well.
 func (s *Engine) tellTried(t *registry.Tool) *fault.Fault {
 	if t == nil || s.broker.Flow() == nil {
