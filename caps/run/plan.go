@@ -212,7 +212,7 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 		return nil, f
 	}
 	gaveWay := context.Cause(ctx) == errGaveWay
-	if ctx.Err() == context.Canceled && !gaveWay {
+	if ctx.Err() == context.Canceled && !gaveWay && (r.flows == nil || was == nil) { // that a comparison ends early is a sign
 		return nil, fault.New(fault.Cancelled, cancelledBefore)
 	}
 	var exceeded *labelled.Exceeded
