@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -19,6 +20,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpcmd"
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
 func newCaps() *cobra.Command {
@@ -185,6 +187,9 @@ var errRefused error = &cli.Failure{}
 
 func explain(cmd *cobra.Command, auth *app.Authority, name, code string, declared []string) error {
 	p, err := cli.Compile(name, code)
+	if f, isFault := errors.AsType[*fault.Fault](err); isFault && cli.AsJSON(cmd) {
+		return cmp.Or(cli.PrintJSON(cmd, map[string]any{"error": f}), errRefused)
+	}
 	if err != nil {
 		return cli.InSource(err, code)
 	}

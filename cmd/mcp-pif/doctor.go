@@ -365,15 +365,17 @@ func findClients(ctx context.Context) []foundClient {
 	}
 	all := []foundClient{}
 	for i := range clientconfig.Clients {
+		seen := ""
 		c := &clientconfig.Clients[i]
 		for _, project := range []bool{false, true} {
 			if project && c.Project == "" {
 				continue
 			}
 			path, err := c.Path(project)
-			if err != nil {
+			if err != nil || path == seen { // this folder is the home folder
 				continue
 			}
+			seen = path
 			found := lookAtClient(ctx, c, path, past, project)
 			if project {
 				found.Path = c.Project

@@ -55,7 +55,7 @@ and the changes are printed.`,
 				if err == nil {
 					_, err = cmd.OutOrStdout().Write(out)
 				}
-				return cli.InSource(err, code)
+				return cli.Failed(cli.InSource(err, code))
 			}
 			return cli.Failed(formatFiles(cmd, paths, asJSON, write, check))
 		},

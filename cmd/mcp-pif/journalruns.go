@@ -63,7 +63,11 @@ func newJournalRuns() *cobra.Command {
 	)
 	cmd := journalCommand("runs", "List the newest runs, a line each", &o, false, func(cmd *cobra.Command, s *journal.Store, _ []string) error {
 		all, rows := []shownRun{}, [][]string{}
-		err := s.Each(cli.Context(cmd), journal.Query{Kind: journal.RunStarted, Limit: int(min(lines, 100_000)), Last: true}, func(e *journal.Event) error {
+		q := journal.Query{Kind: journal.RunStarted, Limit: int(min(max(lines, 1), 100_000)), Last: true}
+		err := s.Each(cli.Context(cmd), q, func(e *journal.Event) error {
+			if lines == 0 {
+				return nil
+			}
 			events, _, err := s.Read(journal.Query{Run: e.Run})
 			if err != nil {
 				return err
@@ -81,6 +85,13 @@ func newJournalRuns() *cobra.Command {
 		}
 		if cli.AsJSON(cmd) {
 			return cli.PrintJSON(cmd, all)
+		}
+		switch {
+		case lines == 0:
+			return nil
+		case len(rows) == 0:
+			fmt.Fprintln(cmd.OutOrStdout(), "no runs yet")
+			return nil
 		}
 		headers := []string{"RUN", "WHEN", "TOOL", "INPUT", "RESULT", "STEPS", "TIME", "EFFECTS"}
 		if width := cli.TerminalWidth(cmd.OutOrStdout()); width > 0 && width < 110 {

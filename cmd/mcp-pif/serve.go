@@ -171,7 +171,11 @@ server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
 	client := ""
 	if !o.Given() {
 		line, all, err := firstFrame(ctx, in)
-		if err != nil || len(line) == 0 {
+		switch {
+		case ctx.Err() != nil:
+			log.Info("stopped by a signal")
+			return nil
+		case err != nil || len(line) == 0:
 			log.Info("stdin closed before any request")
 			return nil
 		}

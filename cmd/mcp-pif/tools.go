@@ -207,7 +207,8 @@ func newToolsRetire() *cobra.Command {
 		if cli.AsJSON(cmd) {
 			return printIndented(cmd, a.Structured)
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s is retired; 'mcp-pif tools rollback %[1]s %d' brings it back\n", cli.Printable(args[0]), gone.Version)
+		said := fmt.Sprintf("%s is retired; 'mcp-pif tools rollback %[1]s %d' brings it back", cli.Printable(args[0]), gone.Version)
+		fmt.Fprintln(cmd.OutOrStdout(), cli.InCommandsOf(cmd, said))
 		if len(gone.Callers) > 0 {
 			fmt.Fprintf(cmd.OutOrStdout(), "still bound to a version of it: %s\n", cli.Printable(strings.Join(gone.Callers, " ")))
 		}

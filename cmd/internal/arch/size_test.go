@@ -49,7 +49,7 @@ var maxLines = map[string]int{
 	"cmd/internal/tour":            579,
 	"cmd/internal/ui":              3043,
 	"cmd/internal/ui/figures":      188,
-	"cmd/mcp-pif":                  9799,
+	"cmd/mcp-pif":                  9822,
 	"core":                         1106,
 	"core/check":                   10918,
 	"core/check/cert":              596,

@@ -79,7 +79,7 @@ var object = strings.Repeat(`\{(?:[^{}]|`, 8) + `\{[^{}]*\}` + strings.Repeat(`)
 var shows = regexp.MustCompile(`(?m)^(list|history) (shows the (?:tools|versions) there are)`)
 
 // shownCommand matches a command of a hint that reads a store.
-var shownCommand = regexp.MustCompile(`'mcp-pif (?:run|tools (?:list|show|history|retire)|journal runs)`)
+var shownCommand = regexp.MustCompile(`'mcp-pif (?:run|tools (?:list|show|history|retire|rollback)|journal runs)`)
 
 // InCommandsOf is [InCommands] with the store that a command was given.
 func InCommandsOf(cmd *cobra.Command, text string) string {
