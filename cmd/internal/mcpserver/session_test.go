@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -24,6 +25,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
@@ -375,6 +377,53 @@ func TestUpdateReadsOnce(t *testing.T) {
 	got, _ := jsonrpc.EncodeMessage(m)
 	if reads := j.reads.Load() - before; reads > 10 || !strings.Contains(string(got), `"complete"`) {
 		t.Errorf("the journal was read %d times for %s", reads, got)
+	}
+}
+
+// TestUpdateWhole: of the answers to a task's questions none is taken where one is malformed.
+func TestUpdateWhole(t *testing.T) {
+	t.Parallel()
+	s := newConsenting(t, filepath.Join(t.TempDir(), "consent.json"), "p").server
+	ask(t, session(t, s, nil), "evolve", `{"name":"all","code":"m => par(!ask.user(m), !ask.user(m), !ask.user(m), !ask.user(m), !ask.user(m), !ask.user(m))","capabilities":["ask"]}`)
+	task := s.AsTask(t.Context(), Call{Tool: "all", Arguments: json.RawMessage(`{"input":"?"}`)}, true).ID
+	open := func() []*engine.TaskQuestion {
+		st, _ := s.TaskState(t.Context(), task, true)
+		return st.Questions
+	}
+	wait.Until(t, "the questions", func() bool { return len(open()) == 6 })
+	theirs, ours := mcp.NewInMemoryTransports()
+	go s.Serve(t.Context(), theirs)
+	conn, err := ours.Connect(t.Context())
+	must.NoError(t, err)
+	defer conn.Close()
+	for i, bad := range []bool{true, true, true, true, false} {
+		responses, action := map[string]any{}, "decline"
+		if bad {
+			action = "cancel"
+		}
+		for i, q := range open() {
+			responses[q.Key] = map[string]any{"action": action}
+			if bad && i == 5 {
+				responses[q.Key] = map[string]any{}
+			}
+		}
+		params, err := json.Marshal(map[string]any{"taskId": task, "inputResponses": responses, "_meta": map[string]any{
+			mcp.MetaKeyProtocolVersion: "2026-07-28", mcp.MetaKeyClientInfo: map[string]any{"name": "t", "version": "1"},
+			mcp.MetaKeyClientCapabilities: map[string]any{"extensions": map[string]any{tasksExtension: map[string]any{}}},
+		}})
+		must.NoError(t, err)
+		id, _ := jsonrpc.MakeID(float64(i))
+		must.NoError(t, conn.Write(t.Context(), &jsonrpc.Request{ID: id, Method: "tasks/update", Params: params}))
+		m, err := conn.Read(t.Context())
+		must.NoError(t, err)
+		if got, _ := jsonrpc.EncodeMessage(m); strings.Contains(string(got), "is no result of elicitation/create") != bad {
+			t.Errorf("malformed is %v: %s", bad, got)
+		}
+	}
+	wait.Until(t, "the end", func() bool { st, _ := s.TaskState(t.Context(), task, true); return st.Status == engine.TaskCompleted })
+	st, _ := s.TaskState(t.Context(), task, true)
+	if strings.Count(st.Answer.Text, `"decline"`) != 6 {
+		t.Error(st.Answer.Text)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -88,19 +90,21 @@ func (s *Server) addTaskMethods() {
 		if question == nil {
 			return &taskAck{ResultType: "complete"}, nil
 		}
-		for key, response := range p.InputResponses {
-			var res mcp.ElicitResult
-			q, err := question(key, len(response))
+		keys := slices.Sorted(maps.Keys(p.InputResponses))
+		results := make([]mcp.ElicitResult, len(keys))
+		for i, key := range keys { // before any is taken
+			if err := json.Unmarshal(p.InputResponses[key], &results[i]); err != nil || results[i].Action == "" {
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the response to %.100q is no result of elicitation/create", key)}
+			}
+		}
+		for i, key := range keys {
+			q, err := question(key, len(p.InputResponses[key]))
 			if err != nil {
 				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 			}
-			if q == nil {
-				continue // it was answered, or never put
+			if q != nil { // else it was answered, or never put
+				q.Reply(&results[i])
 			}
-			if err := json.Unmarshal(response, &res); err != nil || res.Action == "" {
-				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the response to %.100q is no result of elicitation/create", key)}
-			}
-			q.Reply(&res)
 		}
 		return &taskAck{ResultType: "complete"}, nil
 	}
