@@ -46,8 +46,8 @@ type rule struct {
 	samples                                  []json.RawMessage
 }
 
-// annotations is the keywords that say nothing of what is valid.
-var annotations = []string{"title", "description", "format", "$comment", "deprecated", "readOnly", "writeOnly"}
+// Annotations is the keywords of a declared schema that say nothing of what is valid; what they have is anything.
+var Annotations = []string{"title", "description", "format", "$comment", "deprecated", "readOnly", "writeOnly"}
 
 // keywords is those that do, and those with a sample.
 var keywords = []string{
@@ -57,7 +57,7 @@ var keywords = []string{
 }
 
 // topKeywords is those of a schema of arguments itself.
-var topKeywords = append([]string{"type", "properties", "required", "additionalProperties", "$schema"}, annotations...)
+var topKeywords = append([]string{"type", "properties", "required", "additionalProperties", "$schema"}, Annotations...)
 
 // jsonTypes is the types of JSON Schema.
 var jsonTypes = []string{"integer", "number", "string", "boolean", "array", "object", "null"}
@@ -100,7 +100,7 @@ func (c *ruling) read(raw json.RawMessage, deep int) (*rule, error) {
 	if string(raw) == "true" {
 		return r, nil
 	}
-	all, err := keyed(raw, slices.Concat(keywords, annotations))
+	all, err := keyed(raw, slices.Concat(keywords, Annotations))
 	if err != nil {
 		return nil, err
 	}

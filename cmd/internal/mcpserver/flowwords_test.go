@@ -33,7 +33,8 @@ func TestFlowWords(t *testing.T) {
 	for _, args := range []map[string]any{
 		{"name": "told", "code": `r => if r.mode == "x" then raise("CANARY") else "CANARY" ++ r.mode`, "description": "CANARY",
 			"input_schema": map[string]any{"type": "object", "description": "CANARY", "required": []string{"mode"}, "properties": map[string]any{"mode": map[string]any{
-				"type": "string", "title": "CANARY", "description": "CANARY", "enum": []string{"CANARY", "x", "y"}, "default": "CANARY"}}}},
+				"type": "string", "title": "CANARY", "description": "CANARY", "enum": []string{"CANARY", "x", "y"}, "default": "CANARY",
+				"$comment": "CANARY", "format": "CANARY", "deprecated": "CANARY", "readOnly": "CANARY", "writeOnly": "CANARY"}}}},
 		{"name": "asked", "code": `r => "CANARY" ++ r.topic`, "as": "prompt", "description": "CANARY",
 			"input_schema": map[string]any{"type": "object", "required": []string{"topic"}, "properties": map[string]any{"topic": map[string]any{"type": "string", "description": "CANARY"}}}},
 		{"name": "kept", "code": `"CANARY"`, "as": "resource", "description": "CANARY"},

@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -62,7 +63,7 @@ func (s *Engine) Shape(schema json.RawMessage, madeUnder []string) json.RawMessa
 }
 
 // schemaTexts is the keywords of a schema that hold what its writer wants to say.
-var schemaTexts = []string{"title", "description", "$comment", "default", "examples", "enum", "const", "pattern"}
+var schemaTexts = slices.Concat(check.Annotations, []string{"default", "examples", "enum", "const", "pattern"})
 
 // Tell records that the model is shown all of some tools, before it is. With a fault it must not be.
 func (s *Engine) Tell(tools ...*registry.Tool) *fault.Fault {
