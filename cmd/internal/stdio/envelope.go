@@ -3,6 +3,7 @@ package stdio
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -611,7 +612,35 @@ func unfit(method string, params []byte) string {
 			wrong = fmt.Sprintf("%s needs %q, %s", method, m.name, m.kind())
 		}
 	}
+	if wrong == "" {
+		wrong = unfitInside(method, params)
+	}
 	return wrong
+}
+
+// unfitInside returns what is wrong with the params of a call whose members have members that the SDK wants of a type: it would
+// quote the whole request.
+func unfitInside(method string, params []byte) string {
+	var into any
+	switch method {
+	case "prompts/get":
+		into = new(mcp.GetPromptParams)
+	case "completion/complete":
+		into = new(mcp.CompleteParams)
+	case methodListen:
+		into = new(mcp.SubscriptionsListenParams)
+	default:
+		return ""
+	}
+	var wrong *json.UnmarshalTypeError
+	switch err := json.Unmarshal(params, into); {
+	case err == nil:
+		return ""
+	case errors.As(err, &wrong) && wrong.Field != "":
+		return fmt.Sprintf("%q of %s takes no %.100s", wrong.Field, method, wrong.Value)
+	default:
+		return fmt.Sprintf("%s: %.200s", method, err)
+	}
 }
 
 // unfitToken returns what is wrong with the progressToken of a _meta; "": nothing. It is in each notification, so it may have no

@@ -82,6 +82,10 @@ var malformed = []struct {
 	{"_meta a number", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":5}}`, -32602, "1", `"_meta" of tools/list is an object`},
 	{"cursor a number", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":5}}`, -32602, "1", `"cursor" of tools/list is a string`},
 	{"ref a string", `{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":"x","argument":{}}}`, -32602, "1", `"ref" of completion/complete is an object`},
+	{"a prompt's argument a number", `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"a","arguments":{"x":5}}}`, -32602, "1", `"arguments" of prompts/get takes no number`},
+	{"a completion's argument a list", `{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"ref/prompt"},"argument":{"value":["` + strings.Repeat("x", 9000) + `"]}}}`, -32602, "1", `"argument.value" of completion/complete takes no array`},
+	{"a ref of another kind", `{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"x"},"argument":{}}}`, -32602, "1", `completion/complete: unrecognized content type "x"`},
+	{"listened to what is no list", `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":5},` + modern + `}}`, -32602, "1", `"notifications.resourceSubscriptions" of subscriptions/listen takes no number`},
 	{"no argument", `{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{}}}`, -32602, "1", `needs "argument", an object`},
 	{"a task's name a number", `{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"taskId":5}}`, -32602, "1", `"taskId" of tasks/get is a string`},
 	{"responses to a task's questions in a list", `{"jsonrpc":"2.0","id":1,"method":"tasks/update","params":{"taskId":"a","inputResponses":[]}}`, -32602, "1", `"inputResponses" of tasks/update is an object`},
@@ -142,7 +146,7 @@ func TestMalformed(t *testing.T) {
 		// Notes of the subtest would end the shared session's test; so no t.Run.
 		s.send(c.line)
 		m := s.receive()
-		if m.Error == nil || m.Error.Code != c.code || string(m.ID) != c.id || !strings.Contains(m.Error.Message, c.reason) {
+		if m.Error == nil || len(m.Error.Message) > 2*maxID || m.Error.Code != c.code || string(m.ID) != c.id || !strings.Contains(m.Error.Message, c.reason) {
 			t.Errorf("%s: got %v for id %s, want %d %q for id %s", c.name, m.Error, m.ID, c.code, c.reason, c.id)
 		}
 		s.alive()
