@@ -160,6 +160,9 @@ func (f *planFollower) event(e *journal.Event) error {
 		if err := json.Unmarshal(e.Data, &data); err != nil {
 			return err
 		}
+		if e.Kind == journal.PlanMade && data.Plan == f.id && found != nil && (found.Started > 0 || found.Once) {
+			return nil // a node made it anew that was silent meanwhile
+		}
 		if e.Kind == journal.PlanMade {
 			f.sections++
 		}

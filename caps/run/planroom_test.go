@@ -2,11 +2,13 @@ package run_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/flow"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -144,6 +146,29 @@ func TestPlanCancelled(t *testing.T) {
 		plan, err := run.FindPlan(p.memory, "p_"+r.ID())
 		if must.NoError(t, err); kindOf(f) != fault.Cancelled || plan != nil {
 			t.Errorf("%s: %v, and the plan on record is %+v", name, f, plan)
+		}
+	}
+}
+
+// TestPlanMadeLate: a plan that was begun, or approved, stays as it is where a node that was silent records another of its name.
+func TestPlanMadeLate(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]string{"begun": `{"plan":"p_r-1","after":0,"owner":"b"}`, "approved": `{"plan":"p_r-1","hash":"` + strings.Repeat("0", 64) + `","yes":true,"by":"terminal"}`} {
+		j := journal.NewMemory(1<<20, nil)
+		add := func(k journal.Kind, data string) {
+			_, err := j.Append(journal.Written, k, "r-1", "", []byte(data))
+			must.NoError(t, err)
+		}
+		made := func(tool string) {
+			add(journal.PlanMade, `{"plan":"p_r-1","confirm":true,"content":"{\"id\":\"p_r-1\",\"run\":\"r-1\",\"tool\":\"`+tool+`\",\"hash\":\"`+strings.Repeat("0", 64)+`\"}"}`)
+		}
+		made("one")
+		add(map[string]journal.Kind{"begun": journal.PlanStarted, "approved": journal.PlanAnswered}[name], answer)
+		made("late")
+		p, err := run.FindPlan(j, "p_r-1")
+		must.NoError(t, err)
+		if p == nil || p.Tool != "one" || p.Ended || (p.Started == 1) != (name == "begun") || p.Approved != (name == "approved") {
+			t.Errorf("%s: %+v", name, p)
 		}
 	}
 }
