@@ -52,7 +52,7 @@ func TestMalformedFrames(t *testing.T) {
 		{"params too deep", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"run","arguments":{"code":` + deep + `}}}`, -32600, `7`},
 		{"too long", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"run","arguments":{"code":"` + strings.Repeat("x", 17<<20) + `"}}}`, -32600, `7`},
 		{"an unknown method", `{"jsonrpc":"2.0","id":7,"method":"nope"}`, -32601, `7`},
-		{"a call without params", `{"jsonrpc":"2.0","id":7,"method":"tools/call"}`, -32600, `7`},
+		{"a call without params", `{"jsonrpc":"2.0","id":7,"method":"tools/call"}`, -32602, `7`},
 		{"a tool's name that is a number", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":5}}`, -1, `7`},
 		{"an unknown notification", `{"jsonrpc":"2.0","method":"notifications/nope"}`, 0, ``},
 		{"a method that is a notification's, with an id", `{"jsonrpc":"2.0","id":7,"method":"notifications/initialized"}`, -1, `7`},
