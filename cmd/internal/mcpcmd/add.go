@@ -77,9 +77,10 @@ It is started once, in the sandbox it will have, to list its tools.
 
 npx and uvx fetch a package at each start; here they install the exact version that
 you name once, with all it depends on and without its install scripts, into a folder
-that is hashed. A FOLDER is copied, and COMMAND runs there; so is the folder of a
-script that an interpreter starts, such as python3 or node. A server can read, write
-and reach only what the flags say, or the policy file. Its tools count as destructive
+that is hashed. A FOLDER is copied, and each word of COMMAND that names a file of it
+becomes the path of the copy; so is the folder of a script that an interpreter
+starts, such as python3 or node. A server can read, write and reach only what the
+flags say, or the policy file. Its tools count as destructive
 until you accept what it says of them ('mcp-pif mcp accept', or --accept). Adding
 grants nothing; --cap NAME does.`,
 		Example: `  mcp-pif mcp add memory -- npx -y @modelcontextprotocol/server-memory@2026.8.31
