@@ -43,6 +43,8 @@ func TestFlowWords(t *testing.T) {
 		succeed(t, m.Server, "evolve", string(wire.Encode(args)))
 	}
 	succeed(t, m.Server, "evolve", `{"name":"keeps","code":"r => r","examples":[{"input":"CANARY","expect":"CANARY"}]}`)
+	succeed(t, m.Server, "evolve", `{"name":"holds","code":"k => !toy.get(k)","capabilities":["toy.get:CANARY/**"]}`)
+	do(t, m.Server, "evolve", `{"name":"refused2","code":"k => !toy.get(k)","capabilities":["toy.get:CANARY/**"],"examples":[{"input":"open/1","expect":1}]}`)
 	m.evolve("told2", `"CANARY"`)
 	m.evolve("told2", `1`)
 	m.evolve("sends", `r => !toy.send({to: "bob", text: r})`)
@@ -100,7 +102,8 @@ func TestFlowWords(t *testing.T) {
 			})
 		}
 		for _, call := range [][2]string{
-			{"list", `{}`}, {"list", `{"detail":true}`}, {"describe", `{"name":"told"}`}, {"describe", `{"name":"caller"}`}, {"history", `{"name":"told"}`}, {"help", `{"name":"told"}`},
+			{"list", `{}`}, {"list", `{"detail":true}`}, {"describe", `{"name":"told"}`}, {"describe", `{"name":"caller"}`}, {"history", `{"name":"told"}`}, {"history", `{"name":"holds"}`}, {"run", `{"tool":"holds","input":"open/1"}`}, {"evolve", `{"name":"holds","code":"k => k + 1"}`},
+			{"journal", `{"limit":1000}`}, {"help", `{"name":"told"}`},
 			{"help", `{"search":"told"}`}, {"journal", `{}`}, {"journal", `{"kind":"tool.evolved"}`}, {"told", `{"mode":"x"}`}, {"told", `{"mode":"y"}`}, {"told", `{"mode":"z"}`},
 			{"told", `{"mode":7}`}, {"told", `{}`}, {"run", `{"tool":"told","input":{"mode":"z"}}`}, {"run", `{"tool":"told","input":3}`}, {"run", `{"tool":"caller","input":{"mode":"z"}}`},
 			{"run", `{"code":"r => @told(r)","input":{"mode":"y"}}`}, {"run", `{"code":"code_of(\"told\")"}`}, {"run", `{"plan":true,"tool":"told","input":{"mode":"y"}}`},

@@ -213,15 +213,18 @@ func (s *Engine) list(c Call, in wire.ListArguments) wire.Answer {
 		o := wire.Begin().
 			Text("name", t.Name).
 			Number("version", uint64(t.Version)).
-			Text("description", s.Words(inShort(t), t.MadeUnder)).
-			Raw("capabilities", wire.Encode(t.Capabilities))
+			Text("description", s.Words(inShort(t), t.MadeUnder))
+		unseen := s.Unseen(t.MadeUnder)
+		if !unseen {
+			o = o.Raw("capabilities", wire.Encode(t.Capabilities))
+		}
 		if t.As != registry.AsTool {
 			o = o.Text("as", t.As)
 		}
 		if t.Group != nil {
 			o = o.Raw("made_with", wire.Encode(madeWith(t)))
 		}
-		if state, why := s.StateOf(t); why != "" {
+		if state, why := s.StateOf(t); why != "" && !unseen { // it names what the tool declares
 			o = o.Text("state", state).Text("why", why)
 		} else {
 			o = o.Text("state", state)

@@ -38,7 +38,7 @@ func (s *Engine) history(c Call, in wire.HistoryArguments) wire.Answer {
 			older = &changes[n+1]
 		}
 		changes[n].Description = s.Words(changes[n].Description, changes[n].MadeUnder)
-		row := versionRow(&changes[n], older, counted)
+		row := versionRow(&changes[n], older, counted, s.Unseen(changes[n].MadeUnder))
 		if n > 0 {
 			if len(rows)+len(row) > s.limits.Result {
 				break
@@ -90,8 +90,9 @@ func (s *Engine) difference(name string, version int, tools *registry.Snapshot) 
 }
 
 // versionRow is a change as a model sees it. What it has in common with the one
-// before it isn't told twice. counted is set where the numbers of events are a sign of what it may not see.
-func versionRow(c, older *registry.Change, counted bool) []byte {
+// before it isn't told twice. counted is set where the numbers of events are a sign of what it may not see, and
+// unseen where what it may do is left to describe.
+func versionRow(c, older *registry.Change, counted, unseen bool) []byte {
 	o := wire.Begin().
 		Number("version", uint64(c.Version)).
 		Text("kind", changeWord(c.Kind)).
@@ -108,7 +109,10 @@ func versionRow(c, older *registry.Change, counted bool) []byte {
 	if c.Kind == registry.RolledBack {
 		o = o.Number("from", uint64(c.From))
 	}
-	o = o.Text("hash", c.Hash).Number("bytes", uint64(len(c.Code))).Raw("capabilities", wire.EncodeTexts(c.Capabilities))
+	o = o.Text("hash", c.Hash).Number("bytes", uint64(len(c.Code)))
+	if !unseen {
+		o = o.Raw("capabilities", wire.EncodeTexts(c.Capabilities))
+	}
 	if len(c.Examples) > 0 {
 		o = o.Number("examples", uint64(len(c.Examples)))
 	}

@@ -157,11 +157,11 @@ func (s *Engine) redacted(e *journal.Event, sealing func(run string) bool) *jour
 	case journal.RunStarted, journal.RunEnded, journal.RunLost, journal.EffectRequested, journal.EffectDenied, journal.EffectOutcome, journal.EffectAsked, journal.EffectAnswered,
 		journal.FlowAsked, journal.FlowAnswered, journal.TaskCreated, journal.PlanMade:
 	case journal.ToolRefused:
-		drop = []string{"error"}
+		drop = []string{"error", "declared"}
 	case journal.ResultSealed:
 		drop = []string{"value"}
 	case journal.ToolEvolved, journal.ToolRolledBack:
-		drop = []string{"source", "canonical", "examples", "input_schema", "facts", "description"}
+		drop = []string{"source", "canonical", "examples", "input_schema", "facts", "description", "declared", "capabilities"}
 	default:
 		return e
 	}
