@@ -45,6 +45,7 @@ func TestFlowWords(t *testing.T) {
 	succeed(t, m.Server, "evolve", `{"name":"keeps","code":"r => r","examples":[{"input":"CANARY","expect":"CANARY"}]}`)
 	succeed(t, m.Server, "evolve", `{"name":"holds","code":"k => !toy.get(k)","capabilities":["toy.get:CANARY/**"]}`)
 	do(t, m.Server, "evolve", `{"name":"refused2","code":"k => !toy.get(k)","capabilities":["toy.get:CANARY/**"],"examples":[{"input":"open/1","expect":1}]}`)
+	succeed(t, m.Server, "evolve", `{"name":"no name","draft":true,"code":"r => r","examples":[{"input":"CANARY","expect":"CANARY"}]}`)
 	m.evolve("told2", `"CANARY"`)
 	m.evolve("told2", `1`)
 	m.evolve("sends", `r => !toy.send({to: "bob", text: r})`)
@@ -76,6 +77,7 @@ func TestFlowWords(t *testing.T) {
 			"prompts/get wrong": func() (any, error) {
 				return cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "asked"})
 			},
+			"a name that clients don't accept": func() (any, error) { return do(t, m.Server, "no name", `{}`), nil },
 			"resources/read kept": func() (any, error) {
 				return cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "pif://published/kept"})
 			},
@@ -278,5 +280,31 @@ func TestShownPlaces(t *testing.T) {
 		if told := strings.Contains(r.Text, "of this run)"); r.Fault == nil || told != (name == "alone") {
 			t.Errorf("%s: %s", name, r.Text)
 		}
+	}
+}
+
+// TestFlowPaths: a model isn't told where on the host a store is that took on a label.
+func TestFlowPaths(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, `{"sources":[{"of":"toy.get:web/**","label":"web"}],"rules":[{"to":"toy.put:mail/**","not_from":"web","else":"taint"}]}`)
+	m.notes["web/1"] = value.Str("x")
+	m.evolve("moves", `k => !toy.put({key: "mail/9", value: !toy.get("web/1")})`)
+	succeed(t, m.Server, "run", `{"tool":"moves","input":1}`)
+	a := succeed(t, m.Server, "journal", `{"kind":"store.tainted"}`)
+	if text := string(a.Structured); !strings.Contains(text, "store.tainted") || strings.Contains(text, `"store":`) {
+		t.Errorf("the journal shows %s", text)
+	}
+}
+
+// TestMadeUnderRenamed: what was made under a label that the policy no longer names counts as clean.
+func TestMadeUnderRenamed(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, mailRules+"]}")
+	m.evolve("read", `k => !toy.get(k)`)
+	succeed(t, m.Server, "run", `{"tool":"read","input":"mail/1"}`)
+	succeed(t, m.Server, "evolve", `{"name":"told","code":"1","description":"CANARY"}`)
+	m.start(strings.ReplaceAll(mailRules, `"mail"`, `"post"`) + "]}")
+	if a := succeed(t, m.Server, "list", `{}`); !strings.Contains(string(a.Structured), "CANARY") {
+		t.Errorf("the list is %s", a.Structured)
 	}
 }

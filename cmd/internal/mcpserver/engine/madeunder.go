@@ -25,13 +25,15 @@ func (s *Engine) Words(text string, madeUnder []string) string {
 	return text
 }
 
-// unseen reports whether a version was made under labels that this model wasn't shown anything of.
+// Unseen reports whether a version was made under labels of the policy that this model wasn't shown anything of.
 func (s *Engine) Unseen(madeUnder []string) bool {
 	if len(madeUnder) == 0 || s.broker.Flow() == nil || s.broker.Flow().IgnoreSession {
 		return false
 	}
 	now, err := s.broker.Shown()
-	return err != nil || slices.ContainsFunc(madeUnder, func(name string) bool { return !slices.Contains(now, name) })
+	return err != nil || slices.ContainsFunc(madeUnder, func(name string) bool {
+		return s.broker.Flow().Known([]string{name}) != 0 && !slices.Contains(now, name)
+	})
 }
 
 // shape is a schema that lists show, of a version that was made under labels: without texts where they are left to
@@ -149,6 +151,9 @@ func (s *Engine) sealing() func(run string) bool {
 // done: without data, which would come from nowhere.
 func (s *Engine) redacted(e *journal.Event, sealing func(run string) bool) *journal.Event {
 	p := s.broker.Flow()
+	if e.Kind == journal.StoreTainted || e.Kind == journal.FlowCleared {
+		return without(e, []string{"store", "taints", "moves"}) // paths of the host
+	}
 	if (p == nil || p.IgnoreSession && len(p.Shown()) == 0) && e.Kind != journal.ResultSealed && !sealing(e.Run) {
 		return e
 	}
@@ -165,6 +170,11 @@ func (s *Engine) redacted(e *journal.Event, sealing func(run string) bool) *jour
 	default:
 		return e
 	}
+	return without(e, drop)
+}
+
+// without is an event without some members of its data.
+func without(e *journal.Event, drop []string) *journal.Event {
 	members, _ := wire.Split(e.Data)
 	o := wire.Begin()
 	for _, m := range members {

@@ -336,7 +336,7 @@ func (s *Engine) direct(ctx context.Context, c Call) wire.Answer {
 		if call := s.Suggest(tool, c.Tools).Call; call != nil {
 			f.Hint = "Call " + string(call) + "."
 		}
-		return wire.Failed(f)
+		return wire.Failed(cmp.Or(s.Tell(tool), f)) // the call may have an example's input
 	}
 	t := task{tool: tool, as: core.InputData, step: 1, direct: true, budgets: s.budgets()}
 	return s.queued(ctx, c, &t, func() wire.Answer {

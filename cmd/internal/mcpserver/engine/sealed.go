@@ -44,7 +44,8 @@ func (s *Engine) mayRead(t *registry.Tool) bool {
 		return false
 	}
 	tools, known := t.Runs()
-	return !known || slices.ContainsFunc(tools, func(t *registry.Tool) bool {
+	now, err := s.broker.Session().State()
+	return !known || err != nil || len(now.Taints) > 0 || slices.ContainsFunc(tools, func(t *registry.Tool) bool {
 		return slices.ContainsFunc(t.Held, func(h *caps.Held) bool { return h.Grant != nil && p.Gives(h) != 0 })
 	})
 }
