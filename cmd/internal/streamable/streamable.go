@@ -297,14 +297,22 @@ func challenge(w http.ResponseWriter, r *http.Request) {
 }
 
 // unanswered answers a request that was ended before anything of its answer was written: by who ended it, since a client
-// that is gone reads nothing.
-func (h *Handler) unanswered(w http.ResponseWriter, r *http.Request, one *request) {
+// that is gone reads nothing. One that had begun is not said to be unavailable for now: whoever sends it again repeats what
+// it did.
+func (h *Handler) unanswered(w http.ResponseWriter, r *http.Request, one *request, begun bool) {
 	status := http.StatusServiceUnavailable
+	if begun {
+		status = http.StatusInternalServerError
+	}
 	if h.o.Verify != nil && (r.Context().Err() == context.DeadlineExceeded || !h.stands(context.WithoutCancel(r.Context()), one)) {
 		challenge(w, r)
 		status = http.StatusUnauthorized
 	}
-	http.Error(w, http.StatusText(status), status)
+	words := http.StatusText(status)
+	if begun {
+		words = "the call was ended; what it had begun may be done"
+	}
+	http.Error(w, words, status)
 }
 
 // ErrFull is what [Options.Server] fails with where there is no room for one more principal.
@@ -367,9 +375,10 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	answer := &answering{ResponseWriter: w, room: &h.answers, principal: principal, ctx: r.Context(), cancel: one.cancel}
 	w = answer
+	begun := false // the SDK has it
 	defer func() {
 		if r.Context().Err() != nil && !answer.wrote {
-			h.unanswered(w, r, one)
+			h.unanswered(w, r, one, begun)
 		}
 	}()
 	methods := methodsOf(body)
@@ -418,6 +427,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	if stateless {
 		h.moveArguments(r, body, methods)
+		begun = true
 		h.modern.ServeHTTP(w, r)
 		return
 	}
@@ -437,6 +447,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	if unserved(w, r, server, body) {
 		return
 	}
+	begun = true
 	h.serveSession(w, r, server)
 	if r.Context().Err() != nil && r.Method == http.MethodPost && r.Header.Get(sessionHeader) != "" {
 		h.cancelRun(r, body)
