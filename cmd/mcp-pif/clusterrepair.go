@@ -216,7 +216,9 @@ func repairCluster(cmd *cobra.Command, target, from string, without []string) (e
 	defer func() { err = errors.Join(err, end()) }()
 	switch {
 	case err == nil:
-		err = r.take(ctx, copies, nil)
+		if err = r.take(ctx, copies, nil); err == nil {
+			err = node.Copied(dir)
+		}
 	case errors.Is(err, node.ErrNobody) && lost:
 		err = r.begin(ctx, dir, without)
 	case errors.Is(err, node.ErrNobody) && r.others:

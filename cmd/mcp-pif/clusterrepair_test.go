@@ -245,7 +245,9 @@ func behind(t *testing.T, at order.Order, nodes []*clusterNode) {
 	if log := n3.stops(); !strings.Contains(log, "no longer has what comes next") {
 		t.Errorf("behind the order's beginning: %s", log)
 	}
-	says(t, n3.state, [2]string{"cluster repair", "~authority: is the node n"})
+	if out := onMachine(t, n3.state, "cluster repair"); !strings.Contains(out, "~authority: is the node n") || !strings.Contains(out, "start it with") {
+		t.Errorf("behind the order's beginning: %s", out)
+	}
 	n3.start()
 	n3.has("first", "second", "meanwhile")
 	n3.s.stop()

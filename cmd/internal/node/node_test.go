@@ -814,6 +814,58 @@ func TestNewProfileWhileCopied(t *testing.T) {
 	}
 }
 
+// TestBackByCopies: a node that the order went on without goes on with copies of another's files, and has
+// what is new of profiles then.
+func TestBackByCopies(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	var nodes []*machine
+	for _, name := range []string{"a", "b"} {
+		one := &machine{dir: t.TempDir(), link: &link{Order: m.Open()}, keeps: true}
+		one.open(t, name)
+		must.NoError(t, one.Report(within(t, time.Minute), false))
+		nodes = append(nodes, one)
+	}
+	a, b := nodes[0], nodes[1]
+	makes := func(profile string) {
+		t.Helper()
+		o := journal.Options{}
+		a.Join(&o, profile)
+		path, err := a.path(profile)
+		must.NoError(t, err)
+		s, err := journal.Open(path, o)
+		must.NoError(t, err)
+		_, err = s.Change(0, journal.ToolEvolved, []byte(`{"tool":"x","version":1}`), "x")
+		must.NoError(t, errors.Join(err, s.Close(), a.Report(within(t, time.Minute), false)))
+	}
+	must.NoError(t, b.Close())
+	makes("p1")
+	place, _, err := a.Settled()
+	must.NoError(t, errors.Join(err, m.Open().Trim(t.Context(), place)))
+
+	c, err := node.Copy(within(t, 2*time.Minute), m.Open(), "b", "", t.TempDir())
+	must.NoError(t, err)
+	for profile, copied := range c.Files {
+		path, _ := b.path(profile)
+		if profile == node.AuthorityProfile {
+			path = node.Authority(b.dir)
+		}
+		_, err := node.Install(path, copied, nil)
+		must.NoError(t, err)
+	}
+	must.NoError(t, node.Copied(b.dir))
+	b.open(t, "b")
+	must.NoError(t, b.Report(within(t, time.Minute), false))
+	makes("p2")
+	must.NoError(t, b.Report(within(t, time.Minute), false))
+	for _, profile := range []string{"p1", "p2"} {
+		path, _ := b.path(profile)
+		if file, err := journal.Member(path); err != nil || file == nil || file.Seq != 1 {
+			t.Errorf("of the profile %s: %+v, %v", profile, file, err)
+		}
+	}
+}
+
 // TestSettlesSilently: having the files of closed profiles go on proposes nothing for them.
 func TestSettlesSilently(t *testing.T) {
 	t.Parallel()

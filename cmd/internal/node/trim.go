@@ -264,12 +264,22 @@ type origin struct {
 	journal.Point
 }
 
-func (n *Node) originFile() string { return filepath.Join(n.o.Dir, "cluster", "origin.json") }
+func originFile(dir string) string { return filepath.Join(dir, "cluster", "origin.json") }
+
+// Copied has files that are new begin where the authority is, in a state directory that has all
+// files of the node of which it got copies: that node had given files to all profiles before.
+func Copied(dir string) error {
+	m, err := journal.Member(Authority(dir))
+	if err != nil || m == nil {
+		return err
+	}
+	return statefile.ReplaceJSON(originFile(dir), origin{m.Identity, m.Point})
+}
 
 // writeOrigin remembers how far the authority was when all profiles that it had heard of
 // were given files.
 func (n *Node) writeOrigin(m *journal.Membership) error {
-	if err := statefile.ReplaceJSON(n.originFile(), origin{m.Identity, m.Point}); err != nil {
+	if err := statefile.ReplaceJSON(originFile(n.o.Dir), origin{m.Identity, m.Point}); err != nil {
 		return err
 	}
 	n.mu.Lock()
@@ -279,7 +289,7 @@ func (n *Node) writeOrigin(m *journal.Membership) error {
 }
 
 func (n *Node) readOrigin() error {
-	o, err := statefile.Document[origin]{Path: n.originFile(), Name: "where files begin"}.Read()
+	o, err := statefile.Document[origin]{Path: originFile(n.o.Dir), Name: "where files begin"}.Read()
 	if err != nil {
 		return err
 	}
