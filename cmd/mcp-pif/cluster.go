@@ -42,7 +42,7 @@ func (o *clusterOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.order, "cluster", "", "be a node of the cluster with this `ORDER`: postgres://USER@HOST/DATABASE, order://HOST:PORT,… of mcp-pif-order, or dev for one in memory; alone, of the cluster that was joined")
 	f.Lookup("cluster").NoOptDefVal = knownOrder
 	f.StringVar(&o.node, "cluster-node", "", "this node's `NAME` in the cluster, used by no other, ever (by default the one it joined as, or the machine's)")
-	f.DurationVar(&o.keep, "cluster-keep", time.Hour, "keep what all nodes have in the cluster's order for this `TIME`")
+	f.DurationVar(&o.keep, "cluster-keep", time.Hour, "drop what all nodes have from the cluster's order each `TIME`")
 	f.StringVar(&o.reads, "cluster-reads", "latest", "`WHICH` tools a request sees: latest, all that any node acknowledged before; local, what this node has, usually the same")
 }
 
@@ -292,7 +292,7 @@ func joinCluster(cmd *cobra.Command, target, name string, first bool) (err error
 	case !first && len(nodes) == 0:
 		return fmt.Errorf("no cluster is at %s yet: 'mcp-pif cluster init' on the first machine and its first start make one", node.PrintedOrder(target))
 	case first && len(begun) > 0:
-		return fmt.Errorf("the cluster at %s is that of the node %s, which hasn't started yet: start it, then join", node.PrintedOrder(target), slices.Sorted(maps.Keys(begun))[0])
+		return fmt.Errorf("the cluster at %s is that of the node %s, which hasn't started yet: start it, then join; if it never will, give its name to init, or another empty ORDER", node.PrintedOrder(target), slices.Sorted(maps.Keys(begun))[0])
 	case used:
 		return fmt.Errorf("the name %q was used in this cluster: a name is used once", name)
 	}
