@@ -174,7 +174,7 @@ func misrouted(w http.ResponseWriter, r *http.Request, body []byte, methods []st
 	return true
 }
 
-// The methods there are: of requests, and of notifications. The SDK answers any other, and one of the wrong kind, in plain text.
+// The methods there are: of requests, and of notifications. The list is compared with the SDK's at each update. The SDK answers any other, and one of the wrong kind, in plain text.
 var (
 	requests = []string{
 		"initialize", "ping", "tools/list", "tools/call", "prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read",
@@ -212,7 +212,7 @@ func unserved(w http.ResponseWriter, r *http.Request, server *mcp.Server, body [
 }
 
 // outside answers a request of the older protocols that belongs to a session and names
-// none, or that would begin one and can't, and reports whether it did; a batch does neither. The SDK would
+// none, or that would begin one and can't, and reports whether it did; a batch without a session is refused, too. The SDK would
 // make a session for it and answer with an error that has no code.
 func outside(w http.ResponseWriter, body []byte) bool {
 	var m struct {
