@@ -116,6 +116,7 @@ func TestPlanAtShell(t *testing.T) {
 	w := newTasksWorld(t)
 	var posts atomic.Int32
 	begun, let := make(chan struct{}, 10), make(chan struct{})
+	release := sync.OnceFunc(func() { close(let) })
 	web := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			posts.Add(1)
@@ -128,7 +129,8 @@ func TestPlanAtShell(t *testing.T) {
 		}
 	}))
 	t.Cleanup(web.Close)
-	flags := []string{"--profile", "p", "--cap", "fetch:" + web.URL}
+	t.Cleanup(release) // before it, which waits for the handlers
+	flags := []string{"--profile", "p", "--timeout=30m", "--cap", "fetch:" + web.URL + ",timeout=600s"}
 	p := startCommand(t, w.command("mcp-pif", flags...)).open()
 	p.makes("puts", `i => let a = !fetch.request({method: "PUT", url: "`+web.URL+`/", body: i}) in let b = !fetch.request({method: "POST", url: "`+web.URL+`/", body: i}) in i`, "fetch:"+web.URL)
 	plan := func() string {
@@ -155,7 +157,7 @@ func TestPlanAtShell(t *testing.T) {
 	if text := p.call("run", `{"plan":"`+byShell+`","resume":true}`).Content[0].Text; !strings.Contains(text, doing) {
 		t.Errorf("while a shell does it, the server: %s", text)
 	}
-	close(let)
+	release()
 	if out := wait.For(t, ended, "the end at the shell"); out != "<nil> \"x\"\n" {
 		t.Errorf("the shell: %s", out)
 	}

@@ -52,8 +52,8 @@ func (s *Engine) OpenTasks(ctx context.Context) (stop func()) {
 	})
 }
 
-// Own has others on the same journal see that this server runs, until what it gives is called, so that they leave it
-// what it does. It goes on with nothing; [Engine.OpenTasks] does, and owns it, too.
+// Own lets others on the same journal see that this server runs, until the returned function is called, so that
+// they don't take up what it does. It takes up no tasks itself; [Engine.OpenTasks] does both.
 func (s *Engine) Own() (leave func()) {
 	if _, memory := s.broker.Journal().(*journal.Memory); s.opts.TaskDir == "" || memory {
 		return func() {}
