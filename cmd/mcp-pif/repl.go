@@ -235,7 +235,7 @@ func (r *repl) run(arguments map[string]any, input string) {
 	}
 	r.keepResult(a)
 	if r.next["result"] != nil {
-		cli.Paint(r.cmd.ErrOrStderr(), cli.Faint, "note: it is not kept: the result is larger than what is shown")
+		cli.Paint(r.cmd.ErrOrStderr(), cli.Faint, "note: the result isn't kept as `it`: it is larger than what is shown")
 	}
 }
 
