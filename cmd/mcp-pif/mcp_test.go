@@ -63,7 +63,9 @@ func TestMCPCommands(t *testing.T) {
 	w := newServedWorld(t)
 	line := []string{w.program, mcptest.Word, w.script}
 	flags := []string{"--read", w.script, "--write", w.log, "--yes", "--"}
-	w.fails([]string{"mcp", "add", "second", w.program, "-y", "pkg"}, "put -- before the command")
+	for _, command := range []string{w.program, t.TempDir()} {
+		w.fails([]string{"mcp", "add", "second", command, "npx", "-y", "pkg"}, "put -- before the command")
+	}
 	w.prints(append(append([]string{"mcp", "add", "second"}, flags...), line...), "tools, pinned to", "by its own word these only read", "grant it with --cap second")
 	w.fails(append(append([]string{"mcp", "add", "second"}, flags...), line...), "there is a server second already")
 	w.fails([]string{"mcp", "add", "fs", "--", w.program}, "reserved")

@@ -49,7 +49,7 @@ func Source(cmd *cobra.Command, text string) (string, error) {
 // end at its end.
 func Input(cmd *cobra.Command, text string) (string, error) {
 	if text != "-" {
-		return unmarked(text), nil
+		return unmarked(cmd, text), nil
 	}
 	b, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), MaxSource+1))
 	if err != nil {
@@ -61,14 +61,15 @@ func Input(cmd *cobra.Command, text string) (string, error) {
 	return strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r"), nil
 }
 
-// MarkNegatives puts a space before each argument such as -5, which is no flag, up to --.
+// MarkNegatives puts a space before each argument such as -5, which is no flag, and such as
+// " -5", so that it stays another, up to --.
 func MarkNegatives(args []string) []string {
 	marked := slices.Clone(args)
 	for i, arg := range args {
 		if arg == "--" {
 			break
 		}
-		if isNegative(arg) {
+		if isNegative(strings.TrimLeft(arg, " ")) {
 			marked[i] = " " + arg
 		}
 	}
@@ -76,8 +77,11 @@ func MarkNegatives(args []string) []string {
 }
 
 // unmarked takes the space off again.
-func unmarked(arg string) string {
-	if rest, isMarked := strings.CutPrefix(arg, " "); isMarked && isNegative(rest) {
+func unmarked(cmd *cobra.Command, arg string) string {
+	if n := cmd.ArgsLenAtDash(); n >= 0 && slices.Contains(cmd.Flags().Args()[n:], arg) {
+		return arg
+	}
+	if rest, isMarked := strings.CutPrefix(arg, " "); isMarked && isNegative(strings.TrimLeft(rest, " ")) {
 		return rest
 	}
 	return arg

@@ -70,7 +70,7 @@ func newMCPAdd() *cobra.Command {
 		logins loginOptions
 	)
 	cmd := &cobra.Command{
-		Use:   "add NAME URL | NAME -- COMMAND… | NAME FOLDER COMMAND…",
+		Use:   "add NAME URL | NAME -- COMMAND… | NAME -- FOLDER COMMAND…",
 		Short: "Add an MCP server, so that its tools can be granted",
 		Long: `Record an MCP server: its program or address, and how each of its tools is defined.
 It is started once, in the sandbox it will have, to list its tools.
@@ -135,9 +135,6 @@ grants nothing; --cap NAME does.`,
 // command would be taken for this program's, such as npx's -y.
 func checkDash(cmd *cobra.Command, line []string) error {
 	if cmd.ArgsLenAtDash() >= 0 || cmd.Flags().NFlag() == 0 || len(line) == 0 || strings.Contains(line[0], "://") {
-		return nil
-	}
-	if info, err := os.Stat(line[0]); err == nil && info.IsDir() {
 		return nil
 	}
 	return cli.UsageError(fmt.Errorf("put -- before the command %s, so that its flags are its own", lock.Shown(line[0], 60)))

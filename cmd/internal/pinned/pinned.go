@@ -112,7 +112,7 @@ func read(line []string) (p Package, isRunner bool, err error) {
 		if name == "docker" || name == "podman" {
 			return p, true, fmt.Errorf("%s runs whatever image has that tag: name the image by its digest, image@sha256:…", name)
 		}
-		return p, true, fmt.Errorf("%s runs whatever is newest: install the server into a folder and add that, mcp add NAME ./FOLDER PROGRAM ARGUMENTS", name)
+		return p, true, fmt.Errorf("%s runs whatever is newest: install the server into a folder and add that, mcp add NAME -- ./FOLDER PROGRAM ARGUMENTS", name)
 	default:
 		return p, false, nil
 	}
