@@ -342,7 +342,7 @@ func pointText(v *step.View, values bool) string {
 	case step.End:
 		return head + cli.Printable(value) + "\n"
 	case step.Limit:
-		return head + "the run goes on, and isn't looked at further\n"
+		return head + "the run may go on, and isn't looked at further\n"
 	case step.Effect:
 		branch := ""
 		if v.Branch != "" {

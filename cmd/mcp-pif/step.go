@@ -279,7 +279,7 @@ func printLines(out io.Writer, sum *step.Summary, most int) error {
 		}
 	}
 	if !sum.Whole {
-		fmt.Fprintf(out, "of the first %d steps: the run goes on\n", sum.Steps)
+		fmt.Fprintf(out, "of the first %d steps: the run may go on\n", sum.Steps)
 	}
 	return nil
 }

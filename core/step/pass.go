@@ -173,7 +173,7 @@ func (p *pass) run(visit func(*Point) bool) error {
 	return nil
 }
 
-// outgrown reports whether a fault is the reference evaluator's alone: it counts all that a
+// outgrown reports whether a fault may be the reference evaluator's alone: it counts all that a
 // run ever allocates, and a machine what it holds.
 func (p *pass) outgrown(f *fault.Fault) bool {
 	return f != nil && f.Kind == fault.OutOfMemory && p.now.Ended == nil

@@ -58,7 +58,7 @@ const (
 	Effect Kind = "effect" // an effect was asked for and has its outcome
 	Fault  Kind = "fault"  // an evaluation failed, which try may catch
 	End    Kind = "end"    // the round has its result
-	Limit  Kind = "limit"  // the run goes on, and the walk doesn't
+	Limit  Kind = "limit"  // the walk ends before the run, or before it is known how that ends
 )
 
 // MaxPoints is how many points a walk goes through at most unless [New] is told otherwise.
@@ -353,7 +353,7 @@ type Summary struct {
 	Effects []uint64 // the points at which there are some, at most maxMarks
 	Faults  []uint64
 	Profile *Profile
-	// Whole is false where the run goes on past [MaxPoints], or past what the reference
+	// Whole is false where the run may go on past [MaxPoints], or past what the reference
 	// evaluator may allocate for it.
 	Whole bool
 }

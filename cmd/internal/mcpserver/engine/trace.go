@@ -84,7 +84,7 @@ func (s *Engine) trace(j *job) {
 	})
 	switch {
 	case f != nil && (f.Kind == fault.OutOfMemory || b.Steps < j.budgets.Steps && steps >= b.Steps):
-		log.Debug("trace ends here, the run goes on", "steps", steps)
+		log.Debug("trace ends here, the run may go on", "steps", steps)
 	case f != nil:
 		log.Debug("failed", "steps", steps, "fault", f.Error())
 	default:
