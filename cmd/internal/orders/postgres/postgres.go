@@ -69,7 +69,7 @@ const (
 	confirm = `UPDATE mcp_pif_order SET last = last WHERE identity = $1 RETURNING last`
 	trim    = `UPDATE mcp_pif_order SET first = greatest(first, least($1, last + 1)) WHERE identity = $2 RETURNING first`
 	// In parts, beside the head, which who adds waits for.
-	remove = `DELETE FROM mcp_pif_proposals WHERE place IN (SELECT place FROM mcp_pif_proposals WHERE place < $1 ORDER BY place LIMIT 5000 FOR UPDATE SKIP LOCKED)`
+	remove = `DELETE FROM mcp_pif_proposals WHERE place IN (SELECT place FROM mcp_pif_proposals WHERE place < $1 ORDER BY place LIMIT 5000 FOR UPDATE)`
 )
 
 // A database is an order in one.
