@@ -125,7 +125,7 @@ func TestSignedTokens(t *testing.T) {
 // those of the set before from being left.
 func TestKeysOfOtherKinds(t *testing.T) {
 	point := strings.Repeat("A", 43)
-	for _, other := range []string{`{"kty":"OKP","crv":"X25519","x":"` + point + `"}`, `{"kty":"OKP","crv":"Ed448","x":"` + point + `"}`, `{"kty":"EC","crv":"secp256k1","x":"` + point + `","y":"` + point + `"}`, `{"kty":"new"}`, "null"} {
+	for _, other := range []string{`{"kty":"OKP","crv":"X25519","x":"` + point + `"}`, `{"kty":"OKP","crv":"Ed448","x":"` + point + `"}`, `{"kty":"EC","crv":"secp256k1","x":"` + point + `","y":"` + point + `"}`, `{"kty":"new"}`} {
 		k := &Keys{Issuer: "i", Audience: "a"}
 		var before string
 		for range 2 {
@@ -163,6 +163,7 @@ func TestKeysRefuse(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"no JSON": "{", "no keys": `{"keys":[]}`, "private": string(private), "shared": string(shared), "a broken key": `{"keys":[{"kty":"EC","crv":"P-256"}]}`,
+		"null for a key": `{"keys":[null]}`, "a broken one beside another": strings.Replace(string(public), "]", `,{"kty":"EC","crv":"P-256","x":"?","y":"?"}]`, 1),
 	} {
 		var k Keys
 		if err := k.Load([]byte(text)); err == nil {

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -163,20 +164,14 @@ func (k *Keys) Load(text []byte) error {
 	}
 	var set jose.JSONWebKeySet
 	var unknown error
-	for _, raw := range all.Keys {
+	for i, raw := range all.Keys {
 		var key jose.JSONWebKey
-		if err := json.Unmarshal(raw, &key); err != nil {
+		switch err := json.Unmarshal(raw, &key); {
+		case errors.Is(err, jose.ErrUnsupportedKeyType), err != nil && unknownCurve(raw):
 			unknown = err
 			continue
-		}
-		set.Keys = append(set.Keys, key)
-	}
-	if len(set.Keys) == 0 && unknown != nil {
-		return fmt.Errorf("there is no key of a known kind in it: %w", unknown)
-	}
-	for i := range set.Keys {
-		key := &set.Keys[i]
-		switch {
+		case err != nil:
+			return fmt.Errorf("key %d: %w", i, err)
 		case !key.Valid():
 			return fmt.Errorf("key %d (%q) is not valid", i, key.KeyID)
 		case !key.IsPublic():
@@ -185,12 +180,22 @@ func (k *Keys) Load(text []byte) error {
 		if rsa, ok := key.Key.(*rsa.PublicKey); ok && rsa.N.BitLen() < minRSABits {
 			return fmt.Errorf("key %d (%q) is too short to be trusted: an RSA key has %d bits at least, this one %d", i, key.KeyID, minRSABits, rsa.N.BitLen())
 		}
+		set.Keys = append(set.Keys, key)
+	}
+	if len(set.Keys) == 0 && unknown != nil {
+		return fmt.Errorf("there is no key of a known kind in it: %w", unknown)
 	}
 	k.set.Store(&set)
 	if len(set.Keys) == 0 {
 		return fmt.Errorf("there is no key in it: %w", ErrNobody)
 	}
 	return nil
+}
+
+// unknownCurve reports whether a key is of an elliptic curve that isn't known here, which has no error of its own.
+func unknownCurve(raw []byte) bool {
+	var key struct{ Kty, Crv string }
+	return json.Unmarshal(raw, &key) == nil && key.Kty == "EC" && key.Crv != "" && !slices.Contains([]string{"P-256", "P-384", "P-521"}, key.Crv)
 }
 
 // MaySign reports whether a token that is signed may stand for a principal.
