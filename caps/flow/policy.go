@@ -294,11 +294,23 @@ func (p *Policy) addRule(c RuleConfig) (err error) {
 	if err := r.readElse(c); err != nil {
 		return err
 	}
-	if r.Else == Taint && p.sends(&r.to) {
-		return fmt.Errorf(`"else": "taint" is for what keeps it (fs, kv, proc); %s sends it on: write deny or ask`, r.To)
+	if r.Else == Taint && (p.sends(&r.to) || !p.keeps(&r.to)) {
+		return fmt.Errorf(`"else": "taint" is for what keeps it (fs, kv, proc), which %s isn't: write deny or ask`, r.To)
 	}
 	p.Rules = append(p.Rules, r)
 	return nil
+}
+
+// keeps reports whether some request is to a store.
+func (p *Policy) keeps(to *caps.Requests) bool {
+	for _, m := range p.kinds {
+		for i := range m.Operations {
+			if o := &m.Operations[i]; stores(m, o) && to.May(m, o) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // sends reports whether some request takes what it is given elsewhere, where no label is known.
