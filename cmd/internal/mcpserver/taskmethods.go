@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -90,21 +88,23 @@ func (s *Server) addTaskMethods() {
 		if question == nil {
 			return &taskAck{ResultType: "complete"}, nil
 		}
-		keys := slices.Sorted(maps.Keys(p.InputResponses))
-		results := make([]mcp.ElicitResult, len(keys))
-		for i, key := range keys { // before any is taken
-			if err := json.Unmarshal(p.InputResponses[key], &results[i]); err != nil || results[i].Action == "" {
-				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the response to %.100q is no result of elicitation/create", key)}
-			}
-		}
-		for i, key := range keys {
-			q, err := question(key, len(p.InputResponses[key]))
+		var replies []func()
+		for key, response := range p.InputResponses {
+			q, err := question(key, len(response))
 			if err != nil {
 				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 			}
-			if q != nil { // else it was answered, or never put
-				q.Reply(&results[i])
+			if q == nil { // it was answered, or never put
+				continue
 			}
+			var res mcp.ElicitResult
+			if err := json.Unmarshal(response, &res); err != nil || res.Action == "" {
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the response to %.100q is no result of elicitation/create", key)}
+			}
+			replies = append(replies, func() { q.Reply(&res) })
+		}
+		for _, reply := range replies { // when all are well-formed
+			reply()
 		}
 		return &taskAck{ResultType: "complete"}, nil
 	}
