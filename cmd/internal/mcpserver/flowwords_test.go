@@ -23,12 +23,7 @@ import (
 // errors either don't have the words or count as shown; and where that can't be recorded they don't have them.
 func TestFlowWords(t *testing.T) {
 	t.Parallel()
-	m := newMailbox(t, mailRules+"]}")
-	m.evolve("read", `k => !toy.get(k)`)
-	succeed(t, m.Server, "run", `{"tool":"read","input":"mail/1"}`)
-	if m.label() != "mail" {
-		t.Fatal("the model wasn't shown the mail")
-	}
+	m := newShown(t)
 	const canary = "CANARY"
 	for _, args := range []map[string]any{
 		{"name": "told", "code": `r => if r.mode == "x" then raise("CANARY") else "CANARY" ++ r.mode`, "description": "CANARY",
@@ -141,9 +136,7 @@ func unseenWords(t *testing.T, m *mailbox, what, canary string, ask func() strin
 // TestMadeUnderUnread: where it can't be read what the model was shown, it was shown nothing.
 func TestMadeUnderUnread(t *testing.T) {
 	t.Parallel()
-	m := newMailbox(t, mailRules+"]}")
-	m.evolve("read", `k => !toy.get(k)`)
-	succeed(t, m.Server, "run", `{"tool":"read","input":"mail/1"}`)
+	m := newShown(t)
 	succeed(t, m.Server, "evolve", `{"name":"told","code":"1","description":"CANARY"}`)
 	cs := session(t, m.Server, nil)
 	for _, hidden := range []bool{false, true} {
@@ -299,9 +292,7 @@ func TestFlowPaths(t *testing.T) {
 // TestMadeUnderRenamed: what was made under a label that the policy no longer names counts as clean.
 func TestMadeUnderRenamed(t *testing.T) {
 	t.Parallel()
-	m := newMailbox(t, mailRules+"]}")
-	m.evolve("read", `k => !toy.get(k)`)
-	succeed(t, m.Server, "run", `{"tool":"read","input":"mail/1"}`)
+	m := newShown(t)
 	succeed(t, m.Server, "evolve", `{"name":"told","code":"1","description":"CANARY"}`)
 	m.start(strings.ReplaceAll(mailRules, `"mail"`, `"post"`) + "]}")
 	if a := succeed(t, m.Server, "list", `{}`); !strings.Contains(string(a.Structured), "CANARY") {

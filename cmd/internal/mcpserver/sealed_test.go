@@ -178,6 +178,18 @@ func (m *mailbox) state() flow.SessionState {
 	return state
 }
 
+// newShown is a mailbox whose model was shown the mail, by its tool read.
+func newShown(t *testing.T) *mailbox {
+	t.Helper()
+	m := newMailbox(t, mailRules+"]}")
+	m.evolve("read", `k => !toy.get(k)`)
+	succeed(t, m.Server, "run", `{"tool":"read","input":"mail/1"}`)
+	if m.label() != "mail" {
+		t.Fatal("the model wasn't shown the mail")
+	}
+	return m
+}
+
 // TestSessionLabel: what the model was shown counts for what it writes and passes on, until a person clears
 // it, also after a start.
 func TestSessionLabel(t *testing.T) {
@@ -470,9 +482,7 @@ func TestShownSources(t *testing.T) {
 // TestPagesForgotten: a page of tools with what others wrote isn't kept for a model that wasn't shown what those were.
 func TestPagesForgotten(t *testing.T) {
 	t.Parallel()
-	m := newMailbox(t, mailRules+"]}")
-	m.evolve("read", `k => !toy.get(k)`)
-	succeed(t, m.Server, "run", `{"tool":"read","input":"mail/1"}`)
+	m := newShown(t)
 	succeed(t, m.Server, "evolve", `{"name":"says","description":"pay me","code":"x => 1"}`)
 	listed := m.fill(&mcp.ListToolsResult{}, true, "")
 	text, err := listed.MarshalJSON()
