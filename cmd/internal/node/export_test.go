@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 )
@@ -29,3 +30,6 @@ func (n *Node) Settled() (reported, origin uint64, err error) {
 	defer n.mu.Unlock()
 	return all[n.o.Name].Place, n.origin.Place, err
 }
+
+// Trim has the order forget what every node has.
+func (n *Node) Trim(ctx context.Context) error { return n.trim(ctx) }

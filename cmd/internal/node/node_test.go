@@ -612,6 +612,32 @@ func TestNeverBack(t *testing.T) {
 	}
 }
 
+// TestRefused: a machine that got copies to join, and was refused, is no node that is gone, nor is one whose name one that
+// left had; the order is kept for both.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	a, left := start(t, m, "a"), start(t, m, "left")
+	must.NoError(t, errors.Join(left.Report(t.Context(), true), left.Close(), a.Close()))
+	a.open(t, "a")
+	var got []*journal.Membership
+	for _, name := range []string{"b", "left"} {
+		c, err := node.Copy(within(t, 2*time.Minute), m.Open(), name, "", t.TempDir())
+		must.NoError(t, err)
+		authority, err := journal.Member(c.Files[node.AuthorityProfile])
+		must.NoError(t, err)
+		got = append(got, authority)
+	}
+	must.NoError(t, errors.Join(a.Report(t.Context(), false), a.Trim(t.Context())))
+	for _, authority := range got {
+		must.NoError(t, authority.Follows(t.Context(), m.Open()))
+	}
+	wait.Until(t, "they count as silent", func() bool { return !a.Alive("b") && !a.Alive("left") })
+	if st := a.Status(); a.Lost() != 0 || len(st.Nodes) != 0 {
+		t.Errorf("%d are gone: %+v", a.Lost(), st.Nodes)
+	}
+}
+
 // TestRateAhead: a node whose clock is ahead doesn't keep the others from what a rate gives them,
 // and they get no more than that.
 func TestRateAhead(t *testing.T) {

@@ -34,6 +34,8 @@ type report struct {
 	Place    uint64    `json:"place"` // up to which all files of the node are on its disk
 	Time     time.Time `json:"time"`
 	Left     bool      `json:"left,omitempty"` // it is no node any more
+	// Comes says that it was given copies, for which the order is kept, and hasn't reported yet.
+	Comes bool `json:"comes,omitempty"`
 	// Given is what its operator gave it; nil: that isn't known.
 	Given map[string]string `json:"given,omitempty"`
 }
@@ -55,13 +57,14 @@ func reportedIn(docs map[string]document) map[string]report {
 	return all
 }
 
-// members are the nodes that this one hears of, and those that reported something and didn't leave.
+// members are the nodes that this one hears of, and those that reported something and didn't leave. One that was given
+// copies is none before it is heard: its operator may be refused to have it join.
 func (n *Node) members(docs map[string]document) map[string]report {
 	all := reportedIn(docs)
 	c, _ := n.store.Cluster()
 	maps.DeleteFunc(all, func(name string, r report) bool {
 		_, heard := c.Peers[name]
-		return r.Left && !heard
+		return (r.Left || r.Comes) && !heard
 	})
 	for name := range c.Peers {
 		if _, known := all[name]; !known && !strings.Contains(name, "/") {
@@ -83,14 +86,16 @@ func (n *Node) Report(ctx context.Context, left bool) error {
 func (n *Node) report(node string, place uint64, left bool) error {
 	c, _ := n.store.Cluster()
 	r := report{Identity: c.Identity, Place: place, Time: time.Now().UTC().Truncate(time.Second), Left: left}
-	if node == n.o.Name {
-		r.Given = n.o.Given
-	}
-	content, err := json.Marshal(r)
+	docs, at, err := n.documents()
 	if err != nil {
 		return err
 	}
-	docs, at, err := n.documents()
+	if before, known := reportedIn(docs)[node]; node == n.o.Name {
+		r.Given = n.o.Given
+	} else if !known || before.Left || before.Comes {
+		r.Left, r.Comes = before.Left, true
+	}
+	content, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
@@ -334,7 +339,7 @@ func (n *Node) trim(ctx context.Context) error {
 	for name, r := range all {
 		alive := n.Alive(name)
 		switch {
-		case r.Left, !alive && time.Since(r.Time) > maxAway:
+		case r.Left && !r.Comes, !alive && time.Since(r.Time) > maxAway:
 			continue
 		case r.Identity != c.Identity:
 			return nil // of an order that was lost; it is about to report
