@@ -128,6 +128,51 @@ func TestLoss(t *testing.T) {
 	s.Close()
 }
 
+// trimmed trims the order once it was asked about it.
+type trimmed struct {
+	jetstream.JetStream
+	trim func()
+}
+
+func (j trimmed) Stream(ctx context.Context, name string) (jetstream.Stream, error) {
+	stream, err := j.JetStream.Stream(ctx, name)
+	j.trim()
+	return stream, err
+}
+
+// TestTrimmedAtStart: a place that is trimmed while a process that acknowledged it starts isn't lost; one that isn't there
+// otherwise is.
+func TestTrimmedAtStart(t *testing.T) {
+	t.Parallel()
+	e, err := startEngine(engineOptions{name: "o1", dir: t.TempDir()}, quiet)
+	must.NoError(t, err)
+	defer e.stop()
+	s := stream1(t, e)
+	defer s.Close()
+	for n := range 5 {
+		_, err := ordertest.Propose(t.Context(), s, fmt.Append(nil, n))
+		must.NoError(t, err)
+	}
+	acknowledged, js := s.record.highest(), s.js
+	s.js = trimmed{js, func() {
+		stream, err := js.Stream(t.Context(), s.name)
+		must.NoError(t, errors.Join(err, stream.Purge(t.Context(), jetstream.WithPurgeSequence(acknowledged.Place+1))))
+	}}
+	must.NoError(t, s.holds(t.Context(), acknowledged))
+	s.js = js
+	_, err = ordertest.Propose(t.Context(), s, []byte("next"))
+	must.NoError(t, err)
+	acknowledged = s.record.highest()
+	s.js = trimmed{js, func() {
+		stream, err := js.Stream(t.Context(), s.name)
+		must.NoError(t, err)
+		_ = stream.DeleteMsg(t.Context(), acknowledged.Place) // again at the second question
+	}}
+	if err := s.holds(t.Context(), acknowledged); !errors.Is(err, order.ErrEnds) {
+		t.Errorf("a place in the middle is gone: %v", err)
+	}
+}
+
 // A process is one of three that keep an order.
 type process struct {
 	t       *testing.T

@@ -249,6 +249,11 @@ func (s *stream) holds(ctx context.Context, last noted) error {
 		return fmt.Errorf("%w: its last place was %d, and place %d was acknowledged", order.ErrEnds, mark-1, last.Place)
 	}
 	data, err := s.stored(ctx, last.Place)
+	if errors.Is(err, order.ErrEnds) { // or it was trimmed meanwhile
+		if info, failed := s.info(ctx); failed != nil || last.Place < info.State.FirstSeq {
+			return failed
+		}
+	}
 	if err == nil && sumOf(data) != last.Sum {
 		err = fmt.Errorf("%w: place %d, which was acknowledged, isn't what it was", order.ErrEnds, last.Place)
 	}
