@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/flow"
+	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -19,6 +20,8 @@ var (
 	asks  = caps.Flags{ReadOnly: true, OpenWorld: true}
 	tells = caps.Flags{Destructive: true, OpenWorld: true}
 	path  = caps.Param{Name: "path", Type: "string", Main: true, Designates: true}
+
+	attachments = check.List(check.Record([]check.Field{{Key: "name", Type: check.String, Optional: true}, {Key: "url", Type: check.String}}, check.Data))
 )
 
 // kinds is files, values, the web and a mail server.
@@ -45,7 +48,7 @@ func kinds(t testing.TB) caps.Kinds {
 		&caps.Manifest{
 			Kind: "fetch", Algebra: caps.URL, Verbs: []caps.Verb{{Name: "get", Flags: asks}, {Name: "post", Flags: tells}},
 			Operations: []caps.Operation{{Name: "fetch.request", Verb: "get", VerbParam: "method", Params: []caps.Param{
-				{Name: "url", Type: "string", Main: true, Designates: true}, {Name: "method", Type: "string", Optional: true}, {Name: "body", Type: "string", Optional: true},
+				{Name: "url", Type: "string", Main: true, Designates: true}, {Name: "method", Type: "string", Optional: true}, {Name: "body", Type: "string", Optional: true}, {Name: "headers", Type: "record", Optional: true}, {Name: "json", Type: "any", Optional: true},
 			}}},
 		},
 		&caps.Manifest{
@@ -57,7 +60,7 @@ func kinds(t testing.TB) caps.Kinds {
 			Operations: []caps.Operation{
 				{Name: "mail.read", Wire: "read", Verb: "read", Params: []caps.Param{{Name: "id", Type: "string"}}},
 				{Name: "mail.send", Wire: "send", Verb: "send", Params: []caps.Param{
-					{Name: "to", Type: "string", Designates: true}, {Name: "body", Type: "string"}, {Name: "attachments", Type: "list", Optional: true},
+					{Name: "to", Type: "string", Designates: true}, {Name: "body", Type: "string"}, {Name: "attachments", Type: "list", Of: attachments, Optional: true},
 				}},
 				{Name: "mail.archive", Wire: "archive", Verb: "archive", Params: []caps.Param{{Name: "id", Type: "string"}}},
 			},

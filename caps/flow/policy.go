@@ -342,6 +342,7 @@ func (r *Rule) readArgument(c RuleConfig, kinds caps.Kinds) error {
 		names := argumentsOf(of, kinds)
 		if path := parseArgument(text, names); path[0] != "" {
 			r.To, r.Argument = of, path
+			return checkPath(of, path, kinds)
 		} else if m, ok := kinds.Manifest(strings.SplitN(of, ".", 2)[0]); ok && m.Server != "" {
 			return noArgument(of, text, names)
 		}
@@ -357,12 +358,13 @@ func (r *Rule) readArgument(c RuleConfig, kinds caps.Kinds) error {
 		if r.Argument = parseArgument(path, names); r.Argument[0] == "" {
 			return noArgument(r.To, path, names)
 		}
+		return checkPath(r.To, r.Argument, kinds)
 	}
 	return nil
 }
 
-// argumentsOf is the names of what the operations take that a text means.
-func argumentsOf(to string, kinds caps.Kinds) (names []string) {
+// operationsOf is the operations that a text means.
+func operationsOf(to string, kinds caps.Kinds) (list []*caps.Operation) {
 	requests, err := caps.ParseRequests(to, "", kinds)
 	if err != nil {
 		return nil
@@ -370,14 +372,76 @@ func argumentsOf(to string, kinds caps.Kinds) (names []string) {
 	for _, m := range kinds {
 		for i := range m.Operations {
 			if o := &m.Operations[i]; requests.May(m, o) {
-				for _, param := range o.Takes() {
-					names = append(names, param.Name)
-				}
+				list = append(list, o)
 			}
+		}
+	}
+	return list
+}
+
+// argumentsOf is the names of what the operations take that a text means.
+func argumentsOf(to string, kinds caps.Kinds) (names []string) {
+	for _, o := range operationsOf(to, kinds) {
+		for _, param := range o.Takes() {
+			names = append(names, param.Name)
 		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// checkPath refuses the path of an argument that no operation has by its type: the rule would forbid nothing.
+func checkPath(to string, path []string, kinds caps.Kinds) (err error) {
+	for _, o := range operationsOf(to, kinds) {
+		t := o.Argument()
+		for at, name := range path {
+			part := partOf(t, name)
+			if part == nil {
+				if at > 0 {
+					err = noPart(to, path[:at], name, t)
+				}
+				break
+			}
+			if t = part; at == len(path)-1 {
+				return nil
+			}
+		}
+	}
+	return err
+}
+
+// partOf is the type of a part; nil: there is none of a known name.
+func partOf(t *check.Type, name string) *check.Type {
+	if t.Any || t.Deep || t.Dynamic || len(t.Vars) > 0 {
+		return check.Any
+	}
+	if name == "[]" {
+		return t.Item
+	}
+	for _, f := range t.Fields {
+		if f.Key == name {
+			return f.Type
+		}
+	}
+	return nil
+}
+
+func noPart(to string, path []string, name string, t *check.Type) error {
+	whole := pathText(path)
+	var parts []string
+	for _, f := range t.Fields {
+		parts = append(parts, f.Key)
+	}
+	if t.Item != nil {
+		parts = append(parts, "[]")
+	}
+	switch {
+	case len(parts) > 0:
+		return fmt.Errorf("the argument %q of %s has no part %q; its parts are: %s", whole, to, name, conjoin(parts, "and"))
+	case t.Rest != nil:
+		return fmt.Errorf("the argument %q of %s has whatever names a program writes, in any spelling: write %[1]q for all of it", whole, to)
+	}
+	return fmt.Errorf("the argument %q of %s has no parts: write %[1]q", whole, to)
 }
 
 func noArgument(to, name string, names []string) error {

@@ -96,6 +96,10 @@ func TestPolicyRefuses(t *testing.T) {
 		"an option":                  {flags: []string{"mail=fs:DIR/private,ro", "mail>fetch"}, want: "it has options or a name, where only KIND, verbs and a scope can stand"},
 		"no rule at all":             {config: `{"rules":[{"to":"fetch"}]}`, want: `flow.rules[0]: it has "not_from" or "all_of"`},
 		"an argument nobody has":     {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"mail.send","argument":"subject","not_from":"a"}]}`, want: `flow.rules[0]: no operation of mail.send has the argument "subject"; the arguments are: attachments, body and to`},
+		"a part nobody has":          {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"mail","argument":"attachments[].ulr","not_from":"a"}]}`, want: `flow.rules[0]: the argument "attachments[]" of mail has no part "ulr"; its parts are: name and url`},
+		"a part of the list":         {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"mail.send","argument":"attachments.url","not_from":"a"}]}`, want: `the argument "attachments" of mail.send has no part "url"; its parts are: []`},
+		"a part of a text":           {flags: []string{"a=mail.read", "a>mail.send:to.address"}, want: `the argument "to" of mail.send has no parts: write "to"`},
+		"a header":                   {flags: []string{"a=mail.read", "a>fetch:headers.autorization"}, want: `the argument "headers" of fetch has whatever names a program writes, in any spelling: write "headers" for all of it`},
 		"an argument of a folder":    {flags: []string{"a=mail.read", "a>fs.write:./out:text"}, grants: []string{"mail", "fs:DIR/out"}, want: `no grant permits fs.write:./out:text; what follows the last colon is an argument if it is one of content and path`},
 		"a misspelled member":        {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"mail.send","not_from":"a"},{"to":"mail.send","not_form":"a"}]}`, want: `unknown field "not_form"; beside it there are to, argument, not_from, all_of,`},
 		"a source before any":        {config: `{"rules":[{"to":"fetch","not_from":"web"}]}`, want: `unknown source "web": name one first, with {"of":"CAPABILITY","label":"web"} in flow.sources or --label web=CAPABILITY`},
@@ -314,6 +318,9 @@ func TestArgumentNames(t *testing.T) {
 				t.Errorf("%s: of %s it is expected %v", what, name, found)
 			}
 		}
+	}
+	for i := range m.Operations[0].Params {
+		m.Operations[0].Params[i].Type, m.Operations[0].Params[i].Designates = "any", false
 	}
 	for text, want := range map[string]string{"a.b[].c[].d": "a.b[].c [] d", "ids[][]": "ids[] []", "to.address.zip": "to.address zip", "ids[]x": "", "to": ""} {
 		f, err := p.compile(`{"sources":[{"of":"mail.read","label":"mail"}],"rules":[{"to":"odd.send","argument":` + quote(text) + `,"not_from":"mail"}]}`)

@@ -81,9 +81,9 @@ func (r *Rule) Violation(made, argument Label) Atoms {
 func (r *Rule) Forbidden() Atoms { return r.NotFrom | r.AllOf }
 
 // ArgumentText is the path of what is tested as the policy writes it; "": the whole.
-func (r *Rule) ArgumentText() string {
-	return strings.ReplaceAll(strings.Join(r.Argument, "."), ".[]", "[]")
-}
+func (r *Rule) ArgumentText() string { return pathText(r.Argument) }
+
+func pathText(path []string) string { return strings.ReplaceAll(strings.Join(path, "."), ".[]", "[]") }
 
 // parseArgument reads a path such as attachments[].url: first the longest of the names that the text begins with, which may
 // have what separates others; "": none.

@@ -50,6 +50,7 @@ func TestItems(t *testing.T) {
 		{`{"fields":{"a":{"label":["a"]}}}`, `{"b":1}`, "c", ""},
 		{`{"fields":{"to.x":{"label":["b"]}}}`, `{"to":{"x":1},"to.x":2}`, "to.x", "b"},
 		{`{"fields":{"to.x":{"label":["b"]}}}`, `{"to":{"x":1},"to.x":2}`, "to x", ""},
+		{`{"fields":{"TO":{"label":["a"]},"to":{"label":["b"]},"too":{"label":["b"]}}}`, `{"TO":1,"to":2,"too":3}`, "To", "ab"},
 		{`{"fields":{"ids[]":{"label":["b"]}}}`, `{"ids[]":[1]}`, "ids[]", "b"},
 		{`{"items":[]}`, `[]`, "", ""},
 		{`{"items":[]}`, `[1]`, "", "unfit"},

@@ -100,17 +100,21 @@ func (s *Shadow) closure(of *Shadow) *Shadow {
 
 // Label returns the label of a part of v, whose shadow s is: path is names of fields,
 // with "[]" for each item of a list, such as attachments, [], url; empty, it is all of v.
-// Of a part that isn't there it is what decided that.
+// Names are met in any case, since there are those who read them so. Of a part that isn't
+// there it is what decided that.
 func (s *Shadow) Label(v value.Value, path []string) Label {
 	if len(path) == 0 {
 		return s.deep
 	}
 	v = peek(v)
 	if r, ok := v.(*value.Record); ok && path[0] != "[]" {
-		if i, ok := field(r, path[0]); ok {
-			return s.kid(i).Label(r.Fields[i].Value, path[1:])
+		l := s.own
+		for i, f := range r.Fields {
+			if strings.EqualFold(f.Key, path[0]) {
+				l |= s.kid(i).Label(f.Value, path[1:])
+			}
 		}
-		return s.own
+		return l
 	}
 	if path[0] == "[]" {
 		l := s.own

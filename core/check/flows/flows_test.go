@@ -167,6 +167,7 @@ func TestVerdicts(t *testing.T) {
 		{`r => @sends(!mail.read(1).from)`, "must must"},
 		{`r => [@sends(r.to), !mail.read(1)]`, "never never"},
 		{`r => @nobody(1)`, "may may"},
+		{`x => !mail.send({to: 1, To: !mail.read(x)})`, "may must: mail.read"},
 		{`r => r.f(!mail.read(1), x => !mail.send({to: x}))`, "may may"},
 	} {
 		p, err := core.CompileText("tool", []byte(c.code))

@@ -3,6 +3,7 @@ package flows
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/flow"
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -235,7 +236,14 @@ func (v *abs) at(path []string) *abs {
 	if !there {
 		part = join(part, &abs{own: v.own, must: v.must}) // it may not be there
 	}
-	return part.at(path[1:])
+	part = part.at(path[1:])
+	for _, name := range slices.Sorted(maps.Keys(v.fields)) { // see flow.Shadow.Label
+		if name != path[0] && strings.EqualFold(name, path[0]) {
+			other, _ := v.field(name)
+			part = join(part, other.at(path[1:]))
+		}
+	}
+	return part
 }
 
 func join(v, u *abs) *abs { return joinTo(v, u, maxDepth) }
