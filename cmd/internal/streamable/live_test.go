@@ -165,7 +165,7 @@ func TestDeleteCancels(t *testing.T) {
 }
 
 // TestEndedIsAnswered: a request that the server ends has an answer that says so, while it waits for its call and in it: there
-// without a time after which to send it again.
+// without a time after which to send it again, or a token to renew for that.
 func TestEndedIsAnswered(t *testing.T) {
 	var request context.Context // of the request
 	modern := strings.Replace(block, `"arguments":{}`, `"arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`, 1)
@@ -226,7 +226,7 @@ func TestEndedIsAnswered(t *testing.T) {
 				close(leave)
 				<-done
 				want := c.want
-				if want == http.StatusServiceUnavailable && !waits {
+				if !waits {
 					want = http.StatusInternalServerError
 				}
 				if w.Code != want || (w.Header().Get("WWW-Authenticate") != "") != (want == http.StatusUnauthorized) ||

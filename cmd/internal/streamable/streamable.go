@@ -297,22 +297,19 @@ func challenge(w http.ResponseWriter, r *http.Request) {
 }
 
 // unanswered answers a request that was ended before anything of its answer was written: by who ended it, since a client
-// that is gone reads nothing. One that had begun is not said to be unavailable for now: whoever sends it again repeats what
-// it did.
+// that is gone reads nothing. One that had begun is neither said to be unavailable for now nor to need another token: whoever
+// sends it again repeats what it did.
 func (h *Handler) unanswered(w http.ResponseWriter, r *http.Request, one *request, begun bool) {
-	status := http.StatusServiceUnavailable
 	if begun {
-		status = http.StatusInternalServerError
+		http.Error(w, "the call was ended; what it had begun may be done", http.StatusInternalServerError)
+		return
 	}
+	status := http.StatusServiceUnavailable
 	if h.o.Verify != nil && (r.Context().Err() == context.DeadlineExceeded || !h.stands(context.WithoutCancel(r.Context()), one)) {
 		challenge(w, r)
 		status = http.StatusUnauthorized
 	}
-	words := http.StatusText(status)
-	if begun {
-		words = "the call was ended; what it had begun may be done"
-	}
-	http.Error(w, words, status)
+	http.Error(w, http.StatusText(status), status)
 }
 
 // ErrFull is what [Options.Server] fails with where there is no room for one more principal.
