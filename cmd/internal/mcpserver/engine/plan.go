@@ -53,7 +53,7 @@ func (s *Engine) planned(ctx context.Context, c Call, t *task, program *core.Pro
 			case p != nil && p.Started == 0 && !p.Approved && !p.Refused && !p.Ended:
 				return s.offerPlan(ctx, c, t, p.Plan)
 			case p != nil:
-				return s.doPlan(ctx, c, p.ID, false, true, true)
+				return s.doPlan(ctx, c, p.ID, true, true, true)
 			}
 		}
 	}
@@ -116,7 +116,7 @@ func (s *Engine) offerPlan(ctx context.Context, c Call, t *task, p *run.Plan) wi
 	if p.Confirm {
 		state = "waiting"
 		if s.confirmHere(ctx, p) {
-			return s.doPlan(ctx, c, p.ID, false, false, true)
+			return s.doPlan(ctx, c, p.ID, true, false, true)
 		}
 	} else if !t.plan {
 		return s.doPlan(ctx, c, p.ID, false, false, true)

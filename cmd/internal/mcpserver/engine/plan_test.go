@@ -281,6 +281,34 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
+// What was approved is done in the world that it was approved in, also when the answer came in a form, or before the end of
+// the server whose task it is.
+func TestConfirmedInAnotherWorld(t *testing.T) {
+	t.Parallel()
+	s, world := newNoteWorld(t, true)
+	differs := func(how string, a wire.Answer) {
+		t.Helper()
+		if a.Fault == nil || a.Fault.Kind != fault.Deviated || !strings.Contains(a.Text, "step 1, toy.put, would have other arguments") || world.done() != "" {
+			t.Errorf("%s: %s %q", how, a.Text, world.done())
+		}
+	}
+	copies := Call{Tool: "copy", Arguments: json.RawMessage(`{"input":"a"}`), Tools: s.Latest()}
+	form := elicit.With(t.Context(), &elicit.Elicitor{Calls: &elicit.Calls{}, Put: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		world.notes["a"] = "changed"
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"answer": "yes, do exactly this"}}, nil
+	}})
+	differs("in a form", s.Call(form, copies))
+	task := s.newTask("t-1", copies)
+	must.NoFault(t, task.promote())
+	ctx := context.WithValue(t.Context(), taskKey{}, task)
+	_, p := callPlan(ctx, t, s, "copy", string(copies.Arguments))
+	kept, err := run.FindPlan(s.broker.Journal(), p.Plan)
+	must.NoError(t, err)
+	must.NoError(t, run.AnswerPlan(s.broker.Journal(), kept.Plan, true, "terminal"))
+	world.notes["a"], task.again = "again", true
+	differs("before a restart", s.Call(ctx, copies))
+}
+
 // A plan that is refused or withdrawn while it is planned anew isn't done; once it is begun, the refusal comes too late for the call
 // that does it, and the record shows that.
 func TestPlanRefusedMeanwhile(t *testing.T) {
