@@ -43,7 +43,7 @@ func (o *httpOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.tokens, "http-tokens", "", "accept the tokens in this `FILE`, a line each: a name and a token; reloaded on SIGHUP")
 	f.StringVar(&o.jwks, "http-jwks", "", "accept tokens (JWT) signed by a key in this `FILE` (JWKS); reloaded on SIGHUP")
 	f.StringVar(&o.issuer, "http-issuer", "", "accept only JWTs of this issuer (iss), a `URL`")
-	f.StringVar(&o.audience, "http-audience", "", "accept only JWTs for this audience (aud), the `NAME` of this server")
+	f.StringVar(&o.audience, "http-audience", "", "accept only JWTs for this audience (aud), the `NAME` of this server; if it is the server's URL, clients are told of the issuer")
 	f.StringVar(&o.cert, "http-tls-cert", "", "serve with TLS, with the certificate in this `FILE`; reloaded on SIGHUP")
 	f.StringVar(&o.key, "http-tls-key", "", "the certificate's private key, in this `FILE`")
 	f.StringArrayVar(&o.hosts, "http-host", nil, "let clients call the server by this `NAME`, too; may be repeated")
@@ -189,7 +189,7 @@ func (w *web) serve(ctx context.Context) error {
 	w.makeRoom = all.makeRoom
 	defer all.close()
 	options := streamable.Options{
-		Server: all.server, Hosts: o.names(), Origins: o.origins, Verify: access.verifier(), TLS: access.tls(), Log: w.log,
+		Server: all.server, Hosts: o.names(), Origins: o.origins, Verify: access.verifier(), Audience: o.audience, Issuer: o.issuer, TLS: access.tls(), Log: w.log,
 		Ready: w.ready(), Note: w.note, Metrics: w.auth.Telemetry.Metrics(), Measure: w.auth.Telemetry.Requests, IdleSession: w.idle,
 		ArgumentsHeader: mcpserver.ArgumentsHeader,
 	}

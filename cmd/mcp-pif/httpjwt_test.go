@@ -12,12 +12,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
 
 // An issuer signs tokens.
@@ -97,6 +99,54 @@ func TestHTTPSigned(t *testing.T) {
 		t.Errorf("the operator is told %s", said)
 	}
 	s.stop()
+}
+
+// TestHTTPSignedMetadata: whoever comes without a token is told who issues them, if the audience is a URL, and nothing otherwise.
+func TestHTTPSignedMetadata(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	for _, c := range []struct {
+		audience string
+		told     string // "": nothing
+	}{
+		{"https://pif.example/mcp", "https://pif.example/.well-known/oauth-protected-resource/mcp"},
+		{"https://pif.example:8443/", "https://pif.example:8443/.well-known/oauth-protected-resource"},
+		{"pif", ""},
+	} {
+		s := startWeb(t, t.TempDir(), append(i.flags(), "--http-audience", c.audience)...)
+		get := func(url string) *http.Response {
+			t.Helper()
+			r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+			res, err := http.DefaultClient.Do(r)
+			must.NoError(t, err)
+			t.Cleanup(func() { res.Body.Close() })
+			return res
+		}
+		res := get(s.url)
+		challenges, err := oauthex.ParseWWWAuthenticate(res.Header.Values("WWW-Authenticate"))
+		if err != nil || len(challenges) != 1 || res.StatusCode != http.StatusUnauthorized || challenges[0].Params["resource_metadata"] != c.told {
+			t.Errorf("%s: status %d, %v, %v", c.audience, res.StatusCode, challenges, err)
+		}
+		own, _ := strings.CutSuffix(s.url, "/mcp")
+		const wellKnown = "/.well-known/oauth-protected-resource"
+		if c.told == "" {
+			if res := get(own + wellKnown); res.StatusCode != http.StatusNotFound {
+				t.Errorf("%s: status %d", c.audience, res.StatusCode)
+			}
+			s.stop()
+			continue
+		}
+		for _, path := range []string{c.told[strings.Index(c.told, wellKnown):], wellKnown} {
+			got, err := oauthex.GetProtectedResourceMetadata(t.Context(), own+path, c.audience, nil)
+			if err != nil || !slices.Equal(got.AuthorizationServers, []string{"https://issuer.example"}) {
+				t.Errorf("%s at %s: %+v, %v", c.audience, path, got, err)
+			}
+		}
+		if res := get(own + wellKnown + "/other"); res.StatusCode != http.StatusNotFound {
+			t.Errorf("the page of another resource: status %d", res.StatusCode)
+		}
+		s.stop()
+	}
 }
 
 // TestHTTPSignedEnds: when a token's time is over, by half a minute of grace, the

@@ -58,6 +58,9 @@ type Options struct {
 	Server func(ctx context.Context, principal string) (*mcp.Server, error)
 	// Verify knows tokens; nil: everybody may come in, as principal "".
 	Verify auth.TokenVerifier
+	// Audience is the URL for which tokens are, and Issuer that of who issues them: clients are told both
+	// (RFC 9728), unless one is no URL.
+	Audience, Issuer string
 	// Hosts are names, without port, by which this server may be called besides
 	// those of the machine itself; Origins those of web pages that may call it,
 	// "https://app.example.com".
@@ -117,6 +120,7 @@ const maxSmallBody = 32 << 10
 type Handler struct {
 	o        Options
 	guard    guard
+	metadata string // where it is said who issues tokens, "": nowhere
 	budget   budget
 	live     live
 	answers  room
@@ -157,6 +161,7 @@ func New(o Options) (*Handler, error) {
 		h.roaming = &roaming{ends: o.Roams, boot: rand.Text()[:8], here: map[roamer]*reopened{}}
 	}
 	mux := http.NewServeMux()
+	h.describe(mux)
 	protocol := greet(h.authorize(http.HandlerFunc(h.serve)))
 	mux.Handle(Path, protocol)
 	mux.Handle("/{$}", protocol)
@@ -282,14 +287,18 @@ func (h *Handler) authorize(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		challenge(w, r)
+		h.challenge(w, r)
 		known.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), changesKey{}, h.live.changes.Load())))
 	})
 }
 
-// challenge tells whoever is refused by what they would come in (RFC 6750 section 3).
-func challenge(w http.ResponseWriter, r *http.Request) {
+// challenge tells whoever is refused by what they would come in (RFC 6750 section 3), and where it is said who has that
+// (RFC 9728 section 5.1).
+func (h *Handler) challenge(w http.ResponseWriter, r *http.Request) {
 	how := `Bearer realm="mcp-pif"`
+	if h.metadata != "" {
+		how += fmt.Sprintf(", resource_metadata=%q", h.metadata)
+	}
 	if r.Header.Get("Authorization") != "" {
 		how += `, error="invalid_token"`
 	}
@@ -306,7 +315,7 @@ func (h *Handler) unanswered(w http.ResponseWriter, r *http.Request, one *reques
 	}
 	status := http.StatusServiceUnavailable
 	if h.o.Verify != nil && (r.Context().Err() == context.DeadlineExceeded || !h.stands(context.WithoutCancel(r.Context()), one)) {
-		challenge(w, r)
+		h.challenge(w, r)
 		status = http.StatusUnauthorized
 	}
 	http.Error(w, http.StatusText(status), status)
@@ -335,7 +344,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	r, one, end := h.live.begin(r)
 	defer end()
 	if h.o.Verify != nil && one.seen != h.live.changes.Load() && !h.stands(r.Context(), one) { // they changed meanwhile
-		challenge(w, r)
+		h.challenge(w, r)
 		http.Error(w, http.StatusText(http.StatusUnauthorized), http.StatusUnauthorized)
 		return
 	}

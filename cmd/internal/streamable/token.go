@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -19,6 +20,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
 
 // leeway is how far the clock of whoever issues tokens may be off.
@@ -245,6 +247,41 @@ func (k *Keys) Verify(_ context.Context, token string, _ *http.Request) (*auth.T
 		return &auth.TokenInfo{UserID: jwtPrincipal + claims.Subject, Expiration: claims.Expiry.Time()}, nil
 	}
 	return nil, auth.ErrInvalidToken
+}
+
+// wellKnown is where a server says who issues tokens for it (RFC 9728 section 3.1): there, with the path of its URL
+// behind it, and for clients that don't know that path.
+const wellKnown = "/.well-known/oauth-protected-resource"
+
+// describe serves who issues tokens for this server, if that is known.
+func (h *Handler) describe(mux *http.ServeMux) {
+	at := webURL(h.o.Audience)
+	if at == nil || webURL(h.o.Issuer) == nil {
+		return
+	}
+	at.Path, at.RawPath = wellKnown+strings.TrimSuffix(at.Path, "/"), ""
+	h.metadata = at.String()
+	page := auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
+		Resource: h.o.Audience, AuthorizationServers: []string{h.o.Issuer}, BearerMethodsSupported: []string{"header"}, ResourceName: "mcp-pif",
+	})
+	only := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != wellKnown && r.URL.Path != at.Path {
+			http.NotFound(w, r)
+			return
+		}
+		page.ServeHTTP(w, r)
+	})
+	mux.Handle(wellKnown, only)
+	mux.Handle(wellKnown+"/", only)
+}
+
+// webURL reads the URL of a server; nil: it is none.
+func webURL(s string) *url.URL {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil
+	}
+	return u
 }
 
 // Either verifies by the first of several that knows a token.
