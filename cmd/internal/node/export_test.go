@@ -33,3 +33,12 @@ func (n *Node) Settled() (reported, origin uint64, err error) {
 
 // Trim has the order forget what every node has.
 func (n *Node) Trim(ctx context.Context) error { return n.trim(ctx) }
+
+// LongAgo has it be a day since this node heard of a report.
+func (n *Node) LongAgo(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	d := n.docs[reports+name]
+	d.learned = d.learned.Add(-farewell)
+	n.docs[reports+name] = d
+}

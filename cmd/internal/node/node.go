@@ -554,13 +554,15 @@ func (n *Node) Status() Status {
 	docs, _, _ := n.documents() // where they can't be read the node has stopped
 	all := n.members(docs)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		p, r := c.Peers[name], all[name]
+		p, heard := c.Peers[name]
+		r := all[name]
+		if name == n.o.Name || r.Left && (!heard || !n.Alive(name)) {
+			continue
+		}
 		if p.Seen.IsZero() {
 			p.Seen, p.Place = n.begun, r.Place // silent since then at least
 		}
-		if name != n.o.Name {
-			st.Nodes = append(st.Nodes, Peer{name, time.Since(p.Seen).Milliseconds(), p.Place, p.Differs, n.unlike(r)})
-		}
+		st.Nodes = append(st.Nodes, Peer{name, time.Since(p.Seen).Milliseconds(), p.Place, p.Differs, n.unlike(r)})
 	}
 	return st
 }
@@ -684,11 +686,14 @@ func (n *Node) Alive(name string) bool {
 	return name == n.o.Name || seen && p.Missed < gone || !seen && time.Since(n.begun) < gone*beat
 }
 
-// Lost is how many other nodes are gone.
+// farewell is how long others look for the tasks of a node that left: as long as one lives.
+const farewell = 24 * time.Hour
+
+// Lost is how many other nodes are gone, those that left lately too.
 func (n *Node) Lost() (lost int) {
 	docs, _, _ := n.documents()
-	for name := range n.members(docs) {
-		if !n.Alive(name) {
+	for name, r := range n.members(docs) {
+		if !n.Alive(name) && !(r.Left && lease.Since(r.learned) > farewell) {
 			lost++
 		}
 	}

@@ -599,16 +599,39 @@ func TestRateAlone(t *testing.T) {
 	}
 }
 
-// TestNeverBack: a node that didn't come back after all were down is one of those that are gone, unless it left.
+// TestNeverBack: a node that didn't come back after all were down is one of those that are gone, also one that left, which
+// a status doesn't show.
 func TestNeverBack(t *testing.T) {
 	t.Parallel()
 	m := order.NewMemory(order.MemoryOptions{})
 	a, b, c := start(t, m, "a"), start(t, m, "b"), start(t, m, "c")
 	must.NoError(t, errors.Join(b.Report(t.Context(), false), b.Close(), c.Report(t.Context(), true), c.Close(), a.Close()))
 	a.open(t, "a")
-	wait.Until(t, "b is gone", func() bool { return a.Lost() > 0 })
-	if st := a.Status(); a.Lost() != 1 || len(st.Nodes) != 1 || st.Nodes[0].Name != "b" || st.Nodes[0].Silent < node.Lease.Milliseconds() {
+	wait.Until(t, "they are gone", func() bool { return a.Lost() == 2 })
+	if st := a.Status(); len(st.Nodes) != 1 || st.Nodes[0].Name != "b" || st.Nodes[0].Silent < node.Lease.Milliseconds() {
+		t.Errorf("%+v", st.Nodes)
+	}
+}
+
+// TestLeft: a node that left counts as gone as long as others look for its tasks, also after a restart, and no status shows
+// it any more.
+func TestLeft(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	a, b := start(t, m, "a"), start(t, m, "b")
+	must.NoError(t, errors.Join(b.Report(t.Context(), true), b.Close()))
+	wait.Until(t, "b is gone", func() bool { return !a.Alive("b") })
+	if st := a.Status(); a.Lost() != 1 || len(st.Nodes) != 0 {
 		t.Errorf("%d are gone: %+v", a.Lost(), st.Nodes)
+	}
+	if a.LongAgo("b"); a.Lost() != 0 {
+		t.Error("it is gone for ever")
+	}
+	must.NoError(t, a.Close())
+	a.open(t, "a")
+	wait.Until(t, "b is gone for who starts anew", func() bool { return a.Lost() == 1 })
+	if st := a.Status(); len(st.Nodes) != 0 {
+		t.Errorf("%+v", st.Nodes)
 	}
 }
 
@@ -633,6 +656,7 @@ func TestRefused(t *testing.T) {
 		must.NoError(t, authority.Follows(t.Context(), m.Open()))
 	}
 	wait.Until(t, "they count as silent", func() bool { return !a.Alive("b") && !a.Alive("left") })
+	a.LongAgo("left")
 	if st := a.Status(); a.Lost() != 0 || len(st.Nodes) != 0 {
 		t.Errorf("%d are gone: %+v", a.Lost(), st.Nodes)
 	}

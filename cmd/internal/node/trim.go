@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/lease"
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
 )
 
@@ -37,7 +38,8 @@ type report struct {
 	// Comes says that it was given copies, for which the order is kept, and hasn't reported yet.
 	Comes bool `json:"comes,omitempty"`
 	// Given is what its operator gave it; nil: that isn't known.
-	Given map[string]string `json:"given,omitempty"`
+	Given   map[string]string `json:"given,omitempty"`
+	learned lease.Time        // when it was heard of here
 }
 
 // reported returns what the nodes reported, by name.
@@ -51,20 +53,21 @@ func reportedIn(docs map[string]document) map[string]report {
 	for name, d := range docs {
 		var r report
 		if name, ok := strings.CutPrefix(name, reports); ok && json.Unmarshal(d.Content, &r) == nil {
+			r.learned = d.learned
 			all[name] = r
 		}
 	}
 	return all
 }
 
-// members are the nodes that this one hears of, and those that reported something and didn't leave. One that was given
-// copies is none before it is heard: its operator may be refused to have it join.
+// members are the nodes that this one hears of, and those that reported something, also that they leave. One that was
+// given copies is none before it is heard: its operator may be refused to have it join.
 func (n *Node) members(docs map[string]document) map[string]report {
 	all := reportedIn(docs)
 	c, _ := n.store.Cluster()
 	maps.DeleteFunc(all, func(name string, r report) bool {
 		_, heard := c.Peers[name]
-		return (r.Left || r.Comes) && !heard
+		return r.Comes && !r.Left && !heard
 	})
 	for name := range c.Peers {
 		if _, known := all[name]; !known && !strings.Contains(name, "/") {
