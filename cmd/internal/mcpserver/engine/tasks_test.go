@@ -1362,6 +1362,38 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
+// TestScheduleBeside: what is scheduled isn't started beside the run before, whichever server of the store does that; one
+// whose server ended goes on first.
+func TestScheduleBeside(t *testing.T) {
+	t.Parallel()
+	w, g := &tasked{t: t, dir: t.TempDir()}, newGate()
+	one, stop := w.serves(g, "toy:notes/**")
+	w.call(one, "evolve", reads)
+	two, _ := w.serves(g, "toy:notes/**")
+	x := &Schedule{ID: "x", Tool: "reads", Input: json.RawMessage(`"notes/a"`)}
+	starts := func(s *Engine, want int) []*run.Task {
+		t.Helper()
+		s.startSchedule(t.Context(), x)
+		all, err := run.Tasks(s.broker.Journal(), time.Time{})
+		if err != nil || len(all) != want {
+			t.Fatalf("there are %d tasks, not %d: %v", len(all), want, err)
+		}
+		return all
+	}
+	starts(one, 1)
+	wait.For(t, g.begun, "the read")
+	starts(two, 1)
+	stop()
+	before := starts(two, 1)[0]
+	wait.For(t, g.begun, "the read of who goes on")
+	close(g.open)
+	wait.For(t, two.tasks.find(before.ID).done, "the end of the task")
+	if n := g.puts.Load(); n != 1 {
+		t.Errorf("%d writes", n)
+	}
+	starts(two, 2)
+}
+
 // TestScheduleBehind: of two nodes one starts what is due, though their clocks are far apart and one may be paused; where the
 // one ahead is gone, the other starts it.
 func TestScheduleBehind(t *testing.T) {

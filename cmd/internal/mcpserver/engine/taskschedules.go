@@ -236,16 +236,21 @@ func (s *Engine) barrier(ctx context.Context) error {
 	return nil
 }
 
-// waits returns why a schedule isn't started by what is on record: another node does the task before, or that gave a
-// plan, as --confirm has it, that is neither done nor refused and can be done yet.
-func (s *Engine) waits(schedule string) (why string) {
+// waits returns why a schedule isn't started by what is on record: another server does the task before, or this one goes on
+// with it from here, or it gave a plan, as --confirm has it, that is neither done nor refused and can be done yet.
+func (s *Engine) waits(ctx context.Context, schedule string) (why string) {
 	j := s.broker.Journal()
 	var err error
 	for t, failed := range run.TasksOf(j, schedule, time.Now().Add(-TaskLifetime)) {
 		if err = failed; err != nil {
 			break
 		}
-		if s.tasks.owner.elsewhere(t.Owner) && !t.Over() {
+		if t.Owner != s.tasks.owner.word() && !t.Over() {
+			if s.opts.Node == nil && !s.tasks.owner.lives(t.Owner) { // which ended after this server's start
+				if err := s.goOn(ctx); err != nil {
+					s.log.Error(cantTakeUp, "error", err)
+				}
+			}
 			return "it is under way still"
 		}
 		if t.Ended.IsZero() {
@@ -283,7 +288,7 @@ func (s *Engine) startSchedule(ctx context.Context, x *Schedule) {
 			return
 		}
 	}
-	if why := s.waits(x.ID); why != "" {
+	if why := s.waits(ctx, x.ID); why != "" {
 		s.log.Warn("a scheduled tool isn't started: "+why, "schedule", x.ID, "tool", x.Tool)
 		return
 	}
