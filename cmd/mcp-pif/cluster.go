@@ -296,7 +296,7 @@ func joinCluster(cmd *cobra.Command, target, name string, first bool) (err error
 	case used:
 		return fmt.Errorf("the name %q was used in this cluster: a name is used once", name)
 	}
-	if err := takeCopies(ctx, copies); err != nil {
+	if err := takeCopies(ctx, dir, copies); err != nil {
 		return err
 	}
 	config = statefile.Cluster{Order: target, Node: name}

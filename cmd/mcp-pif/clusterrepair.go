@@ -110,9 +110,11 @@ func lookAlone(ctx context.Context, at order.Order, target, name string, first b
 	return node.Nodes(ctx, at, name, first)
 }
 
-// takeCopies makes copies the files of a machine that has none that they lack anything of.
-func takeCopies(ctx context.Context, c node.Copies) error {
-	for profile, copied := range c.Files {
+// takeCopies makes copies the files of a machine that has none that they lack anything of: all of them, or none where it is
+// refused.
+func takeCopies(ctx context.Context, dir string, c node.Copies) error {
+	paths := map[string]string{}
+	for profile := range c.Files {
 		path, err := fileOf(profile)
 		if err != nil {
 			return err
@@ -120,7 +122,15 @@ func takeCopies(ctx context.Context, c node.Copies) error {
 		if _, err := os.Lstat(path); err == nil {
 			return fmt.Errorf("this machine has a profile %q of its own, which the cluster has, too: move the folder %s away", profile, filepath.Dir(path))
 		}
-		if _, err := node.Install(path, copied, nil); err != nil {
+		paths[profile] = path
+	}
+	for profile, path := range paths {
+		if _, err := node.Install(path, c.Files[profile], nil); err != nil {
+			return err
+		}
+	}
+	if len(paths) > 0 {
+		if err := node.Copied(dir); err != nil {
 			return err
 		}
 	}

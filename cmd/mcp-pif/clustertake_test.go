@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/journal/order"
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/node"
 	"github.com/mcp-pif/mcp-pif/core/must"
 )
@@ -67,6 +70,65 @@ func TestTakeFails(t *testing.T) {
 	must.NoError(t, err)
 	if now, err := os.ReadFile(path + ".key"); m.Identity != "another" || m.Place != 7 || m.Seq != 2 || err != nil || !bytes.Equal(now, key) {
 		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+// TestJoins: a machine that is refused since it has a profile of its own is left as it was; one that joins has a profile that
+// is new since it was given copies, where the order doesn't keep what was before.
+func TestJoins(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	m, theirs := order.NewMemory(order.MemoryOptions{}), t.TempDir()
+	a, err := node.Open(t.Context(), node.Options{
+		Order: m.Open(), Name: "a", Dir: theirs, Log: slog.New(slog.DiscardHandler),
+		Paths: func() ([]string, error) { return filepath.Glob(filepath.Join(theirs, "*.db")) },
+		Path:  func(profile string) (string, error) { return filepath.Join(theirs, profile+".db"), nil },
+	})
+	must.NoError(t, err)
+	t.Cleanup(func() { _ = a.Close() })
+	makes := func(profile string) {
+		t.Helper()
+		var o journal.Options
+		a.Join(&o, profile)
+		s, err := journal.Open(filepath.Join(theirs, profile+".db"), o)
+		must.NoError(t, err)
+		_, err = s.Change(0, journal.ToolEvolved, []byte(`{"tool":"x","version":1}`), "x")
+		must.NoError(t, errors.Join(err, s.Close()))
+	}
+	profiles := []string{"p1", "p2", "p3", "p4", "p5", "p6"}
+	for _, profile := range profiles {
+		makes(profile)
+	}
+	dir, err := app.StateDir()
+	must.NoError(t, err)
+	c, end, err := copyFiles(t.Context(), m.Open(), dir, "b", "", false)
+	must.NoError(t, err)
+	t.Cleanup(func() { must.NoError(t, end()) })
+	authority, err := journal.Member(c.Files[node.AuthorityProfile])
+	must.NoError(t, err)
+	must.NoError(t, m.Open().Trim(t.Context(), authority.Place))
+	makes("new")
+
+	own, err := profilePath("p3")
+	must.NoError(t, err)
+	must.NoError(t, os.MkdirAll(filepath.Dir(own), 0o700))
+	must.NoError(t, os.WriteFile(own, nil, 0o600))
+	if err := takeCopies(t.Context(), dir, c); err == nil || !strings.Contains(err.Error(), "a profile \"p3\" of its own") {
+		t.Error(err)
+	}
+	if paths, err := profilePaths(); err != nil || len(paths) != 1 {
+		t.Errorf("%v, %v", paths, err)
+	}
+	must.NoError(t, os.RemoveAll(filepath.Dir(own)))
+	must.NoError(t, takeCopies(t.Context(), dir, c))
+	must.NoError(t, asNode(t.Context(), m.Open(), statefile.Cluster{Order: "memory", Node: "b"}, slog.New(slog.DiscardHandler), func(n *node.Node) error {
+		return n.Report(t.Context(), false)
+	}))
+	for _, profile := range append(profiles, "new") {
+		path, err := profilePath(profile)
+		must.NoError(t, err)
+		if file, err := journal.Member(path); err != nil || file == nil || file.Seq != 1 {
+			t.Errorf("of the profile %s: %+v, %v", profile, file, err)
+		}
 	}
 }
 
