@@ -404,18 +404,18 @@ func (p *Policy) denial(dir string, c Capability) (denial, error) {
 // lies there and for what tools call by that name.
 func (d *denial) below(g *Grant) []string {
 	var list []string
-	add := func(root, path string) {
-		rel, ok := inside(root, path)
-		if _, all := inside(path, root); all {
+	add := func(root, path string, within func(outer, inner string) (string, bool)) {
+		rel, ok := within(root, path)
+		if _, all := within(path, root); all {
 			rel, ok = ".", true
 		}
 		if ok && !slices.Contains(list, rel) {
 			list = append(list, rel)
 		}
 	}
-	add(g.abs, d.abs)
-	add(g.Real, d.real)
-	add(g.Real, d.abs)
+	add(g.abs, d.abs, inside)
+	add(g.Real, d.real, leads)
+	add(g.Real, d.abs, inside)
 	if rel, ok := below(g.Label, d.Scope); ok && g.Label != "." && !slices.Contains(list, rel) {
 		list = append(list, rel)
 	}

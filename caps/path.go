@@ -1,12 +1,17 @@
 package caps
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
+
+	"github.com/mcp-pif/mcp-pif/caps/filename"
 )
 
 // canonicalPath is "." for the directory the server was started in, ./a/b below
@@ -168,6 +173,36 @@ func inside(outer, inner string) (string, bool) {
 		}
 	}
 	return filepath.ToSlash(rel), true
+}
+
+// leads gives the path of inner below outer, absolute paths with links resolved, by all names that folders have: in other
+// letters where the file system takes them for the same, or where they are mounted. Of what isn't there, names that some
+// file system takes for the same are.
+func leads(outer, inner string) (string, bool) {
+	if rel, ok := inside(outer, inner); ok {
+		return rel, true
+	}
+	var absent []string // the end of outer
+	top, err := os.Lstat(outer)
+	for dir := outer; err != nil; top, err = os.Lstat(dir) {
+		if dir == filepath.Dir(dir) {
+			return "", false
+		}
+		absent = slices.Insert(absent, 0, filepath.Base(dir))
+		dir = filepath.Dir(dir)
+	}
+	var rest []string // the end of inner
+	below := false    // whether its first name is there
+	for dir := inner; ; dir = filepath.Dir(dir) {
+		info, err := os.Lstat(dir)
+		if err == nil && os.SameFile(top, info) && len(absent) <= len(rest) && (len(absent) == 0 || !below) && slices.EqualFunc(absent, rest[:len(absent)], filename.Alike) {
+			return cmp.Or(path.Join(rest[len(absent):]...), "."), true
+		}
+		if dir == filepath.Dir(dir) {
+			return "", false
+		}
+		rest, below = slices.Insert(rest, 0, filepath.Base(dir)), err == nil
+	}
 }
 
 // foldsCase is set where file systems usually take A for a.

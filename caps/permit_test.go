@@ -1,12 +1,14 @@
 package caps_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -298,4 +300,28 @@ func TestLongWith(t *testing.T) {
 	wantFault(t, f, fault.Denied, "eval")
 	_, f = w.policy.Decide([]string{"fs:./sandbox"}, caps.Needs{Withs: []caps.With{{Texts: list}}}, caps.DecideOptions{})
 	wantFault(t, f, fault.Refused, "at most 100")
+}
+
+// TestOtherName: rules of flow are about a file by each of its names, which here are hard links: so are those that a
+// file system takes for the same.
+func TestOtherName(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "in/key", "in/open")
+	if err := os.Link(w.path("in/key"), w.path("in/other")); err != nil {
+		t.Skip("a file has one name here:", err)
+	}
+	w.grant("fs:./in")
+	for scope, want := range map[string][2]bool{"in/key": {true, false}, "in/new": {false, true}} {
+		r, err := caps.ParseRequests("fs:"+w.path(scope), "", w.kinds)
+		must.NoError(t, err)
+		for i, path := range []string{"other", "NEW"} {
+			p, f := w.permit(caps.NewLedger(), w.hold("fs.append:./in"), "fs.append", rec("path", path, "content", "x"))
+			if f != nil || r.Meets(p) != want[i] {
+				t.Errorf("%s is met by %s: want %v; %v", scope, path, want[i], f)
+			}
+			if i == 0 && r.Keeps(p) {
+				t.Errorf("%s is surely what lies in %s", path, scope)
+			}
+		}
+	}
 }

@@ -102,8 +102,8 @@ func (r *Requests) Together(o *Requests) bool {
 	case !r.scoped || !o.scoped:
 		return true
 	case r.where.manifest.Algebra == Path:
-		_, in := inside(r.where.real, o.where.real)
-		_, around := inside(o.where.real, r.where.real)
+		_, in := leads(r.where.real, o.where.real)
+		_, around := leads(o.where.real, r.where.real)
 		return in || around
 	}
 	return r.where.manifest.Algebra.Overlaps(r.where.Scope, o.where.Scope)
@@ -252,8 +252,8 @@ func (r *Requests) onPath(g *Grant, rel string) bool {
 		}
 	}
 	real := g.realBelow(rel)
-	_, in := inside(r.where.real, real)
-	_, around := inside(real, r.where.real)
+	_, in := leads(r.where.real, real)
+	_, around := leads(real, r.where.real)
 	return in || around
 }
 

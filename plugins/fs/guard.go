@@ -3,11 +3,8 @@ package fs
 import (
 	"slices"
 	"strings"
-	"unicode"
 
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
-
+	"github.com/mcp-pif/mcp-pif/caps/filename"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -65,7 +62,7 @@ func (g *guard) pass(names []string) error {
 	// Something that isn't there has no identity. Where the file system takes
 	// a for A, or one spelling of é for the other, the name alone would let it be made under another.
 	for _, p := range g.absent {
-		if prefixes(p, names, alike) {
+		if prefixes(p, names, filename.Alike) {
 			return g.refuse()
 		}
 	}
@@ -92,7 +89,7 @@ func (g *guard) checkBelow(i info) error {
 // comes to a place above a denial, or goes from there.
 func (g *guard) checkBelowPath(names []string) error {
 	for _, p := range g.all {
-		if len(names) < len(p) && prefixes(names, p, alike) {
+		if len(names) < len(p) && prefixes(names, p, filename.Alike) {
 			return g.refuseAbove()
 		}
 	}
@@ -110,21 +107,6 @@ func (g *guard) refuseAbove() error {
 }
 
 func equal(a, b string) bool { return a == b }
-
-// alike reports whether any file system that we know of takes two names for the same: by their case, how their
-// characters are composed, and what isn't seen of them.
-func alike(a, b string) bool {
-	spelled := func(name string) string {
-		name = strings.Map(func(c rune) rune {
-			if unicode.In(c, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
-				return -1
-			}
-			return c
-		}, name)
-		return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(name)))
-	}
-	return a == b || spelled(a) == spelled(b)
-}
 
 // prefixes reports whether the names of outer begin those of inner.
 func prefixes(outer, inner []string, same func(a, b string) bool) bool {

@@ -112,7 +112,8 @@ var rules = map[string]rule{
 	"core/wait":             {std: anyStd, tests: true},
 
 	"caps/statefile": {std: anyStd, ours: []string{"core/display", "core/fault"}},
-	"caps":           {std: anyStd, ours: []string{"core/...", "caps/statefile"}},
+	"caps/filename":  {std: pure, libraries: []string{"golang.org/x/text/cases", "golang.org/x/text/unicode/norm"}},
+	"caps":           {std: anyStd, ours: []string{"core/...", "caps/filename", "caps/statefile"}},
 	"caps/lease":     {std: []string{"time"}, libraries: []string{"golang.org/x/sys/unix"}},
 	"caps/flow":      {std: anyStd, ours: []string{"core/...", "caps", "caps/statefile"}},
 	"caps/registry":  {std: anyStd, ours: []string{"core/...", "caps", "caps/statefile"}, libraries: []string{"github.com/rogpeppe/go-internal/diff"}},
@@ -144,7 +145,7 @@ var rules = map[string]rule{
 	"plugins/plugintest":           {std: anyStd, ours: []string{"core/...", "plugins/sdk", "plugins/plugintest/conform"}},
 	// Tests alone; the examples are modules, and languages, of their own.
 	"plugins/examples":             {std: anyStd, libraries: mcpSDK, tests: true},
-	"plugins/fs":                   {std: anyStd, ours: []string{"core/display", "core/value", "plugins/sdk"}, libraries: []string{"golang.org/x/sys/unix", "golang.org/x/text/cases", "golang.org/x/text/unicode/norm"}},
+	"plugins/fs":                   {std: anyStd, ours: []string{"caps/filename", "core/display", "core/value", "plugins/sdk"}, libraries: []string{"golang.org/x/sys/unix"}},
 	"plugins/internal/jsonvalue":   {std: pure, ours: []string{"core/json", "core/value"}},
 	"plugins/fetch":                {std: anyStd, ours: []string{"core/display", "core/value", "plugins/sdk", "plugins/internal/jsonvalue", "plugins/internal/address"}, libraries: []string{"golang.org/x/sync/semaphore"}},
 	"plugins/internal/originproxy": {std: anyStd, ours: []string{"plugins/internal/address"}},

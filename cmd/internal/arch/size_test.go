@@ -19,7 +19,8 @@ import (
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
 	"(tests)":                      5691,
-	"caps":                         7825,
+	"caps":                         7860,
+	"caps/filename":                20,
 	"caps/flow":                    1800,
 	"caps/journal":                 5842,
 	"caps/journal/order":           420,
@@ -76,7 +77,7 @@ var maxLines = map[string]int{
 	"plugins/clock":                60,
 	"plugins/env":                  50,
 	"plugins/fetch":                1502,
-	"plugins/fs":                   2466,
+	"plugins/fs":                   2460,
 	"plugins/host":                 2956,
 	"plugins/internal/address":     30,
 	"plugins/internal/dice":        40,
