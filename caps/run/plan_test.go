@@ -496,6 +496,66 @@ func TestPlanFenced(t *testing.T) {
 	}
 }
 
+// TestPlanOfTaskFenced: a server that was silent while another took over the task that it had planned begins nothing of its
+// plan, and the one that the other began counts, though it is the older. What is planned for a task isn't lost with its server.
+func TestPlanOfTaskFenced(t *testing.T) {
+	t.Parallel()
+	w := newWorldOf(t, ledger, run.Options{}, newEntries(9).perform, "led:**")
+	made := w.evolve("act", `k => let p = !led.put({key: "x", value: 1}) in !led.put({key: if p.ok then "y" else "z", value: 1})`, "led:**")
+	in, _ := core.ParseInput([]byte(`"k"`), core.InputData)
+	b := run.New(run.Options{
+		Policy: w.policy, Journal: w.memory, Handler: &performer{perform: newEntries(9).perform},
+		Act: func(context.Context) (lease.Time, error) { return lease.Now().Add(time.Hour), nil },
+	})
+	of := func(server string) run.Start {
+		start := bounds(made, "", `"k"`)
+		start.Task, start.Doer, start.Owner = "t1", "t1", server
+		return start
+	}
+	plan := func(r *run.Run, section int) *run.Plan {
+		p, f := r.Plan(t.Context(), time.Now().Add(time.Hour), run.Evaluation{Tool: made, Program: made.Program(), Input: in}, section, nil)
+		must.NoFault(t, f)
+		r.Abandon()
+		return p
+	}
+	resume := func(p *run.Plan, server string) *run.Run {
+		rec, err := run.ReadRecord(w.memory, p.Run)
+		must.NoError(t, err)
+		r, err := b.Resume(w.tools.Snapshot(), of(server), rec)
+		must.NoError(t, err)
+		return r
+	}
+	finds := func(want *run.Plan) {
+		t.Helper()
+		if p, err := run.PlanOfTask(w.memory, "t1"); err != nil || p == nil || p.ID != want.ID {
+			t.Errorf("the plan of the task is %+v, not %s: %v", p, want.ID, err)
+		}
+	}
+	must.NoError(t, w.broker.CreateTask(&run.Task{ID: "t1", Call: run.Call{Tool: "run", Arguments: []byte(`{}`)}, Owner: "a"}))
+	first := plan(b.Begin(w.tools.Snapshot(), of("a")), 1)
+	mine, err := w.broker.ResumeTask("t1", "b", 0, false)
+	if err != nil || !mine {
+		t.Fatal(mine, err)
+	}
+	if f := resume(first, "a").Does(first, 0, "a"); f == nil || f.Kind != fault.Conflict || len(w.events(journal.PlanStarted)) > 0 {
+		t.Errorf("the server before begins its plan: %v", f)
+	}
+	other := plan(b.Begin(w.tools.Snapshot(), of("b")), 1)
+	finds(other) // it is the newest
+	r := resume(other, "b")
+	must.NoFault(t, r.Does(other, 0, "b"))
+	plan(w.broker.Begin(w.tools.Snapshot(), of("a")), 1) // by a, which had found that the task was its own
+	finds(other)
+	if got, f := drive(t, r, made, `"k"`); !r.Section() {
+		t.Fatalf("there is one section: %s, %v", got, f)
+	}
+	finds(plan(resume(other, "b"), 2))
+	b.Begin(w.tools.Snapshot(), of("b"))
+	if _, err := b.LoseRuns(t.Context(), nil, time.Now().Add(-time.Hour), func(string) bool { return true }); err != nil || len(w.events(journal.RunLost)) > 0 {
+		t.Errorf("lost: %v, %v", w.events(journal.RunLost), err)
+	}
+}
+
 var update = flag.Bool("update", false, "write the screens of plans into cmd/README.md")
 
 // TestPlanScreens holds the screens in cmd/README.md against plans as they are shown.

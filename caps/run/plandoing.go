@@ -39,6 +39,10 @@ func (r *Run) Does(p *Plan, started int, by string) *fault.Fault {
 		d.steps[s.N] = i + 1
 	}
 	r.doing = d
+	if err := r.owned(); err != nil { // whoever has the task now may have made another plan
+		r.Abandon()
+		return &fault.Fault{Kind: fault.Conflict, Message: "the plan " + p.ID + " was not begun: " + err.Error(), Hint: "The journal shows what was done."}
+	}
 	data := journal.AppendString([]byte(`{"plan":`), p.ID)
 	data = journal.AppendString(fmt.Appendf(data, `,"after":%d,"owner":`, started), by)
 	if started > 0 {

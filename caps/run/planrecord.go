@@ -260,7 +260,8 @@ func plansMade(j journal.Journal, q journal.Query, since time.Time, fn func(e *j
 // newest that a person has to approve, and how much the arguments of those have before the last.
 const maxPlansBefore, maxWaiting, maxWaitingBytes = 1000, 1000, 32 << 20
 
-// PlanOfTask is the newest plan that the call of a task was given; nil: there is none on record.
+// PlanOfTask is the newest plan that the call of a task was given, of a run of which something was begun where there is
+// one: a server that was silent may have recorded another plan meanwhile. nil: there is none on record.
 func PlanOfTask(j journal.Journal, task string) (found *Planned, err error) {
 	created, _, err := j.Read(journal.Query{Run: task, Kind: journal.TaskCreated, Limit: 1})
 	if err != nil || len(created) == 0 {
@@ -275,10 +276,14 @@ func PlanOfTask(j journal.Journal, task string) (found *Planned, err error) {
 			return before == maxPlansBefore, nil
 		}
 		p, err := FindPlan(j, plan)
-		if err == nil && p != nil && p.By != Withdrawn {
+		if err != nil || p == nil || p.By == Withdrawn {
+			return false, err
+		}
+		begun := p.Started > 0 || p.Section > 1
+		if found == nil || begun {
 			found = p
 		}
-		return found != nil, err
+		return begun, nil
 	}
 	err = plansMade(j, journal.Query{After: created[0].Seq}, time.Time{}, find)
 	if err == nil && found == nil { // the call was planned shortly before it became a task, by the same server

@@ -181,7 +181,7 @@ func (b *Broker) Begin(tools *registry.Snapshot, s Start) *Run {
 	if s.Even {
 		data = append(data, `,"even":true`...)
 	}
-	if b.act != nil && s.Owner != "" {
+	if b.act != nil && s.Owner != "" && s.Doer == "" { // what is planned for a task isn't lost: the task goes on
 		data = journal.AppendString(append(data, `,"owner":`...), s.Owner)
 	}
 	if b.flow != nil {

@@ -43,9 +43,11 @@ func (s *Engine) planned(ctx context.Context, c Call, t *task, program *core.Pro
 	if pc := planOf(ctx); pc != nil && pc.record != nil { // it is planned anew, to be compared
 		start.Under = pc.record.Under
 	}
-	if task := taskOf(ctx); task != nil && planOf(ctx) == nil {
+	task := taskOf(ctx)
+	if task != nil && planOf(ctx) == nil {
 		start.Under = task.under
-		if start.Task = task.id; task.again {
+		start.Task, start.Doer, start.Owner = task.id, task.id, s.tasks.owner.word()
+		if task.again {
 			p, err := run.PlanOfTask(s.broker.Journal(), task.id)
 			switch {
 			case err != nil:
@@ -57,7 +59,12 @@ func (s *Engine) planned(ctx context.Context, c Call, t *task, program *core.Pro
 			}
 		}
 	}
-	return s.planFrom(ctx, c, t, s.broker.Begin(c.Tools, start), program, in, 1)
+	r := s.broker.Begin(c.Tools, start)
+	a := s.planFrom(ctx, c, t, r, program, in, 1)
+	if r.Taken() {
+		task.within(r) // so that the task doesn't end here
+	}
+	return a
 }
 
 // planFrom plans a run from where it stands, and answers with the plan, or does it where nobody need be asked.

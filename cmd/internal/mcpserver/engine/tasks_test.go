@@ -719,6 +719,68 @@ func TestPlanOfTaskElsewhere(t *testing.T) {
 	}
 }
 
+// A keyed world is one of notes that holds the reads of one key.
+type keyed struct {
+	*noteWorld
+	key         string
+	begun, open chan struct{}
+}
+
+func newKeyed(key string, notes map[string]string) *keyed {
+	return &keyed{&noteWorld{notes: notes}, key, make(chan struct{}, 10), make(chan struct{})}
+}
+
+func (k *keyed) Perform(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+	of := func(f value.Field) bool { return f.Key == "key" && value.Force(f.Value) == value.Str(k.key) }
+	if a.Verb == "get" && slices.ContainsFunc(a.Args.(*value.Record).Fields, of) {
+		k.begun <- struct{}{}
+		select {
+		case <-k.open:
+		case <-ctx.Done():
+			return nil, 0, fault.New(fault.EffectFailed, "it ended")
+		}
+	}
+	return k.noteWorld.Perform(ctx, a)
+}
+
+// TestPlannedElsewhere: a call that a node plans while another takes its task over isn't planned there any more; the plan
+// of the other one is done, also by who goes on after that: each write is done once.
+func TestPlannedElsewhere(t *testing.T) {
+	t.Parallel()
+	one, two := nodes(t)
+	one.confirm, two.confirm = "toy.put:b/**", "toy.put:b/**" // which isn't what it does, but it may
+	g, h := newKeyed("a", map[string]string{"a": "hello"}), newKeyed("a2", map[string]string{"a": "hello"})
+	a, stop := one.serves(g, "toy:**")
+	one.call(a, "evolve", `{"name":"copy","code":"k => let v = !toy.get(k) in let p = !toy.put({key: k ++ \"2\", value: v}) in let w = !toy.get(k ++ \"2\") in !toy.put({key: \"log\", value: w})","capabilities":["toy:**"]}`)
+	id := one.background(a, `{"tool":"copy","input":"a","background":true}`)
+	wait.For(t, g.begun, "the read at a, which plans")
+	b, leave := two.serves(h, "toy:**")
+	wait.Until(t, "b has the task", func() bool {
+		rec, err := run.FindTask(b.broker.Journal(), id)
+		return err == nil && rec != nil
+	})
+	planned := a.tasks.find(id).done
+	two.node.lost.Store(1)
+	wait.For(t, h.begun, "the read at b, which has done a step")
+	close(g.open) // a comes back
+	wait.For(t, planned, "the end of the planning at a")
+	if plans, _, err := a.broker.Journal().Read(journal.Query{Kind: journal.PlanMade}); err != nil || len(plans) != 1 || a.tasks.find(id) != nil {
+		t.Errorf("%d plans were made, %v, and a has the task %v", len(plans), err, a.tasks.find(id))
+	}
+	leave()
+	stop()
+	last := newKeyed("", map[string]string{"a": "hello", "a2": "again"})
+	one.node.lost.Store(1)
+	a, _ = one.serves(last, "toy:**")
+	wait.Until(t, "the answer", func() bool {
+		r := one.call(a, "run", `{"task":"`+id+`"}`)
+		return r.Fault == nil && !strings.Contains(r.Text, "isn't done")
+	})
+	if got := fmt.Sprintf("%s, %s, %s", g.done(), h.done(), last.done()); got != ", a2=hello, log=again" {
+		t.Errorf("they wrote %s", got)
+	}
+}
+
 // TestPlanEndedBefore: tasks that were to do a plan which ended before their servers did end, and what may not be shown of it is
 // sealed once.
 func TestPlanEndedBefore(t *testing.T) {
