@@ -6,124 +6,89 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 )
 
 // noSchema stands for a schema that was cut out.
 const noSchema = "{}"
 
-// cutSchemas reads a file's text in one pass and returns it with [noSchema] for the schemas of
-// tools that are objects, and these, compact and in their order. It reports whether the text is
-// JSON in the layout of [encode], by its white space, that has no key twice.
+// schemaLevel is how many objects of a file a schema is in.
+const schemaLevel = 5
+
+// deepest is the start of the line that is nested deepest, in the layout of [encode].
+var deepest = "\n" + strings.Repeat("  ", maxLevels)
+
+// schemaKey is what is before a schema, and nowhere else in that layout.
+var schemaKey = lazyregexp.New(`\n {10}"(in|out)put": `)
+
+// cutSchemas returns a file's text with [noSchema] for the schemas of tools that are objects,
+// and these, compact and in their order. It reports whether each is JSON in the layout of
+// [encode], by its white space, that has no key twice.
 func cutSchemas(text []byte) (rest []byte, schemas []json.RawMessage, ok bool) {
 	l := &layout{text: text, compact: make([]byte, 0, len(text)/2)}
-	ok = utf8.Valid(text) && l.value(atTop, 0) && l.at == len(text)
-	return append(l.rest, text[l.copied:]...), l.schemas, ok
+	for {
+		at := schemaKey.Compiled().FindIndex(l.text)
+		if at == nil {
+			return append(rest, l.text...), schemas, utf8.Valid(text)
+		}
+		rest, l.text = append(rest, l.text[:at[1]]...), l.text[at[1]:]
+		if l.next() != '{' {
+			continue
+		}
+		l.compact = l.compact[len(l.compact):]
+		if !l.value(schemaLevel) {
+			return nil, nil, false
+		}
+		rest, schemas = append(rest, noSchema...), append(schemas, slices.Clip(l.compact))
+	}
 }
 
-// A layout is a text that is being read. Its methods report whether it is as it has to be.
+// A layout is JSON that is being read. Its methods report whether it is as it has to be.
 type layout struct {
-	text    []byte
-	at      int
+	text    []byte   // what is left
+	compact []byte   // what was read
 	keys    [][]byte // of the objects that are open
-	rest    []byte
-	copied  int // how much of text is in rest or in schemas
-	schemas []json.RawMessage
-	compact []byte // the schema that is being read
-	inside  bool   // of a schema
-}
-
-// Where a value is.
-const (
-	elsewhere = iota
-	atTop
-	atServers
-	atServer
-	atTools
-	atTool
-	atSchema
-)
-
-// within returns where the value of a key is.
-func within(where int, key []byte) int {
-	switch name := string(key); {
-	case where == atTop && name == "servers", where == atServer && name == "tools", where == atServers, where == atTools:
-		return where + 1
-	case where == atTool && (name == "input" || name == "output"):
-		return atSchema
-	}
-	return elsewhere
-}
-
-// take goes on by n bytes.
-func (l *layout) take(n int) {
-	if l.inside {
-		l.compact = append(l.compact, l.text[l.at:l.at+n]...)
-	}
-	l.at += n
-}
-
-// skip goes on by a byte, if it is that.
-func (l *layout) skip(c byte) bool {
-	if l.next() != c {
-		return false
-	}
-	l.take(1)
-	return true
 }
 
 // next is the byte that comes; 0: none.
 func (l *layout) next() byte {
-	if l.at < len(l.text) {
-		return l.text[l.at]
+	if len(l.text) > 0 {
+		return l.text[0]
 	}
 	return 0
 }
 
-func (l *layout) value(where, depth int) bool {
-	switch c := l.next(); {
-	case c == '{' && where == atSchema:
-		l.rest = append(append(l.rest, l.text[l.copied:l.at]...), noSchema...)
-		from := len(l.compact)
-		l.inside = true
-		ok := l.parts(elsewhere, depth)
-		l.inside = false
-		l.schemas = append(l.schemas, l.compact[from:len(l.compact):len(l.compact)])
-		l.copied = l.at
-		return ok
-	case c == '{', c == '[':
-		return l.parts(where, depth)
-	case c == '"':
-		_, ok := l.string()
-		return ok
-	}
-	n := bytes.IndexAny(l.text[l.at:], ",\n")
-	if n < 0 {
-		n = len(l.text) - l.at
-	}
-	word := l.text[l.at : l.at+n]
-	l.take(n)
-	return json.Valid(word) && !bytes.ContainsAny(word, " \t\r")
+// take goes on by n bytes and returns them.
+func (l *layout) take(n int) []byte {
+	taken := l.text[:n]
+	l.compact, l.text = append(l.compact, taken...), l.text[n:]
+	return taken
 }
 
-// string reads a string and returns it without its quotes.
+// space goes on behind white space.
+func (l *layout) space(s string) bool {
+	n := min(len(s), len(l.text))
+	before := l.text[:n]
+	l.text = l.text[n:]
+	return string(before) == s
+}
+
+// string goes on behind a string and returns it without its quotes.
 func (l *layout) string() (s []byte, ok bool) {
-	escaped, from := false, l.at
-	if l.next() != '"' {
-		return nil, false
-	}
-	for at := from + 1; at < len(l.text); at++ {
-		switch c := l.text[at]; {
+	escaped := false
+	for n := 1; n < len(l.text) && l.text[0] == '"'; n++ {
+		switch c := l.text[n]; {
 		case c == '"':
-			l.take(at + 1 - from)
-			if escaped {
-				var decoded string
-				ok = json.Unmarshal(l.text[from:l.at], &decoded) == nil
-				return []byte(decoded), ok
+			if s = l.take(n + 1); !escaped {
+				return s[1:n], true
 			}
-			return l.text[from+1 : at], true
+			var decoded string
+			ok = json.Unmarshal(s, &decoded) == nil
+			return []byte(decoded), ok
 		case c == '\\':
 			escaped = true
-			at++
+			n++
 		case c < ' ':
 			return nil, false
 		}
@@ -131,51 +96,42 @@ func (l *layout) string() (s []byte, ok bool) {
 	return nil, false
 }
 
-// parts reads an object or a list.
-func (l *layout) parts(where, depth int) bool {
-	open := l.text[l.at]
-	l.take(1)
-	shut := open + 2 // in ASCII, of both
-	if l.skip(shut) {
-		return depth < maxLevels
+func (l *layout) value(level int) bool {
+	open := l.next()
+	switch {
+	case open == '"':
+		_, ok := l.string()
+		return ok
+	case open != '{' && open != '[':
+		word := l.take(max(0, bytes.IndexAny(l.text, ",\n")))
+		return json.Valid(word) && !bytes.ContainsAny(word, " \t\r")
+	case level == maxLevels:
+		return false
 	}
-	first := len(l.keys)
-	for {
-		if depth == maxLevels || !l.line(depth+1) {
+	l.take(1)
+	shut, first := open+2, len(l.keys) // in ASCII, of both
+	for more := l.next() != shut; more; {
+		if !l.space(deepest[:3+2*level]) {
 			return false
 		}
-		at := elsewhere
 		if open == '{' {
 			key, ok := l.string()
-			if !ok || !l.skip(':') || l.next() != ' ' {
+			l.keys, l.compact = append(l.keys, key), append(l.compact, ':')
+			if !ok || !l.space(": ") {
 				return false
 			}
-			l.at++
-			l.keys = append(l.keys, key)
-			at = within(where, key)
 		}
-		if !l.value(at, depth+1) {
+		if !l.value(level + 1) {
 			return false
 		}
-		if !l.skip(',') {
-			break
+		if more = l.next() == ','; more {
+			l.take(1)
+		} else if !l.space(deepest[:1+2*level]) {
+			return false
 		}
 	}
 	keys := l.keys[first:]
 	slices.SortFunc(keys, bytes.Compare)
 	l.keys = l.keys[:first]
-	return l.line(depth) && l.skip(shut) && len(slices.CompactFunc(keys, bytes.Equal)) == len(keys)
-}
-
-// indent is the start of the line that is nested deepest.
-var indent = "\n" + strings.Repeat("  ", maxLevels)
-
-// line reads the start of a line.
-func (l *layout) line(depth int) bool {
-	n := 1 + 2*depth
-	if len(l.text)-l.at < n || string(l.text[l.at:l.at+n]) != indent[:n] {
-		return false
-	}
-	l.at += n
-	return true
+	return l.next() == shut && len(l.take(1)) == 1 && len(slices.CompactFunc(keys, bytes.Equal)) == len(keys)
 }

@@ -135,10 +135,10 @@ func parse(text []byte) (map[string]*Server, error) {
 	text = bytes.TrimSpace(text)
 	rest, schemas, isLaidOut := cutSchemas(text)
 	if !isLaidOut {
-		if err := statefile.UniqueKeys(text, false, maxLevels); err != nil {
-			return nil, errors.New(lock.Shown(err.Error(), 300))
-		}
 		rest = text
+	}
+	if err := statefile.UniqueKeys(rest, false, maxLevels); err != nil {
+		return nil, errors.New(lock.Shown(err.Error(), 300))
 	}
 	var c content
 	if err := lock.Decode(rest, &c, &c.Format, format); err != nil {

@@ -196,6 +196,17 @@ func TestLayout(t *testing.T) {
 	if read < len(text) {
 		t.Errorf("only %d of the changed texts are read", read)
 	}
+	for levels := maxLevels - 8; levels <= maxLevels; levels++ {
+		for _, inner := range []string{"", "1"} {
+			s.Tools["a"].Output = json.RawMessage(`{"x":` + strings.Repeat("[", levels) + inner + strings.Repeat("]", levels) + `}`)
+			text, err := encode(map[string]*Server{"x": s})
+			must.NoError(t, err)
+			_, err = parse(text)
+			if want := isExact(text); (err == nil) != want {
+				t.Errorf("%d levels: %v, want %t", levels, err, want)
+			}
+		}
+	}
 }
 
 func TestManifest(t *testing.T) {

@@ -90,7 +90,7 @@ var maxLines = map[string]int{
 	"plugins/lock":                 1136,
 	"plugins/mcp":                  2446,
 	"plugins/mcp/mcpprobe":         140,
-	"plugins/mcplock":              1215,
+	"plugins/mcplock":              1160,
 	"plugins/mcplogin":             572,
 	"plugins/model":                495,
 	"plugins/plugintest":           70,
