@@ -93,6 +93,13 @@ func (f *follower) applyBatch(batch []placed) error {
 			size += int64(len(p.content))
 		}
 	}
+	// Before the file has them: who ends meanwhile hears of them again.
+	for i := range decoded {
+		if f.s.o.Heard != nil && decoded[i].profile != f.s.o.Profile && batch[i].place > f.heard {
+			f.s.o.Heard(decoded[i].heard())
+		}
+	}
+	f.heard = batch[len(batch)-1].place
 	var a *round
 	run := func() error {
 		return w.hold(f.ctx, func(conn *sql.Conn) error {
@@ -133,11 +140,6 @@ func (f *follower) applyBatch(batch []placed) error {
 	if len(a.list) > 0 && f.s.o.Applied != nil && !f.insist("put in force", func() error { return f.s.o.Applied(a.list) }) {
 		f.ahead = 0 // the file has it, and the node is closed or has stopped
 		return nil
-	}
-	for i := range decoded {
-		if f.s.o.Heard != nil && decoded[i].profile != f.s.o.Profile {
-			f.s.o.Heard(decoded[i].heard())
-		}
 	}
 	f.applied(a, a.conn != nil)
 	return nil

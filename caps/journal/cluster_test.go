@@ -140,6 +140,60 @@ func TestClusterBlobWaits(t *testing.T) {
 	}
 }
 
+// A delayed order gives what comes after the first place once it is said.
+type delayed struct {
+	order.Order
+	rest  chan struct{}
+	given atomic.Int64
+}
+
+func (o *delayed) Follow(ctx context.Context, from uint64, fn func(uint64, []byte) error) error {
+	return o.Order.Follow(ctx, from, func(place uint64, p []byte) error {
+		if place > 1 {
+			select {
+			case <-ctx.Done():
+			case <-o.rest:
+			}
+		}
+		defer o.given.Add(1)
+		return fn(place, p)
+	})
+}
+
+// TestClusterHeard: what is no event is heard before the file has the events that come with it, and their places: a node
+// that ends in between would never hear of it.
+func TestClusterHeard(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	b := clustered(t, filepath.Join(t.TempDir(), "b.db"), "b", m.Open())
+	writes := func() {
+		_, err := b.Append(journal.Written, journal.ToolEvolved, "", "", []byte(`{"tool":"x","version":1}`))
+		must.NoError(t, err)
+	}
+	writes()
+	must.NoError(t, m.Open().Propose(t.Context(), journal.Message("b/says", []byte("x"))))
+	writes()
+
+	begun, goOn, heard := make(chan struct{}, 9), make(chan struct{}), make(chan struct{}, 9)
+	release := sync.OnceFunc(func() { close(goOn) })
+	path, o := filepath.Join(t.TempDir(), "a.db"), &delayed{Order: m.Open(), rest: make(chan struct{})}
+	a, err := journal.Open(path, journal.Options{
+		Order: o, Node: "a", Profile: "p",
+		Applied: func([]*journal.Event) error { begun <- struct{}{}; <-goOn; return nil },
+		Heard:   func(journal.Heard) { heard <- struct{}{} },
+	})
+	must.NoError(t, err)
+	t.Cleanup(func() { must.NoError(t, a.Close()) })
+	t.Cleanup(release)
+	wait.For(t, begun, "the first event")
+	close(o.rest)
+	wait.Until(t, "the rest", func() bool { return o.given.Load() == 3 })
+	unlock := lock(t, path)
+	t.Cleanup(unlock)
+	release()
+	wait.For(t, heard, "the message")
+}
+
 // TestClusterMissed: a node that proposes much at once doesn't take another for silent that had no time to say something.
 func TestClusterMissed(t *testing.T) {
 	t.Parallel()

@@ -42,6 +42,7 @@ type follower struct {
 	tasks sync.WaitGroup
 	in    chan placed
 	due   atomic.Bool // the file is to have its place with the next batch
+	heard uint64      // place up to which the store's owner was told; the applier's
 	// identified is closed when the order is known to be the one of the file.
 	identified chan struct{}
 

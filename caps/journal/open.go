@@ -62,7 +62,8 @@ type Options struct {
 	// Applied is called with what the file has of its cluster besides, before others are told
 	// that this node has it, and again until it returns no error. It must not use the store.
 	Applied func([]*Event) error
-	// Heard is called with what comes in the order and isn't of this profile. It must not wait.
+	// Heard is called with what comes in the order and isn't of this profile, before the file has its place: once in a
+	// process, and again in the next where this one ends before that. It must not wait.
 	Heard func(Heard)
 	// Begins is where in the order a file begins that comes into the cluster: nothing of
 	// its profile was before.
