@@ -98,7 +98,7 @@ func (n *Node) remember(key, whose string) {
 	}
 	f, err := os.OpenFile(n.endedFile(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err == nil {
-		_, err = fmt.Fprintln(f, key, whose)
+		_, err = fmt.Fprintf(f, "\n%s %s", key, whose) // what was torn before is a line of its own
 		err = errors.Join(err, f.Close())
 	}
 	if n.endedLines++; err == nil && n.endedLines > 2*known+maxEnded {

@@ -443,6 +443,30 @@ func TestEnded(t *testing.T) {
 	}
 }
 
+// TestEndedTorn: where not all of a session's end was written, as on a full disk, those that end later stay ended.
+func TestEndedTorn(t *testing.T) {
+	t.Parallel()
+	a := start(t, order.NewMemory(order.MemoryOptions{}), "a")
+	for i := range 3 {
+		must.NoError(t, a.End(within(t, time.Minute), fmt.Sprint("x\x00", i)))
+		f, err := os.OpenFile(filepath.Join(a.dir, "cluster", "ended"), os.O_WRONLY|os.O_APPEND, 0)
+		must.NoError(t, err)
+		_, err = f.WriteString("\n1234")
+		must.NoError(t, errors.Join(err, f.Close()))
+		if i == 1 {
+			must.NoError(t, a.Close())
+			a.open(t, "a")
+		}
+	}
+	must.NoError(t, a.Close())
+	a.open(t, "a")
+	for i := range 3 {
+		if !a.Ended(fmt.Sprint("x\x00", i)) {
+			t.Errorf("session %d goes on", i)
+		}
+	}
+}
+
 // TestEndedOfOne: who ends session after session has others' stay ended, after a restart too, and
 // only his newest are kept.
 func TestEndedOfOne(t *testing.T) {
