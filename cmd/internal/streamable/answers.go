@@ -182,6 +182,7 @@ type paced struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	time    time.Duration
+	ctx     context.Context
 	last    bool // the connection ends with this answer
 }
 
@@ -190,7 +191,7 @@ func paceAnswers(d time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// RFC 9112 section 6.1: a connection on which a request came with a length and in chunks
 		// ends with its answer, since they may have been taken for two by whoever is between. net/http drops the length, so all with chunks end.
-		p := &paced{w, http.NewResponseController(w), d, r.ProtoMajor == 1 && len(r.TransferEncoding) > 0}
+		p := &paced{w, http.NewResponseController(w), d, r.Context(), r.ProtoMajor == 1 && len(r.TransferEncoding) > 0}
 		p.rest() // of the request before, on the same connection
 		defer p.hurry()
 		next.ServeHTTP(p, r)
@@ -201,8 +202,14 @@ func paceAnswers(d time.Duration, next http.Handler) http.Handler {
 func (p *paced) hurry() { _ = p.control.SetWriteDeadline(time.Now().Add(p.time)) }
 func (p *paced) rest()  { _ = p.control.SetWriteDeadline(time.Time{}) }
 
+// clientGone is, for the metrics, the status of a request that failed since its client hung up.
+const clientGone = 499
+
 // WriteHeader implements [http.ResponseWriter].
 func (p *paced) WriteHeader(status int) {
+	if status >= http.StatusInternalServerError && context.Cause(p.ctx) == context.Canceled { // not errEnds
+		status = clientGone
+	}
 	if forNow := status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests; forNow && p.Header().Get("Retry-After") == "" {
 		p.Header().Set("Retry-After", "1") // whoever refuses
 	}

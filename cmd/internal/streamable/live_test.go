@@ -168,6 +168,7 @@ func TestDeleteCancels(t *testing.T) {
 // without a time after which to send it again, or a token to renew for that.
 func TestEndedIsAnswered(t *testing.T) {
 	var request context.Context // of the request
+	var hangUp func()
 	modern := strings.Replace(block, `"arguments":{}`, `"arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`, 1)
 	for name, c := range map[string]struct {
 		end  func(h *Handler, tokens *Tokens)
@@ -177,8 +178,9 @@ func TestEndedIsAnswered(t *testing.T) {
 			_ = tokens.Load(nil)
 			h.Recheck(request)
 		}, http.StatusUnauthorized},
-		"its token is over": {func(*Handler, *Tokens) { time.Sleep(time.Minute) }, http.StatusUnauthorized},
-		"it gives way":      {func(*Handler, *Tokens) { End(request) }, http.StatusServiceUnavailable},
+		"its token is over":  {func(*Handler, *Tokens) { time.Sleep(time.Minute) }, http.StatusUnauthorized},
+		"it gives way":       {func(*Handler, *Tokens) { End(request) }, http.StatusServiceUnavailable},
+		"its client is gone": {func(*Handler, *Tokens) { hangUp() }, clientGone},
 	} {
 		for _, waits := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
@@ -210,7 +212,10 @@ func TestEndedIsAnswered(t *testing.T) {
 						must.NoError(t, err)
 					}
 				}
-				r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost"+Path, strings.NewReader(modern))
+				var ctx context.Context
+				ctx, hangUp = context.WithCancel(t.Context())
+				defer hangUp()
+				r, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost"+Path, strings.NewReader(modern))
 				for name, value := range map[string]string{
 					"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": "Bearer aaaaaaaaaaaaaaaaaaaaaaaa",
 					versionHeader: "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "block",
@@ -226,7 +231,7 @@ func TestEndedIsAnswered(t *testing.T) {
 				close(leave)
 				<-done
 				want := c.want
-				if !waits {
+				if !waits && want != clientGone {
 					want = http.StatusInternalServerError
 				}
 				if w.Code != want || (w.Header().Get("WWW-Authenticate") != "") != (want == http.StatusUnauthorized) ||
@@ -354,10 +359,12 @@ func TestStopWithStreams(t *testing.T) {
 	call.Header = r.Header.Clone()
 	call.Header.Set("Accept", "application/json, text/event-stream")
 	call.Header.Set("Content-Type", "application/json")
+	status := make(chan int, 1)
 	go func() {
 		if res, err := http.DefaultClient.Do(call); err == nil {
 			io.Copy(io.Discard, res.Body)
 			res.Body.Close()
+			status <- res.StatusCode
 		}
 	}()
 	wait.For(t, entered, "the call")
@@ -366,6 +373,9 @@ func TestStopWithStreams(t *testing.T) {
 	wait.For(t, cancelled, "the end of the call")
 	if err := wait.For(t, ended, "the end of serving"); err != nil {
 		t.Errorf("serving ended with %v", err)
+	}
+	if got := wait.For(t, status, "the answer to the call"); got != http.StatusInternalServerError {
+		t.Errorf("the call has status %d", got)
 	}
 }
 

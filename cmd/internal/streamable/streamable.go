@@ -321,6 +321,9 @@ func (h *Handler) unanswered(w http.ResponseWriter, r *http.Request, one *reques
 	http.Error(w, http.StatusText(status), status)
 }
 
+// errEnds is why a request ends that the server doesn't wait for any longer.
+var errEnds = errors.New("the server ends")
+
 // ErrFull is what [Options.Server] fails with where there is no room for one more principal.
 // Whoever makes servers logs it, not each of the requests.
 var ErrFull = errors.New("there is no room for one more principal")
@@ -478,7 +481,8 @@ func (h *Handler) moveArguments(r *http.Request, body []byte, methods []string) 
 // under way, for half as long as [Options.Grace]; the rest of that is for calls to be
 // cancelled. The error is nil after ctx ended.
 func (h *Handler) Serve(ctx context.Context, ln net.Listener) error {
-	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	base, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	cancel := func() { end(errEnds) }
 	defer cancel()
 	open := conns{most: h.o.MaxConns, share: max(1, h.o.MaxConns/part), unknown: h.o.IdleUnknown}
 	srv := &http.Server{
