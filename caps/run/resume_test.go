@@ -367,7 +367,7 @@ func TestTasksAreSmall(t *testing.T) {
 	for _, id := range []string{"a", "b"} {
 		must.NoError(t, w.broker.CreateTask(&run.Task{ID: id, Call: run.Call{Tool: "one", Arguments: []byte(large)}, Owner: "me"}))
 	}
-	must.NoError(t, w.broker.EndTask("b", "", fault.New(fault.Raised, large)))
+	must.NoError(t, w.broker.EndTask("b", "", 0, fault.New(fault.Raised, large)))
 	all, err := run.Tasks(j, time.Time{})
 	if err != nil || len(all) != 2 || j.read > 0 {
 		t.Fatalf("%d tasks, %v, with %d texts", len(all), err, j.read)
@@ -392,7 +392,7 @@ func TestTasksOfReadLittle(t *testing.T) {
 	for i := range 1000 {
 		id := fmt.Sprint("t", i)
 		must.NoError(t, w.broker.CreateTask(&run.Task{ID: id, Call: run.Call{Tool: "one", Arguments: []byte(`{}`)}, Schedule: []string{"s", "other"}[i%2], Owner: "me"}))
-		must.NoError(t, w.broker.EndTask(id, "", fault.New(fault.Raised, "x")))
+		must.NoError(t, w.broker.EndTask(id, "", 0, fault.New(fault.Raised, "x")))
 	}
 	j.counted()
 	for x, err := range run.TasksOf(j, "s", time.Now().Add(-time.Hour)) {
@@ -661,7 +661,7 @@ func TestTasksInSilence(t *testing.T) {
 		}
 		b := run.New(run.Options{Policy: w.policy, Journal: &silent{w.memory, failed}})
 		drive(t, b.Begin(w.tools.Snapshot(), bounds(made, "a", `1`)), made, `1`)
-		if err := b.EndTask("b", "", fault.New(fault.Cancelled, "it can't go on")); err != nil && !errors.Is(err, journal.ErrUnknown) {
+		if err := b.EndTask("b", "", 0, fault.New(fault.Cancelled, "it can't go on")); err != nil && !errors.Is(err, journal.ErrUnknown) {
 			t.Error(err)
 		}
 		if err := b.CreateTask(&run.Task{ID: "c", Call: run.Call{Tool: "one", Arguments: []byte(`{}`)}, Owner: "me"}); !errors.Is(err, failed) {
@@ -781,6 +781,25 @@ func TestPlanTakenOver(t *testing.T) {
 	}
 	if one, err := run.FindTask(w.memory, "r"); err != nil || one.Ended.IsZero() {
 		t.Errorf("it hasn't ended: %v", err)
+	}
+}
+
+// An end of a task by a server that another has taken it over from is none.
+func TestTaskEndsLate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, run.Options{}, nil)
+	must.NoError(t, w.broker.CreateTask(&run.Task{ID: "r", Call: run.Call{Tool: "busy"}, Owner: "a"}))
+	if mine, err := w.broker.ResumeTask("r", "b", 0, false); err != nil || !mine {
+		t.Fatal(mine, err)
+	}
+	for resumed, kind := range []fault.Kind{fault.Cancelled, fault.Raised} {
+		if one, err := run.FindTask(w.memory, "r"); err != nil || !one.Ended.IsZero() {
+			t.Errorf("before the end by server %d it has ended: %+v, %v", resumed, one, err)
+		}
+		must.NoError(t, w.broker.EndTask("r", "", resumed, fault.New(kind, "it ended")))
+	}
+	if one, err := run.FindTask(w.memory, "r"); err != nil || one.Fault == nil || one.Fault.Kind != fault.Raised {
+		t.Errorf("it ended with %+v, %v", one, err)
 	}
 }
 

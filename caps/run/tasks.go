@@ -394,23 +394,20 @@ func CancelTask(j journal.Journal, id, by string) error {
 }
 
 // EndTask records the end of a task that can't go on, or has no run of its own: by is that of the plan that it
-// did; "": none.
-func (b *Broker) EndTask(id, by string, f *fault.Fault) error {
+// did; "": none. resumed is how often servers went on with it, this one included: the end is none where another did since.
+func (b *Broker) EndTask(id, by string, resumed int, f *fault.Fault) error {
 	if f == nil && by == "" { // its answer is a plan, which [PlanOfTask] finds
 		f = fault.New(fault.Cancelled, "what the task gave, a plan, ended with its server").
 			Hinted("The user sees the plans that wait with `mcp-pif approve --list`; or plan it again.")
 	}
 	data := []byte(`{"steps":0,`)
-	if t, err := FindTask(b.journal, id); err == nil && t != nil && t.Resumed > 0 {
-		data = fmt.Appendf(data, `"resumed":%d,`, t.Resumed)
-	}
 	if by != "" {
 		data = append(journal.AppendString(append(data, `"by":`...), by), ',')
 	}
 	if f != nil {
 		data = append(b.appendFault(append(data, `"error":`...), f), ',')
 	}
-	return b.recordEnd(journal.Written, id, append(data, `"stopped":"running"}`...))
+	return b.recordEnd(journal.Written, id, numbered(append(data, `"stopped":"running"}`...), resumed))
 }
 
 // recordEnd records an end; where the journal can't now, it does so when it can again.

@@ -253,7 +253,7 @@ func TestSealedUnended(t *testing.T) {
 		if c.begun {
 			m.broker.Begin(m.tools.Snapshot(), run.Start{ID: id, Call: call, Tool: tool, Input: []byte(`"mail/1"`), Bounds: run.Bounds{MaxSteps: 1000, MaxMemory: 1 << 20, MaxDepth: 100, Result: 1000}})
 		}
-		must.NoError(t, m.broker.EndTask(id, "", fault.New(fault.NoTool, "retired")))
+		must.NoError(t, m.broker.EndTask(id, "", 0, fault.New(fault.NoTool, "retired")))
 		for _, tool := range []string{"journal", "run", "run"} {
 			must.NoError(t, m.broker.Session().Clear(nil))
 			if a := do(t, m.Server, tool, `{"`+map[string]string{"journal": "run", "run": "task"}[tool]+`":"`+id+`"}`); m.label() != c.label || tool == "run" && !strings.Contains(a.Text, "retired") {

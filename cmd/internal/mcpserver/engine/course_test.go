@@ -142,7 +142,7 @@ func TestFlowRecall(t *testing.T) {
 	_, err := s.broker.Journal().Append(journal.Written, journal.RunEnded, "r-1", "", []byte(`{"steps":1,"entered":["mail"]}`))
 	must.NoError(t, err)
 	must.NoError(t, s.broker.CreateTask(&run.Task{ID: "t-1", Call: run.Call{Tool: "run", Arguments: []byte(`{"plan":"p_r-1"}`)}}))
-	must.NoError(t, s.broker.EndTask("t-1", "r-1", fault.New(fault.Denied, "it is in the mail")))
+	must.NoError(t, s.broker.EndTask("t-1", "r-1", 0, fault.New(fault.Denied, "it is in the mail")))
 	if a := w.call(s, "run", `{"task":"t-1"}`); !strings.Contains(a.Text, "it is in the mail") || len(s.broker.MadeUnder()) != 1 {
 		t.Errorf("it gives %s, and the model was shown %q", a.Text, s.broker.MadeUnder())
 	}

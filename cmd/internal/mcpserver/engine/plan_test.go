@@ -197,7 +197,7 @@ func TestPlan(t *testing.T) {
 	if a.Fault != nil || !strings.Contains(a.Text, `"plan":"p_`) {
 		t.Errorf("a plan as a task: %s", a.Text)
 	}
-	if err := s.broker.EndTask("none-1", "", nil); err != nil {
+	if err := s.broker.EndTask("none-1", "", 0, nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -196,7 +196,7 @@ func (s *Engine) orphans(ctx context.Context) (found []*taskRun, waiting map[str
 				continue
 			}
 			if s.opts.Node == nil {
-				if err := s.broker.EndTask(rec.ID, "", f); err != nil {
+				if err := s.broker.EndTask(rec.ID, "", rec.Resumed, f); err != nil {
 					return found, waiting, err
 				}
 				continue
@@ -220,7 +220,7 @@ func (s *Engine) orphans(ctx context.Context) (found []*taskRun, waiting map[str
 				s.tasks.leave(t)
 				now, err := run.FindTask(s.broker.Journal(), rec.ID)
 				if err == nil && now != nil && !now.Over() {
-					err = s.broker.EndTask(rec.ID, "", f)
+					err = s.broker.EndTask(rec.ID, "", t.resumed, f)
 				}
 				if err != nil {
 					return found, waiting, err

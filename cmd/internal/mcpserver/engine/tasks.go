@@ -239,7 +239,7 @@ func (t *taskRun) finish(a wire.Answer) {
 		t.s.tasks.mu.Unlock()
 	}
 	if public && !begun && !elsewhere {
-		if err := t.s.broker.EndTask(t.id, by, a.Fault); err != nil {
+		if err := t.s.broker.EndTask(t.id, by, t.resumed, a.Fault); err != nil {
 			t.s.log.Error("the end of a task could not be recorded", "task", t.id, "error", err)
 		}
 	}

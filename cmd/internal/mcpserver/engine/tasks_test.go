@@ -28,6 +28,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/elicit"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
@@ -778,6 +779,28 @@ func TestPlannedElsewhere(t *testing.T) {
 	})
 	if got := fmt.Sprintf("%s, %s, %s", g.done(), h.done(), last.done()); got != ", a2=hello, log=again" {
 		t.Errorf("they wrote %s", got)
+	}
+}
+
+// TestTaskEndsLate: the end of a call that was planned at a server which doesn't know that another has taken its task over
+// isn't the task's.
+func TestTaskEndsLate(t *testing.T) {
+	t.Parallel()
+	w := &tasked{t: t, dir: t.TempDir()}
+	s, _ := w.serves(newGate(), "toy:notes/**")
+	must.NoError(t, s.broker.CreateTask(&run.Task{ID: "t-1", Call: run.Call{Tool: "run", Arguments: []byte(read)}, AsOf: s.Latest().Seq(), Owner: "a"}))
+	mine, err := s.broker.ResumeTask("t-1", "b", 0, false)
+	if err != nil || !mine {
+		t.Fatal(mine, err)
+	}
+	for resumed := range 2 {
+		task := s.newTask("t-1", Call{})
+		task.public, task.resumed = true, resumed
+		must.NoFault(t, s.tasks.admit(task))
+		task.finish(wire.Failed(queue.Cancelled()))
+		if rec, err := run.FindTask(s.broker.Journal(), "t-1"); err != nil || rec.Ended.IsZero() != (resumed == 0) {
+			t.Errorf("after the end by server %d: %+v, %v", resumed, rec, err)
+		}
 	}
 }
 
