@@ -47,10 +47,16 @@ func TestFlowAbsent(t *testing.T) {
 }
 
 // talkative is a world whose operations say what they read.
-type talkative struct{ noteWorld }
+type talkative struct {
+	noteWorld
+	before func() // is called before it says anything
+}
 
 func (h *talkative) Perform(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
 	v, n, f := h.noteWorld.Perform(ctx, a)
+	if h.before != nil {
+		h.before()
+	}
 	if a.Progress != nil {
 		text, _ := journal.AppendValue(nil, v, 100)
 		a.Progress(string(text))
@@ -63,7 +69,7 @@ func (h *talkative) Perform(ctx context.Context, a run.Act) (value.Value, int64,
 func TestFlowProgress(t *testing.T) {
 	t.Parallel()
 	w := &tasked{t: t, dir: t.TempDir(), flow: ofMail}
-	s, _ := w.serves(&talkative{noteWorld{notes: map[string]string{"mail/1": "hi", "open/1": "ho"}}}, "toy:**")
+	s, _ := w.serves(&talkative{noteWorld: noteWorld{notes: map[string]string{"mail/1": "hi", "open/1": "ho"}}}, "toy:**")
 	for tool, held := range map[string]string{"mail": "toy:**", "open": "toy:open/**"} {
 		w.call(s, "evolve", `{"name":"`+tool+`","code":"k => let _ = !toy.get(k) in 0","capabilities":["`+held+`"]}`)
 		var said []string
@@ -79,6 +85,32 @@ func TestFlowProgress(t *testing.T) {
 	waits, works := s.told(&TaskState{ID: "x", Status: taskAsking, Message: "waits"}), s.told(&TaskState{ID: "x", Status: taskWorking})
 	if waits.Text != works.Text || string(waits.Structured) != string(works.Structured) {
 		t.Errorf("of one that waits it is told\n%s\nand else\n%s", waits.Structured, works.Structured)
+	}
+}
+
+// TestFlowTaintedProgress: what operations say isn't told from when any store took a label on, also while a run is on its way.
+func TestFlowTaintedProgress(t *testing.T) {
+	t.Parallel()
+	w := &tasked{t: t, dir: t.TempDir(), flow: `{"sources":[{"of":"toy.get:mail/**","label":"mail"}],"rules":[{"to":"toy.put:open/**","not_from":"mail","else":"taint"}]}`}
+	h := &talkative{noteWorld: noteWorld{notes: map[string]string{"open/1": "ho"}}}
+	s, _ := w.serves(h, "toy:**")
+	w.call(s, "evolve", `{"name":"open","code":"k => let _ = !toy.get(k) in 0","capabilities":["toy:open/**"]}`)
+	for _, when := range []string{"", "while it runs", "before"} {
+		if h.before = nil; when == "while it runs" {
+			h.before = func() {
+				_, err := s.broker.Session().Taint("toy:open/**", 1)
+				must.NoError(t, err)
+			}
+		}
+		var said []string
+		s.Call(t.Context(), Call{Tool: "run", Arguments: json.RawMessage(`{"tool":"open","input":"open/1"}`), Progress: func(p Progress) {
+			if p.Message != "" {
+				said = append(said, p.Message)
+			}
+		}})
+		if (strings.Join(said, " ") == `"ho"`) != (when == "") || when != "" && said != nil {
+			t.Errorf("a store took a label on %s: it says %q", when, said)
+		}
 	}
 }
 

@@ -333,10 +333,13 @@ func (s *Engine) making(ctx context.Context, c Call) (leave func(), f *fault.Fau
 	return sync.OnceFunc(func() { end(); s.makes.Leave(bytes) }), nil
 }
 
-// listen has a call's progress tell what its operations say.
-func (c *Call) listen(acts *run.Run, used *uint64, of uint64, round *int) {
+// listen has a call's progress tell what its operations say, as long as that may be told.
+func (c *Call) listen(acts *run.Run, may func() bool, used *uint64, of uint64, round *int) {
 	if c.Progress != nil && acts != nil {
 		acts.Hear(func(message string) {
+			if !may() {
+				return
+			}
 			c.Progress(Progress{Steps: *used, Of: of, Round: *round, Message: message})
 		})
 	}

@@ -269,8 +269,8 @@ func (s *Engine) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 	}
 	if s.seals(&t) {
 		j.report = nil
-	} else if !s.mayRead(t.tool) {
-		c.listen(acts, &used, total, &round)
+	} else {
+		c.listen(acts, func() bool { return !s.mayRead(t.tool) }, &used, total, &round)
 	}
 	room := j.keep
 	if t.drive {

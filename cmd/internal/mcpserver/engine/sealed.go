@@ -36,8 +36,8 @@ func (s *Engine) seals(t *task) bool {
 	return len(s.broker.Flow().Shown()) > 0 && (t.sealed != nil || t.tool != nil && !t.tool.Pure())
 }
 
-// mayRead reports whether what a tool does may give what has a label: then what operations say of how they get on isn't
-// told, since it is of that, and comes before the session has it.
+// mayRead reports whether what a tool does may give what has a label by now: then what operations say of how they get on
+// isn't told, since it is of that, and comes before the session has it.
 func (s *Engine) mayRead(t *registry.Tool) bool {
 	p := s.broker.Flow()
 	if p == nil || t == nil {
