@@ -556,6 +556,66 @@ func TestPlanOfTaskFenced(t *testing.T) {
 	}
 }
 
+// muted is a cluster's journal whose order doesn't say now what is newest.
+type muted struct {
+	journal.Journal
+	silent bool
+}
+
+func (j *muted) Fresh(context.Context) (lease.Time, error) {
+	if j.silent {
+		return 0, journal.ErrCluster
+	}
+	return lease.Now(), nil
+}
+
+// TestSectionEndsLate: where a server plans what follows a plan that another has begun again, and can't find that out now, the
+// end that it records isn't the run's.
+func TestSectionEndsLate(t *testing.T) {
+	t.Parallel()
+	e := newEntries(9)
+	w := newWorldOf(t, ledger, run.Options{}, e.perform, "led:**")
+	j := &muted{Journal: w.memory}
+	b := run.New(run.Options{
+		Policy: w.policy, Journal: j, Handler: &performer{perform: e.perform},
+		Act: func(context.Context) (lease.Time, error) { return lease.Now().Add(time.Hour), nil },
+	})
+	made := w.evolve("act", `k => let p = !led.put({key: "x", value: 1}) in !led.put({key: if p.ok then "y" else "z", value: 1})`, "led:**")
+	in, _ := core.ParseInput([]byte(`"k"`), core.InputData)
+	start := bounds(made, "", `"k"`)
+	start.Owner = "a"
+	p, f := b.Begin(w.tools.Snapshot(), start).Plan(t.Context(), time.Now().Add(time.Hour), run.Evaluation{Tool: made, Program: made.Program(), Input: in}, 1, nil)
+	must.NoFault(t, f)
+	record := func() *run.Record {
+		rec, err := run.ReadRecord(w.memory, p.Run)
+		must.NoError(t, err)
+		return rec
+	}
+	does := func(started int, server string) *run.Run {
+		start := start
+		start.Owner = server
+		r, err := b.Resume(w.tools.Snapshot(), start, record())
+		must.NoError(t, err)
+		must.NoFault(t, r.Does(p, started, server))
+		if got, f := drive(t, r, made, `"k"`); !r.Section() {
+			t.Fatalf("there is one section: %s, %v", got, f)
+		}
+		return r
+	}
+	first := does(0, "a")
+	second := does(1, "b")
+	j.silent = true
+	for i, did := range []*run.Run{first, second} {
+		start.Owner = []string{"a", "b"}[i]
+		next, err := did.Next(w.tools.Snapshot(), start, record())
+		must.NoError(t, err)
+		next.End(run.End{Fault: fault.New(fault.Cancelled, "it is cancelled")})
+		if end, err := run.EndEvent(w.memory, p.Run); err != nil || (end != nil) != (i == 1) {
+			t.Errorf("after the end by %s it is %v, %v", start.Owner, end, err)
+		}
+	}
+}
+
 var update = flag.Bool("update", false, "write the screens of plans into cmd/README.md")
 
 // TestPlanScreens holds the screens in cmd/README.md against plans as they are shown.

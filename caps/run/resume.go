@@ -54,6 +54,16 @@ func (b *Broker) Resume(tools *registry.Snapshot, s Start, rec *Record) (*Run, e
 	return r, nil
 }
 
+// Next is [Broker.Resume] for what follows the plan that the run did. Where another server began that again meanwhile, what
+// this one records comes too late, though rec has the other's beginning.
+func (r *Run) Next(tools *registry.Snapshot, s Start, rec *Record) (*Run, error) {
+	next, err := r.b.Resume(tools, s, rec)
+	if err == nil {
+		next.resumed = r.resumed
+	}
+	return next, err
+}
+
 // follows has the run go on from a record.
 func (r *Run) follows(rec *Record) {
 	r.past = &past{rec: rec}

@@ -545,8 +545,8 @@ func (s *Engine) beginPlanned(ctx context.Context, c *Call, t *task, pc *planCal
 	return r, r.Does(pc.does.Plan, pc.does.Started, s.tasks.owner.word())
 }
 
-// nextSection plans what follows a plan that wasn't all.
-func (s *Engine) nextSection(ctx context.Context, c Call, t *task, pc *planCall, program *core.Program, in core.Input) wire.Answer {
+// nextSection plans what follows a plan that a run did and that wasn't all.
+func (s *Engine) nextSection(ctx context.Context, c Call, t *task, did *run.Run, pc *planCall, program *core.Program, in core.Input) wire.Answer {
 	record, err := run.ReadRecord(s.broker.Journal(), pc.does.Run)
 	doer := taskOf(ctx)
 	var r *run.Run
@@ -556,7 +556,7 @@ func (s *Engine) nextSection(ctx context.Context, c Call, t *task, pc *planCall,
 		if doer != nil {
 			start.Doer = doer.id
 		}
-		r, err = s.broker.Resume(c.Tools, start, record)
+		r, err = did.Next(c.Tools, start, record)
 	}
 	if err != nil {
 		return wire.Failed(cantGoOn(err.Error()))

@@ -242,7 +242,7 @@ func (s *Engine) perform(ctx context.Context, c Call, t task, program *core.Prog
 	defer func() { r.End(end); ended(end.Steps, end.Fault) }() // a panic is on record, too
 	a, rounds := s.rounds(ctx, c, t, r, program, in)
 	if r.Section() {
-		return s.nextSection(ctx, c, &t, pc, program, in)
+		return s.nextSection(ctx, c, &t, r, pc, program, in)
 	}
 	if t.tool != nil && len(t.more) == 0 {
 		s.advise(&a, &t, c.Tools)
