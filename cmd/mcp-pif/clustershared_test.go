@@ -201,7 +201,7 @@ func TestClusterFlow(t *testing.T) {
 		t.Fatal(screen, err)
 	}
 	a.gives(2, "false", map[string]any{"plan": plan})
-	a.gives(0, "was done already", map[string]any{"plan": plan})
+	a.gives(0, "was begun and has ended", map[string]any{"plan": plan})
 
 	a.kill(0)
 	a.gives(2, "is sealed as", uses)

@@ -171,21 +171,21 @@ func approvePlan(tty *controlling, in *bufio.Reader, o *journalOptions, id strin
 	return nil
 }
 
-// notUnderWay is an error where a server that runs is doing a plan of a run.
-func notUnderWay(s *journal.Store, id string) error {
+// notUnderWay gives the plan of a run that was begun last; the error is that a server that runs is doing it.
+func notUnderWay(s *journal.Store, id string) (*run.Planned, error) {
 	p, err := run.StartedPlan(s, id)
 	if err != nil || p == nil {
-		return err
+		return p, err
 	}
 	dir, err := app.TaskDirOf(s.Path())
 	if err != nil {
-		return err
+		return p, err
 	}
 	lives, err := ownerLives(dir, p.Owner)
 	if err == nil && lives {
 		err = fmt.Errorf("the server that began the plan %s is running: wait for what it gives, or end that server first", p.ID)
 	}
-	return err
+	return p, err
 }
 
 // askPlan has a person say yes or no to a plan that is on the screen; before that they may read all of it.
@@ -272,16 +272,21 @@ asks for it. The answer is on record for good.`,
 			if err != nil || args[2] != "did" && args[2] != "did-not" {
 				return errors.New("give RUN, the number of the STEP, and did or did-not")
 			}
+			plan := "p_" + args[0]
 			err = withStore(&o.StoreOptions, journal.Options{Notes: app.Heads()}, func(s *journal.Store) error {
-				if err := notUnderWay(s, args[0]); err != nil {
-					return err
+				p, err := notUnderWay(s, args[0])
+				if err == nil && p != nil {
+					plan = p.ID
 				}
-				return run.Settle(s, args[0], n, args[2] == "did")
+				if err == nil {
+					err = run.Settle(s, args[0], n, args[2] == "did")
+				}
+				return err
 			})
 			if err != nil {
 				return cli.Failed(err)
 			}
-			fmt.Fprintln(cmd.OutOrStdout(), "recorded: the plan can go on, with run {\"plan\": ..., \"resume\": true}")
+			fmt.Fprintf(cmd.OutOrStdout(), "recorded: the plan can go on, with run {\"plan\":%q,\"resume\":true}, or at a shell with 'mcp-pif run --plan %[1]s'\n", plan)
 			return nil
 		},
 	}

@@ -87,16 +87,19 @@ func TestPlanSurvivesKill(t *testing.T) {
 			if m == nil {
 				break
 			}
+			if next := `then {"name":"run","arguments":{"plan":"` + plans[at] + `","resume":true}} goes on.`; !strings.Contains(r.Content[0].Text, next) {
+				t.Errorf("%d: %s", at, r.Content[0].Text)
+			}
 			did := "did-not"
 			if m[3] == "fs.append" && w.appended(t, input) > 0 || m[3] == "fetch.request" && w.posted(input) > 0 {
 				did = "did"
 			}
-			if out, err := w.command("mcp-pif", "resolve", m[2], m[1], did, "--profile", "p").CombinedOutput(); err != nil {
+			if out, err := w.command("mcp-pif", "resolve", m[2], m[1], did, "--profile", "p").CombinedOutput(); err != nil || !strings.Contains(string(out), `run {"plan":"`+plans[at]+`","resume":true}`) {
 				t.Fatalf("%d: %v %s", at, err, out)
 			}
 			r = p.call("run", goesOn)
 		}
-		if text := r.Content[0].Text; r.IsError && !strings.Contains(text, "was done already") || !r.IsError && !strings.Contains(text, input) {
+		if text := r.Content[0].Text; r.IsError && !strings.Contains(text, "was begun and has ended") || !r.IsError && !strings.Contains(text, input) {
 			t.Errorf("%d: it ends with %s", at, text)
 		}
 		if w.appended(t, input) != 1 || w.posted(input) != 1 || w.posted("SECRET") != 0 {
@@ -109,6 +112,17 @@ func TestPlanSurvivesKill(t *testing.T) {
 
 // resolves is what is said of a step that was under way.
 var resolves = regexp.MustCompile(`step (\d+) of the run ([a-z0-9-]+), ([a-z.]+), was under way`)
+
+// TestPlanInShell: what has a model go on with a plan has a shell run the same command again.
+func TestPlanInShell(t *testing.T) {
+	t.Parallel()
+	cmd := newRun()
+	must.NoError(t, cmd.ParseFlags([]string{"--store", "pif.db", "--cap", "kv:n/**", "--plan", "p_a-1"}))
+	const said = `say it with resolve; then {"name":"run","arguments":{"plan":"p_a-1","resume":true}} goes on.`
+	if got, want := inShell(cmd, said), "say it with resolve; then mcp-pif run --cap='kv:n/**' --store=pif.db --plan p_a-1 goes on."; got != want {
+		t.Errorf("%s, not %s", got, want)
+	}
+}
 
 // TestPlanAtShell: a plan that a server is doing isn't done at a shell, nor one that is being done at a shell by a server.
 func TestPlanAtShell(t *testing.T) {

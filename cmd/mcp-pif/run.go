@@ -117,6 +117,9 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 			for i := range a.More {
 				a.More[i] = inShell(cmd, a.More[i])
 			}
+			if a.Fault != nil {
+				a.Text = inShell(cmd, a.Text)
+			}
 			if _, hasInput := call["input"]; code != "" && a.Fault != nil && !hasInput {
 				if p, err := cli.Compile("", code); err == nil && bytes.HasPrefix(p.Canonical(), []byte(`{"body":`)) {
 					fmt.Fprintln(cmd.ErrOrStderr(), "The code is a function and was given no input, so it ran on null: mcp-pif run CODE INPUT.")
@@ -186,7 +189,7 @@ func sourceOf(tools *registry.Registry, f *fault.Fault, typed string) string {
 	return string(t.Source)
 }
 
-// inShell completes the commands in a note about a plan by the flags of a command that apply to them.
+// inShell completes the commands in a note, or a failure, about a plan by the flags of a command that apply to them.
 func inShell(cmd *cobra.Command, note string) string {
 	var all, stores []string
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -213,7 +216,7 @@ func inShell(cmd *cobra.Command, note string) string {
 
 var (
 	planApproved = lazyregexp.New("`(mcp-pif approve p_[^`]+)` in a terminal shows it \\(with the server's --store, if it has one\\); then the next call")
-	planNext     = lazyregexp.New(`\{"name":"run","arguments":\{"plan":"(p_[^"]+)"\}\}`)
+	planNext     = lazyregexp.New(`\{"name":"run","arguments":\{"plan":"(p_[^"]+)"(?:,"resume":true)?\}\}`)
 )
 
 // openEngine is what runs code with the grants and the tools that flags say, and what ends it.

@@ -102,6 +102,7 @@ var placeholder = regexp.MustCompile(`([:\[,{])…`)
 var spoken = strings.NewReplacer(
 	", or make one with evolve", "", `(run's "steps")`, "(run's --steps)", `(run's "memory")`, "(run's --memory and --max-memory)",
 	"For more ask the operator to start the server with", "For more give this command", "Ask the operator to start the server with", "Give this command", "ask the operator to start the server with", "give this command",
+	`Call run with "plan" and "resume":true once`, `Have your model call run with "plan" and "resume":true once`,
 	`Write {"record":{}} for an empty record, [] for an empty list`, "Write ({}) for an empty record, [] for an empty list",
 )
 

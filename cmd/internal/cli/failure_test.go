@@ -18,6 +18,7 @@ func TestInCommands(t *testing.T) {
 		`Call {"name":"evolve","arguments":{"code":"1"}}.`:                               `Call {"name":"evolve","arguments":{"code":"1"}}.`,
 		`Ask for more steps (run's "steps"), or less.`:                                   `Ask for more steps (run's --steps), or less.`,
 		`Ask the operator to start the server with --cap 'fs.read:./a'.`:                 `Give this command --cap 'fs.read:./a'.`,
+		`Call run with "plan" and "resume":true once no other server does it.`:           `Have your model call run with "plan" and "resume":true once no other server does it.`,
 		"denied\nThe fs isn't granted: ask the operator to start the server with --cap 'fs:./a'. Then evolve a tool with this code and \"capabilities\":[\"fs:./a\"], and run that.\nx": "denied\nCode that is typed can't act, whatever --cap grants. Ask your model to make a tool of it with \"capabilities\":[\"fs:./a\"]; 'mcp-pif tools list' shows it then.\nx",
 		`Evolve a tool with this code and "capabilities":["echo"], and run that. Ask the operator to start the server with --cap 'echo'.`:                                               `Code that is typed can't act, whatever --cap grants. Ask your model to make a tool of it with "capabilities":["echo"]; 'mcp-pif tools list' shows it then.`,
 	} {

@@ -227,13 +227,19 @@ func formPages(p *run.Plan) (pages []string) {
 // Under any rule of flow it may not: no label would tell that it was.
 func (s *Engine) withholds() bool { return s.broker.Flow() != nil }
 
+// planName is what a model calls a plan.
+func (s *Engine) planName(p *run.Plan) string {
+	if len(s.broker.Flow().Shown()) == 0 {
+		return p.ID
+	}
+	id, _, _ := strings.Cut(p.ID, ".") // that it is another section is a sign
+	return id
+}
+
 // showPlan is a plan as a model gets it.
 func (s *Engine) showPlan(p *run.Plan, state string) wire.Answer {
 	if s.withholds() {
-		id := p.ID
-		if len(s.broker.Flow().Shown()) > 0 {
-			id, _, _ = strings.Cut(id, ".") // that it is another section is a sign
-		}
+		id := s.planName(p)
 		a := wire.Succeeded(wire.Begin().Text("plan", id).Text("state", "waiting").Text("expires", p.Expires().Format(time.RFC3339)))
 		a.Tell([]string{"what the plan does is withheld: rules about where data may go are in force. The user can read it with `mcp-pif approve --list --json`"},
 			string(wire.Begin().Text("name", "run").Raw("arguments", wire.Begin().Text("plan", id).End()).End()))
@@ -340,7 +346,7 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 			return s.sealPlan(p.Plan, tell(kind, message, hint))
 		}
 	}
-	done, gone := tell(fault.Conflict, "the plan "+p.ID+" was done already: a plan is done once", again), tell(fault.Conflict, "the plan "+p.ID+" can't be done any more", again)
+	done, gone := tell(fault.Conflict, "the plan "+p.ID+" was begun and has ended: the journal shows what was done", again), tell(fault.Conflict, "the plan "+p.ID+" can't be done any more", again)
 	final := func(a wire.Answer) wire.Answer { // it has one name, however often and whichever it is
 		if !keeps {
 			return a
@@ -389,12 +395,13 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 		return wire.Failed(f)
 	}
 	if n, op := record.Unsettled(s.broker.Policy()); n > 0 {
+		goesOn := fmt.Sprintf(`; then {"name":"run","arguments":{"plan":%q,"resume":true}} goes on.`, s.planName(p.Plan))
 		if keeps {
 			return tell(fault.OutcomeUnknown, "the server ended while a step of the run "+p.Run+" was under way; nobody knows whether it was done",
-				"The user can find out which with `mcp-pif journal`, and say it with `mcp-pif resolve`; then call this again.")
+				"The user can find out which with `mcp-pif journal`, and say it with `mcp-pif resolve`"+goesOn)
 		}
 		return tell(fault.OutcomeUnknown, fmt.Sprintf("the server ended while step %d of the run %s, %s, was under way; nobody knows whether it was done", n, p.Run, op),
-			fmt.Sprintf("The user can find out, and say it with `mcp-pif resolve %s %d did` or `did-not`; then call this again.", p.Run, n))
+			fmt.Sprintf("The user can find out, and say it with `mcp-pif resolve %s %d did` or `did-not`", p.Run, n)+goesOn)
 	}
 	t := s.newTask(p.Run, c)
 	t.call.Tool = record.Call.Tool
