@@ -19,7 +19,7 @@ import (
 // changes nothing. It is safe for concurrent use.
 type Scrubber struct {
 	forms []form
-	// starts is the forms that a byte can begin.
+	// starts is the forms that a character can begin.
 	starts [256][]int
 	// longest is the bytes that a form can have, escaped.
 	longest int
@@ -56,7 +56,7 @@ func NewScrubber(secrets []*Secret) *Scrubber {
 	}
 	for i, f := range s.forms {
 		for b := range 256 {
-			if len(spelled(nil, string([]byte{byte(b)}), 0, f.text[0], f.fold)) > 0 || strings.IndexByte(`%\&`, byte(b)) >= 0 {
+			if fits(byte(b), f.text[0], f.fold) {
 				s.starts[b] = append(s.starts[b], i)
 			}
 		}
@@ -120,7 +120,7 @@ func (s *Scrubber) Cut(text string) string {
 	text = s.Text(text)
 	whole := strings.TrimRight(text, "…. ")
 	for i := max(0, len(whole)-s.longest); i < len(whole); i++ {
-		for _, at := range s.starts[whole[i]] {
+		for at := range s.forms {
 			f := &s.forms[at]
 			if _, got := f.match(whole, i); got >= leastCut {
 				return whole[:i] + f.mark + "…"
@@ -136,10 +136,20 @@ const leastCut = 4
 
 // match gives the form that begins at i and reaches furthest, and its end.
 func (s *Scrubber) match(text string, i int) (best *form, end int) {
-	for _, at := range s.starts[text[i]] {
-		if to, _ := s.forms[at].match(text, i); to > end {
-			best, end = &s.forms[at], to
+	look := func(first byte) {
+		for _, at := range s.starts[first] {
+			if to, _ := s.forms[at].match(text, i); to > end {
+				best, end = &s.forms[at], to
+			}
 		}
+	}
+	if !escapes(text[i]) {
+		look(text[i])
+		return best, end
+	}
+	var room [mostSpellings]spelling
+	for _, first := range spellings(room[:0], text, i) {
+		look(first.c)
 	}
 	return best, end
 }
@@ -151,7 +161,7 @@ func (f *form) match(text string, i int) (end, partial int) {
 	here, next := append(a[:0], i), b[:0]
 	for n := range len(f.text) {
 		for _, at := range here {
-			if at == len(text) || len(text)-at < mostSpelled && strings.IndexByte(`%\&`, text[at]) >= 0 {
+			if at == len(text) || len(text)-at < mostSpelled && escapes(text[at]) {
 				partial = n // maybe, if this is an escape that was cut
 			}
 		}
@@ -169,31 +179,29 @@ func (f *form) match(text string, i int) (end, partial int) {
 }
 
 // What escapes may take: so many backslashes before a character, so many times a
-// percent sign's own escape. mostSpelled is the bytes of the longest spelling.
+// percent sign's own escape. mostSpelled is the bytes of the longest spelling,
+// mostSpellings how many there may be at one place.
 const (
-	mostSlashes = 8
-	mostPercent = 3
-	mostSpelled = 16
+	mostSlashes   = 8
+	mostPercent   = 3
+	mostSpelled   = 16
+	mostSpellings = mostSlashes + 2
 )
 
-// spelled adds the ends of the spellings of a character that begin at i, each once
-// and at most 8 altogether.
-func spelled(ends []int, text string, i int, c byte, fold bool) []int {
+// A spelling is a character as it may be written, and where that ends.
+type spelling struct {
+	c   byte
+	end int
+}
+
+// spellings adds the characters that may be written at i, as they are and escaped.
+func spellings(to []spelling, text string, i int) []spelling {
 	if i >= len(text) {
-		return ends
+		return to
 	}
-	add := func(end int) {
-		if len(ends) < 8 && !slices.Contains(ends, end) {
-			ends = append(ends, end)
-		}
-	}
-	is := func(got byte) bool { return got == c || fold && lower(got) == lower(c) || got == '+' && c == ' ' }
-	code := func(from, digits, base int) {
-		if from+digits > len(text) {
-			return
-		}
-		if n, err := strconv.ParseUint(text[from:from+digits], base, 32); err == nil && n < 128 && is(byte(n)) {
-			add(from + digits)
+	add := func(n, end int) {
+		if n >= 0 && n < 128 {
+			to = append(to, spelling{byte(n), end})
 		}
 	}
 	entity := func(from int) { // amp; #38; #x26;
@@ -201,25 +209,28 @@ func spelled(ends []int, text string, i int, c byte, fold bool) []int {
 		if !closed {
 			return
 		}
-		number, isNumber := strings.CutPrefix(name, "#")
-		base := 10
-		if isNumber && number != "" && lower(number[0]) == 'x' {
-			number, base = number[1:], 16
-		}
-		if n, err := strconv.ParseUint(number, base, 32); isNumber && err == nil && n < 128 && is(byte(n)) {
-			add(from + len(name) + 1)
-		} else if named, ok := entities[name]; ok && is(named) {
-			add(from + len(name) + 1)
+		end := from + len(name) + 1
+		if number, isNumber := strings.CutPrefix(name, "#"); !isNumber {
+			if c, ok := entities[name]; ok {
+				add(int(c), end)
+			}
+		} else if number != "" && lower(number[0]) == 'x' {
+			add(ascii(number[1:], 16), end)
+		} else {
+			add(ascii(number, 10), end)
 		}
 	}
-	if is(text[i]) {
-		add(i + 1)
+	digits := func(from, n int) {
+		if from+n <= len(text) {
+			add(ascii(text[from:from+n], 16), from+n)
+		}
 	}
+	to = append(to, spelling{text[i], i + 1})
 	switch text[i] {
 	case '%': // %2B, %252B
 		at := i + 1
 		for range mostPercent {
-			code(at, 2, 16)
+			digits(at, 2)
 			if !strings.HasPrefix(text[at:], "25") {
 				break
 			}
@@ -228,25 +239,68 @@ func spelled(ends []int, text string, i int, c byte, fold bool) []int {
 	case '\\': // \/ \" \\ \u002B \x2B
 		at := i
 		for at < len(text) && at-i < mostSlashes && text[at] == '\\' {
-			at++
-			if c == '\\' && at-i > 1 {
-				add(at)
+			if at++; at-i > 1 {
+				add('\\', at)
 			}
 		}
 		switch {
 		case at == len(text):
 		case text[at] == 'u':
-			code(at+1, 4, 16)
+			digits(at+1, 4)
 			if strings.HasPrefix(text[at:], "u0026") {
 				entity(at + 5)
 			}
 		case text[at] == 'x':
-			code(at+1, 2, 16)
-		case is(text[at]) && !isLetterOrDigit(c) && c != '\\':
-			add(at + 1)
+			digits(at+1, 2)
+		case !isLetterOrDigit(text[at]) && text[at] != '\\':
+			to = append(to, spelling{text[at], at + 1})
 		}
 	case '&': // &#43; &#x2B; &amp;
 		entity(i + 1)
+	}
+	return to
+}
+
+// ascii is the number of less than 128 that digits write; -1: they write none.
+func ascii(digits string, base int) int {
+	n := 0
+	for i := range len(digits) {
+		d := strings.IndexByte("0123456789abcdef", lower(digits[i]))
+		if d < 0 || d >= base {
+			return -1
+		}
+		if n = n*base + d; n >= 128 {
+			return -1
+		}
+	}
+	if digits == "" {
+		return -1
+	}
+	return n
+}
+
+// escapes tells the characters that an escape begins with.
+func escapes(c byte) bool { return c == '%' || c == '\\' || c == '&' }
+
+// fits reports whether a character that is written may be one of the form's.
+func fits(got, c byte, fold bool) bool {
+	return got == c || fold && lower(got) == lower(c) || got == '+' && c == ' '
+}
+
+// spelled adds the ends of the spellings of a character that begin at i, each once
+// and at most 8 altogether.
+func spelled(ends []int, text string, i int, c byte, fold bool) []int {
+	if i < len(text) && !escapes(text[i]) {
+		if fits(text[i], c, fold) && len(ends) < 8 && !slices.Contains(ends, i+1) {
+			ends = append(ends, i+1)
+		}
+		return ends
+	}
+	var room [mostSpellings]spelling
+	for _, at := range spellings(room[:0], text, i) {
+		if fits(at.c, c, fold) && len(ends) < 8 && !slices.Contains(ends, at.end) {
+			ends = append(ends, at.end)
+		}
 	}
 	return ends
 }

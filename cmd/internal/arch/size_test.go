@@ -19,7 +19,7 @@ import (
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
 	"(tests)":                      5691,
-	"caps":                         7860,
+	"caps":                         7900,
 	"caps/filename":                20,
 	"caps/flow":                    1800,
 	"caps/journal":                 5850,
