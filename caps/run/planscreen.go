@@ -100,6 +100,9 @@ func (s *PlanStep) ShownArgs() json.RawMessage {
 // Expires is until when the plan can be done.
 func (p *Plan) Expires() time.Time { return p.Made.Add(PlanLifetime) }
 
+// TooOld reports whether it can't be done any more, unless it was begun.
+func (p *Plan) TooOld() bool { return !time.Now().Before(p.Expires()) }
+
 // Lines is the plan as a person reads it. inPart is set where some contents are shown in part, or
 // together; fits where it isn't too long to be approved.
 func (p *Plan) Lines() (lines []string, inPart, fits bool) {

@@ -134,11 +134,14 @@ func approvePlan(tty *controlling, in *bufio.Reader, o *journalOptions, id strin
 		return err
 	}
 	defer s.Close()
+	late := fmt.Errorf("the plan %s could be approved until %s: have it planned again", id, p.Expires().Local().Format("2006-01-02 15:04"))
 	switch {
 	case p.Ended || p.Started > 0:
 		return fmt.Errorf("the plan %s was begun already", id)
 	case !p.Confirm:
 		return fmt.Errorf("the plan %s needs no approval", id)
+	case p.TooOld():
+		return late
 	}
 	lines, _, _ := p.Lines()
 	show(tty, lines)
@@ -159,6 +162,8 @@ func approvePlan(tty *controlling, in *bufio.Reader, o *journalOptions, id strin
 		return fmt.Errorf("the plan %s was begun before that answer: 'mcp-pif journal show %s' shows what is done", id, p.Run)
 	case yes && p.Refused:
 		return fmt.Errorf("the plan %s was refused before that answer", id)
+	case yes && p.TooOld():
+		return late
 	case yes:
 		who := "the model can do it"
 		if t, err := run.FindTask(s, p.Task); err == nil && t != nil && t.Schedule != "" {

@@ -124,6 +124,20 @@ func TestPlanInShell(t *testing.T) {
 	}
 }
 
+// TestApproveExpired: a plan that can't be done any more can't be approved.
+func TestApproveExpired(t *testing.T) {
+	t.Parallel()
+	o := &journalOptions{}
+	o.Store = filepath.Join(t.TempDir(), "pif.db")
+	s, err := journal.Open(o.Store, journal.Options{})
+	must.NoError(t, err)
+	_, err = s.Append(journal.Written, journal.PlanMade, "a-1", "", []byte(`{"plan":"p_a-1","content":"{\"confirm\":true,\"made\":\"2026-01-02T12:04:05Z\"}"}`))
+	must.NoError(t, errors.Join(err, s.Close()))
+	if err := approvePlan(nil, nil, o, "p_a-1", true); err == nil || !strings.Contains(err.Error(), "could be approved until 2026-01-02 ") {
+		t.Error(err)
+	}
+}
+
 // TestPlanAtShell: a plan that a server is doing isn't done at a shell, nor one that is being done at a shell by a server.
 func TestPlanAtShell(t *testing.T) {
 	t.Parallel()

@@ -169,7 +169,7 @@ func (s *Engine) sealPlan(p *run.Plan, a wire.Answer) wire.Answer {
 }
 
 // confirmHere has the client put the plan to its user, where the operator allowed that, and reports whether they
-// answered: a yes or a no is on record.
+// answered, a yes or a no is on record, or the plan became too old meanwhile.
 func (s *Engine) confirmHere(ctx context.Context, p *run.Plan) bool {
 	e := elicit.Of(ctx)
 	if e == nil || !s.opts.Elicit {
@@ -181,6 +181,8 @@ func (s *Engine) confirmHere(ctx context.Context, p *run.Plan) bool {
 	if inPart {
 		pages = append(pages, formPages(p)...)
 	}
+	ctx, ended := context.WithDeadline(ctx, p.Expires())
+	defer ended()
 	answers := []string{"yes, do exactly this", "no", ""}
 	text := ""
 	for at := 0; ; at++ { // as far as there is more to read, and no answer
@@ -194,7 +196,7 @@ func (s *Engine) confirmHere(ctx context.Context, p *run.Plan) bool {
 		}
 		var err error
 		if text, err = e.Choose(ctx, pages[at], given); err != nil || text == "" {
-			return false
+			return p.TooOld()
 		}
 		if text != answers[2] {
 			break
@@ -375,7 +377,7 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 		return tell(fault.Conflict, "the plan "+p.ID+" was begun before and has no end on record", `Call run with "plan" and "resume":true once no other server does it, which can't be seen here: it goes on where it was.`)
 	case p.Started > 0 && !resume:
 		return tell(fault.Conflict, "the plan "+p.ID+" was begun before and didn't end", `Call run with "plan" and "resume":true: it goes on where it was.`)
-	case p.Started == 0 && time.Since(p.Made) > run.PlanLifetime:
+	case p.Started == 0 && p.TooOld():
 		return tell(fault.Conflict, "the plan "+p.ID+" is too old: it could be done for an hour", again)
 	case p.Confirm && !p.Approved && s.withholds():
 		if f := s.showsPlan(p.Plan); f != nil {

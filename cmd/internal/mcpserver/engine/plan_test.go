@@ -309,6 +309,23 @@ func TestConfirmedInAnotherWorld(t *testing.T) {
 	differs("before a restart", s.Call(ctx, copies))
 }
 
+// TestConfirmTooLate: the question of a plan ends with the plan, also where the call, as a task's, might wait for longer.
+func TestConfirmTooLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, world := newNoteWorld(t, true)
+		began := time.Now()
+		ctx := elicit.With(t.Context(), &elicit.Elicitor{Patience: TaskLifetime, Put: func(ctx context.Context, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}})
+		a, _ := callPlan(ctx, t, s, "copy", `{"input":"a"}`)
+		if waited := time.Since(began); a.Fault == nil || !strings.Contains(a.Text, "is too old") || waited.Round(time.Minute) != run.PlanLifetime || world.done() != "" {
+			t.Errorf("after %v: %s %q", waited, a.Text, world.done())
+		}
+	})
+}
+
 // A plan that is refused or withdrawn while it is planned anew isn't done; once it is begun, the refusal comes too late for the call
 // that does it, and the record shows that.
 func TestPlanRefusedMeanwhile(t *testing.T) {
