@@ -60,7 +60,7 @@ func (s *Engine) planned(ctx context.Context, c Call, t *task, program *core.Pro
 		}
 	}
 	r := s.broker.Begin(c.Tools, start)
-	a := s.planFrom(ctx, c, t, r, program, in, 1)
+	a := s.planFrom(ctx, c, t, r, program, in, 1, time.Now().Add(s.limits.Timeout))
 	if r.Taken() {
 		task.within(r) // so that the task doesn't end here
 	}
@@ -68,13 +68,13 @@ func (s *Engine) planned(ctx context.Context, c Call, t *task, program *core.Pro
 }
 
 // planFrom plans a run from where it stands, and answers with the plan, or does it where nobody need be asked.
-func (s *Engine) planFrom(ctx context.Context, c Call, t *task, r *run.Run, program *core.Program, in core.Input, section int) wire.Answer {
+func (s *Engine) planFrom(ctx context.Context, c Call, t *task, r *run.Run, program *core.Program, in core.Input, section int, until time.Time) wire.Answer {
 	ctx, ended := s.observed(ctx, r, t)
 	var was *run.Record
 	if pc := planOf(ctx); pc != nil && pc.only {
 		was = pc.record
 	}
-	p, f := r.Plan(ctx, time.Now().Add(s.limits.Timeout+waited(ctx)), run.Evaluation{Tool: t.tool, Program: program, Input: in, More: len(t.more), Shadows: t.shadows(), Budgets: t.budgets, Share: &s.as.share}, section, was)
+	p, f := r.Plan(ctx, until.Add(waited(ctx)), run.Evaluation{Tool: t.tool, Program: program, Input: in, More: len(t.more), Shadows: t.shadows(), Budgets: t.budgets, Share: &s.as.share}, section, was)
 	ended(0, f)
 	if f != nil {
 		r.End(run.End{Fault: f})
@@ -359,7 +359,9 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 		return s.sealPlan(p.Plan, a)
 	}
 	_, here := s.doing.LoadOrStore(p.ID, true)
-	if !here {
+	if x := sectionsOf(ctx); x != nil && !here { // until the next one is there
+		x.doing = append(x.doing, p.ID)
+	} else if !here {
 		defer s.doing.Delete(p.ID)
 	}
 	switch {
@@ -554,14 +556,54 @@ func (s *Engine) beginPlanned(ctx context.Context, c *Call, t *task, pc *planCal
 	return r, r.Does(pc.does.Plan, pc.does.Started, s.tasks.owner.word())
 }
 
-// nextSection plans what follows a plan that a run did and that wasn't all.
-func (s *Engine) nextSection(ctx context.Context, c Call, t *task, did *run.Run, pc *planCall, program *core.Program, in core.Input) wire.Answer {
-	record, err := run.ReadRecord(s.broker.Journal(), pc.does.Run)
+// A sectionLoop is how a call does a run plan by plan.
+type sectionLoop struct {
+	until time.Time    // the wall clock's end of the run
+	did   *run.Run     // that has done a plan which wasn't all; nil: none has
+	plan  *run.Planned // which that was
+	doing []string     // the plans behind the first one
+}
+
+type sectionsKey struct{}
+
+// sectionsOf is those that a call does, behind the first one; nil: it does the first one.
+func sectionsOf(ctx context.Context) *sectionLoop {
+	x, _ := ctx.Value(sectionsKey{}).(*sectionLoop)
+	return x
+}
+
+// nextSections plans what follows a plan that wasn't all, and does it as long as nobody need be asked. What each takes is
+// free again when it is done.
+func (s *Engine) nextSections(ctx context.Context, c Call, t *task, x *sectionLoop, program *core.Program, in core.Input) wire.Answer {
+	if first := sectionsOf(ctx); first != nil { // that goes on
+		first.did, first.plan = x.did, x.plan
+		return wire.Answer{}
+	}
+	planOf(ctx).record = nil
+	defer func() {
+		for _, id := range x.doing {
+			s.doing.Delete(id)
+		}
+	}()
+	ctx = context.WithValue(context.WithValue(ctx, planKey{}, (*planCall)(nil)), sectionsKey{}, x)
+	for {
+		a := s.nextSection(ctx, c, t, x, program, in)
+		if x.did == nil {
+			return a
+		}
+	}
+}
+
+// nextSection plans what follows a plan, and does it if nobody need be asked.
+func (s *Engine) nextSection(ctx context.Context, c Call, t *task, x *sectionLoop, program *core.Program, in core.Input) wire.Answer {
+	did, was := x.did, x.plan
+	x.did, x.plan = nil, nil
+	record, err := run.ReadRecord(s.broker.Journal(), was.Run)
 	doer := taskOf(ctx)
 	var r *run.Run
 	if err == nil {
 		start := t.start(&c, s.limits)
-		start.Task, start.Person, start.Owner = pc.does.Task, true, s.tasks.owner.word()
+		start.Task, start.Person, start.Owner = was.Task, true, s.tasks.owner.word()
 		if doer != nil {
 			start.Doer = doer.id
 		}
@@ -573,9 +615,15 @@ func (s *Engine) nextSection(ctx context.Context, c Call, t *task, did *run.Run,
 	if doer != nil && !doer.within(r) {
 		return wire.Failed(queue.Cancelled())
 	}
-	a := s.planFrom(context.WithValue(ctx, planKey{}, (*planCall)(nil)), c, t, r, program, in, pc.does.Section+1)
-	switch n := len(pc.does.Steps); {
-	case a.IsSealed:
+	var a wire.Answer
+	if f := s.stopped(ctx, x.until); f != nil {
+		r.End(run.End{Fault: f})
+		a, r = wire.Failed(f), did // which knows what came in
+	} else {
+		a = s.planFrom(ctx, c, t, r, program, in, was.Section+1, x.until)
+	}
+	switch n := len(was.Steps); {
+	case a.IsSealed, x.did != nil: // what comes of it is told by those that follow, which took in all that this one did
 	case s.broker.Flow().Keeps(r.Entered()):
 		return s.seal(r, t, a, flow.Both(r.Entered()))
 	case s.withholds():
@@ -583,7 +631,7 @@ func (s *Engine) nextSection(ctx context.Context, c Call, t *task, did *run.Run,
 			return wire.Failed(wire.AsFault(err))
 		}
 	case a.Fault == nil:
-		a.Tell([]string{fmt.Sprintf("all steps of the plan %s were done (%d); what follows is a new plan", pc.does.ID, n)}, "")
+		a.Tell([]string{fmt.Sprintf("all steps of the plan %s were done (%d); what follows is a new plan", was.ID, n)}, "")
 	}
 	return a
 }

@@ -503,6 +503,89 @@ func TestSectionPlannedTwice(t *testing.T) {
 // sections is a tool whose plan has two of them, of which the second one reads first.
 const sections = `{"name":"sections","code":"k => let p = !toy.put({key: k ++ \"2\", value: k}) in if p == null then let v = !toy.get(k) in let q = !toy.put({key: \"log\", value: k}) in v else null","capabilities":["toy:**"]}`
 
+// A runCount observes how many runs are under way at once, and takes half a second to hear of the end of one.
+type runCount struct{ now, most int }
+
+func (o *runCount) Run(ctx context.Context, _, _ string, _ int) (context.Context, func(uint64, *fault.Fault)) {
+	o.now++
+	o.most = max(o.most, o.now)
+	return ctx, func(uint64, *fault.Fault) { time.Sleep(time.Second / 2); o.now-- }
+}
+
+// A slowWorld is one of notes of which each takes its time.
+type slowWorld struct {
+	*noteWorld
+	takes time.Duration
+}
+
+func (w *slowWorld) Perform(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+	time.Sleep(w.takes)
+	return w.noteWorld.Perform(ctx, a)
+}
+
+// TestSectionsOfACall: sections that are done without asking don't hold what those before them held, and together have the
+// time of one run.
+func TestSectionsOfACall(t *testing.T) {
+	for name, c := range map[string]struct {
+		takes time.Duration
+		puts  int
+	}{"it has the time": {time.Second / 2, 30}, "it is too slow": {3080 * time.Millisecond, 15}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				known, err := caps.NewKinds(toy)
+				must.NoError(t, err)
+				s, world := newNoteWorld(t, false)
+				r, err := caps.ParseRequests("toy.put:b/**", "", known)
+				must.NoError(t, err)
+				s.broker.Policy().Confirm([]caps.Requests{r}) // nothing that it does, but it may
+				count := &runCount{}
+				s = New(Options{Observer: count, Broker: run.New(run.Options{Policy: s.broker.Policy(), Handler: &slowWorld{world, c.takes}, Journal: s.broker.Journal()})})
+				_ = s.Call(t.Context(), Call{Tool: "evolve", Arguments: json.RawMessage(`{"name":"many","code":"k => fold((n, i) => if !toy.put({key: k, value: i}) == null then n + 1 else n, 0, range(0, 30))","capabilities":["toy:**"]}`)})
+				a := s.Call(t.Context(), Call{Tool: "many", Arguments: json.RawMessage(`{"input":"a"}`)})
+				if late := c.puts < 30; late != (a.Fault != nil && a.Fault.Kind == fault.Timeout) || !late && a.First() != "30" || len(world.puts) != c.puts {
+					t.Errorf("%d were put: %s", len(world.puts), a.Text)
+				}
+				if count.most > 3 {
+					t.Errorf("%d runs were under way at once", count.most)
+				}
+			})
+		})
+	}
+}
+
+// TestSectionHeld: while a call plans what follows a section that it did without asking, no other one goes on with that.
+func TestSectionHeld(t *testing.T) {
+	t.Parallel()
+	w := &tasked{t: t, dir: t.TempDir(), confirm: "toy.put:b/**"}
+	world := &noteWorld{notes: map[string]string{"z": "hello"}, holds: "get", begun: make(chan struct{}, 10), held: make(chan struct{})}
+	s, _ := w.serves(world, "toy:**")
+	w.call(s, "evolve", `{"name":"three","code":"k => let p = !toy.put({key: k, value: 1}) in if p == null then let q = !toy.put({key: k, value: 2}) in if q == null then let v = !toy.get(\"z\") in let r = !toy.put({key: k, value: v}) in v else 0 else 0","capabilities":["toy:**"]}`)
+	begin := func(arguments string) chan wire.Answer {
+		answered := make(chan wire.Answer, 1)
+		go func() { answered <- w.call(s, "run", arguments) }()
+		return answered
+	}
+	answered := begin(`{"tool":"three","input":"a"}`)
+	wait.For(t, world.begun, "the read of the third section")
+	made, _, err := s.broker.Journal().Read(journal.Query{Kind: journal.PlanMade})
+	if err != nil || len(made) != 2 {
+		t.Fatal(made, err)
+	}
+	for _, section := range []string{"", ".2"} {
+		if a := wait.For(t, begin(`{"plan":"p_`+made[0].Run+section+`","resume":true}`), "the answer to another call"); a.Fault == nil || a.Fault.Kind != fault.Conflict {
+			t.Errorf("another call for %q is answered with %s", section, a.Text)
+		}
+	}
+	close(world.held)
+	if a := wait.For(t, answered, "the answer"); a.First() != `"hello"` || world.done() != "a=1 a=2 a=hello" {
+		t.Errorf("%s after %q", a.Text, world.done())
+	}
+	s.doing.Range(func(id, _ any) bool {
+		t.Errorf("%v is done still", id)
+		return true
+	})
+}
+
 // TestPlanEndedAsksRarely: a task whose plan ended before its server did asks ever more rarely for room that there isn't.
 func TestPlanEndedAsksRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -240,9 +240,13 @@ func (s *Engine) perform(ctx context.Context, c Call, t task, program *core.Prog
 	end := run.End{Fault: &fault.Fault{Kind: fault.Internal, Message: "mcp-pif has a defect"}}
 	ctx, ended := s.observed(ctx, r, &t)
 	defer func() { r.End(end); ended(end.Steps, end.Fault) }() // a panic is on record, too
-	a, rounds := s.rounds(ctx, c, t, r, program, in)
+	until := time.Now().Add(s.limits.Timeout)
+	if x := sectionsOf(ctx); x != nil {
+		until = x.until
+	}
+	a, rounds := s.rounds(ctx, c, t, r, program, in, until)
 	if r.Section() {
-		return s.nextSection(ctx, c, &t, r, pc, program, in)
+		return s.nextSections(ctx, c, &t, &sectionLoop{until: until, did: r, plan: pc.does}, program, in)
 	}
 	if t.tool != nil && len(t.more) == 0 {
 		s.advise(&a, &t, c.Tools)
@@ -257,7 +261,7 @@ func (s *Engine) perform(ctx context.Context, c Call, t task, program *core.Prog
 
 // rounds does a task, round by round where it is driven, and says how many those
 // were; 0: it wasn't.
-func (s *Engine) rounds(ctx context.Context, c Call, t task, acts *run.Run, program *core.Program, in core.Input) (a wire.Answer, round int) {
+func (s *Engine) rounds(ctx context.Context, c Call, t task, acts *run.Run, program *core.Program, in core.Input, until time.Time) (a wire.Answer, round int) {
 	var f *fault.Fault
 	total, used, next := t.budgets.Steps, uint64(0), ""
 	if t.drive {
@@ -265,7 +269,7 @@ func (s *Engine) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 	}
 	j := job{
 		budgets: t.budgets, run: acts, keep: s.limits.Result, first: true,
-		until: time.Now().Add(s.limits.Timeout), report: c.reporter(&used, total, &round),
+		until: until, report: c.reporter(&used, total, &round),
 	}
 	if s.seals(&t) {
 		j.report = nil
