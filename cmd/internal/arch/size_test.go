@@ -44,7 +44,7 @@ var maxLines = map[string]int{
 	"cmd/internal/plugincmd":       799,
 	"cmd/internal/programs":        220,
 	"cmd/internal/recording":       211,
-	"cmd/internal/stdio":           1913,
+	"cmd/internal/stdio":           1920,
 	"cmd/internal/streamable":      2030,
 	"cmd/internal/telemetry":       225,
 	"cmd/internal/tour":            579,

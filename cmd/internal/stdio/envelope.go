@@ -528,21 +528,23 @@ var (
 	paged     = member{"cursor", '"', false}
 	aboutTask = member{"taskId", '"', true}
 	meta      = member{"_meta", '{', false}
+	state     = member{"requestState", '"', false}
+	responses = member{"inputResponses", '{', false}
 )
 
 // wanted is the params that methods need to be understood at all, of the methods that
 // all versions of the protocol have, and of the extension's: in another one they aren't even known. The SDK
 // finds the same, but says so in the names of its types or quotes the request, and lets a call of no tool pass.
 var wanted = map[string][]member{
-	"tools/call":               {named},
-	"prompts/get":              {named, {"arguments", '{', false}},
-	"resources/read":           {addressed},
+	"tools/call":               {named, state, responses},
+	"prompts/get":              {named, {"arguments", '{', false}, state, responses},
+	"resources/read":           {addressed, state, responses},
 	"tools/list":               {paged},
 	"prompts/list":             {paged},
 	"resources/list":           {paged},
 	"resources/templates/list": {paged},
 	"tasks/get":                {aboutTask},
-	"tasks/update":             {aboutTask, {"inputResponses", '{', false}},
+	"tasks/update":             {aboutTask, responses},
 	"tasks/cancel":             {aboutTask},
 	"completion/complete":      {{"ref", '{', true}, {"argument", '{', true}},
 	"resources/subscribe":      {addressed},
@@ -605,6 +607,8 @@ func unfit(method string, params []byte) string {
 			}
 		case known && method == "logging/setLevel" && string(key) == `"level"` && !slices.Contains(levels, string(value)) && wrong == "":
 			wrong = "level is one of " + strings.Join(levels, ", ")
+		case known && method != "tasks/update" && string(key) == `"inputResponses"` && wrong == "" && json.Unmarshal(value, new(mcp.InputResponseMap)) != nil:
+			wrong = fmt.Sprintf("a response in \"inputResponses\" of %s is no result of elicitation/create, sampling/createMessage or roots/list", method)
 		}
 	})
 	for i, m := range members {
