@@ -184,9 +184,10 @@ var (
 	notifications = []string{"notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed"}
 )
 
-// unserved answers a message of a session that there is nothing to do for, as over stdio, and reports whether it did: a request
-// of a method that there isn't, or that is a notification's, and a notification that means nothing.
-func unserved(w http.ResponseWriter, r *http.Request, server *mcp.Server, body []byte) bool {
+// unserved answers a message that there is nothing to do for, as over stdio, and reports whether it did: a request
+// of a method that there isn't, or that is a notification's, and a notification that means nothing. The protocol
+// without sessions has a status for the first.
+func unserved(w http.ResponseWriter, r *http.Request, server *mcp.Server, body []byte, stateless bool) bool {
 	var m struct {
 		ID     json.RawMessage
 		Method string
@@ -199,14 +200,18 @@ func unserved(w http.ResponseWriter, r *http.Request, server *mcp.Server, body [
 	switch {
 	case len(m.ID) > 0 && isRequest, len(m.ID) == 0 && isNote && (len(m.Params) > 0 || m.Method != "notifications/progress"):
 		return false
-	case !slices.ContainsFunc(slices.Collect(server.Sessions()), func(s *mcp.ServerSession) bool { return s.ID() == r.Header.Get(sessionHeader) }):
+	case !stateless && !slices.ContainsFunc(slices.Collect(server.Sessions()), func(s *mcp.ServerSession) bool { return s.ID() == r.Header.Get(sessionHeader) }):
 		return false // which the SDK says
 	case len(m.ID) == 0:
 		w.WriteHeader(http.StatusAccepted)
 	case isNote:
 		refuse(w, body, jsonrpc.CodeInvalidRequest, fmt.Sprintf("invalid request: unexpected id for %q", m.Method), nil)
 	default:
-		answerError(w, http.StatusOK, body, jsonrpc.CodeMethodNotFound, fmt.Sprintf("method not found: %q", m.Method), nil)
+		status := http.StatusOK
+		if stateless {
+			status = http.StatusNotFound
+		}
+		answerError(w, status, body, jsonrpc.CodeMethodNotFound, fmt.Sprintf("method not found: %q", m.Method), nil)
 	}
 	return true
 }

@@ -397,7 +397,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	stateless := modern(r, body)
 	if stateless {
-		if misrouted(w, r, body, methods) {
+		if unserved(w, r, server, body, true) || misrouted(w, r, body, methods) {
 			return
 		}
 		if slices.Contains(methods, "tools/call") { // a session's could be cancelled by another message while it waits
@@ -453,7 +453,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	if unserved(w, r, server, body) {
+	if unserved(w, r, server, body, false) {
 		return
 	}
 	begun = true

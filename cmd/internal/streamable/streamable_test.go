@@ -519,7 +519,7 @@ func TestOutsideSessions(t *testing.T) {
 	}
 }
 
-// TestUnserved: what a session has nothing to do for is answered as over stdio, and what the SDK serves is left to it.
+// TestUnserved: what there is nothing to do for is answered as over stdio, and what the SDK serves is left to it.
 func TestUnserved(t *testing.T) {
 	url := start(t, Options{}) + Path
 	send := func(id, body string) (int, string) {
@@ -542,6 +542,19 @@ func TestUnserved(t *testing.T) {
 	} {
 		if status, answer := send(id, c.body); status != c.status || answer != c.answer {
 			t.Errorf("%s: %d %s", c.body, status, answer)
+		}
+	}
+	for _, c := range []struct {
+		body   string
+		status int
+		answer string
+	}{
+		{`{"jsonrpc":"2.0","id":7,"method":"x/y","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`, 404, `{"error":{"code":-32601,"message":"method not found: \"x/y\""},"id":7,"jsonrpc":"2.0"}`},
+		{`{"jsonrpc":"2.0","method":"notifications/x"}`, 202, ""},
+	} {
+		status, answer := post(t, url, strings.NewReader(c.body), func(r *http.Request) { r.Header.Set(versionHeader, "2026-07-28") })
+		if status != c.status || answer != c.answer {
+			t.Errorf("without a session, %s: %d %s", c.body, status, answer)
 		}
 	}
 	if status, _ := send("none", `{"jsonrpc":"2.0","id":7,"method":"x/y"}`); status != 404 {
