@@ -104,7 +104,7 @@ func (o *checking) run(cmd *cobra.Command, args []string) error {
 		r.print(cmd.OutOrStdout(), s.tool.Source, o.verbose)
 	}
 	if s.refused != nil && !cli.AsJSON(cmd) {
-		cli.PrintPlaced(cmd.ErrOrStderr(), cli.Red, cli.Faulty(s.refused.Error(), s.refused, string(s.tool.Source)))
+		cli.PrintPlaced(cmd.ErrOrStderr(), cli.Red, cli.InCommandsOf(cmd, cli.Faulty(s.refused.Error(), s.refused, string(s.tool.Source))))
 	}
 	if err == nil && !r.OK {
 		err = &cli.Failure{}
@@ -217,7 +217,7 @@ func (o *checking) kept(cmd *cobra.Command) (s subject, err error) {
 		err = s.tool.Problem()
 	}
 	if err != nil {
-		return s, cli.Failed(app.PrintableError(err))
+		return s, cli.Failed(app.PrintableError(cmd, err))
 	}
 	s.notes = append(s.tool.Program().Notes(), s.tool.Notes...)
 	s.kinds = k.Auth.Kinds
@@ -242,7 +242,7 @@ func (o *checking) compare(cmd *cobra.Command, s *subject) error {
 	other, ok := s.others.Get(o.equal)
 	if ok {
 		if err := other.Problem(); err != nil {
-			return unanswered(cli.Failed(app.PrintableError(err)))
+			return unanswered(cli.Failed(app.PrintableError(cmd, err)))
 		}
 	} else {
 		code, err := cli.Source(cmd, o.equal)

@@ -169,7 +169,7 @@ History goes on: nothing is undone.`,
 		}
 		t, err := k.Registry().Rollback(args[0], to, registry.Edit{IfVersion: condition.version})
 		if err != nil {
-			return app.PrintableError(err)
+			return app.PrintableError(cmd, err)
 		}
 		if cli.AsJSON(cmd) {
 			return cli.PrintJSON(cmd, map[string]any{"name": t.Name, "version": t.Version, "from": to, "hash": t.Hash})
@@ -270,7 +270,7 @@ grants there is blocked.`,
 		added, replaced, same, err := k.Import(cli.Context(cmd), tools)
 		p.Stop()
 		if err != nil {
-			return app.PrintableError(err)
+			return app.PrintableError(cmd, err)
 		}
 		for _, c := range certificates(k.Registry().Snapshot(), tools) {
 			if c.Status == registry.ProofVoid {
@@ -313,7 +313,7 @@ func importedTools(cmd *cobra.Command, k *app.Kept, name string) ([]registry.Por
 	}
 	tools, err := registry.Decode(in)
 	if err != nil {
-		return nil, app.PrintableError(fmt.Errorf("%s: %w", name, err))
+		return nil, app.PrintableError(cmd, fmt.Errorf("%s: %w", name, err))
 	}
 	return tools, nil
 }

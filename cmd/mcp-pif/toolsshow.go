@@ -237,7 +237,7 @@ capabilities they declare and their examples. Without V2 the other one is the ne
 		both := make([]*registry.Tool, 2)
 		for i, v := range []int{first, second} {
 			if both[i], err = k.Registry().Version(registry.Ref{Name: name, Version: v}); err != nil {
-				return app.PrintableError(err)
+				return app.PrintableError(cmd, err)
 			}
 		}
 		text := string(registry.Diff(both[0], both[1]))

@@ -44,7 +44,7 @@ func verify(cmd *cobra.Command, path, pluginLock, mcpLock string) error {
 	defer f.Close()
 	tools, err := registry.Decode(f)
 	if err != nil {
-		return app.PrintableError(fmt.Errorf("%s: %w", path, err))
+		return app.PrintableError(cmd, fmt.Errorf("%s: %w", path, err))
 	}
 	third, err := app.OpenInstalled(pluginLock, app.Warnings(cmd))
 	if err != nil {
@@ -61,7 +61,7 @@ func verify(cmd *cobra.Command, path, pluginLock, mcpLock string) error {
 	}
 	r := registry.New(caps.NewPolicy(known, nil))
 	if _, _, _, err := r.Import(tools); err != nil {
-		return app.PrintableError(err)
+		return app.PrintableError(cmd, err)
 	}
 	list := certificates(r.Snapshot(), tools)
 	if cli.AsJSON(cmd) {

@@ -168,9 +168,9 @@ func (k *Kept) Ask(cmd *cobra.Command, tool string, arguments map[string]any, in
 }
 
 // PrintableError is an error whose words can't steer a terminal, and whose hints name
-// commands.
-func PrintableError(err error) error {
-	return errors.New(cli.InCommands(cli.PrintableLines(err.Error())))
+// commands, with the store that this one was given.
+func PrintableError(cmd *cobra.Command, err error) error {
+	return errors.New(cli.InCommandsOf(cmd, cli.PrintableLines(err.Error())))
 }
 
 // Versions is all rows of a tool's history.

@@ -103,6 +103,9 @@ var spoken = strings.NewReplacer(
 	", or make one with evolve", "", `(run's "steps")`, "(run's --steps)", `(run's "memory")`, "(run's --memory and --max-memory)",
 	"For more ask the operator to start the server with", "For more give this command", "Ask the operator to start the server with", "Give this command", "ask the operator to start the server with", "give this command",
 	`Call run with "plan" and "resume":true once`, `Have your model call run with "plan" and "resume":true once`,
+	"if_version is", "--if-version is", "with describe, work your change into it, then use if_version", "with 'mcp-pif tools show NAME', then use --if-version",
+	"with describe, then use if_version", "with 'mcp-pif tools show NAME', then use --if-version", "with history, then use if_version", "with 'mcp-pif tools history NAME', then use --if-version",
+	"version; history shows them", "version; 'mcp-pif tools history NAME' shows them", "Evolve both at once:", "Have your model evolve both at once:",
 	`Write {"record":{}} for an empty record, [] for an empty list`, "Write ({}) for an empty record, [] for an empty list",
 )
 
