@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -62,6 +63,11 @@ type Shown struct {
 	Action       string
 	Content      string
 	Reason       string
+	Label        []string
+	Bits         map[string]int
+	Taints       map[string][]string
+	Moves        map[string][]string
+	Only         bool
 	ArgsBlob     *journal.Reference `json:"args_blob"`
 	ValueBlob    *journal.Reference `json:"value_blob"`
 }
@@ -156,6 +162,22 @@ func (s *Shown) Words(e *journal.Event) string {
 			answer = "yes"
 		}
 		parts = []string{s.Question, answer}
+	case journal.FlowCleared:
+		if parts = []string{"forgotten"}; s.Only {
+			parts[0] = "only this was forgotten"
+		}
+		if len(s.Label) > 0 {
+			parts = append(parts, "shown: "+strings.Join(s.Label, ", "))
+		}
+		for _, name := range slices.Sorted(maps.Keys(s.Bits)) {
+			parts = append(parts, count(s.Bits[name], "bit")+" of "+name)
+		}
+		for _, store := range slices.Sorted(maps.Keys(s.Taints)) {
+			parts = append(parts, store+" holds "+strings.Join(s.Taints[store], ", "))
+		}
+		for _, key := range slices.Sorted(maps.Keys(s.Moves)) {
+			parts = append(parts, "run "+key+" moves between "+strings.Join(s.Moves[key], " and "))
+		}
 	case journal.Checkpoint:
 		parts = []string{fmt.Sprintf("%d of the events up to %d were dropped", s.Dropped, e.Seq)}
 	default:

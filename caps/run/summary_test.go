@@ -23,6 +23,9 @@ func TestShownWords(t *testing.T) {
 		{journal.FlowAsked, `{"n":1,"op":"http.get","rule":2,"from":["mail"],"question":"f_a"}`, "http.get  rule 2  f_a"},
 		{journal.FlowAnswered, `{"question":"f_a","yes":true,"by":"terminal"}`, "f_a  yes"},
 		{journal.FlowAnswered, `{"question":"f_a","used":true}`, "f_a  the yes is used"},
+		{journal.FlowCleared, `{"label":["mail","web"],"bits":{"mail":3},"taints":{"kv:n/**":["mail"]},"moves":{"a-1/2":["x","y"]}}`,
+			"forgotten  shown: mail, web  3 bits of mail  kv:n/** holds mail  run a-1/2 moves between x and y"},
+		{journal.FlowCleared, `{"label":["mail"],"only":true}`, "only this was forgotten  shown: mail"},
 		{journal.Checkpoint, `{"to":7,"dropped":5}`, "5 of the events up to 7 were dropped"},
 	} {
 		e := &journal.Event{Seq: 7, Kind: c.kind, Data: []byte(c.data)}
