@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -237,10 +238,7 @@ func (o *installOptions) check(cmd *cobra.Command, m *mcpcmd.Move) (isAgreed boo
 	if len(m.Moved) > 0 && !o.show && (o.project || o.config != "") {
 		m.Print(cmd.OutOrStdout())
 		if isAgreed, err := o.agreed(cmd, "Start "+cli.Count(len(m.Moved), "server", "servers")+" in the sandbox, to check?"); err != nil || !isAgreed {
-			if err == nil {
-				fmt.Fprintln(cmd.ErrOrStderr(), "Nothing was changed.")
-			}
-			return false, err
+			return false, cmp.Or(err, errUnchanged)
 		}
 	}
 	if o.show {
@@ -283,6 +281,8 @@ func (o *installOptions) write(cmd *cobra.Command, c *clientconfig.Client, past 
 	switch agreed, err := o.agreed(cmd, "Make this change?"); {
 	case err != nil:
 		return cli.Failed(err)
+	case !agreed && !o.show:
+		return cli.Failed(errUnchanged)
 	case !agreed:
 		fmt.Fprintln(cmd.ErrOrStderr(), "Nothing was changed.")
 		return nil
@@ -328,6 +328,9 @@ func (o *installOptions) write(cmd *cobra.Command, c *clientconfig.Client, past 
 	}
 	return nil
 }
+
+// errUnchanged is the end of an install that a person said no to.
+var errUnchanged = errors.New("nothing was changed")
 
 // agreed asks a question whose answer is yes or no.
 func (o *installOptions) agreed(cmd *cobra.Command, question string) (bool, error) {
@@ -386,7 +389,7 @@ func (o *installOptions) serverFlags(cmd *cobra.Command, args []string) ([]strin
 			return nil, cli.Failed(fmt.Errorf("%s: add %s after -- to start it with the layers there are", what, added))
 		}
 		if agreed, _ := cli.Confirm(cmd, false, what+". Start it with the layers there are, by "+added+"?"); !agreed {
-			return nil, cli.Failed(errors.New("nothing was changed"))
+			return nil, cli.Failed(errUnchanged)
 		}
 		flags = append(flags, added)
 	}
