@@ -101,9 +101,9 @@ type Operation struct {
 	// TypeBy is the argument, a string, that says the type of the answer ([Wanted]); "": Type
 	// has it. Only kinds that ship have it.
 	TypeBy string `json:"-"`
-	// Once is an argument and the value with which the operation isn't idempotent, whatever its
-	// verb is: a second time it finds what the first made. Only kinds that ship have it.
-	Once [2]string `json:"-"`
+	// Once is arguments, each with the value ("": any) with which the operation isn't idempotent,
+	// whatever its verb is: a second time it finds what the first made. Only kinds that ship have it.
+	Once [][2]string `json:"-"`
 }
 
 // A Param is an argument of an operation.

@@ -296,8 +296,10 @@ func (m *Manifest) FlagsOf(o *Operation, args *value.Record) Flags {
 		args = &value.Record{}
 	}
 	v, _ := verbOf(m, o, args) // none: changes things, and not twice the same
-	if given, ok := field(args, o.Once[0]); ok && given == value.Value(value.Str(o.Once[1])) {
-		v.Idempotent = false
+	for _, once := range o.Once {
+		if given, ok := field(args, once[0]); ok && (once[1] == "" || given == value.Value(value.Str(once[1]))) {
+			v.Idempotent = false
+		}
 	}
 	return v.Flags
 }

@@ -176,7 +176,7 @@ func TestResumeOnce(t *testing.T) {
 	m.Verbs = []caps.Verb{m.Verbs[0], {Name: "put", Flags: caps.Flags{Destructive: true, Idempotent: true}}}
 	put := m.Operations[1]
 	put.Params = append(slices.Clone(put.Params), caps.Param{Name: "create", Type: "string", Optional: true, Enum: []string{"always", "only"}})
-	put.Once = [2]string{"create", "only"}
+	put.Once = [][2]string{{"create", "only"}}
 	m.Operations = []caps.Operation{m.Operations[0], put}
 	for create, want := range map[string]string{"only": `"outcome_unknown"`, "always": `"done"`} {
 		made := 0

@@ -207,5 +207,37 @@ func TestPacksAct(t *testing.T) {
 	}
 }
 
+// TestPackEditsTogether: of edits of one file that arrive together, at two servers, none is lost.
+func TestPackEditsTogether(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "f")
+	must.NoError(t, os.WriteFile(file, []byte("a0 a1 a2 a3 a4 a5 a6 a7 a8 a9"), 0o600))
+	var servers []*process
+	for range 2 {
+		servers = append(servers, withState(t, t.TempDir(), "--sandbox=best-effort", "--timeout=1h", "--store", "memory", "--with", "files", "--folder", dir))
+	}
+	for n := range 10 {
+		servers[n%2].send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"edit_file","arguments":{"path":"f","old":"a%d","new":"b%d"}}}`, 100+n, n, n))
+	}
+	for i, p := range servers {
+		for range 5 {
+			m := p.receive()
+			for m.ID == "" {
+				m = p.receive()
+			}
+			if r := p.tool(m); r.IsError {
+				t.Errorf("server %d, call %s: %s", i, m.ID, r.Content[0].Text)
+			}
+		}
+		p.end()
+	}
+	got, err := os.ReadFile(file)
+	must.NoError(t, err)
+	if string(got) != "b0 b1 b2 b3 b4 b5 b6 b7 b8 b9" {
+		t.Errorf("it holds %q", got)
+	}
+}
+
 // capPackPython leaves an interpreter on a busy machine its time.
 const capPackPython = "proc:python3,timeout=30m"

@@ -143,7 +143,7 @@ func TestManifest(t *testing.T) {
 	m, err := Plugin().Manifest()
 	must.NoError(t, err)
 	want := map[string]string{
-		"fs.read": "path*! encoding? from? length?", "fs.write": "path! content encoding? create?", "fs.append": "path! content encoding? create?",
+		"fs.read": "path*! encoding? from? length?", "fs.write": "path! content encoding? create? was?", "fs.append": "path! content encoding? create?",
 		"fs.list": "path*!? recursive? limit?", "fs.glob": "pattern*! limit?", "fs.stat": "path*!", "fs.mkdir": "path*! recursive?",
 		"fs.move": "from! to!", "fs.remove": "path*! recursive?",
 	}

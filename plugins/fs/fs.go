@@ -20,7 +20,9 @@
 // counts as every verb.
 //
 // fs.write replaces a file as a whole or not at all: a temporary file beside it,
-// never listed, is synced and renamed. Permission bits stay; a new file has 0644
+// never listed, is synced and renamed. With was it does so only if the file is what
+// the program read: no write or append of the same process comes between, nor
+// another process's write with was, where the system has locks. Permission bits stay; a new file has 0644
 // less the umask. One that a killed process left is removed when the grant's next
 // process starts: its writer would have it locked. fs.append is one synced write; a crash may leave a part of it.
 // fs.read counts bytes; as utf8, a character belongs to the part that its first
@@ -72,7 +74,7 @@ func Plugin() sdk.Plugin {
 		},
 		Operations: []sdk.Operation{
 			sdk.Op("read", "gives the content of a file, or a part of it", flags["read"], read),
-			sdk.Op("write", "makes a file or replaces its content, as a whole or not at all", flags["write"], write, sdk.Once("create", "only")),
+			sdk.Op("write", "makes a file or replaces its content, as a whole or not at all", flags["write"], write, sdk.Once("create", "only"), sdk.Once("was", "")),
 			sdk.Op("append", "adds to the end of a file", flags["append"], appendTo),
 			sdk.Op("list", "lists what is in a directory, sorted by path", flags["list"], list),
 			sdk.Op("glob", "lists what matches a pattern, sorted by path", flags["glob"], glob),

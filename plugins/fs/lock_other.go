@@ -2,10 +2,16 @@
 
 package fs
 
-import "os"
+import (
+	"context"
+	"os"
+)
 
 // hold holds nothing.
 func hold(*os.File) (release func(), err error) { return func() {}, nil }
+
+// lock holds nothing.
+func lock(context.Context, dir) (unlock func(), err error) { return func() {}, nil }
 
 // unlocked can't tell.
 func unlocked(*os.File) (free, known bool) { return false, false }

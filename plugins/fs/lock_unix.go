@@ -3,9 +3,11 @@
 package fs
 
 import (
+	"context"
 	"errors"
 	iofs "io/fs"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -39,6 +41,28 @@ func hold(f *os.File) (release func(), err error) {
 func unlocked(f *os.File) (free, known bool) {
 	err := flock(int(f.Fd()))
 	return err == nil, err == nil || err == unix.EWOULDBLOCK
+}
+
+// lock waits until no other process has a directory locked, so that one at a time checks
+// and replaces what is in it. Where there are no locks it holds nothing.
+func lock(ctx context.Context, d dir) (unlock func(), err error) {
+	f, err := d.names()
+	if err != nil {
+		return func() {}, nil // it may be written to, and not be listed
+	}
+	for range 1000 {
+		if free, known := unlocked(f); free || !known {
+			return func() { f.Close() }, nil
+		}
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, ctx.Err()
+		case <-time.After(time.Millisecond):
+		}
+	}
+	f.Close()
+	return nil, errChanging
 }
 
 func flock(fd int) error {

@@ -8,19 +8,22 @@ import (
 	"encoding/hex"
 	"errors"
 	iofs "io/fs"
+	"math"
 	"os"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
 type writeArgs struct {
-	Path     string `pif:"path,designates" doc:"the file, relative to the capability's root; its directory must be there"`
-	Content  string `pif:"content" doc:"what it is to hold"`
-	Encoding string `pif:"encoding,optional,enum=utf8|base64" doc:"how the content stands for bytes; utf8 if left out"`
-	Create   string `pif:"create,optional,enum=always|never|only" doc:"never: the file must be there; only: it must not; always if left out"`
+	Path     string  `pif:"path,designates" doc:"the file, relative to the capability's root; its directory must be there"`
+	Content  string  `pif:"content" doc:"what it is to hold"`
+	Encoding string  `pif:"encoding,optional,enum=utf8|base64" doc:"how the content stands for bytes; utf8 if left out"`
+	Create   string  `pif:"create,optional,enum=always|never|only" doc:"never: the file must be there; only: it must not; always if left out"`
+	Was      *string `pif:"was" doc:"the SHA-256, in hexadecimal digits, of what it must hold now; anything if left out"`
 }
 
 type written struct {
@@ -74,10 +77,13 @@ func (s *scope) change(ctx context.Context, verb, file, text, encoding string, d
 func write(ctx context.Context, s *scope, a writeArgs) (written, error) {
 	return s.change(ctx, "write", a.Path, a.Content, a.Encoding, func(c *call, p *place, content []byte) error {
 		old, err := c.replaceable(p, a.Create)
+		if err == nil {
+			err = c.check(p, a.Was)
+		}
 		if err != nil {
 			return err
 		}
-		return c.put(p, content, old, a.Create)
+		return c.put(p, content, old, a)
 	})
 }
 
@@ -106,7 +112,7 @@ func (c *call) replaceable(p *place, create string) (*info, error) {
 }
 
 // put writes the content beside the place and renames it there.
-func (c *call) put(p *place, content []byte, old *info, create string) (err error) {
+func (c *call) put(p *place, content []byte, old *info, a writeArgs) (err error) {
 	perm := newFile
 	if old != nil {
 		perm = 0o600 // until it has the permissions of what it replaces
@@ -131,11 +137,63 @@ func (c *call) put(p *place, content []byte, old *info, create string) (err erro
 	if err = c.ctx.Err(); err != nil {
 		return err
 	}
-	if err = p.dir.rename(info{}, name, p.dir, p.name, create != "only"); err != nil {
+	if err = c.swap(p, name, a); err != nil {
 		return err
 	}
 	if err := p.dir.sync(); err != nil {
 		return sdk.Fail("unknown", "%s was written but not synced to disk", quote(p.path))
+	}
+	return nil
+}
+
+// changing is held while a content is checked and replaced, or added to.
+var changing sync.Mutex
+
+// swap renames a temporary file to the place, if what is there is what it must be.
+func (c *call) swap(p *place, name string, a writeArgs) error {
+	if a.Was != nil {
+		unlock, err := lock(c.ctx, p.dir)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+	}
+	changing.Lock()
+	defer changing.Unlock()
+	if err := c.check(p, a.Was); err != nil {
+		return err
+	}
+	return p.dir.rename(info{}, name, p.dir, p.name, a.Create != "only")
+}
+
+// check fails if a file isn't what the program saw. What may not be read isn't compared.
+func (c *call) check(p *place, was *string) error {
+	if was == nil {
+		return nil
+	}
+	want, err := hex.DecodeString(*was)
+	if err != nil || len(want) != sha256.Size {
+		return sdk.Fail("invalid", "was is no SHA-256 in hexadecimal digits").WithHint("Write was: sha256(text) of the text that was read.")
+	}
+	r := *c
+	if r.guard, err = c.guardOf("read"); err != nil {
+		return err
+	}
+	r.guard.subject = p.path
+	if err := r.guard.pass(p.names); err != nil {
+		return err
+	}
+	f, err := r.open(p, reading)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	content, err := (&reader{file: f, path: p.path, ctx: c.ctx, limit: c.max, length: math.MaxInt64}).bytes()
+	if err != nil {
+		return err
+	}
+	if receipt([]byte(content)).Hash != hex.EncodeToString(want) {
+		return sdk.Fail("conflict", "%s was changed meanwhile", quote(p.path)).WithHint("Read it again, and change what it holds now.")
 	}
 	return nil
 }
@@ -189,13 +247,16 @@ type appendArgs struct {
 // appendTo gives the bytes and hash of what was added.
 func appendTo(ctx context.Context, s *scope, a appendArgs) (written, error) {
 	return s.change(ctx, "append", a.Path, a.Content, a.Encoding, func(c *call, p *place, content []byte) error {
+		changing.Lock()
 		f, isNew, err := c.openToAppend(p, a.Create)
 		if err != nil {
+			changing.Unlock()
 			return err
 		}
 		defer f.Close()
 		// One call of the system, so that appends at the same time don't mix.
 		n, err := f.Write(content)
+		changing.Unlock()
 		if err == nil {
 			err = f.Sync()
 		}

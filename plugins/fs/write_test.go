@@ -237,6 +237,126 @@ func TestWholeOrNothing(t *testing.T) {
 	})
 }
 
+// TestWas: a write of what was read fails where the file is another by then, and leaves it.
+func TestWas(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		w.put(w.at("f"), "größe\n")
+		h := w.hold(nil)
+		h.ok("fs.write", "path", "f", "content", "b", "was", strings.ToUpper(hashOf("größe\n")))
+		if f := h.refused("conflict", "fs.write", "path", "f", "content", "c", "was", hashOf("a")); f.Retryable || f.Hint == "" {
+			t.Errorf("%+v", f)
+		}
+		for _, was := range []string{"", "00", "sha256:" + hashOf("b"), strings.Repeat("x", 64)} {
+			h.refused("invalid", "fs.write", "path", "f", "content", "c", "was", was)
+		}
+		h.refused("exists", "fs.write", "path", "f", "content", "c", "create", "only", "was", hashOf("b"))
+		for _, create := range []string{"always", "never", "only"} {
+			h.refused("not_found", "fs.write", "path", "new", "content", "c", "create", create, "was", hashOf(""))
+		}
+		w.gone("new")
+		h.reads("f", "b")
+		// Who may not read it doesn't find out by guesses.
+		h = w.hold(denying("read:f"))
+		h.refused("denied", "fs.write", "path", "f", "content", "c", "was", hashOf("b"))
+		h.ok("fs.write", "path", "f", "content", "c")
+		w.noTemporaries("")
+	})
+}
+
+// meddled is a directory in which somebody acts when a file is made.
+type meddled struct {
+	dir
+	act func()
+}
+
+func (m *meddled) create(name string, perm iofs.FileMode) (*os.File, error) {
+	m.act()
+	return m.dir.create(name, perm)
+}
+
+func (m *meddled) rename(i info, name string, _ dir, as string, replace bool) error {
+	return m.dir.rename(i, name, m.dir, as, replace)
+}
+
+// TestWasLate: what comes while the new content is written counts, and who has the folder locked is waited for.
+func TestWasLate(t *testing.T) {
+	w := newWorld(t, Plugin())
+	w.put(w.at("f"), "a")
+	w.plugin.Open = func(_ context.Context, c sdk.Capability) (any, error) {
+		root, err := openRoot(c.Root)
+		if err != nil {
+			return nil, err
+		}
+		return open(c, &meddled{root, func() { w.put(w.at("f"), "theirs") }})
+	}
+	w.hold(nil).refused("conflict", "fs.write", "path", "f", "content", "b", "was", hashOf("a"))
+	if got := w.content(w.at("f")); got != "theirs" {
+		t.Errorf("it holds %q", got)
+	}
+	w.noTemporaries("")
+
+	w.plugin = Plugin()
+	h := w.hold(nil)
+	root, err := openRoot(w.grant)
+	must.NoError(t, err)
+	defer root.close()
+	unlock, err := lock(t.Context(), root)
+	must.NoError(t, err)
+	if runtime.GOOS != "windows" {
+		h.refused("conflict", "fs.write", "path", "f", "content", "b", "was", hashOf("theirs"))
+		h.ok("fs.write", "path", "g", "content", "b")
+	}
+	unlock()
+	h.ok("fs.write", "path", "f", "content", "b", "was", hashOf("theirs"))
+}
+
+// TestWasOfMany: of changes that arrive together none is lost, whatever the capability, and appends neither.
+func TestWasOfMany(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		w.put(w.at("f"), "")
+		var wg sync.WaitGroup
+		for n := range 6 {
+			h := w.hold(nil)
+			wg.Go(func() {
+				if n < 3 {
+					for i := range 50 {
+						h.ok("fs.append", "path", "f", "content", fmt.Sprintf("%d.%d\n", n, i))
+					}
+					return
+				}
+				for i := 0; i < 10; {
+					old := text(h.ok("fs.read", "path", "f"))
+					_, err := h.invoke("fs.write", "path", "f", "content", fmt.Sprintf("%s%d.%d\n", old, n, i), "was", hashOf(old))
+					if f, ok := errors.AsType[sdk.Failure](err); err != nil && (!ok || f.Code != "conflict") {
+						t.Errorf("%d: %v", n, err)
+						return
+					}
+					if err == nil {
+						i++
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if n := strings.Count(w.content(w.at("f")), "\n"); n != 180 {
+			t.Errorf("%d of 180 are there", n)
+		}
+	})
+}
+
+// TestOnce: writes that would find their own work aren't done again by themselves.
+func TestOnce(t *testing.T) {
+	m, err := Plugin().Manifest()
+	must.NoError(t, err)
+	o, _ := m.Operation("fs.write")
+	for _, pair := range [][2]string{{"create", "only"}, {"create", "never"}, {"was", hashOf("a")}, {"content", "a"}} {
+		again := pair[0] == "content" || pair[1] == "never"
+		if f := m.FlagsOf(o, &value.Record{Fields: []value.Field{{Key: pair[0], Value: value.Str(pair[1])}}}); f.Idempotent != again {
+			t.Errorf("%v: %+v", pair, f)
+		}
+	}
+}
+
 // failing is a directory whose renames, syncs or removals fail, or, where it is full, the writes to what is made in it.
 type failing struct {
 	dir

@@ -28,10 +28,10 @@ func Result(words string) OpOption {
 	return func(o *Operation) { o.Result = words }
 }
 
-// Once says that the operation isn't idempotent where an argument has a value, whatever its
-// verb is. The host knows that of kinds that ship alone.
+// Once says that the operation isn't idempotent where an argument has a value ("": any), whatever
+// its verb is. The host knows that of kinds that ship alone.
 func Once(param, value string) OpOption {
-	return func(o *Operation) { o.Once = [2]string{param, value} }
+	return func(o *Operation) { o.Once = append(o.Once, [2]string{param, value}) }
 }
 
 // Op makes an operation from a handler. The name is its part after the dot and,
