@@ -52,6 +52,13 @@ func FixPaths(flag, value string, fix func(string) (string, error)) (string, err
 			path = "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 		}
 		return value[:at[4]] + path + value[at[5]:], err
+	case "setting":
+		dir, ok := strings.CutPrefix(value, "folder=")
+		if !ok {
+			return value, nil
+		}
+		dir, err := FixPaths("folder", strings.TrimSpace(dir), fix)
+		return "folder=" + dir, err
 	case "label":
 		name, of, _ := strings.Cut(value, "=")
 		of, err := FixPaths("cap", of, fix)
@@ -129,8 +136,10 @@ func AbsoluteFlags(given []Flag) (flags []Flag, err error) {
 		}
 		flags = append(flags, Flag{f.Name, value})
 		switch f.Name {
-		case "folder":
-			granted = append(granted, caps.Capability{Kind: "fs", Scope: filepath.ToSlash(value)})
+		case "folder", "setting":
+			if dir, ok := strings.CutPrefix(value, "folder="); ok || f.Name == "folder" {
+				granted = append(granted, caps.Capability{Kind: "fs", Scope: filepath.ToSlash(dir)})
+			}
 		case "cap", "ask":
 			head, c, _, _ := splitScope(value)
 			_, name, _ := strings.Cut(head, ":")
