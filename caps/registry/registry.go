@@ -68,7 +68,7 @@ const (
 )
 
 // A Registry is the set of tools that exist now. The zero value is not usable;
-// call [Open] or [New]. It is safe for concurrent use.
+// call [Open]. It is safe for concurrent use.
 type Registry struct {
 	log    Log
 	policy *caps.Policy
@@ -86,16 +86,6 @@ type Registry struct {
 
 	listeners atomic.Pointer[[]func([]string)]
 	complain  atomic.Pointer[func(error)]
-}
-
-// New returns a registry without tools that keeps them in memory. What they may
-// do is decided by the policy; nil: nothing is granted.
-func New(policy *caps.Policy) *Registry {
-	r, _, err := Open(new(memoryLog), policy)
-	if err != nil {
-		panic(err) // an empty log can be read
-	}
-	return r
 }
 
 // Open makes the tools that a log tells of. What they may do is decided by the

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	pifjson "github.com/mcp-pif/mcp-pif/core/json"
@@ -17,6 +18,16 @@ import (
 // Log is a journal as the tools are kept in it: the events tool.evolved,
 // tool.retired and tool.rolled_back.
 func Log(j journal.Journal) registry.Log { return toolLog{j} }
+
+// NewTools returns a registry without tools whose record ends with the process. What
+// they may do is decided by the policy; nil: nothing is granted.
+func NewTools(policy *caps.Policy) *registry.Registry {
+	r, _, err := registry.Open(Log(journal.NewMemory(math.MaxInt64, nil)), policy)
+	if err != nil {
+		panic(err) // an empty journal can be read
+	}
+	return r
+}
 
 type toolLog struct{ journal journal.Journal }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/streamable"
@@ -33,7 +34,7 @@ func TestToolsMakeRoom(t *testing.T) {
 		room := registry.NewRoom(1<<20, 4, nil)
 		var closed []string
 		ps := newPrincipals(slog.New(slog.DiscardHandler), func(name string, _ uint64) (*principal, error) {
-			tools := registry.New(nil)
+			tools := run.NewTools(nil)
 			tools.Enter(room, 1)
 			return &principal{server: mcpserver.New(engine.Options{Registry: tools}), lasting: true, close: func() {
 				tools.Leave()

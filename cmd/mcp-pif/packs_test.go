@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/packs"
@@ -48,7 +49,7 @@ func TestPackExamples(t *testing.T) {
 				}
 				tools, err := registry.Portables(definitions)
 				must.NoError(t, err)
-				s := engine.New(engine.Options{Registry: registry.New(caps.NewPolicy(all, time.Now))})
+				s := engine.New(engine.Options{Registry: run.NewTools(caps.NewPolicy(all, time.Now))})
 				if _, _, _, err := s.Import(t.Context(), tools); err != nil {
 					t.Error(err)
 				}
@@ -114,7 +115,7 @@ func TestPackEdges(t *testing.T) {
 					d.Examples, d.Input = []registry.Example{e}, nil
 					tools, err := registry.Portables([]registry.Definition{d})
 					must.NoError(t, err)
-					s := engine.New(engine.Options{Registry: registry.New(caps.NewPolicy(all, time.Now))})
+					s := engine.New(engine.Options{Registry: run.NewTools(caps.NewPolicy(all, time.Now))})
 					if _, _, _, err := s.Import(t.Context(), tools); err != nil {
 						t.Error(err)
 					}

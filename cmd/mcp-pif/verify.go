@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
@@ -59,7 +60,7 @@ func verify(cmd *cobra.Command, path, pluginLock, mcpLock string) error {
 	if err != nil {
 		return err
 	}
-	r := registry.New(caps.NewPolicy(known, nil))
+	r := run.NewTools(caps.NewPolicy(known, nil))
 	if _, _, _, err := r.Import(tools); err != nil {
 		return app.PrintableError(cmd, err)
 	}

@@ -22,7 +22,7 @@ import (
 // Copied is the tools that the flags mean, in memory, where nothing that is done
 // with them lasts; none without such a flag.
 func (o *CapOptions) Copied(cmd *cobra.Command, auth *Authority) (*registry.Registry, error) {
-	tools := registry.New(auth.Policy)
+	tools := run.NewTools(auth.Policy)
 	if path, err := o.Path(""); err != nil || path == "" {
 		return tools, err
 	}

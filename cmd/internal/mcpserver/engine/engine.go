@@ -187,7 +187,7 @@ func (s *Engine) recorded() *registry.Registry {
 		}
 	}
 	if tools == nil {
-		tools = registry.New(s.broker.Policy())
+		tools = run.NewTools(s.broker.Policy())
 	}
 	return tools
 }
