@@ -510,6 +510,7 @@ func TestPlanOfTaskFenced(t *testing.T) {
 	of := func(server string) run.Start {
 		start := bounds(made, "", `"k"`)
 		start.Task, start.Doer, start.Owner = "t1", "t1", server
+		start.DoerResumed = map[string]int{"b": 1}[server]
 		return start
 	}
 	plan := func(r *run.Run, section int) *run.Plan {
@@ -550,7 +551,17 @@ func TestPlanOfTaskFenced(t *testing.T) {
 		t.Fatalf("there is one section: %s, %v", got, f)
 	}
 	finds(plan(resume(other, "b"), 2))
-	b.Begin(w.tools.Snapshot(), of("b"))
+	third := b.Begin(w.tools.Snapshot(), of("b"))
+	if mine, err := w.broker.ResumeTask("t1", "c", 1, false); err != nil || !mine {
+		t.Fatal(mine, err)
+	}
+	if mine, err := w.broker.ResumeTask("t1", "b", 2, false); err != nil || !mine {
+		t.Fatal(mine, err)
+	}
+	before := len(w.events(journal.PlanMade))
+	if _, f := third.Plan(t.Context(), time.Now().Add(time.Hour), run.Evaluation{Tool: made, Program: made.Program(), Input: in}, 1, nil); f == nil || f.Kind != fault.Conflict || len(w.events(journal.PlanMade)) > before {
+		t.Errorf("what the server that has the task again planned before is a plan: %v", f)
+	}
 	if _, err := b.LoseRuns(t.Context(), nil, time.Now().Add(-time.Hour), func(string) bool { return true }); err != nil || len(w.events(journal.RunLost)) > 0 {
 		t.Errorf("lost: %v, %v", w.events(journal.RunLost), err)
 	}

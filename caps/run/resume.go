@@ -45,7 +45,7 @@ func (b *Broker) Resume(tools *registry.Snapshot, s Start, rec *Record) (*Run, e
 	case (t == nil) != (rec.Tool == ""), t != nil && (t.Name != rec.Tool || t.Version != rec.Version || t.Hash != rec.Hash):
 		return nil, noRecord("the call runs something else than was recorded")
 	}
-	r := &Run{b: b, id: rec.ID, tools: tools, ledger: caps.NewLedger(), task: s.Task, doer: s.Doer, owner: s.Owner, resumed: cmp.Or(s.Resumed, rec.resumed)}
+	r := &Run{b: b, id: rec.ID, tools: tools, ledger: caps.NewLedger(), task: s.Task, doer: s.Doer, doerResumed: s.DoerResumed, owner: s.Owner, resumed: cmp.Or(s.Resumed, rec.resumed)}
 	r.follows(rec)
 	r.lasts.Store(true)
 	if r.beginFlow(&s); r.flows != nil {

@@ -22,7 +22,7 @@ type Start struct {
 	ID      string         // the run's, from [Broker.NewID]; "": a new one
 	Lasts   bool           // it is to go on after the end of its server
 	Task    string         // whose call it is, where the run is planned; "": no task's
-	Doer    string         // the task that does its plan, and plans what follows; "": none
+	Doer    string         // the task that plans it, or does its plan; "": none
 	Owner   string         // the server that does it, as tasks name it; "": none that others know
 	Call    Call           // that asked for the run
 	Tool    *registry.Tool // nil: inline code
@@ -35,6 +35,8 @@ type Start struct {
 	Steps   uint64         // the budgets
 	Memory,
 	Depth int64
+	// DoerResumed is how often servers went on with Doer, this one included.
+	DoerResumed int
 	// Even is set where the budgets are the server's, whatever the call says.
 	Even bool
 	// Rounds is at most how many rounds are driven; 0: none are.
@@ -80,8 +82,8 @@ type Run struct {
 	task   string  // see [Start]
 	doer   string
 	owner  string
-	// resumed is the number of the server among those that went on with the run; 0: it began it.
-	resumed int
+	// resumed is the number of the server among those that went on with the run, and doerResumed with the doer; 0: it began it.
+	resumed, doerResumed int
 	// lasts is set where each event must outlive the process, and abandoned where the run
 	// ends with it, and is to go on in another.
 	lasts, abandoned atomic.Bool
@@ -142,7 +144,7 @@ func (b *Broker) Begin(tools *registry.Snapshot, s Start) *Run {
 	if s.ID == "" { // each number is taken once
 		s.ID = b.NewID()
 	}
-	r := &Run{b: b, id: s.ID, tools: tools, ledger: caps.NewLedger(), task: s.Task, doer: s.Doer, owner: s.Owner, resumed: s.Resumed}
+	r := &Run{b: b, id: s.ID, tools: tools, ledger: caps.NewLedger(), task: s.Task, doer: s.Doer, doerResumed: s.DoerResumed, owner: s.Owner, resumed: s.Resumed}
 	r.lasts.Store(s.Lasts)
 	r.beginFlow(&s)
 	data := make([]byte, 0, 640)

@@ -247,10 +247,13 @@ func (r *Run) overtaken() (task, plan bool, err error) {
 			return false, plan, err
 		}
 	}
-	id := cmp.Or(r.doer, r.id)
+	id, resumed := r.id, r.resumed
+	if r.doer != "" {
+		id, resumed = r.doer, r.doerResumed
+	}
 	f, err := r.followOwner(id)
 	if err == nil && f.task != "" {
-		task = f.task != r.owner || id == r.id && f.before[""] != r.resumed
+		task = f.task != r.owner || f.before[""] != resumed
 	}
 	if err == nil && r.planning != nil && !does { // what follows a plan
 		if f, err = r.followOwner(r.id); err == nil {

@@ -46,7 +46,7 @@ func (s *Engine) planned(ctx context.Context, c Call, t *task, program *core.Pro
 	task := taskOf(ctx)
 	if task != nil && planOf(ctx) == nil {
 		start.Under = task.under
-		start.Task, start.Doer, start.Owner = task.id, task.id, s.tasks.owner.word()
+		start.Task, start.Doer, start.DoerResumed, start.Owner = task.id, task.id, task.resumed, s.tasks.owner.word()
 		if task.again {
 			p, err := run.PlanOfTask(s.broker.Journal(), task.id)
 			switch {
@@ -544,7 +544,7 @@ func (s *Engine) beginPlanned(ctx context.Context, c *Call, t *task, pc *planCal
 	start, task := t.start(c, s.limits), taskOf(ctx)
 	start.Person = true // what it is given was said when it was planned
 	if start.Owner = s.tasks.owner.word(); task != nil {
-		start.Doer = task.id
+		start.Doer, start.DoerResumed = task.id, task.resumed
 	}
 	r, err := s.broker.Resume(c.Tools, start, pc.record)
 	if err != nil {
@@ -605,7 +605,7 @@ func (s *Engine) nextSection(ctx context.Context, c Call, t *task, x *sectionLoo
 		start := t.start(&c, s.limits)
 		start.Task, start.Person, start.Owner = was.Task, true, s.tasks.owner.word()
 		if doer != nil {
-			start.Doer = doer.id
+			start.Doer, start.DoerResumed = doer.id, doer.resumed
 		}
 		r, err = did.Next(c.Tools, start, record)
 	}
