@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -94,6 +95,7 @@ func (s *Server) listening(next mcp.MethodHandler) mcp.MethodHandler {
 		inner, end := context.WithCancel(context.WithoutCancel(ctx))
 		defer end()
 		since, _ := ctx.Value(sinceKey{}).(uint64)
+		r = with(r, func(p *mcp.SubscriptionsListenParams) { p.Notifications = s.present(r) })
 		l := &listen{of: its, asked: ctx, req: r, since: since}
 		l.ctx = context.WithValue(inner, listenKey{}, l)
 
@@ -104,7 +106,7 @@ func (s *Server) listening(next mcp.MethodHandler) mcp.MethodHandler {
 			close(ending)
 			end()
 		})
-		res, err := next(l.ctx, method, req)
+		res, err := next(l.ctx, method, r)
 		switch ended := !stop(); {
 		case ended && l.begun:
 			<-ending
@@ -121,6 +123,21 @@ func (s *Server) listening(next mcp.MethodHandler) mcp.MethodHandler {
 		its.keeping.Unlock()
 		return res, err
 	}
+}
+
+// present returns what a subscription asks for without the resources that there aren't, unless it asks for nothing else: a client
+// that comes back may not know that one was retired, and would hear of nothing. What is left is what is acknowledged.
+func (s *Server) present(r *mcp.SubscriptionsListenRequest) *mcp.NotificationSubscriptions {
+	wants := *r.Params.Notifications
+	left := slices.DeleteFunc(slices.Clone(wants.ResourceSubscriptions), func(uri string) bool {
+		absent := new(jsonrpc.Error)
+		err := s.subscribe(context.Background(), &mcp.SubscribeRequest{Session: r.Session, Params: &mcp.SubscribeParams{URI: uri, Meta: r.Params.Meta}})
+		return errors.As(err, &absent) && absent.Message == noResource
+	})
+	if wants.ToolsListChanged || wants.PromptsListChanged || wants.ResourcesListChanged || len(left) > 0 {
+		wants.ResourceSubscriptions = left
+	}
+	return &wants
 }
 
 // unlisten takes out a subscription that has ended, and has the SDK know the others.

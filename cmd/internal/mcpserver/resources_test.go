@@ -429,7 +429,7 @@ func (l *listener) hears(want ...string) {
 			heard = strings.TrimSpace(fmt.Sprintf("%s %v %s", strings.TrimPrefix(m.Method, "notifications/"), p.Meta[mcp.MetaKeySubscriptionID], p.URI))
 		}
 		if !left[heard] && !l.asked[heard] {
-			l.t.Errorf("heard %s; still to be heard: %v", heard, left)
+			l.t.Fatalf("heard %s; still to be heard: %v", heard, left)
 		}
 		delete(left, heard)
 	}
@@ -482,6 +482,20 @@ func TestListens(t *testing.T) {
 	l.hears(ack + "five")
 	l.evolve("n => n + 5")
 	l.hears("answer e", "tools/list_changed five")
+}
+
+// TestListensToWhatThereIs: a subscription goes without a resource that there isn't, but for one that asks for nothing else.
+func TestListensToWhatThereIs(t *testing.T) {
+	l := newListener(t, New(Options{}))
+	l.asked["tools/list_changed one"], l.asked["resources/updated one pif://tools/a"] = true, true // may be told twice
+	l.evolve("n => n")
+	l.hears("answer e")
+	l.send("one", "subscriptions/listen", `"notifications":{"toolsListChanged":true,"resourceSubscriptions":["pif://tools/gone","pif://tools/a"]}`)
+	l.hears("subscriptions/acknowledged one")
+	l.evolve("n => n + 1")
+	l.hears("answer e", "tools/list_changed one", "resources/updated one pif://tools/a")
+	l.send("two", "subscriptions/listen", `"notifications":{"resourceSubscriptions":["pif://tools/gone"]}`)
+	l.hears("answer two")
 }
 
 // TestListensTakeTurns: one that begins while another ends is told of what comes after,
