@@ -66,6 +66,8 @@ type Permit struct {
 	// Most is the bytes that the outcome may have: they are reserved.
 	Most    int64
 	Timeout time.Duration
+	// Short is set where the outcome may have fewer for what was permitted before, or together with it.
+	Short bool
 	// Until is when its authority ends; zero: never.
 	Until time.Time
 	// Secrets is those that the arguments name, all bound to what is designated.
@@ -544,7 +546,7 @@ func (c *check) debit(l *Ledger, r Request, args *value.Record, accounts []accou
 		}
 	}
 	return &Permit{
-		Held: c.narrowed, Operation: c.o, Verb: c.verb.Name, Flags: c.m.FlagsOf(c.o, args), Args: args, Designates: c.designates, Most: most, Timeout: limit.Timeout, Until: earlier(c.narrowed.Until, g.Until),
+		Held: c.narrowed, Operation: c.o, Verb: c.verb.Name, Flags: c.m.FlagsOf(c.o, args), Args: args, Designates: c.designates, Most: most, Short: most < narrower(limit.Max, c.o.Most), Timeout: limit.Timeout, Until: earlier(c.narrowed.Until, g.Until),
 		Denies: c.denies, Context: g.Context(), ledger: l, accounts: accounts,
 	}, nil
 }

@@ -116,6 +116,7 @@ type act struct {
 	changes uint64 // of the policy when it was permitted
 	decided time.Time
 	most    int64  // bytes of its outcome, reserved
+	last    bool   // the run ends if those are too few
 	n       int    // its number among the run's decisions
 	seq     uint64 // of the recorded request
 	// recorded waits until the request is on record, and gives its number.
@@ -181,6 +182,7 @@ func (r *Run) decide(ctx context.Context, q *core.Request, index, among int) (*a
 			a.permit.Settle(0)
 		}
 	}
+	a.last = f == nil && r.endsAtLimits() && (a.permit.Short || a.most < a.permit.Most)
 	if f == nil && q.TooLarge() {
 		f = tooLarge(q)
 		a.settle(0)
@@ -207,6 +209,9 @@ func (r *Run) decide(ctx context.Context, q *core.Request, index, among int) (*a
 	}
 	if f != nil {
 		r.denial(index, f, false)
+		if errors.Is(f.Cause, caps.ErrUsedUp) && r.endsAtLimits() {
+			f = usedUp(f)
+		}
 		a.denied(f)
 		return nil, f
 	}
@@ -412,6 +417,12 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 			v, f = nil, a.dropped(fmt.Sprintf("the outcome of %s can't be taken: %v", a.request.Op, err), "")
 		}
 	}
+	if f != nil && f.Kind == fault.OutcomeUnknown {
+		r.unsure(a.request.Op)
+	}
+	if f != nil && a.last && strings.HasPrefix(f.Message, a.request.Op+": too_large: ") {
+		f = usedUp(f)
+	}
 	if f != nil {
 		f = spelled(f)
 		data = r.b.appendFault(append(data, `,"error":`...), f)
@@ -421,9 +432,6 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 	a.answer.Value, a.answer.Fault = v, f
 	if r.doing != nil {
 		r.doing.keep(a)
-	}
-	if f != nil && f.Kind == fault.OutcomeUnknown {
-		r.unsure(a.request.Op)
 	}
 	err := r.owned()
 	if err == nil {

@@ -238,6 +238,19 @@ func (r *Run) denial(i int, f *fault.Fault, before bool) {
 	}
 }
 
+// endsAtLimits reports whether a limit that is used up ends the run, as its own budgets do: something came in that rules are about,
+// and a program that went on after a try would ask for other things than where it isn't used up.
+func (r *Run) endsAtLimits() bool {
+	return r.flows != nil && !r.flows.policy.Report && r.flows.policy.About(r.flows.entered) != 0
+}
+
+// usedUp is a fault that no try catches.
+func usedUp(f *fault.Fault) *fault.Fault {
+	ends := *f
+	ends.Kind = fault.OutOfFuel
+	return &ends
+}
+
 // flow decides whether a permitted request, one of a round, keeps the rules about where data may flow:
 // as cheaply as can be, and exactly where it matters. nil and no fault: no rule is about it.
 func (r *Run) flow(ctx context.Context, a *act) (*verdict, *fault.Fault) {

@@ -955,8 +955,35 @@ func TestFlowOfLimits(t *testing.T) {
 	p := newPosted(t, toSend, run.Options{})
 	const code = `k => let s = !toy.get(k) in let u = (if s == "S" then !toy.get("open/a") else 0) in !toy.send({to: (if has(try(!toy.get("open/a")), "ok") then "no" else "yes")})`
 	p.evolve("it", code, "toy.get:**,calls=2", "toy.send:**")
-	p.fails("it", `"secret/a"`, fault.Denied, "may not be given what depends on secret")
+	p.fails("it", `"secret/a"`, fault.OutOfFuel, "the run has used up the calls")
 	p.gives("it", `"open/a"`, "null")
+	// A program that goes on would show it by what it doesn't ask for.
+	p.sent = nil
+	p.evolve("on", `k => let s = !toy.get(k) in let u = (if s == "S" then !toy.get("open/a") else 0) in let r = try(!toy.send({to: if has(try(!toy.get("open/a")), "ok") then "no" else "yes"})) in !toy.send({to: "on"})`, "toy.get:**,calls=2", "toy.send:**")
+	if p.fails("on", `"secret/a"`, fault.OutOfFuel, "the run has used up the calls"); len(p.sent) > 0 {
+		t.Errorf("it sends %q", p.sent)
+	}
+	if p.gives("on", `"open/a"`, "null"); len(p.sent) != 2 {
+		t.Errorf("of what rules aren't about it sends %q", p.sent)
+	}
+}
+
+// TestFlowOfBytes: an outcome that is too large for what is left ends a run in which something came in that rules are about, and
+// fails, for a try to catch, in any other; so does one that is too large in itself.
+func TestFlowOfBytes(t *testing.T) {
+	t.Parallel()
+	p := newPosted(t, toSend, run.Options{})
+	p.world = newWorldOf(t, post, run.Options{Flow: p.broker.Flow()}, func(_ context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+		if a.Most < 60 {
+			return nil, 0, fault.New(fault.EffectFailed, "toy.get: too_large: it has 60 bytes")
+		}
+		return value.Str("S"), 60, nil
+	}, "toy:**")
+	p.evolve("it", `k => let s = !toy.get(k) in try(!toy.get("open/a")).error.kind`, "toy.get:**,bytes=100")
+	p.fails("it", `"secret/a"`, fault.OutOfFuel, "too_large")
+	p.gives("it", `"open/a"`, `"effect_failed"`)
+	p.evolve("small", `k => let s = !toy.get({key: k, in: "**"}) in try(!toy.get({key: "open/a", in: "open/**"})).error.kind`, "toy.get:**", "toy.get:open/**,max=50")
+	p.gives("small", `"secret/a"`, `"effect_failed"`)
 }
 
 func (w *world) count(kind journal.Kind, n int) {

@@ -19,14 +19,14 @@ import (
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
 	"(tests)":                      5691,
-	"caps":                         7900,
+	"caps":                         7910,
 	"caps/filename":                20,
 	"caps/flow":                    1800,
 	"caps/journal":                 5820,
 	"caps/journal/order":           420,
 	"caps/lease":                   20,
 	"caps/registry":                4640,
-	"caps/run":                     7090,
+	"caps/run":                     7120,
 	"caps/statefile":               603,
 	"cmd/internal/app":             3420,
 	"cmd/internal/cli":             920,
