@@ -156,7 +156,7 @@ func TestPacksAct(t *testing.T) {
 		{"memory_forget", `{"key":"to do"}`, `true`},
 		{"memory_list", `{}`, `[{"bytes":8,"key":"x/y"}]`},
 		{"write_file", `{"path":"a/b.txt","content":"one\ntwo\ntwo\n"}`, `{"bytes":12,"path":"a/b.txt"}`},
-		{"edit_file", `{"path":"a/b.txt","old":"two","new":"2"}`, `!2 times`},
+		{"edit_file", `{"path":"a/b.txt","old":"two","new":"2"}`, `!more than once`},
 		{"edit_file", `{"path":"a/b.txt","old":"one","new":"1"}`, `{"bytes":10,"path":"a/b.txt","replaced":1}`},
 		{"read_file", `{"path":"a/b.txt"}`, `"1\ntwo\ntwo\n"`},
 		{"search_files", `{"pattern":"^TWO|^two","limit":1}`, `[{"line":2,"path":"a/b.txt","text":"two"}]`},
