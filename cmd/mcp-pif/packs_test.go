@@ -86,6 +86,10 @@ func TestPackEdges(t *testing.T) {
 			effect("fs.glob", `{"pattern":"**/*","limit":10001}`, json.RawMessage(`[{"path":"f","kind":"file","size":9}]`)),
 			{Op: "fs.read", Error: "effect_failed", Message: "f has 9 bytes"},
 		}},
+		"search_files  ": {Input: json.RawMessage(`{"pattern":"x"}`), Expect: json.RawMessage(`[{"path":"isn't UTF-8 text","error":"denied: \"isn't UTF-8 text\""}]`), Effects: []registry.ExampleEffect{
+			effect("fs.glob", `{"pattern":"**/*","limit":10001}`, json.RawMessage(`[{"path":"isn't UTF-8 text","kind":"file","size":9}]`)),
+			{Op: "fs.read", Error: "effect_failed", Message: `denied: "isn't UTF-8 text"`},
+		}},
 		"search_files ": {Input: json.RawMessage(`{"pattern":"x"}`), Error: "raised", Effects: []registry.ExampleEffect{
 			effect("fs.glob", `{"pattern":"**/*","limit":10001}`, listed(10001, `{"kind":"directory"}`)),
 		}},
@@ -143,6 +147,7 @@ func TestPacksAct(t *testing.T) {
 	for _, dir := range []string{one, two} {
 		must.NoError(t, os.Mkdir(dir, 0o700))
 	}
+	must.NoError(t, os.WriteFile(filepath.Join(one, "0.png"), []byte("two\xff"), 0o600))
 	flags := []string{
 		"--sandbox=best-effort", "--timeout=30m", "--store", filepath.Join(state, "t.db"), "--with", "memory,files", "--with=web,sessions",
 		"--cap", "kv:memory/**", "--folder", one, "--folder", two, "--cap", "fetch:" + pages.URL,
