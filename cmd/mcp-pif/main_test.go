@@ -476,7 +476,7 @@ func TestMisusedCommands(t *testing.T) {
 	}
 	misused("mcp-pif tools diff x", "V1 is missing: mcp-pif tools diff NAME V1 [V2]\n")
 	misused("mcp-pif step", "RUN is missing: mcp-pif step RUN\n")
-	misused("mcp-pif run a b c", "too many arguments: mcp-pif run CODE [INPUT]\n")
+	misused("mcp-pif run a b c", "too many arguments: \"c\" is none of CODE and INPUT")
 	misused("mcp-pif plugin add", "too few arguments: mcp-pif plugin add PROGRAM | FOLDER COMMAND…\n")
 	misused("mcp-pif doctor x", "mcp-pif doctor takes no argument: \"x\"\n")
 	misused("mcp-pif install cursor", "Write --client cursor")

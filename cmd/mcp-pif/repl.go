@@ -251,7 +251,7 @@ func (r *repl) print(a engine.Answer, failed string) {
 	if a.Fault != nil {
 		r.complain(unbound.ReplaceAllString(failed, "let $1 = 3 binds it."))
 	} else {
-		fmt.Fprintf(r.cmd.OutOrStdout(), "%s\n", cli.EscapeJSON([]byte(a.Text)))
+		fmt.Fprintf(r.cmd.OutOrStdout(), "%s\n", cli.EscapeJSON([]byte(cli.Digits(a.Text))))
 	}
 	for _, more := range a.More {
 		if r.next["result"] != nil && strings.HasPrefix(more, "next: ") {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
@@ -27,13 +26,6 @@ import (
 
 // lastValue is the name of the last value.
 const lastValue = "it"
-
-// A binding is what a name of the session stands for. Inline code can't act, so code
-// that is evaluated again where it is used gives the same value again.
-type binding struct {
-	term term.Term // closed
-	typ  *check.Type
-}
 
 // scan looks at an entry's brackets, outside strings and comments: open reports
 // whether one waits for its partner. A bracket closed by another kind, or a quote
@@ -110,8 +102,11 @@ type typedProgram struct {
 	source string    // the entry
 	code   string    // the entry within its lets
 	entry  string    // the part of code that is the entry
-	after  int       // how much of code follows it
+	before int       // how much of code precedes the lets
+	after  int       // how much of code follows the entry
+	head   int       // the place of the entry's beginning in term
 	term   term.Term // of the entry alone
+	lets   term.Term // of the entry within its lets
 	names  []string  // of those lets, the outermost first
 	*core.Program
 }
@@ -159,7 +154,7 @@ func (r *repl) open(tool, entry string) (*typedProgram, error) {
 	for range lets {
 		t = t.(*term.App).Func.(*term.Lam).Body
 	}
-	return r.within(tool, &typedProgram{source: entry, code: entry, term: t, names: names, Program: p})
+	return r.within(tool, &typedProgram{source: entry, code: entry, head: len(before), term: t, names: names, Program: p})
 }
 
 // ofTerm is a program that the repl made of parts of an entry.
@@ -188,7 +183,9 @@ func (r *repl) within(tool string, p *typedProgram) (*typedProgram, error) {
 	before, after := r.surroundings(p.names, p.code)
 	p.code, p.after = before+p.code+after, len(after)
 	var err error
-	p.Program, err = core.CompileText(tool, []byte(p.code))
+	if p.Program, err = core.CompileText(tool, []byte(p.code)); err == nil {
+		p.lets = p.Term()
+	}
 	return p, err
 }
 
@@ -315,7 +312,7 @@ func (r *repl) enter(entry string) {
 		}
 		p, slip := r.open("", entry[:i])
 		if slip == nil && p.typ().IsFunction() {
-			r.evaluate(p, map[string]any{"input": cli.InputJSON(strings.TrimSpace(entry[i:]))}, true)
+			r.evaluate(p.spread(), map[string]any{"input": cli.InputJSON(strings.TrimSpace(entry[i:]))}, true)
 			return
 		}
 		if slip != nil && json.Valid([]byte(entry[:i])) {
@@ -344,8 +341,12 @@ func (r *repl) program(p *typedProgram) {
 
 // value evaluates a program, and shows what it gives if show is set.
 func (r *repl) value(p *typedProgram, show bool) (b binding, ok bool) {
-	b = binding{r.around(p.names, p.term), p.typ()}
+	b = binding{term: r.around(p.names, p.term), typ: p.typ()}
 	if b.typ.IsFunction() {
+		b.from = &typedPart{source: p.source, term: p.term, head: p.head, names: p.names}
+		for _, name := range p.names {
+			b.from.uses = append(b.from.uses, r.bound[name])
+		}
 		if free := parse.Free(p.Term()); len(free) > 0 {
 			r.complain("unbound: nothing has the name " + free[0])
 			return b, false
@@ -378,72 +379,23 @@ func (r *repl) evaluateAt(server *engine.Engine, p *typedProgram, arguments map[
 	if a.Fault != nil || show {
 		failed := a.Text
 		if f := a.Fault; f != nil {
-			if len(p.names) > 0 {
-				f = p.placed(f)
+			source := p.code
+			if p.entry != "" {
+				f, source = p.placed(r.bound, f)
 			}
-			failed = cli.Faulty(strings.Replace(failed, a.Fault.Error(), f.Error(), 1), f, sourceOf(r.server.Registry(), f, cmp.Or(p.entry, p.code)))
+			failed = strings.Replace(failed, a.Fault.Error(), f.Error(), 1)
+			if f.In != a.Fault.In { // of a let
+				g := *f
+				f, g.In = &g, a.Fault.In
+			}
+			failed = cli.Faulty(failed, f, sourceOf(r.server.Registry(), f, source))
 		}
 		for i := range a.More {
-			a.More[i] = p.placedNote(a.More[i])
+			a.More[i] = p.placedNote(r.bound, a.More[i])
 		}
 		r.print(a, failed)
 	}
 	return a
-}
-
-// noted matches the place in a note.
-var noted = lazyregexp.New(`^note: line (\d+), column (\d+): `)
-
-// placedNote is a note with its place in the entry, or the name of the let that it is about.
-func (p *typedProgram) placedNote(note string) string {
-	m := noted.FindStringSubmatch(note)
-	if m == nil || len(p.names) == 0 {
-		return note
-	}
-	line, lineErr := strconv.Atoi(m[1])
-	col, colErr := strconv.Atoi(m[2])
-	if lineErr != nil || colErr != nil {
-		return note
-	}
-	at := p.placed(&fault.Fault{In: "code", Line: line, Col: col})
-	place := fmt.Sprintf("line %d, column %d", at.Line, at.Col)
-	if at.Line == 0 {
-		place = "in " + at.In
-	}
-	return "note: " + place + ": " + note[len(m[0]):]
-}
-
-// placed is a fault with its place in the entry, or the name of the let that it is in.
-func (p *typedProgram) placed(f *fault.Fault) *fault.Fault {
-	if f.In != "code" || f.Line == 0 {
-		return f
-	}
-	g := *f
-	before := len(p.code) - p.after - len(p.entry)
-	lines := strings.SplitAfter(p.code, "\n")
-	at := len(strings.Join(lines[:f.Line-1], ""))
-	at += len(string([]rune(lines[f.Line-1])[:f.Col-1]))
-	if at >= before {
-		g.Line, g.Col = text.Position([]byte(p.entry), at-before)
-		g.Fragment = cli.FirstLine(oneLine(p.source), 60)
-		return &g
-	}
-	g.Line, g.Col, g.Fragment = 0, 0, ""
-	t := p.Term()
-	for _, name := range p.names {
-		let := t.(*term.App)
-		if stands(let.Arg, at) {
-			g.In = name
-			break
-		}
-		t = let.Func.(*term.Lam).Body
-	}
-	return &g
-}
-
-// stands reports whether a term in t has this place.
-func stands(t term.Term, at int) bool {
-	return t.Pos() == at || !term.Children(t, func(c term.Term) bool { return !stands(c, at) })
 }
 
 // typ is the inferred type of what a program gives.
@@ -503,7 +455,7 @@ func (r *repl) keepResult(a engine.Answer) {
 		return
 	}
 	if in, f := parse.Input(result, parse.Data); f == nil {
-		r.keep(lastValue, binding{in.Term, infer(in.Term)})
+		r.keep(lastValue, binding{term: in.Term, typ: infer(in.Term)})
 	}
 }
 
@@ -554,7 +506,9 @@ func (r *repl) lets(entry string) (lets []let, ok bool) {
 func (r *repl) let(entry string, lets []let) {
 	for _, l := range lets {
 		p, err := r.open("", asLet(entry)+"\nin null")
+		head := 0
 		if l.term != nil {
+			head = p.head
 			p, err = r.ofTerm(l.term)
 		}
 		if err != nil {
@@ -564,6 +518,9 @@ func (r *repl) let(entry string, lets []let) {
 		b, ok := r.value(p, false)
 		if !ok {
 			return
+		}
+		if b.from != nil && l.term != nil {
+			b.from.source, b.from.term, b.from.head = asLet(entry), l.term, head
 		}
 		if r.keep(l.name, b); !strings.Contains(entry, l.name) || l.name == "" {
 			defer delete(r.bound, l.name) // a pattern needs it

@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
@@ -32,14 +33,15 @@ func newRun() *cobra.Command {
 		plan            string
 	)
 	cmd := &cobra.Command{
-		Use:   "run CODE [INPUT]",
+		Use:   "run CODE [INPUT]…",
 		Short: "Evaluate a term, on an input if it is a function",
 		Long: `Evaluate a program of PIF and print its value. CODE is the text form or JSON,
 or with --store or --profile the name of a tool that is kept there; - reads it
 from standard input, --file from a file.
-INPUT is what a function is applied to: JSON, or any text as a string. A tool of
-several parameters takes as many. One may be -, which is read from standard input,
-as it is but for one line end at its end; the text - itself is '"-"'.
+INPUT is what a function is applied to: JSON, or any text as a string. A function
+of several parameters takes as many, or one record of them. One may be -, which is
+read from standard input, as it is but for one line end at its end; the text -
+itself is '"-"'.
 
 The exit status is 1 when the program fails; the failure is on standard error.`,
 		Example: `  mcp-pif run 'n => n * n' 7
@@ -47,16 +49,15 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
   mcp-pif run --store pif.db square 12
   mcp-pif run --store pif.db hypotenuse 3 4
   mcp-pif run --store pif.db --cap fs:./sandbox --confirm fs:./sandbox --plan p_abcdefgh-17`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("store") || cmd.Flags().Changed("profile") {
-				return nil // a tool takes as many inputs as it has parameters
-			}
-			return cobra.MaximumNArgs(2)(cmd, args)
-		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var inputs []string
-			if len(args) > 2 && file == "" {
+			if file == "" && len(args) > 2 {
 				args, inputs = args[:1], args[1:]
+				if args[0] == "-" && slices.Contains(inputs, "-") {
+					return errors.New("CODE and INPUT can't both come from standard input")
+				}
+			} else if file != "" && len(args) > 1 {
+				args, inputs = nil, args
 			}
 			if n, err := strconv.ParseUint(steps, 10, 64); steps != "" && (err != nil || n == 0) {
 				return cli.UsageError(fmt.Errorf("--steps is a whole number of at least 1, not %s", steps))
@@ -98,8 +99,15 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 				call["resume"] = s.Owns() // else another may be doing it
 			}
 			if inputs != nil {
-				if call["input"], err = byName(cmd, s.Registry(), args[0], inputs); err != nil {
+				if call["input"], err = byName(cmd, s.Registry(), code, inputs); err != nil {
 					return err
+				}
+			}
+			typed := &typedProgram{source: code, code: code}
+			if _, hasInput := call["input"]; hasInput {
+				if typed.Program, err = cli.Compile("", code); err == nil {
+					typed = typed.spread()
+					call["code"] = typed.code
 				}
 			}
 			for name, value := range map[string]string{"input_as": as, "steps": steps} {
@@ -114,6 +122,9 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 				call["rounds"] = rounds
 			}
 			a := evaluate(cmd, s, call)
+			if typed.before > 0 {
+				typed.place(&a)
+			}
 			for i := range a.More {
 				a.More[i] = inShell(cmd, a.More[i])
 			}
@@ -142,18 +153,42 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 	return cmd
 }
 
-// byName is several inputs of a tool as a record of its parameters.
-func byName(cmd *cobra.Command, tools *registry.Registry, name string, inputs []string) (map[string]json.RawMessage, error) {
+// place gives an answer the places of what was typed, for those of the code that was made of it.
+func (p *typedProgram) place(a *engine.Answer) {
+	replace := func(old, place string) {
+		a.Structured = bytes.ReplaceAll(a.Structured, []byte(old), []byte(place))
+	}
+	for i, note := range a.More {
+		a.More[i] = p.placedNote(nil, note)
+		bare := func(note string) string { return string(wire.Encode(strings.TrimPrefix(note, "note: "))) }
+		replace(bare(note), bare(a.More[i]))
+	}
+	if f := a.Fault; f != nil {
+		g, _ := p.placed(nil, f)
+		a.Fault, a.Text = g, strings.Replace(a.Text, f.Error(), g.Error(), 1)
+		const places = `"line":%d,"col":%d,`
+		replace(fmt.Sprintf(places, f.Line, f.Col), fmt.Sprintf(places, g.Line, g.Col))
+		replace(`"fragment":`+string(wire.Encode(f.Fragment)), `"fragment":`+string(wire.Encode(g.Fragment)))
+	}
+}
+
+// byName is several inputs of code, or of a tool, as a record of its parameters. Code that can't
+// be read is left to the evaluation.
+func byName(cmd *cobra.Command, tools *registry.Registry, code string, inputs []string) (map[string]json.RawMessage, error) {
 	var params []string
-	t, ok := tools.Snapshot().Get(name)
-	if ok && t.Program() != nil {
-		params = t.Program().Params()
+	what := "the code"
+	_, isName := core.LoneName([]byte(code))
+	if t, ok := tools.Snapshot().Get(code); ok {
+		if what = "the tool " + cli.Printable(code); t.Program() != nil {
+			params = t.Program().Params()
+		}
+	} else if p, err := cli.Compile("", code); err != nil {
+		return nil, nil
+	} else if params = parameters(p.Term()); isName || len(params) == 0 {
+		return nil, cli.UsageError(fmt.Errorf("too many arguments: %q is none of CODE and INPUT", inputs[1]))
 	}
 	if len(params) != len(inputs) {
-		if ok {
-			return nil, cli.UsageError(fmt.Errorf("the tool %s takes %s, not %d", cli.Printable(name), cli.Count(len(params), "input", "inputs"), len(inputs)))
-		}
-		return nil, cli.UsageError(fmt.Errorf("too many arguments: %q is none of CODE and INPUT", inputs[1]))
+		return nil, cli.UsageError(fmt.Errorf("%s takes %s, not %d", what, cli.Count(len(params), "input", "inputs"), len(inputs)))
 	}
 	if len(slices.DeleteFunc(slices.Clone(inputs), func(in string) bool { return in != "-" })) > 1 {
 		return nil, cli.UsageError(errors.New("only one input can come from standard input"))
@@ -252,7 +287,7 @@ func printAnswer(cmd *cobra.Command, a engine.Answer, code string, asJSON bool) 
 	case a.Fault != nil:
 		cli.PrintPlaced(errs, cli.Red, cli.InCommandsOf(cmd, cli.Faulty(a.Text, a.Fault, code)))
 	default:
-		fmt.Fprintf(out, "%s\n", cli.EscapeJSON([]byte(a.Text)))
+		fmt.Fprintf(out, "%s\n", cli.EscapeJSON([]byte(cli.Digits(a.Text))))
 	}
 	if !asJSON {
 		for _, more := range a.More {

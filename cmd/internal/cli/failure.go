@@ -124,6 +124,7 @@ func InCommands(text string) string {
 				Tool    string
 				Code    string
 				Run     string
+				Input   json.RawMessage
 				Version int
 			}
 		}
@@ -142,6 +143,9 @@ func InCommands(text string) string {
 			return call
 		}
 		command = "'" + strings.TrimSpace("mcp-pif "+command) + "'"
+		if in := c.Arguments.Input; c.Name == "run" && len(in) > 0 && in[0] == '{' && len(in) < 200 && !strings.Contains(parts[2], "…") {
+			command += " with the INPUT " + string(in)
+		}
 		switch parts[1] {
 		case "Call ":
 			command = "Run " + command

@@ -14,6 +14,7 @@ func TestInCommands(t *testing.T) {
 		`Call {"name":"run","arguments":{"tool":"hyp","input":[1,2]}}.`:                  `Run 'mcp-pif run hyp INPUT'.`,
 		`Call {"name":"history","arguments":{"name":"sq"}}.`:                             `Run 'mcp-pif tools history sq'.`,
 		`Call {"name":"run","arguments":{"tool":"hyp","input":{"a":{"b":[…]},"c":…}}}.`:  `Run 'mcp-pif run hyp INPUT'.`,
+		`Call {"name":"run","arguments":{"code":"f","input":{"a":1}}}.`:                  `Run 'mcp-pif run CODE INPUT' with the INPUT {"a":1}.`,
 		`Call {"name":"run","arguments":{"code":"1"}}.`:                                  `Run 'mcp-pif run CODE INPUT'.`,
 		`Call {"name":"evolve","arguments":{"code":"1"}}.`:                               `Call {"name":"evolve","arguments":{"code":"1"}}.`,
 		`Ask for more steps (run's "steps"), or less.`:                                   `Ask for more steps (run's --steps), or less.`,

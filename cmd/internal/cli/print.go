@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -86,6 +87,21 @@ func (d *TerminalWriter) Close() error {
 	}
 	d.err = cmp.Or(d.err, err)
 	return err
+}
+
+// longInt matches an integer of more digits than readers of JSON can be expected to take, and a
+// record that looks so.
+var longInt = regexp.MustCompile(`("record":)?\{"int":"(-?[0-9]+)"\}`)
+
+// Digits is a result as people read it: JSON with each integer in digits.
+func Digits(result string) string {
+	return longInt.ReplaceAllStringFunc(result, func(found string) string {
+		m := longInt.FindStringSubmatch(found)
+		if m[1] != "" {
+			return found
+		}
+		return m[2]
+	})
 }
 
 // Sanitize is a text with nothing in it that steers a terminal; what is no UTF-8 may.
