@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -294,6 +295,12 @@ func TestAskUserRefused(t *testing.T) {
 	}
 	if text, _ := ask(t, cs, "evolve", `{"name":"sly","code":"m => !ask.user(m)"}`); !strings.HasPrefix(text, "refused") {
 		t.Error(text)
+	}
+	unreadable := elicit.With(t.Context(), &elicit.Elicitor{Put: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		return nil, fmt.Errorf("calling elicitation/create: %w", json.Unmarshal([]byte(`{"action":"accept","content":[]}`), new(mcp.ElicitResult)))
+	}})
+	if a := w.server.Call(unreadable, Call{Tool: "order", Arguments: json.RawMessage(`{"input":"?"}`)}); !strings.Contains(a.Text, "the client's answer can't be read") {
+		t.Error(a.Text)
 	}
 	silent := speaking(t, w.server, eras[0], nil)
 	if text, res := ask(t, silent, "order", `{"input":"?"}`); !res.IsError || !strings.Contains(text, "can't put a question to its user") {

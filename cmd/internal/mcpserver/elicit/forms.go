@@ -162,6 +162,9 @@ func askUser(ctx context.Context, a *run.Act) (value.Value, int64, *fault.Fault)
 		return nil, 0, unasked("this client can't put a question to its user", "Work without an answer, or take it as an input; with try the tool can go on.")
 	}
 	res, err := e.Ask(Named(ctx, a.Key), &mcp.ElicitParams{Mode: "form", Message: userMessage(a, string(message)), RequestedSchema: form.schema()})
+	if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) {
+		return nil, 0, unasked("the client's answer can't be read", "Tell the user that the client has a defect.")
+	}
 	if err != nil {
 		return nil, 0, unasked(fmt.Sprintf("the user gave no answer: %.200s", err), "Don't ask again in this run.")
 	}
