@@ -19,6 +19,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/journal/order"
+	"github.com/mcp-pif/mcp-pif/caps/journal/order/ordertest"
 	"github.com/mcp-pif/mcp-pif/caps/lease"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/wait"
@@ -219,7 +220,7 @@ type cuttable struct {
 
 func (o *cuttable) Propose(ctx context.Context, p []byte) error {
 	if o.cut.Load() {
-		return order.ErrNotAcknowledged
+		return ordertest.ErrNotAcknowledged
 	}
 	return o.Order.Propose(ctx, p)
 }
@@ -517,7 +518,7 @@ func TestClusterDeterminism(t *testing.T) {
 		}
 		seed := rapid.SliceOfN(rapid.IntRange(0, 9), 1, 40).Draw(t, "fates")
 		calls := 0
-		m := order.NewMemory(order.MemoryOptions{Fate: func([]byte) (f order.Fate) {
+		m := ordertest.NewFaulty(func([]byte) (f ordertest.Fate) {
 			calls++
 			if calls%7 == 0 {
 				return f // so that it ends
@@ -535,7 +536,7 @@ func TestClusterDeterminism(t *testing.T) {
 				f.Skip = 3
 			}
 			return f
-		}})
+		})
 		runs++
 		dir := filepath.Join(all, fmt.Sprint(runs))
 		nodes := make([]*journal.Store, 3)

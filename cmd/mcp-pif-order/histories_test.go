@@ -22,6 +22,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/journal/order"
+	"github.com/mcp-pif/mcp-pif/caps/journal/order/ordertest"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	broker "github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -165,7 +166,7 @@ func parts(history []porcupine.Operation) [][]porcupine.Operation {
 type simulation struct {
 	t       *testing.T
 	dir     string
-	memory  *order.Memory
+	memory  *ordertest.Faulty
 	barrier bool
 	faults  atomic.Int64
 	clock   atomic.Int64 // of the history
@@ -192,7 +193,7 @@ type link struct {
 func (l *link) Propose(ctx context.Context, p []byte) error {
 	if l.cut.Load() {
 		time.Sleep(50 * time.Millisecond)
-		return order.ErrNotAcknowledged
+		return ordertest.ErrNotAcknowledged
 	}
 	return l.Order.Propose(ctx, p)
 }
@@ -228,7 +229,7 @@ func simulated(t *testing.T, seed uint64, faults int, barrier bool) *simulation 
 	s := &simulation{t: t, dir: t.TempDir(), barrier: barrier}
 	fates := rand.New(rand.NewPCG(seed, 1))
 	healing := atomic.Bool{}
-	s.memory = order.NewMemory(order.MemoryOptions{Fate: func([]byte) (f order.Fate) {
+	s.memory = ordertest.NewFaulty(func([]byte) (f ordertest.Fate) {
 		if healing.Load() {
 			return f
 		}
@@ -250,7 +251,7 @@ func simulated(t *testing.T, seed uint64, faults int, barrier bool) *simulation 
 		}
 		s.faults.Add(1)
 		return f
-	}})
+	})
 	for i := range s.nodes {
 		s.start(i)
 	}

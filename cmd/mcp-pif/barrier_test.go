@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal/order"
+	"github.com/mcp-pif/mcp-pif/caps/journal/order/ordertest"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/node"
 	"github.com/mcp-pif/mcp-pif/core/must"
@@ -28,7 +29,7 @@ func (c *cuttable) Propose(ctx context.Context, p []byte) error {
 		case <-ctx.Done():
 		case <-time.After(10 * time.Millisecond):
 		}
-		return order.ErrNotAcknowledged
+		return ordertest.ErrNotAcknowledged
 	}
 	return c.Order.Propose(ctx, p)
 }

@@ -8,28 +8,7 @@ import (
 	"slices"
 	"sort"
 	"sync"
-	"time"
 )
-
-// ErrNotAcknowledged is what a proposer gets whom [Memory] doesn't acknowledge.
-var ErrNotAcknowledged = errors.New("no acknowledgement: whether the proposal has a place isn't known")
-
-// A Fate is what [Memory] does with one proposal. The zero Fate stores it once and
-// acknowledges it.
-type Fate struct {
-	// Lost leaves it out. A proposal that is lost and acknowledged is what no engine may
-	// do: controls need it.
-	Lost bool
-	// Refused answers with ErrNotAcknowledged, whether or not it is stored.
-	Refused bool
-	// Before and After delay the storing, and the answer.
-	Before, After time.Duration
-	// Copies is how many further places it gets, each Apart after the one before.
-	Copies int
-	Apart  time.Duration
-	// Skip is how many numbers before its place are none.
-	Skip uint64
-}
 
 // MemoryOptions of an order in memory.
 type MemoryOptions struct {
@@ -38,15 +17,11 @@ type MemoryOptions struct {
 	// First is the first place, 1 where it is 0: an order that goes on after a file's
 	// last place has the next one.
 	First uint64
-	// Fate decides each proposal's, one call at a time, in the order of proposing; all are
-	// stored and acknowledged where it is nil.
-	Fate func(p []byte) Fate
 }
 
 // A Memory is an order that lasts as long as its process. Each node opens it.
 type Memory struct {
 	mu       sync.Mutex
-	options  MemoryOptions
 	identity string
 	first    uint64 // the first place that is kept, or the one that the next proposal gets
 	last     uint64 // the last number used
@@ -61,7 +36,7 @@ type placed struct {
 
 // NewMemory returns an empty order.
 func NewMemory(options MemoryOptions) *Memory {
-	m := &Memory{options: options, identity: options.Identity, first: max(options.First, 1), grown: make(chan struct{})}
+	m := &Memory{identity: options.Identity, first: max(options.First, 1), grown: make(chan struct{})}
 	if m.identity == "" {
 		m.identity = rand.Text()
 	}
@@ -99,13 +74,11 @@ func (m *Memory) wake() {
 	m.grown = make(chan struct{})
 }
 
-// add gives p a place.
-func (m *Memory) add(p []byte, skip uint64) {
+// Skip leaves numbers out before the next place.
+func (m *Memory) Skip(n uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.last += skip + 1
-	m.kept = append(m.kept, placed{m.last, p})
-	m.wake()
+	m.last += n
 }
 
 // from returns what is kept from a place on, at most some, and what is closed when there is more.
@@ -153,65 +126,19 @@ func ended(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// sleep returns why ctx ended before d was over.
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ended(ctx)
-	}
-	select {
-	case <-ctx.Done():
-		return ended(ctx)
-	case <-time.After(d):
-		return nil
-	}
-}
-
 func (a *access) Propose(ctx context.Context, p []byte) error {
 	if len(p) > MaxProposal {
 		return ErrTooLarge
 	}
-	ctx, done := a.joined(ctx)
-	defer done()
-	if err := ended(ctx); err != nil {
+	if err := errors.Join(context.Cause(a.life), ctx.Err()); err != nil {
 		return err
 	}
-	p = slices.Clone(p)
 	m := a.memory
-	fate := Fate{}
-	if m.options.Fate != nil {
-		m.mu.Lock()
-		fate = m.options.Fate(p)
-		m.mu.Unlock()
-	}
-	stored := make(chan struct{})
-	// What was sent arrives, whoever still waits for the answer.
-	store := func() {
-		time.Sleep(fate.Before)
-		if !fate.Lost {
-			m.add(p, fate.Skip)
-		}
-		close(stored)
-		for range fate.Copies {
-			time.Sleep(fate.Apart)
-			m.add(p, 0)
-		}
-	}
-	if fate.Before == 0 && (fate.Copies == 0 || fate.Apart == 0) {
-		store()
-	} else {
-		go store()
-	}
-	select {
-	case <-ctx.Done():
-		return ended(ctx)
-	case <-stored:
-	}
-	if err := sleep(ctx, fate.After); err != nil {
-		return err
-	}
-	if fate.Refused {
-		return ErrNotAcknowledged
-	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.last++
+	m.kept = append(m.kept, placed{m.last, slices.Clone(p)})
+	m.wake()
 	return nil
 }
 

@@ -7,9 +7,9 @@
 // deduplication, and what it answers is believed in one case only: an acknowledged proposal
 // has a place that lasts. An error doesn't mean that a proposal has none.
 //
-// [Memory] is the order of tests and of a cluster in one process; it produces on demand
-// what engines do under faults. Package ordertest holds every implementation against the
-// contract.
+// [Memory] is the order of tests and of a cluster in one process. Package ordertest holds
+// every implementation against the contract, and has one that does what engines do under
+// faults.
 package order
 
 import (

@@ -98,9 +98,9 @@ func TestSharedIsOne(t *testing.T) {
 
 // faulty returns a fate of all that engines do: delays, doubled proposals, refused ones that
 // are stored, refused ones that are not, numbers left out.
-func faulty(seed uint64) func([]byte) order.Fate {
+func faulty(seed uint64) func([]byte) ordertest.Fate {
 	r := rand.New(rand.NewPCG(seed, 1))
-	return func([]byte) (f order.Fate) {
+	return func([]byte) (f ordertest.Fate) {
 		if r.IntN(3) == 0 {
 			f.Refused = true
 			f.Lost = r.IntN(2) == 0
@@ -122,7 +122,7 @@ func TestMemoryWithFaults(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			m := order.NewMemory(order.MemoryOptions{Fate: faulty(seed)})
+			m := ordertest.NewFaulty(faulty(seed))
 			ordertest.Run(t, m.Open)
 		})
 	}
@@ -133,19 +133,19 @@ func TestMemoryWithFaults(t *testing.T) {
 func TestLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := order.NewMemory(order.MemoryOptions{Fate: func(p []byte) order.Fate {
+		m := ordertest.NewFaulty(func(p []byte) ordertest.Fate {
 			if strings.HasPrefix(string(p), "slow") {
-				return order.Fate{Before: time.Second}
+				return ordertest.Fate{Before: time.Second}
 			}
-			return order.Fate{Refused: true}
-		}})
+			return ordertest.Fate{Refused: true}
+		})
 		o := m.Open()
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
 		if err := o.Propose(ctx, []byte("slow")); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
-		if err := o.Propose(t.Context(), []byte("refused")); !errors.Is(err, order.ErrNotAcknowledged) {
+		if err := o.Propose(t.Context(), []byte("refused")); !errors.Is(err, ordertest.ErrNotAcknowledged) {
 			t.Fatal(err)
 		}
 		seen, err := ordertest.Until(t.Context(), o, 1, []byte("slow"))
@@ -211,7 +211,7 @@ func TestSuiteSees(t *testing.T) {
 		}
 	}
 	// An acknowledged proposal that is lost is missed.
-	m := order.NewMemory(order.MemoryOptions{Fate: func(p []byte) order.Fate { return order.Fate{Lost: string(p) == "lost"} }})
+	m := ordertest.NewFaulty(func(p []byte) ordertest.Fate { return ordertest.Fate{Lost: string(p) == "lost"} })
 	o := m.Open()
 	for _, p := range []string{"a", "lost", "z"} {
 		if _, err := ordertest.Propose(t.Context(), o, []byte(p)); err != nil {

@@ -118,7 +118,7 @@ var rules = map[string]rule{
 	"caps/flow":      {std: anyStd, ours: []string{"core/...", "caps", "caps/statefile"}},
 	"caps/registry":  {std: anyStd, ours: []string{"core/...", "caps", "caps/statefile"}, libraries: []string{"github.com/rogpeppe/go-internal/diff"}},
 	// What a cluster needs of an engine, and its contract as tests.
-	"caps/journal/order":           {std: append([]string{"context", "crypto/rand", "time"}, pure...)},
+	"caps/journal/order":           {std: append([]string{"context", "crypto/rand"}, pure...)},
 	"caps/journal/order/ordertest": {std: anyStd, ours: []string{"caps/journal/order"}, tests: true},
 
 	"caps/journal": {std: anyStd, ours: []string{"core/...", "caps", "caps/lease", "caps/statefile", "caps/journal/order"}, libraries: []string{"modernc.org/sqlite/...", "modernc.org/libc", "golang.org/x/sys/unix"}},

@@ -18,12 +18,12 @@ import (
 // comments and blank lines: what it has, rounded up to tens. Who raises a number says why
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
-	"(tests)":                      5691,
+	"(tests)":                      5780,
 	"caps":                         7910,
 	"caps/filename":                20,
 	"caps/flow":                    1800,
 	"caps/journal":                 5820,
-	"caps/journal/order":           420,
+	"caps/journal/order":           360,
 	"caps/lease":                   20,
 	"caps/registry":                4640,
 	"caps/run":                     7120,

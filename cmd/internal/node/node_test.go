@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/journal/order"
+	"github.com/mcp-pif/mcp-pif/caps/journal/order/ordertest"
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/node"
 	"github.com/mcp-pif/mcp-pif/core/must"
@@ -39,7 +40,7 @@ func (l *link) Propose(ctx context.Context, p []byte) error {
 		case <-ctx.Done():
 		case <-time.After(20 * time.Millisecond):
 		}
-		return order.ErrNotAcknowledged
+		return ordertest.ErrNotAcknowledged
 	}
 	return l.Order.Propose(ctx, p)
 }

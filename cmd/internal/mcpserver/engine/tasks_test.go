@@ -24,6 +24,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/journal/order"
+	"github.com/mcp-pif/mcp-pif/caps/journal/order/ordertest"
 	"github.com/mcp-pif/mcp-pif/caps/lease"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
@@ -561,7 +562,7 @@ func (o *cuttable) Propose(ctx context.Context, p []byte) error {
 	case o.tried <- struct{}{}:
 	default:
 	}
-	return order.ErrNotAcknowledged
+	return ordertest.ErrNotAcknowledged
 }
 
 // TestTaskEndsElsewhere: a task of a node that is gone, and that can't go on anywhere, ends.
