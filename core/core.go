@@ -89,8 +89,9 @@ const (
 // whose parts are others, a key of a query that is no UTF-8 is a fault, add_time adds no zone, SS is hundredths, and
 // ${} in re_replace is text; infer says that what a failed request raises is data,
 // and that what is compared with null may be null; with 17 parse_time refuses an hour of AM or PM that there is not,
-// pad_left and pad_right give a text as it is for any width below zero, and a ; in a URL's query is part of a value.
-const Semantics = 17
+// pad_left and pad_right give a text as it is for any width below zero, and a ; in a URL's query is part of a value; with 18 the digits of integers
+// in a result take steps beyond those of an integer of 1 MiB, and to_csv quotes what begins with a byte order mark.
+const Semantics = 18
 
 // SetPool sets how many bytes all machines of the process may hold together,
 // 128 MiB where it isn't called.

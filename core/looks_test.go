@@ -7,6 +7,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/eval"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
 // looksOf runs a program, writes its result, and returns how often it could have been
@@ -139,9 +140,17 @@ func TestPanickedIsAbandoned(t *testing.T) {
 }
 
 // What is shared is written each time that it is there: what a result has beyond its
-// first MiB takes steps, the same on both evaluators, and isn't written without them.
+// first MiB takes steps, the same on both evaluators, and isn't written without them. So do digits.
 func TestLargeResultsTakeSteps(t *testing.T) {
-	p, err := CompileText("", []byte(`fold(p => (fst(p), fst(p)), 1, range(0, 17))`))
+	const words = 3_600_001/64 + 1
+	digits := prim.DigitsCost(20*words) - prim.DigitsCost(1<<20)
+	for code, work := range map[string]uint64{`fold(p => (fst(p), fst(p)), 1, range(0, 17))`: 0, `shift(1, 3600000)`: digits} {
+		t.Run(code, func(t *testing.T) { largeResult(t, code, work) })
+	}
+}
+
+func largeResult(t *testing.T, code string, work uint64) {
+	p, err := CompileText("", []byte(code))
 	must.NoError(t, err)
 	run := func(steps uint64) (before, after uint64, e Encoded, kind fault.Kind) {
 		m := p.Start(Input{}, Budgets{Steps: steps}, nil)
@@ -160,8 +169,8 @@ func TestLargeResultsTakeSteps(t *testing.T) {
 		}
 		return before, m.Steps(), e, kind
 	}
-	before, after, e, kind := run(1_000_000)
-	more := uint64(e.Total-1<<20) / 512
+	before, after, e, kind := run(100_000_000)
+	more := uint64(e.Total-1<<20)/512 + work
 	if kind != "" || e.Total < 1<<20 || after-before != more {
 		t.Errorf("%d bytes took %d steps more than %d (%s), not %d", e.Total, after-before, before, kind, more)
 	}

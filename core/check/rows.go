@@ -209,22 +209,23 @@ func (u *use) apply() *variable {
 		return rule(u)
 	}
 	for i := range u.args {
-		var items func(*shape)
-		if i < len(u.row.Items) {
-			items = func(s *shape) {
-				if !s.dynamic && s.item != nil {
-					u.c.takeInner(s.item, u.t, u.t.ID, i, "each item of the list", u.row.Items[i], nil)
-				}
-			}
-		}
 		if k := u.row.Params[min(i, len(u.row.Params)-1)].Kinds; k&prim.KindAny != prim.KindAny {
-			u.take(i, items)
+			u.operand(i)
 		}
 	}
 	if of, _ := u.row.Facts(u.t.Args); of != nil {
 		return u.c.declared(of)
 	}
 	return u.given()
+}
+
+// operand tests operand i, and each item of a list of it, by what the row says of them.
+func (u *use) operand(i int) {
+	u.take(i, func(s *shape) {
+		if i < len(u.row.Items) && !s.dynamic && s.item != nil {
+			u.c.takeInner(s.item, u.t, u.t.ID, i, "each item of the list", u.row.Items[i], nil)
+		}
+	})
 }
 
 // take tests operand i by its kinds in the row.

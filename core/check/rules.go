@@ -30,7 +30,7 @@ func init() {
 		"get":  getting, "put": putting, "del": deleting, "merge": merging,
 		"values": values, "entries": entries, "from_entries": fromEntries,
 		"add_time": ofKind, "raise": raising, "no_match": func(u *use) *variable { return u.c.variable() },
-		"to_json": toJSON, "to_json_indent": toJSON, "parse_json": parseJSON,
+		"to_json": toJSON, "to_json_indent": toJSON, "to_csv": toCSV, "parse_json": parseJSON,
 		"to_data": toData, "to_code": toCode, "analyze": analyze,
 		"infer": inferring, "cost": costing, "normalize": normalizing, "equivalent": judging,
 	}
@@ -572,6 +572,41 @@ func raising(u *use) *variable {
 func toJSON(u *use) *variable {
 	u.c.deep(u.args[0], jsonKinds, u.t, u.t.ID, 0)
 	u.rest(1)
+	return u.given()
+}
+
+// toCSV demands cells of the records: where columns are named, in these; where they are worked out that is tested when it runs.
+func toCSV(u *use) *variable {
+	c, cell := u.c, u.c.variable()
+	demand := func(r *shape) {
+		if !r.dynamic {
+			c.fieldsOf(r, func(_ string, v *variable) { c.flow(v, cell) })
+		}
+	}
+	if len(u.args) > 1 {
+		u.operand(1)
+		if list, ok := u.t.Args[1].(*term.List); ok && !slices.ContainsFunc(list.Items, func(t term.Term) bool { _, ok := t.(*term.Str); return !ok }) {
+			demand = func(r *shape) {
+				for _, t := range list.Items {
+					if r.dynamic {
+						return
+					}
+					if v, p := c.lookup(r, t.(*term.Str).Value, false); p != absent {
+						c.flow(v, cell)
+					}
+				}
+			}
+		} else {
+			c.unknown(u.t, ReasonTested, "cells", "whether each record has text, numbers, truth values or null in the columns is tested when it runs")
+			demand = nil
+		}
+	}
+	u.take(0, func(s *shape) {
+		if !s.dynamic && s.item != nil {
+			c.takeInner(s.item, u.t, u.t.ID, 0, "each item of the list", prim.KindRecord, demand)
+		}
+	})
+	c.takeInner(cell, u.t, u.t.ID, 0, "each cell", prim.KindCell, nil)
 	return u.given()
 }
 

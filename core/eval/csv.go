@@ -98,6 +98,8 @@ func (w *csvWriter) line() {
 	w.writes++
 }
 
+var byteOrderMark = []byte("\ufeff")
+
 // cell writes value i of a line.
 func (w *csvWriter) cell(i int, s []byte) unfit {
 	if len(s) > longCell {
@@ -115,7 +117,7 @@ func (w *csvWriter) cell(i int, s []byte) unfit {
 		w.writes += 2
 		return fits
 	}
-	plain := len(s) == 0 || s[0] != ' ' && s[0] != '\t'
+	plain := len(s) == 0 || s[0] != ' ' && s[0] != '\t' && !bytes.HasPrefix(s, byteOrderMark)
 	for _, c := range s {
 		plain = plain && c != ',' && c != '"' && c != '\r' && c != '\n'
 	}

@@ -271,7 +271,7 @@ func (w *csvWriter) cell(k int, s string) {
 	if k > 0 {
 		w.text(",")
 	}
-	if !(w.lone && s == "") && !strings.ContainsAny(s, ",\"\r\n") && !strings.HasPrefix(s, " ") && !strings.HasPrefix(s, "\t") {
+	if !(w.lone && s == "") && !strings.ContainsAny(s, ",\"\r\n") && !strings.HasPrefix(s, " ") && !strings.HasPrefix(s, "\t") && !strings.HasPrefix(s, "\ufeff") {
 		w.text(s)
 		return
 	}

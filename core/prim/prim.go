@@ -505,6 +505,8 @@ const (
 
 	KindAny    = KindName - 1
 	KindNumber = KindInt | KindDec
+	// KindCell is what to_csv writes in a place of a table.
+	KindCell = KindNumber | KindString | KindBool | KindUnit
 	// KindData is what crosses between tools.
 	KindData = KindAny &^ (KindFunction | KindContinuation)
 )

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/internal/long"
+	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
 // maxIntDigits is how many digits are worked out exactly, in a fifth of a second.
@@ -56,6 +57,10 @@ func (w *Writer) Big(n *big.Int) {
 
 // digits writes the digits of a large positive integer of at least so many.
 func (w *Writer) digits(n *big.Int, least int64) {
+	if w.work += prim.DigitsCost(20 * len(n.Bits())); w.mostWork > 0 && w.work > w.mostWork {
+		w.total = w.max + 1
+		return
+	}
 	// The work is left in the middle where nobody wants the rest.
 	defer func() {
 		if p := recover(); p != nil && p != unwanted {

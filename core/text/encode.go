@@ -1,6 +1,8 @@
 package text
 
 import (
+	"math"
+
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -34,13 +36,17 @@ func Encode(v value.Value, keep int, max int64) (Encoded, *fault.Fault) {
 func EncodeUntil(v value.Value, keep int, max int64, stop func() bool) (Encoded, *fault.Fault) {
 	w := NewWriter(keep, max)
 	w.Stop = stop
+	return w.encode(v)
+}
+
+func (w *Writer) encode(v value.Value) (Encoded, *fault.Fault) {
 	v = value.Force(v)
 	w.Value(v)
 	if w.stopped {
 		return Encoded{}, &fault.Fault{Kind: fault.Cancelled, Message: "the result was not wanted any more before all of it was written"}
 	}
 	if w.Full() {
-		return Encoded{}, TooLarge(max)
+		return Encoded{}, TooLarge(w.max)
 	}
 	e := Encoded{JSON: w.Bytes(), Total: w.total, Type: v.Type(), Inexact: w.Inexact, Function: w.Function, Pair: w.Pair}
 	e.Truncated = e.Total > int64(len(e.JSON))
@@ -48,26 +54,36 @@ func EncodeUntil(v value.Value, keep int, max int64, stop func() bool) (Encoded,
 }
 
 // What writing a result costs: nothing for its first MiB, which hardly any value needs
-// that was as much work to make; beyond, a step for each bytesPerStep.
+// that was as much work to make; beyond, a step for each bytesPerStep, and what the digits of long integers take.
 const (
 	freeBytes    = 1 << 20
 	bytesPerStep = 512
 )
 
+var freeWork = prim.DigitsCost(freeBytes)
+
 // EncodeWithin does what EncodeUntil does for a run that has used so many of its
 // budget's steps. It returns how many more the result took; a result that takes more
 // than there are is out_of_fuel.
 func EncodeWithin(v value.Value, keep int, max int64, used, budget uint64, stop func() bool) (e Encoded, steps uint64, f *fault.Fault) {
-	room := max
-	if left := budget - used; left < uint64(max)/bytesPerStep {
+	room, left := max, budget-used
+	if left < uint64(max)/bytesPerStep {
 		room = min(max, freeBytes+int64(left+1)*bytesPerStep-1)
 	}
-	e, f = EncodeUntil(v, keep, room, stop)
-	switch {
-	case f == nil && e.Total > freeBytes:
+	w := NewWriter(keep, room)
+	w.Stop, w.mostWork = stop, min(left, math.MaxUint64-freeWork)+freeWork
+	e, f = w.encode(v)
+	if f == nil && e.Total > freeBytes {
 		steps = uint64(e.Total-freeBytes) / bytesPerStep
-	case f != nil && f.Kind == fault.ResultTooLarge && room < max:
-		return e, budget - used, prim.OutOfFuel(budget)
+	}
+	if w.work > freeWork {
+		steps += w.work - freeWork
+	}
+	if steps > left || f != nil && f.Kind == fault.ResultTooLarge && room < max {
+		return e, left, prim.OutOfFuel(budget)
+	}
+	if f != nil {
+		steps = 0
 	}
 	return e, steps, f
 }

@@ -35,11 +35,13 @@ type Writer struct {
 	err      error
 	anyDepth bool // what is only measured may nest deeper than [MaxNesting]
 	// drain, where not nil, takes what was collected each time that it is much.
-	drain         func([]byte)
-	look          int64  // Stop is asked when total gets here
-	worked        int    // see atWork
-	parts         uint64 // values written
-	inexpressible inexpressible
+	drain  func([]byte)
+	look   int64 // Stop is asked when total gets here
+	worked int   // see atWork
+	// work is the steps that the digits of long integers take; beyond mostWork, if that isn't 0, the writer is full.
+	work, mostWork uint64
+	parts          uint64 // values written
+	inexpressible  inexpressible
 	// ten is 10^tens, the last power of ten that was needed.
 	ten  *big.Int
 	tens int64

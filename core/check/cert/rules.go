@@ -322,6 +322,8 @@ func (c *pass) prim(t *term.Prim, a []*Type) *Type {
 		return written
 	case "to_json", "to_json_indent":
 		c.into(t, a[0], written)
+	case "to_csv":
+		c.into(t, a[0], table)
 	case "raise", "no_match":
 		return nothing
 	case "add", "sub", "mul":

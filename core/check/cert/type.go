@@ -53,7 +53,8 @@ var (
 	nothing = of(0)
 	chars   = of(prim.KindString)
 	data    = deep(prim.KindData)
-	written = deep(prim.KindData &^ (prim.KindQuoted | prim.KindPair)) // as JSON
+	written = deep(prim.KindData &^ (prim.KindQuoted | prim.KindPair))       // as JSON
+	table   = listOf(&Type{Kinds: prim.KindRecord, Rest: of(prim.KindCell)}) // as to_csv writes one
 	// A function that takes nothing can't be applied, so all functions are in it.
 	anything = deep(prim.KindAny)
 )
