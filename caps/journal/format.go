@@ -25,27 +25,34 @@ const application = 0x5049464a
 // indexes. A file with anything else in it, such as a trigger that changes what is
 // inserted, isn't opened.
 func layout(format int64) []string {
-	statements := []string{
+	kinds, more := kindIndex+` WHERE `+indexedKinds, []string{toolIndex}
+	switch format {
+	case 1:
+		kinds, more = kindIndex, nil
+	case clusterFormat:
+		more = append(more, clusterLayout...)
+	}
+	return append([]string{
 		`CREATE TABLE events(seq INTEGER PRIMARY KEY, prev BLOB NOT NULL, hash BLOB NOT NULL, time INTEGER NOT NULL, kind TEXT NOT NULL, run TEXT NOT NULL, branch TEXT NOT NULL, data BLOB NOT NULL) STRICT`,
 		`CREATE INDEX events_run ON events(run) WHERE run <> ''`,
-		`CREATE INDEX events_kind ON events(kind) WHERE ` + indexedKinds,
+		kinds,
 		`CREATE TABLE blobs(hash BLOB PRIMARY KEY, size INTEGER NOT NULL, used INTEGER NOT NULL, bytes BLOB NOT NULL) STRICT`,
 		`CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT`,
-		toolIndex,
-	}
-	if format == clusterFormat {
-		statements = append(statements, clusterLayout...)
-	}
-	return statements
+	}, more...)
 }
+
+const kindIndex = `CREATE INDEX events_kind ON events(kind)`
 
 // indexedKinds is the kinds that are found by the index. Every run has the other
 // two, so that they are never far away, and in the index they would cost each run
 // a third of what recording it takes.
 const indexedKinds = `kind NOT IN ('run.started','run.ended')`
 
+// toSecond brings a file of the first format up to the second.
+var toSecond = []string{`DROP INDEX events_kind`, kindIndex + ` WHERE ` + indexedKinds, toolIndex}
+
 // recognizeOnce does what recognize does for one state of the file: another process may
-// be making it a cluster's.
+// be about to upgrade it.
 func (s *Store) recognizeOnce(conn *sql.Conn) (format int64, err error) {
 	if _, err := conn.ExecContext(bg, `BEGIN`); err != nil {
 		return 0, err
@@ -74,8 +81,8 @@ func (s *Store) recognize(db querier) (format int64, err error) {
 		return refuse("it is the SQLite database of another program (application_id %#x); name another file with --store", uint32(app))
 	case version > clusterFormat:
 		return refuse("its format is %d, from a newer mcp-pif; this one reads up to %d: update mcp-pif, or name another file with --store", version, clusterFormat)
-	case version < Format:
-		return refuse("its format is %d, which no released mcp-pif wrote; restore a copy, or name another file with --store", version)
+	case version < 1:
+		return refuse("its format is %d, which no mcp-pif wrote; restore a copy, or name another file with --store", version)
 	}
 	want := map[string]bool{}
 	for _, sql := range layout(version) {
@@ -132,8 +139,11 @@ func (s *Store) make(conn *sql.Conn) error {
 	if format == clusterFormat && s.o.Order == nil && !s.o.leaves {
 		return &problem{s.path, ErrCluster, "it belongs to a cluster, and only a server with --cluster writes it; or take it out with 'mcp-pif cluster leave'", nil}
 	}
-	if err := s.useWAL(conn); err != nil || !isNew {
+	if err := s.useWAL(conn); err != nil || !isNew && format >= Format {
 		return err
+	}
+	if !isNew {
+		return s.upgrade(conn)
 	}
 	// A new store must be there after a crash, like its first event.
 	if _, err := conn.ExecContext(bg, `PRAGMA synchronous=full`); err != nil {
@@ -171,6 +181,27 @@ func (s *Store) make(conn *sql.Conn) error {
 	}
 	_, err = conn.ExecContext(bg, `PRAGMA synchronous=normal`)
 	return err
+}
+
+// upgrade brings a file of an earlier format up to this one, once, whoever else
+// does the same. Those that have it open go on: what is added, SQLite maintains.
+func (s *Store) upgrade(conn *sql.Conn) error {
+	return transaction(conn, func() error {
+		format, err := s.recognize(conn) // another process may have been faster
+		if err != nil {
+			return err
+		}
+		if format == Format {
+			return nil
+		}
+		for _, sql := range toSecond {
+			if _, err := conn.ExecContext(bg, sql); err != nil {
+				return err
+			}
+		}
+		_, err = conn.ExecContext(bg, fmt.Sprintf(`PRAGMA user_version=%d`, Format))
+		return err
+	})
 }
 
 // useWAL switches the file to WAL mode. SQLite doesn't wait for others that do

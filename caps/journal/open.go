@@ -103,11 +103,14 @@ type Store struct {
 	public ed25519.PublicKey
 	// immutable is set where the file is in a directory that can't be written.
 	immutable bool
-	readers   *sql.DB
-	quota     *quota
-	look      look
-	peek      peek
-	changes   atomic.Pointer[changes]
+	// indexed is set where the file has the index of tools' names: always,
+	// unless it has the first format and was opened read-only.
+	indexed bool
+	readers *sql.DB
+	quota   *quota
+	look    look
+	peek    peek
+	changes atomic.Pointer[changes]
 	// closing ends when Close begins; close makes it so.
 	closing context.Context
 	close   context.CancelFunc
@@ -232,7 +235,8 @@ func (s *Store) open() error {
 		}
 	}
 	err = s.reader(bg, func(conn *sql.Conn) error {
-		_, err := s.recognizeOnce(conn)
+		format, err := s.recognizeOnce(conn)
+		s.indexed = format > 1
 		return err
 	})
 	if err != nil {

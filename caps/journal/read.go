@@ -36,8 +36,9 @@ func (q *Query) ranPrefix() []byte {
 func (q *Query) anyKind() bool { return q.Kind == "" && !q.Changes && q.Tool == "" }
 
 // numbers returns the SQL that gives the numbers of the events a query selects, at
-// most limit of them (0: all) from the end that it wants.
-func (q *Query) numbers(limit int) (text string, args []driver.NamedValue) {
+// most limit of them (0: all) from the end that it wants. indexed says that there is
+// an index of tools' names.
+func (q *Query) numbers(limit int, indexed bool) (text string, args []driver.NamedValue) {
 	var b strings.Builder
 	add := func(text string, value any) {
 		b.WriteString(text)
@@ -50,7 +51,7 @@ func (q *Query) numbers(limit int) (text string, args []driver.NamedValue) {
 	}
 	where := func(k Kind) {
 		b.WriteString(`SELECT seq FROM events`)
-		if q.Tool != "" {
+		if q.Tool != "" && indexed {
 			b.WriteString(byTool)
 		}
 		add(` WHERE seq > ?`, int64(min(q.After, 1<<63-1)))
@@ -116,7 +117,7 @@ func (s *Store) scan(ctx context.Context, conn *sql.Conn, q Query, limit int, fn
 	if q.isEmpty() {
 		return nil
 	}
-	inner, args := q.numbers(limit)
+	inner, args := q.numbers(limit, s.indexed)
 	text := `SELECT ` + columns + ` FROM events WHERE seq IN (` + inner + `) ORDER BY seq`
 	if q.Last {
 		text += ` DESC`
@@ -246,7 +247,7 @@ func (s *Store) Each(ctx context.Context, q Query, fn func(*Event) error) error 
 	if q.Last && q.Limit > 0 {
 		first := uint64(0)
 		err := s.reader(ctx, func(conn *sql.Conn) error {
-			text, named := q.numbers(q.Limit)
+			text, named := q.numbers(q.Limit, s.indexed)
 			args := make([]any, len(named))
 			for i := range named {
 				args[i] = named[i].Value

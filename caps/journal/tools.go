@@ -33,9 +33,13 @@ const newestChange = `SELECT coalesce(max(seq), 0) FROM (` +
 // EachNewest implements [Journal].
 func (s *Store) EachNewest(through uint64, each func(*Event) error) error {
 	s.flush()
+	by := ""
+	if s.indexed {
+		by = byTool
+	}
 	through = cmp.Or(through, 1<<63-1)
 	// With + the kind and the number are taken from the index, not looked for.
-	text := `SELECT ` + columns + ` FROM events WHERE seq IN (SELECT max(seq) FROM events` + byTool + ` WHERE ` + aboutTools +
+	text := `SELECT ` + columns + ` FROM events WHERE seq IN (SELECT max(seq) FROM events` + by + ` WHERE ` + aboutTools +
 		` AND +kind <> 'tool.refused' AND +seq <= ? AND typeof(` + toolName + `) = 'text' AND ` + toolName + ` <> '' GROUP BY ` + toolName + `) ORDER BY seq`
 	args := []driver.NamedValue{{Ordinal: 1, Value: int64(min(through, 1<<63-1))}}
 	return s.reader(bg, func(conn *sql.Conn) error { return rows(bg, conn, text, args, each) })

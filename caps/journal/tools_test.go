@@ -2,12 +2,15 @@ package journal_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/core/must"
@@ -107,30 +110,77 @@ func TestToolsOfAnyHistory(t *testing.T) {
 	}
 }
 
-// What somebody made of an event that changed a tool keeps nothing else from being read.
-func TestEditedChange(t *testing.T) {
+// A file of the first format is read as it is, and brought up to this one by the
+// first who writes, whatever is in it, while others have it open.
+func TestFirstFormat(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j.db")
 	m := journal.NewMemory(1<<30, nil)
 	s := openStore(t, path, journal.Options{})
 	history(t, rand.New(rand.NewPCG(3, 4)), 200, s, m)
 	add(t, s, journal.Written, journal.ToolRefused, `{"tool":"a"}`)
 	must.NoError(t, s.Close())
-	sqlExec(t, raw(t, path), `UPDATE events SET data=CAST('no JSON' AS BLOB) WHERE seq=201`)
-	s = openStore(t, path, journal.Options{})
-	for _, q := range []journal.Query{{Changes: true}, {Tool: "a"}, {Tool: "x'y", Last: true, Limit: 3}, {Tool: "c", Kind: journal.ToolRetired, Run: "r1"}} {
-		want, wantMore := read(t, m, q)
-		if got, more, err := s.Read(q); err != nil || seqs(got) != seqs(want) || more != wantMore || len(got) == 0 {
-			t.Errorf("%+v: %s, %v, expected %s", q, seqs(got), err, seqs(want))
+	conn := raw(t, path)
+	sqlExec(t, conn, `DROP INDEX events_tool; DROP INDEX events_kind; CREATE INDEX events_kind ON events(kind); PRAGMA user_version=1`)
+	sqlExec(t, conn, `UPDATE events SET data=CAST('no JSON' AS BLOB) WHERE seq=201`) // somebody edited it
+	format := func() (n int) {
+		must.NoError(t, conn.QueryRowContext(context.Background(), `PRAGMA user_version`).Scan(&n))
+		return n
+	}
+	answers := func(s *journal.Store) {
+		t.Helper()
+		for _, q := range []journal.Query{{Changes: true}, {Tool: "a"}, {Tool: "x'y", Last: true, Limit: 3}, {Tool: "c", Kind: journal.ToolRetired, Run: "r1"}} {
+			want, wantMore := read(t, m, q)
+			if got, more, err := s.Read(q); err != nil || seqs(got) != seqs(want) || more != wantMore || len(got) == 0 {
+				t.Errorf("%+v: %s, %v, expected %s", q, seqs(got), err, seqs(want))
+			}
+		}
+		want, _ := journal.Newest(m, 150)
+		if got, err := journal.Newest(s, 150); err != nil || seqs(got) != seqs(want) {
+			t.Errorf("the newest are %s, %v, expected %s", seqs(got), err, seqs(want))
 		}
 	}
-	want, _ := journal.Newest(m, 150)
-	if got, err := journal.Newest(s, 150); err != nil || seqs(got) != seqs(want) {
-		t.Errorf("the newest are %s, %v, expected %s", seqs(got), err, seqs(want))
+	reader := openStore(t, path, journal.Options{ReadOnly: true})
+	answers(reader)
+	if format() != 1 {
+		t.Errorf("to read it made it format %d", format())
 	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			s, err := journal.Open(path, journal.Options{Busy: time.Minute})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if format() != journal.Format {
+		t.Errorf("it has format %d now", format())
+	}
+	answers(reader)
+	s = openStore(t, path, journal.Options{})
+	answers(s)
 	var b *journal.Break
 	if r, err := s.Verify(ctx); !errors.As(err, &b) || b.Seq != 201 || len(r.Breaks) != 1 {
 		t.Errorf("%v, %+v", err, r)
 	}
+}
+
+// A file that can't be written is not brought up, and says why.
+func TestFirstFormatLocked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j.db")
+	made(t, path)
+	conn := raw(t, path)
+	sqlExec(t, conn, `DROP INDEX events_tool; DROP INDEX events_kind; CREATE INDEX events_kind ON events(kind); PRAGMA user_version=1`)
+	defer lock(t, path)()
+	if s, err := journal.Open(path, journal.Options{Busy: 20 * time.Millisecond}); !errors.Is(err, journal.ErrLocked) {
+		t.Errorf("%v, %v", s, err)
+	}
+	openStore(t, path, journal.Options{ReadOnly: true})
 }
 
 // A journal in memory keeps the tools when it drops what happened to them.

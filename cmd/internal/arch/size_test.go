@@ -22,7 +22,7 @@ var maxLines = map[string]int{
 	"caps":                         7910,
 	"caps/filename":                20,
 	"caps/flow":                    1800,
-	"caps/journal":                 5820,
+	"caps/journal":                 5880,
 	"caps/journal/order":           360,
 	"caps/lease":                   20,
 	"caps/registry":                4640,
