@@ -98,6 +98,12 @@ func (h *Held) Flags() Flags {
 	return worstOf(&h.Capability, h.Grant.Manifest)
 }
 
+// Permits reports whether the grant has a verb for all of a scope as tools call it.
+func (g *Grant) Permits(verb, scope string) bool {
+	v, ok := g.Manifest.Verb(verb)
+	return ok && g.permits(v) && (g.Label == scope || g.Manifest.Algebra.Contains(g.Label, scope))
+}
+
 // Flags is the worst that can be done under the grant.
 func (g *Grant) Flags() Flags { return worstOf(&g.Capability, g.Manifest) }
 

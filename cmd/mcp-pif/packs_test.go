@@ -33,14 +33,15 @@ func TestPackExamples(t *testing.T) {
 		"fetch": {"https://*.example.com", "https://api.example.com/v1/**", "https://example.com/"},
 	}
 	for _, p := range packs.All {
+		m, _ := all.Manifest(p.Kind)
 		for n := range len(labels[p.Kind]) + 1 {
 			var grants []*caps.Grant
 			for _, label := range labels[p.Kind][:n] {
-				grants = append(grants, &caps.Grant{Capability: caps.Capability{Kind: p.Kind}, Label: label})
+				grants = append(grants, &caps.Grant{Capability: caps.Capability{Kind: p.Kind}, Label: label, Manifest: m})
 			}
 			t.Run(fmt.Sprint(p.Name, n), func(t *testing.T) {
 				t.Parallel()
-				definitions, err := p.Fill(grants)
+				definitions, _, err := p.Fill(grants)
 				must.NoError(t, err)
 				for _, d := range definitions {
 					if len(d.Examples) == 0 || d.Description == "" {
@@ -105,11 +106,12 @@ func TestPackEdges(t *testing.T) {
 			t.Parallel()
 			for _, p := range packs.All {
 				labels := map[string][]string{"kv": {"memory/**"}, "fs": {"a", "b"}, "proc": {"python3", "sqlite3"}}[p.Kind]
+				m, _ := all.Manifest(p.Kind)
 				var grants []*caps.Grant
 				for _, label := range labels {
-					grants = append(grants, &caps.Grant{Capability: caps.Capability{Kind: p.Kind}, Label: label})
+					grants = append(grants, &caps.Grant{Capability: caps.Capability{Kind: p.Kind}, Label: label, Manifest: m})
 				}
-				definitions, err := p.Fill(grants)
+				definitions, _, err := p.Fill(grants)
 				must.NoError(t, err)
 				for _, d := range definitions {
 					if d.Name != strings.TrimSpace(name) {
@@ -129,6 +131,72 @@ func TestPackEdges(t *testing.T) {
 			t.Error("there is no such tool")
 		})
 	}
+}
+
+// TestPackVerbs: a tool acts where its verbs are granted, first where those of most tools are, and is left out where
+// none are.
+func TestPackVerbs(t *testing.T) {
+	t.Parallel()
+	all, err := app.Kinds()
+	must.NoError(t, err)
+	for grants, want := range map[string]string{
+		"kv:a/**,ro":                                  "memory_retrieve a/**; memory_search a/**; memory_list a/**; without memory_store memory_forget",
+		"kv.get:a/** kv.put:a/**":                     "memory_store a/**; memory_retrieve a/**; without memory_search memory_list memory_forget",
+		"fs:long,ro fs:b":                             "read_file b long; write_file b of 2; edit_file b of 2; list_files b long; search_files b long",
+		"fs.read,write:b":                             "read_file b; write_file b; edit_file b; without list_files search_files",
+		"fs.read:b fs.write:b/c":                      "read_file b/c b; write_file b/c of 2; edit_file b/c of 2; without list_files search_files",
+		"fs.read:b fs.write:b":                        "read_file b; write_file b; edit_file b; without list_files search_files",
+		"fetch.post:https://a.org":                    "without fetch_json fetch_page",
+		"fetch.get:https://b.org fetch:https://a.org": "fetch_json https://b.org https://a.org; fetch_page https://b.org https://a.org",
+	} {
+		var list []*caps.Grant
+		for _, text := range strings.Fields(grants) {
+			c, err := caps.Parse(text, all)
+			must.NoError(t, err)
+			m, _ := all.Manifest(c.Kind)
+			list = append(list, &caps.Grant{Capability: c, Label: c.Scope, Manifest: m})
+		}
+		for i := range packs.All {
+			p := &packs.All[i]
+			if p.Kind != list[0].Kind {
+				continue
+			}
+			definitions, lacking, err := p.Fill(list)
+			must.NoError(t, err)
+			var got []string
+			for _, d := range definitions {
+				words := d.Name
+				for _, c := range d.Capabilities {
+					_, scope, _ := strings.Cut(c, ":")
+					words += " " + strings.TrimPrefix(scope, "./")
+				}
+				if len(d.Capabilities) == 1 && strings.Contains(string(d.Input), `"folder"`) {
+					words += " of 2"
+				}
+				got = append(got, words)
+			}
+			if len(lacking) > 0 {
+				got = append(got, "without "+strings.Join(lacking, " "))
+			}
+			if got := strings.Join(got, "; "); got != want {
+				t.Errorf("%s: %s\nexpected %s", grants, got, want)
+			}
+			tools, err := registry.Portables(definitions)
+			must.NoError(t, err)
+			s := engine.New(engine.Options{Registry: run.NewTools(caps.NewPolicy(all, time.Now))})
+			if _, _, _, err := s.Import(t.Context(), tools); err != nil {
+				t.Errorf("%s: %v", grants, err)
+			}
+		}
+	}
+	p := withState(t, t.TempDir(), "--sandbox=best-effort", "--store", "memory", "--with", "memory", "--cap", "kv:a/**,ro")
+	if r := p.call("memory_store", `{"key":"a","value":1}`); r.kind() != "no_tool" {
+		t.Error(r.Content[0].Text)
+	}
+	if r := p.call("memory_list", `{}`); r.IsError {
+		t.Error(r.Content[0].Text)
+	}
+	p.end()
 }
 
 // TestPacksAct: each pack does for real what its grant allows.

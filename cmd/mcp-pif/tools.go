@@ -293,9 +293,12 @@ func importedTools(cmd *cobra.Command, k *app.Kept, name string) ([]registry.Por
 			return nil, err
 		}
 		grants := k.Auth.Policy.Grants()
-		tools, left, err := app.PackTools(p, grants, k.Registry().Snapshot())
+		tools, left, lacking, err := app.PackTools(p, grants, k.Registry().Snapshot())
 		if len(left) > 0 {
 			fmt.Fprintf(cmd.ErrOrStderr(), "left out, since there are others of their names: %s\n", strings.Join(left, ", "))
+		}
+		if len(lacking) > 0 {
+			fmt.Fprintf(cmd.ErrOrStderr(), "left out, since nothing that is granted has their verbs: %s\n", strings.Join(lacking, ", "))
 		}
 		if !p.Granted(grants) {
 			fmt.Fprintf(cmd.ErrOrStderr(), "its tools can act where something is granted: start the server with %s --with %s\n", p.Grant, p.Name)

@@ -184,11 +184,11 @@ func NamedPacks(names []string) (list []*packs.Pack, err error) {
 }
 
 // PackTools is a pack's tools for the grants of a policy, and the names of those that
-// are left out: somebody made tools of these names.
-func PackTools(p *packs.Pack, grants []*caps.Grant, there *registry.Snapshot) (tools []registry.Portable, left []string, err error) {
-	all, err := p.Fill(grants)
+// are left out: somebody made tools of these names (left), or no grant has their verbs.
+func PackTools(p *packs.Pack, grants []*caps.Grant, there *registry.Snapshot) (tools []registry.Portable, left, lacking []string, err error) {
+	all, lacking, err := p.Fill(grants)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	all = slices.DeleteFunc(all, func(d registry.Definition) bool {
 		t, ok := there.Get(d.Name)
@@ -199,7 +199,7 @@ func PackTools(p *packs.Pack, grants []*caps.Grant, there *registry.Snapshot) (t
 		return ok && !p.Granted(grants) // it may be for a grant that another server has
 	})
 	tools, err = registry.Portables(all)
-	return tools, left, err
+	return tools, left, lacking, err
 }
 
 // AddPacks adds the tools of those packs for which something is granted. What can't be
@@ -210,7 +210,7 @@ func AddPacks(ctx context.Context, s *engine.Engine, list []*packs.Pack, grants 
 			log.Warn("a pack has nothing to act on, so its tools are left out", "pack", p.Name, "grant it with", p.Grant)
 			continue
 		}
-		tools, left, err := PackTools(p, grants, s.Registry().Snapshot())
+		tools, left, lacking, err := PackTools(p, grants, s.Registry().Snapshot())
 		added, replaced := 0, 0
 		if err == nil && len(tools) > 0 {
 			added, replaced, _, err = s.Import(ctx, tools)
@@ -221,6 +221,9 @@ func AddPacks(ctx context.Context, s *engine.Engine, list []*packs.Pack, grants 
 		}
 		if len(left) > 0 {
 			log.Warn("tools of a pack are left out: there are others of their names", "pack", p.Name, "tools", strings.Join(left, " "))
+		}
+		if len(lacking) > 0 {
+			log.Warn("tools of a pack are left out: nothing that is granted has their verbs", "pack", p.Name, "tools", strings.Join(lacking, " "))
 		}
 		if added+replaced > 0 {
 			log.Info("pack added", "pack", p.Name, "tools", added+replaced)

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -87,7 +88,9 @@ func (p *Pack) labels(grants []*caps.Grant) (labels []string) {
 			}
 			continue // it keeps all in one place
 		}
-		labels = append(labels, g.Label)
+		if !slices.Contains(labels, g.Label) {
+			labels = append(labels, g.Label)
+		}
 	}
 	return labels
 }
@@ -96,6 +99,7 @@ func (p *Pack) labels(grants []*caps.Grant) (labels []string) {
 type listed struct {
 	Name        string             `json:"name"`
 	Verbs       []string           `json:"verbs"`
+	Also        []string           `json:"also,omitempty"` // without these it does a part
 	Calls       []string           `json:"calls"`
 	Description string             `json:"description"`
 	Properties  json.RawMessage    `json:"properties"`
@@ -103,26 +107,66 @@ type listed struct {
 	Examples    []registry.Example `json:"examples"`
 }
 
-// Fill gives the pack's tools for those of the grants that it can use; where there are
-// none, for a scope of its own.
-func (p *Pack) Fill(grants []*caps.Grant) ([]registry.Definition, error) {
-	f := filling{labels: p.labels(grants), kind: p.Kind}
-	if len(f.labels) == 0 {
-		f.labels = []string{p.scope}
-	}
+// list gives the pack's tools as a filling has them.
+func (p *Pack) list(f filling) (list []listed, err error) {
 	text, err := f.fill(path.Join(p.Name, "tools.json"))
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = json.Unmarshal(text, &list)
 	}
-	var list []listed
-	if err := json.Unmarshal(text, &list); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("the pack %s: %w", p.Name, err)
 	}
-	tools := make([]registry.Definition, len(list))
-	for i, t := range list {
+	return list, nil
+}
+
+// usable reports whether the grants have a tool's verbs for a label.
+func (t *listed) usable(grants []*caps.Grant, kind, label string) bool {
+	return !slices.ContainsFunc(t.Verbs, func(verb string) bool {
+		return !slices.ContainsFunc(grants, func(g *caps.Grant) bool { return g.Kind == kind && g.Permits(verb, label) })
+	})
+}
+
+// Fill gives the pack's tools for those of the grants that it can use, and the names of
+// those whose verbs none of them has; where there are none, for a scope of its own. First
+// among scopes comes that of most tools: it is what they act on if nothing is chosen.
+func (p *Pack) Fill(grants []*caps.Grant) (tools []registry.Definition, lacking []string, err error) {
+	labels := p.labels(grants)
+	granted := len(labels) > 0
+	if !granted {
+		labels = []string{p.scope}
+	}
+	all, err := p.list(filling{labels: labels, kind: p.Kind})
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.Kind != "kv" { // it has one
+		tools := func(label string) (n int) {
+			for i := range all {
+				if all[i].usable(grants, p.Kind, label) {
+					n++
+				}
+			}
+			return n
+		}
+		slices.SortStableFunc(labels, func(a, b string) int { return tools(b) - tools(a) })
+	}
+	for i := range all {
+		f := filling{labels: labels, kind: p.Kind, several: len(labels) > 1}
+		if granted {
+			f.labels = slices.DeleteFunc(slices.Clone(labels), func(label string) bool { return !all[i].usable(grants, p.Kind, label) })
+		}
+		if len(f.labels) == 0 {
+			lacking = append(lacking, all[i].Name)
+			continue
+		}
+		list, err := p.list(f)
+		if err != nil {
+			return nil, nil, err
+		}
+		t := list[i]
 		code, err := f.fill(path.Join(p.Name, t.Name+".pif"))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		schema, err := json.Marshal(struct {
 			Type       string          `json:"type"`
@@ -130,36 +174,38 @@ func (p *Pack) Fill(grants []*caps.Grant) ([]registry.Definition, error) {
 			Required   []string        `json:"required,omitempty"`
 		}{"object", t.Properties, t.Required})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for k := range t.Examples {
 			t.Examples[k].As = "data"
 		}
-		tools[i] = registry.Definition{
+		d := registry.Definition{
 			Name: t.Name, Description: t.Description, Text: true, Code: append([]byte(mark+p.Name+".\n"), code...),
 			Examples: t.Examples, Input: schema,
 		}
 		if string(t.Properties) == "{}" {
-			tools[i].Input = nil
+			d.Input = nil
 		}
 		for _, name := range t.Calls {
-			tools[i].Capabilities = append(tools[i].Capabilities, "call:"+name)
+			d.Capabilities = append(d.Capabilities, "call:"+name)
 		}
 		for _, label := range f.labels {
 			if p.Kind == "" {
 				break
 			}
-			tools[i].Capabilities = append(tools[i].Capabilities, caps.Capability{Kind: p.Kind, Verbs: t.Verbs, Scope: label}.String())
+			d.Capabilities = append(d.Capabilities, caps.Capability{Kind: p.Kind, Verbs: slices.Concat(t.Also, t.Verbs), Scope: label}.String())
 		}
+		tools = append(tools, d)
 	}
-	return tools, nil
+	return tools, lacking, nil
 }
 
 // A filling is what the templates of a pack are filled with: what tools call the
 // scopes that they use, one at least.
 type filling struct {
-	kind   string
-	labels []string
+	kind    string
+	labels  []string
+	several bool // the pack's tools have several, if not this one
 }
 
 // fill gives a file of a pack.
@@ -203,7 +249,7 @@ func (f filling) prefix() string { return strings.TrimSuffix(f.labels[0], "**") 
 // ask is a request of an operation: where there are several grants, of the one that
 // the tool's arguments mean.
 func (f filling) ask(op, args string) string {
-	if len(f.labels) == 1 {
+	if len(f.labels) == 1 && !(f.several && f.kind == "fs") {
 		return request(op, "", args)
 	}
 	last := len(f.labels) - 1
@@ -279,7 +325,7 @@ func (f filling) rest(op string) string {
 
 // choice is the property by which a folder is chosen, where there are several.
 func (f filling) choice() string {
-	if len(f.labels) == 1 {
+	if !f.several {
 		return ""
 	}
 	return fmt.Sprintf(`"folder": {"enum": %s, "description": "which folder; the first if left out"}, `, quoted(f.labels))
