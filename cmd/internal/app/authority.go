@@ -51,6 +51,7 @@ type CapOptions struct {
 	confirms             []string
 	Folders              folders
 	policy               string
+	dir                  string // that relative scopes are of; "": the working folder
 	NodeName             string // of a cluster; "": it is in none
 	Principal            string // whose policy a command is about
 	Principals           bool   // what the policy says of principals holds

@@ -323,7 +323,7 @@ func (a *Authority) grant(text string, asked bool, r *resolving) (*caps.Grant, e
 		return nil, err
 	}
 	g, err := caps.Resolve(c, caps.ResolveOptions{
-		Kinds: a.Kinds, Protected: r.protected, Programs: r.secrets.programs,
+		Kinds: a.Kinds, Dir: a.options.dir, Protected: r.protected, Programs: r.secrets.programs,
 		// The plugin fs holds to files with one name, unless it is told otherwise.
 		Linked: c.Kind != "fs" || c.Options["links"] == "ok",
 		Extra:  a.installed.Identity(m) + mapped.Text() + model.text(), Asked: asked, Principal: r.principal, Node: a.options.NodeName,
@@ -445,12 +445,20 @@ func (o *CapOptions) remember(store string) error {
 			flags = append(flags, Flag{name, value})
 		}
 	}
-	if flags, err = AbsoluteFlags(flags); err != nil {
+	absolute, err := AbsoluteFlags(flags)
+	if err != nil {
 		return err
 	}
-	said = map[string][]string{}
-	for _, f := range flags {
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	said = map[string][]string{"dir": {dir}}
+	for i, f := range absolute {
 		said[f.Name] = append(said[f.Name], f.Value)
+		if f.Name == "cap" || f.Name == "ask" {
+			said[asWritten+f.Name] = append(said[asWritten+f.Name], flags[i].Value)
+		}
 	}
 	text, err := json.Marshal(said)
 	if err != nil {
@@ -464,6 +472,10 @@ func (o *CapOptions) remember(store string) error {
 	}
 	return statefile.Replace(path, text, 0o600)
 }
+
+// asWritten begins the names under which grants are kept as the operator wrote them: what a
+// person approved is of a grant by that name, in the folder "dir".
+const asWritten = "as-written-"
 
 // ReadGranted reads those flags; nil: no server is known.
 func ReadGranted(store string) (said map[string][]string) {
@@ -492,7 +504,11 @@ func (o *CapOptions) Recall(cmd *cobra.Command, store string) bool {
 	last := *o
 	for flag, values := range last.AuthorityFlags() {
 		*values = said[flag]
+		if written := said[asWritten+flag]; written != nil {
+			*values = written
+		}
 	}
+	last.dir = strings.Join(said["dir"], "")
 	last.policy, last.pluginLock, last.McpLock = strings.Join(said["policy"], ""), strings.Join(said["plugin-lock"], ""), strings.Join(said["mcp-lock"], "")
 	auth, err := last.Look(Warnings(cmd))
 	if err != nil {
@@ -502,7 +518,11 @@ func (o *CapOptions) Recall(cmd *cobra.Command, store string) bool {
 	defer auth.Close()
 	*o = last
 	if summary := auth.Summary(); summary != "none" && (cmd.Name() == "list" || cmd.Name() == "show") {
-		fmt.Fprintf(cmd.ErrOrStderr(), "As the last server here granted: %s. --cap or --policy judge by other grants.\n", cli.Printable(summary))
+		in := ""
+		if here, err := os.Getwd(); err == nil && last.dir != "" && last.dir != here {
+			in = " in " + last.dir
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "As the last server here granted%s: %s. --cap or --policy judge by other grants.\n", cli.Printable(in), cli.Printable(summary))
 	}
 	return true
 }
