@@ -30,6 +30,7 @@ func newDoctor() *cobra.Command {
 	var (
 		o   app.CapOptions
 		web httpOptions
+		at  string
 	)
 	cmd := &cobra.Command{
 		Use:   "doctor",
@@ -49,7 +50,7 @@ The exit status is 1 if something is wrong.`,
   mcp-pif doctor --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			found := examine(cmd, &o, &web)
+			found := examine(cmd, &o, &web, at)
 			if !cli.AsJSON(cmd) {
 				found.print(cmd.OutOrStdout())
 				if found.Problem != "" {
@@ -69,6 +70,7 @@ The exit status is 1 if something is wrong.`,
 	o.Register(cmd.Flags(), app.KeptNowhere)
 	o.RegisterPrincipal(cmd.Flags())
 	web.register(cmd.Flags())
+	cmd.Flags().StringVar(&at, "config", "", "look at this `FILE`, which 'install --config FILE' wrote, in place of the clients' own")
 	cli.JSONFlag(cmd)
 	return cmd
 }
@@ -118,13 +120,13 @@ type foundPlugin struct {
 	Sandbox string `json:"sandbox"` // require, best-effort or off
 }
 
-func examine(cmd *cobra.Command, o *app.CapOptions, web *httpOptions) *findings {
+func examine(cmd *cobra.Command, o *app.CapOptions, web *httpOptions, config string) *findings {
 	defer cli.StartProgress(cmd, "starting the servers of clients and of the lock").Stop()
 	layers := host.System()
 	f := &findings{
 		Version: cli.Version(), Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Kernel: kernelRelease(),
 		Landlock: layers.Landlock, Seccomp: layers.Layer("syscalls").On, Sandbox: layers, Holds: layers.Holds(),
-		User: foundUser{os.Getuid(), os.Geteuid() == 0}, State: examineState(), Clients: findClients(cli.Context(cmd)),
+		User: foundUser{os.Getuid(), os.Geteuid() == 0}, State: examineState(), Clients: findClients(cli.Context(cmd), config),
 		Plugins: []foundPlugin{}, Grants: []string{},
 	}
 	var err error
@@ -357,11 +359,23 @@ type foundServer struct {
 }
 
 // findClients looks where the clients have their configuration, of this user and of
-// the project that this folder is, and starts the servers there as they would.
-func findClients(ctx context.Context) []foundClient {
+// the project that this folder is, or only at a file, and starts the servers there as they would.
+func findClients(ctx context.Context, config string) []foundClient {
 	past, err := openInstalls()
 	if err != nil {
 		past = &clientconfig.History{}
+	}
+	if config != "" {
+		path, err := filepath.Abs(config)
+		if err == nil {
+			_, err = os.Stat(path)
+		}
+		if err != nil {
+			return []foundClient{{Name: config, Path: path, Servers: []foundServer{}, Problem: cli.Printable(err.Error())}}
+		}
+		found := lookAtClient(ctx, clientconfig.ForFile(path), path, past, true)
+		found.Name = "FILE"
+		return []foundClient{found}
 	}
 	all := []foundClient{}
 	for i := range clientconfig.Clients {

@@ -324,7 +324,11 @@ func (o *installOptions) write(cmd *cobra.Command, c *clientconfig.Client, past 
 			fmt.Fprintln(out, c.After)
 		}
 		fmt.Fprintln(out, `Then ask your model: "Make a tool that totals invoices by customer, and try it on three."`)
-		fmt.Fprintln(out, "'mcp-pif doctor' starts the server as the client will, and makes a call.")
+		doctor := "mcp-pif doctor"
+		if o.config != "" {
+			doctor += " --config " + quoteWord(o.config)
+		}
+		fmt.Fprintf(out, "'%s' starts the server as the client will, and makes a call.\n", doctor)
 	}
 	return nil
 }

@@ -224,6 +224,14 @@ func sourceOf(tools *registry.Registry, f *fault.Fault, typed string) string {
 	return string(t.Source)
 }
 
+// quoteWord returns a word as a shell takes it.
+func quoteWord(word string) string {
+	if !strings.ContainsAny(word, " '\"\\$`*?~#&;|<>()[]{}!") {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
 // inShell completes the commands in a note, or a failure, about a plan by the flags of a command that apply to them.
 func inShell(cmd *cobra.Command, note string) string {
 	var all, stores []string
@@ -236,10 +244,7 @@ func inShell(cmd *cobra.Command, note string) string {
 			values = list.GetSlice()
 		}
 		for _, v := range values {
-			word := " --" + f.Name + "=" + v
-			if strings.ContainsAny(v, " '\"\\$`*?~#&;|<>()[]{}!") {
-				word = " --" + f.Name + "='" + strings.ReplaceAll(v, "'", `'\''`) + "'"
-			}
+			word := " --" + f.Name + "=" + quoteWord(v)
 			if all = append(all, word); f.Name == "store" || f.Name == "profile" {
 				stores = append(stores, word)
 			}
