@@ -105,7 +105,11 @@ func TestMCPCommands(t *testing.T) {
 	w.prints(append([]string{"mcp", "try", "third", "--read", w.script, "--write", w.log, "--"}, line...), "echo")
 	w.prints([]string{"mcp", "try", "second", "echo", `{"n":9007199254740993}`}, "9007199254740993")
 	w.fails([]string{"mcp", "try", "second", "fail"}, "the tool answers that it failed")
+	w.fails([]string{"mcp", "try", "second", "ecko"}, "the server has no tool ecko, but ", "did you mean echo?")
 	w.fails([]string{"mcp", "accept", "second", "echo"}, "not a terminal, so it can't ask")
+	if out, _ := w.does("mcp", "accept", "second", "echo"); strings.Contains(out, "(accepted ") {
+		t.Errorf("it is accepted before that is asked: %s", out)
+	}
 	w.prints([]string{"mcp", "accept", "second", "echo", "--as", "read-only"}, "reads only", "--cap second,ro now grants echo")
 	w.fails([]string{"mcp", "accept", "second", "--as", "harmless"}, "read-only, idempotent, destructive or open-world")
 

@@ -100,6 +100,9 @@ grants nothing; --cap NAME does.`,
 			if err != nil {
 				return cli.Failed(err)
 			}
+			if !yes && !cli.IsTerminal(cmd.InOrStdin()) {
+				fmt.Fprintln(cmd.ErrOrStderr(), "not a terminal: this shows what would be added, and only --yes adds it")
+			}
 			s, undo, err := newServer(cmd, l, args[1:], &o)
 			if err != nil {
 				return cli.Failed(err)
@@ -368,6 +371,9 @@ func installPinned(cmd *cobra.Command, l *mcplock.Lock, p pinned.Package, o *ser
 	progress := cli.StartProgress(cmd, "installing")
 	in, err := p.Install(ctx, temp, pinned.Options{Scripts: o.scripts})
 	progress.Stop()
+	if err != nil && ctx.Err() != nil {
+		return nil, undo, errors.New("interrupted: nothing was added")
+	}
 	if err != nil {
 		return nil, undo, err
 	}
@@ -404,7 +410,7 @@ func addServer(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Serv
 	out := cmd.OutOrStdout()
 	printAdded(out, s)
 	for _, tool := range mcplock.TaskTools(listed.Tools) {
-		fmt.Fprintf(out, "  %-12s %s: it answers by tasks alone, which servers aren't asked for\n", "left out", lock.Shown(tool, 80))
+		fmt.Fprintf(out, "  %-12s %s: it works only as an MCP task, which isn't supported here\n", "left out", lock.Shown(tool, 80))
 	}
 	if agreed, err := cli.Confirm(cmd, yes, fmt.Sprintf("Write %s?", l.Path)); !agreed {
 		return cmp.Or(err, errors.New("nothing was added"))

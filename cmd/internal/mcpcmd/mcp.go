@@ -298,6 +298,9 @@ func printHints(out io.Writer, name string, s *mcplock.Server, words []string) {
 
 // hintWords says what a tool counts as, and what it says of itself if nobody accepted that.
 func hintWords(t *mcplock.Tool) string {
+	if t.Accepted != nil && t.AcceptedOn == "" { // it is about to be
+		return t.Flags().Words()
+	}
 	if t.Accepted != nil {
 		return fmt.Sprintf("%s (accepted %s)", t.Flags().Words(), t.AcceptedOn)
 	}
@@ -394,12 +397,15 @@ the tools first: 'mcp-pif mcp show NAME TOOL'.`,
 				if said != nil {
 					hints = *said
 				}
-				t.Accepted, t.AcceptedOn = &hints, today()
+				t.Accepted, t.AcceptedOn = &hints, ""
 			}
 			out := cmd.OutOrStdout()
 			printHints(out, args[0], s, words)
 			if agreed, err := cli.Confirm(cmd, yes || said != nil, "Accept this?"); !agreed {
 				return cli.Failed(cmp.Or(err, errors.New("nothing was accepted")))
+			}
+			for _, word := range words {
+				s.Tools[word].AcceptedOn = today()
 			}
 			if err := l.Write(nil); err != nil {
 				return cli.Failed(err)

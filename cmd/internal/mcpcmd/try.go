@@ -345,6 +345,8 @@ func try(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server, sa
 	}
 	if _, t, err := toolOf(s, tool); err == nil {
 		tool = t.Tool
+	} else if len(s.Tools) > 0 { // it was added: the lock has all that may be called
+		return err
 	}
 	answer, err := probeCall(cmd, l, name, s, sandbox, tool, json.RawMessage(input))
 	if err != nil {
