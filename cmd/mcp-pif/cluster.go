@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,6 +65,21 @@ func (o *serveOptions) checkCluster() error {
 }
 
 var errNoCluster = errors.New("this machine is in no cluster")
+
+// noCluster is the error of a machine that knows of no order: it may have the files of one that ended with its process.
+func noCluster() error {
+	folders, err := app.Profiles()
+	for _, folder := range folders {
+		path, wrong := app.FolderPath(folder)
+		if wrong != nil {
+			continue
+		}
+		if m, wrong := journal.Member(path); wrong == nil && m != nil {
+			return errors.New("the server of --cluster=dev has ended, and this machine's files are still of its cluster: 'mcp-pif cluster leave' makes them a single server's again")
+		}
+	}
+	return cmp.Or(err, errNoCluster)
+}
 
 // clusterOf reads what this machine knows of its cluster, which has no order where it is in none.
 func clusterOf() (dir string, config statefile.Cluster, err error) {
@@ -274,6 +290,11 @@ func joinCluster(cmd *cobra.Command, target, name string, first bool) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, at.Close()) }()
+	if !strings.HasPrefix(target, "postgres") { // which was asked already
+		if err := remote.Reach(ctx, target); err != nil {
+			return fmt.Errorf("the order at %s: %w", node.PrintedOrder(target), err)
+		}
+	}
 	copies, end, err := copyFiles(ctx, at, dir, name, "", first)
 	defer func() { err = errors.Join(err, end()) }()
 	nodes, begun := map[string]bool{}, map[string]bool{}
@@ -321,7 +342,7 @@ func newClusterStatus() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, config, err := clusterOf()
 			if err == nil && config.Order == "" {
-				err = errNoCluster
+				err = noCluster()
 			}
 			var st node.Status
 			if err == nil {

@@ -80,6 +80,10 @@ func TestClusterDev(t *testing.T) {
 		wait.For(t, s.ended, "the end of the server")
 	}
 	says(t, state, [2]string{"caps revoke kv:x", "start it"}, [2]string{"tools retire first --profile http", "start it"}, [2]string{"cluster leave", "out of the cluster: 1 profile"}, [2]string{"caps revoke kv:x", "revoked kv:x"})
+	s := startWeb(t, state, "--cluster=dev", "--cluster-node=n1")
+	s.connect("", eras[0])
+	s.stop()
+	says(t, state, [2]string{"cluster status", "mcp-pif cluster leave"}, [2]string{"cluster leave", "out of the cluster: 1 profile"})
 	alone = startWeb(t, state)
 	if names := alone.connect("", eras[0]).names(); !slices.Contains(names, "first") || !slices.Contains(names, "third") {
 		t.Errorf("tools: %v", names)

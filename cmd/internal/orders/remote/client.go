@@ -106,6 +106,25 @@ func OpenTarget(text string, log *slog.Logger) (order.Order, error) {
 	return Open(addresses, config, log)
 }
 
+// Reach reports why no process listens at any address of a target; nil: one does.
+func Reach(ctx context.Context, text string) (err error) {
+	list, _, _ := strings.Cut(strings.TrimPrefix(text, "order://"), "?")
+	for address := range strings.SplitSeq(list, ",") {
+		network := "tcp"
+		if path, isPath := strings.CutPrefix(address, "unix:"); isPath {
+			network, address = "unix", path
+		}
+		conn, wrong := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, network, address)
+		if wrong == nil {
+			return conn.Close()
+		}
+		if err = wrong; errors.As(wrong, new(*net.OpError)) {
+			err = errors.Unwrap(wrong)
+		}
+	}
+	return err
+}
+
 // LoadTLS returns mutual TLS by files in PEM: a certificate, its key, and the authority whose
 // certificates are taken; nil where none are given.
 func LoadTLS(cert, key, ca string) (*tls.Config, error) {
