@@ -265,7 +265,11 @@ func (a *Authority) resolve(principal string, s sayings, secrets *hidden, common
 			got.Grants = append(got.Grants, g)
 		}
 		if err != nil {
-			return got, badCapability("granting", text, err)
+			err = badCapability("granting", text, err)
+			if folder, isFolder := strings.CutPrefix(text, "fs:"); isFolder && !asked && !strings.Contains(folder, ",") && errors.As(err, new(WrongText)) {
+				err = fmt.Errorf("%w (--folder '%s' takes any path)", err, folder)
+			}
+			return got, err
 		}
 	}
 	return got, nil
