@@ -39,7 +39,7 @@ func newCheck() *cobra.Command {
 		Long: `Read a term as the code of a tool and say what is known of it before it runs: its
 type and inputs, what it can ask the world for and what it can't, the capabilities
 that would do, what it costs, where it must fail, and where that is known only when
-it runs, and what is allowed but may not be meant. Nothing is run. With --store or
+it runs, and what is probably a mistake. Nothing is run. With --store or
 --profile it may call the tools that are kept there, and --tool looks at one of them;
 nothing is changed.
 

@@ -25,16 +25,22 @@ import (
 func openLines(cmd *cobra.Command, complete func(string) (string, []string)) lines {
 	in, ok := cmd.InOrStdin().(*os.File)
 	out, ok2 := cli.Underlying(cmd.OutOrStdout()).(*os.File)
-	if !ok || !ok2 || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) || os.Getenv("TERM") == "dumb" {
-		return &piped{bufio.NewReaderSize(cmd.InOrStdin(), mostAhead)}
+	if !ok || !ok2 || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
+		return &piped{Reader: bufio.NewReaderSize(cmd.InOrStdin(), mostAhead)}
+	}
+	if os.Getenv("TERM") == "dumb" {
+		return &piped{bufio.NewReaderSize(in, mostAhead), out}
 	}
 	return &typed{in: in, ahead: bufio.NewReaderSize(in, mostAhead), out: out, complete: complete, history: openHistory()}
 }
 
-// piped is input that nobody types.
-type piped struct{ *bufio.Reader }
+// piped is input that nobody types, or that a terminal edits itself.
+type piped struct {
+	*bufio.Reader
+	out *os.File // the terminal; nil: there is none
+}
 
-func (p *piped) interactive() bool { return false }
+func (p *piped) interactive() bool { return p.out != nil }
 func (p *piped) remember(string)   {}
 
 // continuing matches the beginning of a line that goes on with the one before.
@@ -55,7 +61,10 @@ func continues(in *bufio.Reader) bool {
 // goesOn looks only at what has come: whoever writes a line may wait for its answer.
 func (p *piped) goesOn() bool { return continues(p.Reader) }
 
-func (p *piped) read(string) (string, error) {
+func (p *piped) read(prompt string) (string, error) {
+	if p.out != nil {
+		fmt.Fprint(p.out, prompt)
+	}
 	line, err := p.ReadString('\n')
 	return strings.TrimRight(line, "\r\n"), err
 }

@@ -136,6 +136,9 @@ func suggest(root, cmd *cobra.Command, args []string, err error) error {
 	if _, isFailure := errors.AsType[*cli.Failure](err); err == nil || isFailure {
 		return err
 	}
+	if len(args) > 0 && args[0] == "evolve" {
+		return errors.New("a model evolves tools; by hand: mcp-pif repl --store FILE, then :evolve NAME CODE")
+	}
 	if found, rest, _ := root.Find(args); found != nil && found.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
 		var names []string
 		for _, c := range found.Commands() {
@@ -153,6 +156,9 @@ func suggest(root, cmd *cobra.Command, args []string, err error) error {
 				names = append(names, c.Name())
 			}
 		}
+		if flag, _, _ := strings.Cut(flag, "="); strings.Contains(cmd.Use, "[-- SERVER-FLAGS]") && root.Flags().Lookup(flag) != nil {
+			return fmt.Errorf("%w; flags of the server follow --: %s", err, withDash(root, cmd, args))
+		}
 		if len(names) > 0 && cmd.HasParent() {
 			return fmt.Errorf("%w of %s alone; %[2]s what? %s", err, cmd.CommandPath(), strings.Join(names, ", "))
 		}
@@ -162,6 +168,9 @@ func suggest(root, cmd *cobra.Command, args []string, err error) error {
 			return fmt.Errorf("%w%s", err, cli.DidYouMean("--"+near))
 		}
 	}
+	if number, isNumber := strings.CutSuffix(err.Error(), `"`); isNumber && strings.Contains(number, "missing unit in duration") {
+		return fmt.Errorf("%w: write %ss for seconds", err, number[strings.LastIndex(number, `"`)+1:])
+	}
 	if word, one := strings.CutPrefix(err.Error(), "unknown command "); one {
 		word, _, _ = strings.Cut(word, " for ")
 		return fmt.Errorf("%s takes no argument: %s", cmd.CommandPath(), word)
@@ -170,6 +179,30 @@ func suggest(root, cmd *cobra.Command, args []string, err error) error {
 		return argumentsError(cmd, err.Error())
 	}
 	return err
+}
+
+// withDash returns a command line with the flags of the server behind --.
+func withDash(root, cmd *cobra.Command, args []string) string {
+	line, flags := []string{"mcp-pif"}, []string{"--"}
+	for i := 0; i < len(args); i++ {
+		name, _, hasValue := strings.Cut(strings.TrimPrefix(args[i], "--"), "=")
+		f := root.Flags().Lookup(name)
+		switch {
+		case args[i] == "--":
+			for _, word := range args[i+1:] {
+				flags = append(flags, quoteWord(word))
+			}
+			i = len(args)
+		case !strings.HasPrefix(args[i], "--") || f == nil || cmd.Flags().Lookup(name) != nil:
+			line = append(line, quoteWord(args[i]))
+		case hasValue || f.NoOptDefVal != "" || i+1 == len(args):
+			flags = append(flags, quoteWord(args[i]))
+		default:
+			flags = append(flags, args[i], quoteWord(args[i+1]))
+			i++
+		}
+	}
+	return strings.Join(append(line, flags...), " ")
 }
 
 // argumentsError says in the words of a command's usage what is missing, or that there is too
@@ -256,7 +289,7 @@ another language (while).`,
 			broker := run.New(run.Options{Policy: policy, Journal: journal.NewMemory(app.PureJournal, nil)})
 			a := app.CallTool(cli.Context(cmd), engine.New(engine.Options{Broker: broker}), "help", question)
 			if a.Fault != nil {
-				return fmt.Errorf("there is no command, operation or topic %q%s", word, cli.DidYouMean(a.Fault.Near))
+				return fmt.Errorf("there is no command, operation or topic %q%s\n'mcp-pif help' lists the commands, 'mcp-pif help language' the operations", word, cli.DidYouMean(a.Fault.Near))
 			}
 			// Nothing is granted by a question.
 			text := strings.Replace(a.Text, "It is granted: a tool declares "+word+".", "A tool declares "+word+", and --cap "+word+" grants it.", 1)

@@ -244,7 +244,11 @@ capabilities they declare and their examples. Without V2 the other one is the ne
 		if cli.AsJSON(cmd) {
 			return cli.PrintJSON(cmd, map[string]any{"name": name, "versions": []int{first, second}, "diff": text})
 		}
-		cli.PrintDiff(cmd.OutOrStdout(), text)
+		if cli.PrintDiff(cmd.OutOrStdout(), text); text == "" && first == second && len(args) == 2 {
+			fmt.Fprintf(cmd.ErrOrStderr(), "version %d is the current one\n", first)
+		} else if text == "" {
+			fmt.Fprintln(cmd.ErrOrStderr(), "they are the same")
+		}
 		return nil
 	})
 }
