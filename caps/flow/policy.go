@@ -23,6 +23,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
 // DefaultSteps is how many steps of a run are followed unless a policy says otherwise.
@@ -472,7 +473,12 @@ func (r *Rule) readElse(c RuleConfig) error {
 		if err != nil {
 			return fmt.Errorf(`"except"[%d]: %w`, i, err)
 		}
-		r.except = append(r.except, exception{schema, n, string(text)})
+		var of struct{ Type string }
+		kinds := prim.KindAny
+		if json.Unmarshal(text, &of) == nil && of.Type == "boolean" {
+			kinds = prim.KindBool
+		}
+		r.except = append(r.except, exception{schema, kinds, n, string(text)})
 	}
 	return nil
 }

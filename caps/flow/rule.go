@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
+	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
 // Model is "to" of a rule about what is shown to the model, which is no operation.
@@ -52,6 +53,7 @@ type Rule struct {
 // An exception is a schema of results that may be shown, and how many bits one tells.
 type exception struct {
 	schema *check.Foreign
+	kinds  prim.Kinds
 	bits   int
 	text   string
 }
@@ -110,18 +112,33 @@ func parseArgument(text string, names []string) []string {
 	return path
 }
 
-// Excepts reports whether a result may be shown in spite of the rule, and how many bits it tells then. A number has to be
-// spelled in its one way: 1, 1.0 and 1.00 are the same to a schema.
+// Excepts reports whether a result may be shown in spite of the rule, and how many bits it tells then: which of the values it
+// is, and that it isn't sealed, which is one. A number has to be spelled in its one way: 1, 1.0 and 1.00 are the same to a schema.
 func (r *Rule) Excepts(result []byte) (bits int, ok bool) {
 	if len(r.except) == 0 || respelled.Compiled().Match(inStrings.Compiled().ReplaceAll(result, nil)) {
 		return 0, false
 	}
 	for _, e := range r.except {
 		if e.schema.Check(result) == nil {
-			return e.bits, true
+			values := 0.0
+			for _, e := range r.except {
+				values += math.Exp2(float64(e.bits))
+			}
+			return 1 + int(math.Ceil(math.Log2(values))), true
 		}
 	}
 	return 0, false
+}
+
+// Sealing is what it tells that a result of a type, nil: of any, is sealed: one bit, if the rule may have let it be shown.
+func (r *Rule) Sealing(from Atoms, t *check.Type) (list []Telling) {
+	for t != nil && t.Result != nil {
+		t = t.Result
+	}
+	if r.Bits > 0 && slices.ContainsFunc(r.except, func(e exception) bool { return t == nil || len(t.Vars) > 0 || t.Kinds&e.kinds != 0 }) {
+		list = append(list, Telling{Of: from, Bits: 1, Most: r.Bits})
+	}
+	return list
 }
 
 // respelled matches what is in a number that has another spelling, or might have, and inStrings all that isn't in one.

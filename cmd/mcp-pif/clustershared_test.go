@@ -133,7 +133,7 @@ func TestClusterFlow(t *testing.T) {
 	all := t.TempDir()
 	must.NoError(t, os.WriteFile(policy, fmt.Appendf(nil, `{"flow":{"sources":[{"of":"kv.get:n/shown","label":"shown"},{"of":"kv.get:n/kept","label":"kept"},{"of":"kv.get:few","label":"few"}],
 		"rules":[{"to":"fetch","not_from":["shown"]},{"to":"model","not_from":["kept"],"else":"seal"},{"to":"fs.write:%s","not_from":["shown"],"else":"taint"},
-			{"to":"model","not_from":["few"],"except":[{"type":"boolean"}],"bits":1}]}}`, all), 0o600))
+			{"to":"model","not_from":["few"],"except":[{"type":"boolean"}],"bits":2}]}}`, all), 0o600))
 	var own [3][]string
 	for i := range own {
 		dir := t.TempDir()

@@ -267,6 +267,8 @@ func TestSealed(t *testing.T) {
 	if strings.Join(m.sent, "\n") != strings.Join(want, "\n") {
 		t.Errorf("sent %q", m.sent)
 	}
+	told := m.state().Bits["mail"]
+	m.start(strings.Replace(toModel, `"bits":2`, fmt.Sprintf(`"bits":%d`, told+5), 1))
 	for i, want := range []string{"true", "true", ""} {
 		a := succeed(t, m.Server, "run", `{"tool":"is","input":"mail/1"}`)
 		if field(t, a, "result") != want {
@@ -307,10 +309,29 @@ func TestSealed(t *testing.T) {
 	}
 }
 
-// TestSealedTwice: the bits of an answer that two rules except count once, and none of one that a rule seals.
+// TestSealedBits: that a result is sealed which may have been shown is a bit, too: else one guess after the other would
+// cost nothing until it is right. That what is never shown is sealed tells nothing.
+func TestSealedBits(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, mailRules+`,{"to":"model","not_from":"mail","except":[{"type":"boolean"}],"bits":4}]}`)
+	m.evolve("texts", `k => map(x => !toy.get("mail/1"), [1])`)
+	m.evolve("guess", `x => if (!toy.get("mail/1")).from == x then true else raise("no")`)
+	for i, want := range []struct{ call, result string }{
+		{`"texts","input":0`, ""}, {`"texts","input":0`, ""}, {`"guess","input":"eve@evil"`, "true"}, {`"guess","input":"a"`, ""}, {`"guess","input":"b"`, ""}, {`"guess","input":"eve@evil"`, ""},
+	} {
+		if a := do(t, m.Server, "run", `{"tool":`+want.call+`}`); field(t, a, "result") != want.result {
+			t.Errorf("answer %d: %s", i, a.Text)
+		}
+	}
+	if got := m.state().Bits["mail"]; got != 4 {
+		t.Errorf("it was told %d bits", got)
+	}
+}
+
+// TestSealedTwice: the bits of an answer that two rules except count once, and one of one that a rule seals.
 func TestSealedTwice(t *testing.T) {
 	t.Parallel()
-	m := newMailbox(t, mailRules+`,{"to":"model","not_from":"mail","except":[{"type":"boolean"}],"bits":2},{"to":"model","not_from":"mail","except":[{"type":"boolean"},{"type":"integer","minimum":0,"maximum":1}],"bits":2}]}`)
+	m := newMailbox(t, mailRules+`,{"to":"model","not_from":"mail","except":[{"type":"boolean"}],"bits":6},{"to":"model","not_from":"mail","except":[{"type":"boolean"},{"type":"integer","minimum":0,"maximum":1}],"bits":6}]}`)
 	m.evolve("is", `k => !toy.get(k).text == "pay me"`)
 	m.evolve("number", `k => if !toy.get(k).text == "pay me" then 1 else 0`)
 	for i, want := range []string{"", "true", "true", ""} {

@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	labelled "github.com/mcp-pif/mcp-pif/core/flow"
 	pifjson "github.com/mcp-pif/mcp-pif/core/json"
@@ -87,11 +88,18 @@ func (s *Engine) show(ctx context.Context, r *run.Run, t *task, a wire.Answer) (
 			continue
 		}
 		if bits, ok := rule.Excepts([]byte(a.Text)); ok && a.Fault == nil && a.Whole && !scheduled(ctx) {
-			told = append(told, flow.Telling{Of: from, Bits: max(bits, 1), Most: rule.Bits}) // that it isn't sealed is one
+			told = append(told, flow.Telling{Of: from, Bits: bits, Most: rule.Bits})
 			continue
 		}
 		if p.Report {
 			continue
+		}
+		if !scheduled(ctx) {
+			var gives *check.Type
+			if t.tool != nil {
+				gives = t.tool.Report().Type
+			}
+			_, _ = s.broker.Session().Spend(rule.Sealing(from, gives)) // where there are none left it is sealed anyhow
 		}
 		return s.seal(r, t, a, l|ended), false
 	}
