@@ -13,6 +13,8 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"golang.org/x/text/encoding/charmap"
+
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/jsonvalue"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
@@ -198,9 +200,12 @@ func (b *bounded) Read(p []byte) (int, error) {
 }
 
 // bodyFields returns the members of the result that tell a body: the text, or base64
-// where it isn't UTF-8, and what it says where it is JSON. The same again as a value
+// where it is none, and what it says where it is JSON. The same again as a value
 // is left out where both would be over the limit.
 func bodyFields(body string, headers http.Header, max int64) []value.Field {
+	if text, ok := latin(body, headers); ok {
+		body = text
+	}
 	if !utf8.ValidString(body) {
 		return []value.Field{
 			{Key: "body", Value: value.Str(base64.StdEncoding.EncodeToString([]byte(body)))},
@@ -214,6 +219,23 @@ func bodyFields(body string, headers http.Header, max int64) []value.Field {
 		}
 	}
 	return fields
+}
+
+// latin decodes a body that isn't UTF-8 and says that it is ISO-8859-1 or windows-1252, which
+// readers take for the same (WHATWG Encoding, section 4.2). What would be longer than in base64
+// is no text.
+func latin(body string, headers http.Header) (text string, ok bool) {
+	_, params, err := mime.ParseMediaType(headers.Get("Content-Type"))
+	switch strings.ToLower(params["charset"]) {
+	case "iso-8859-1", "latin1", "windows-1252", "cp1252":
+	default:
+		return "", false
+	}
+	if err != nil || utf8.ValidString(body) || headers.Get("Content-Encoding") != "" {
+		return "", false
+	}
+	text, err = charmap.Windows1252.NewDecoder().String(body)
+	return text, err == nil && len(text) <= base64.StdEncoding.EncodedLen(len(body))
 }
 
 // isJSON reports whether a content type is JSON's, or one with the suffix +json

@@ -24,8 +24,9 @@
 // requests run at once.
 //
 // The answer of any status is a result; a failure is that there was none. Bodies
-// are strings, in base64 where they aren't UTF-8. Messages are in words of our
-// own and never show an address that a name resolved to.
+// are strings, in base64 where they aren't UTF-8, nor in a declared ISO-8859-1 or
+// windows-1252. Messages are in words of our own and never show an address that a
+// name resolved to.
 package fetch
 
 import (
@@ -57,7 +58,7 @@ var (
 	acts   = sdk.Flags{Destructive: true, OpenWorld: true}
 	verbs  = []sdk.Verb{{Name: "delete", Flags: sets}, {Name: "get", Flags: reads}, {Name: "head", Flags: reads}, {Name: "options", Flags: reads}, {Name: "patch", Flags: acts}, {Name: "post", Flags: acts}, {Name: "put", Flags: sets}}
 	typ    = "{body: string, encoding?: string, headers: {*: string}, json?: json, status: int, url: string}"
-	result = "record: status, headers (names in lower case, values joined by commas), body, encoding (base64 where the body isn't UTF-8), json (where it is JSON), url (after redirects)"
+	result = "record: status, headers (names in lower case, values joined by commas), body, encoding (base64 where the body isn't UTF-8, nor in a declared ISO-8859-1 or windows-1252), json (where it is JSON), url (after redirects)"
 )
 
 func (w world) plugin() sdk.Plugin {

@@ -303,3 +303,24 @@ func TestAtOnce(t *testing.T) {
 		t.Error("the turn wasn't given back, or more")
 	}
 }
+
+// TestLatin: a body in a declared ISO-8859-1 is text, where it is one.
+func TestLatin(t *testing.T) {
+	if compressed := bodyFields("gr\xf6\xdfe", http.Header{"Content-Type": {"text/html; charset=latin1"}, "Content-Encoding": {"br"}}, 100); len(compressed) == 1 {
+		t.Error(compressed)
+	}
+	for _, c := range []struct{ kind, body, want string }{
+		{"text/html; charset=ISO-8859-1", "gr\xf6\xdfe \x80", "größe €"},
+		{`text/plain;charset="windows-1252"`, "gr\xf6\xdfe na\xefve", "größe naïve"},
+		{"text/html; charset=latin1", "größe", "größe"},
+		{"text/html; charset=latin1", strings.Repeat("\x80", 9), ""},
+		{"text/html; charset=utf-8", "gr\xf6\xdfe", ""},
+		{"text/html; charset", "gr\xf6\xdfe", ""},
+		{"image/png", "gr\xf6\xdfe", ""},
+	} {
+		fields := bodyFields(c.body, http.Header{"Content-Type": {c.kind}}, 100)
+		if len(fields) == 1 != (c.want != "") || c.want != "" && fields[0].Value != value.Value(value.Str(c.want)) {
+			t.Errorf("%s, %q: %v", c.kind, c.body, fields)
+		}
+	}
+}

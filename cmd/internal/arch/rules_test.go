@@ -147,7 +147,7 @@ var rules = map[string]rule{
 	"plugins/examples":             {std: anyStd, libraries: mcpSDK, tests: true},
 	"plugins/fs":                   {std: anyStd, ours: []string{"caps/filename", "core/display", "core/value", "plugins/sdk"}, libraries: []string{"golang.org/x/sys/unix"}},
 	"plugins/internal/jsonvalue":   {std: pure, ours: []string{"core/json", "core/value"}},
-	"plugins/fetch":                {std: anyStd, ours: []string{"core/display", "core/value", "plugins/sdk", "plugins/internal/jsonvalue", "plugins/internal/address"}, libraries: []string{"golang.org/x/sync/semaphore"}},
+	"plugins/fetch":                {std: anyStd, ours: []string{"core/display", "core/value", "plugins/sdk", "plugins/internal/jsonvalue", "plugins/internal/address"}, libraries: []string{"golang.org/x/sync/semaphore", "golang.org/x/text/encoding/charmap"}},
 	"plugins/internal/originproxy": {std: anyStd, ours: []string{"plugins/internal/address"}},
 	"plugins/internal/address":     {std: anyStd, libraries: []string{"code.dny.dev/ssrf"}},
 	"plugins/kv":                   {std: anyStd, ours: []string{"core/display", "core/value", "plugins/sdk"}, libraries: []string{"modernc.org/sqlite/..."}},
