@@ -322,16 +322,21 @@ type filterKey struct {
 	key   string
 }
 
-// equalTo is what of v is equal to a literal of the kinds, which have no parts. What
-// is unknown stays so: it need be of no kind for that.
-func (c *checker) equalTo(v *variable, kinds prim.Kinds) *variable {
-	k := filterKey{v: v, kinds: kinds, key: "equal"}
+// derived is the variable of a key, to which each adds what there is of the key's variable.
+func (c *checker) derived(k filterKey, each func(out *variable, s *shape)) *variable {
 	if both, ok := c.filters[k]; ok {
 		return both[0]
 	}
-	in := c.variable()
-	c.filters[k] = [2]*variable{in}
-	c.watches(v, prim.KindAny, func(s *shape) {
+	out := c.variable()
+	c.filters[k] = [2]*variable{out}
+	c.watches(k.v, prim.KindAny, func(s *shape) { each(out, s) })
+	return out
+}
+
+// equalTo is what of v is equal to a literal of the kinds, which have no parts. What
+// is unknown stays so: it need be of no kind for that.
+func (c *checker) equalTo(v *variable, kinds prim.Kinds) *variable {
+	return c.derived(filterKey{v: v, kinds: kinds, key: "equal"}, func(in *variable, s *shape) {
 		switch {
 		case s.unknown != nil || s.dynamic:
 			for _, k := range unknownKinds {
@@ -343,18 +348,11 @@ func (c *checker) equalTo(v *variable, kinds prim.Kinds) *variable {
 			c.add(in, s)
 		}
 	})
-	return in
 }
 
 // notNull is what of v isn't null; of what is unknown, its restOf.
 func (c *checker) notNull(v *variable) *variable {
-	k := filterKey{v: v, key: "not null"}
-	if both, ok := c.filters[k]; ok {
-		return both[0]
-	}
-	out := c.variable()
-	c.filters[k] = [2]*variable{out}
-	c.watches(v, prim.KindAny, func(s *shape) {
+	return c.derived(filterKey{v: v, key: "not null"}, func(out *variable, s *shape) {
 		if s.unknown != nil {
 			s = c.restOf(s.unknown)
 		}
@@ -362,24 +360,16 @@ func (c *checker) notNull(v *variable) *variable {
 			c.add(out, s)
 		}
 	})
-	return out
 }
 
 // ofAsked is what of v is of a type that isn't known: of a caller's value no kind is demanded.
 func (c *checker) ofAsked(v *variable) *variable {
-	k := filterKey{v: v, key: "asked"}
-	if both, ok := c.filters[k]; ok {
-		return both[0]
-	}
-	out := c.variable()
-	c.filters[k] = [2]*variable{out}
-	c.watches(v, prim.KindAny, func(s *shape) {
+	return c.derived(filterKey{v: v, key: "asked"}, func(out *variable, s *shape) {
 		if s.seed != nil || s.unknown != nil {
 			s = c.dynamic
 		}
 		c.add(out, s)
 	})
-	return out
 }
 
 // filter is what of v is of the kinds, and what isn't.

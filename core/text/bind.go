@@ -78,6 +78,11 @@ func (r *reader) lambda() (term.Term, bool) {
 		}
 		defer func() { r.matches-- }()
 	}
+	return r.opened(open, params, bound)
+}
+
+// opened is body of a function that begins at open.
+func (r *reader) opened(open token, params []prim.Parameter, bound []string) (term.Term, bool) {
 	t, ok := r.body(params, bound)
 	if l, isLam := t.(*term.Lam); isLam {
 		for _, m := range []map[*term.Lam]twoParams{r.two, r.many} {

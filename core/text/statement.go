@@ -149,16 +149,7 @@ func (r *reader) closure() (term.Term, bool) {
 		return nil, false
 	}
 	defer func() { r.matches-- }()
-	t, ok := r.body(params, bound)
-	if l, isLam := t.(*term.Lam); isLam {
-		for _, m := range []map[*term.Lam]twoParams{r.two, r.many} {
-			if of, ok := m[l]; ok {
-				of.open = term.At(open.off)
-				m[l] = of
-			}
-		}
-	}
-	return t, ok
+	return r.opened(open, params, bound)
 }
 
 // ended returns the token that ends the parameters of the function that begins at token i,
