@@ -32,3 +32,12 @@ func (s *Store) Failing() error {
 	defer s.writer.mu.Unlock()
 	return s.writer.failing
 }
+
+// Newest collects what [Journal.EachNewest] gives.
+func Newest(j Journal, through uint64) (events []Event, err error) {
+	err = j.EachNewest(through, func(e *Event) error {
+		events = append(events, *e)
+		return nil
+	})
+	return events, err
+}

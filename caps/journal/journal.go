@@ -268,15 +268,6 @@ type Journal interface {
 	Close() error
 }
 
-// Newest collects what [Journal.EachNewest] gives.
-func Newest(j Journal, through uint64) (events []Event, err error) {
-	err = j.EachNewest(through, func(e *Event) error {
-		events = append(events, *e)
-		return nil
-	})
-	return events, err
-}
-
 // A Part is one event of several that are appended as a whole.
 type Part struct {
 	Kind Kind
