@@ -87,7 +87,7 @@ var textForms = []textForm{
 	{"l", `sorted(#l1, key=lambda @x: -@x, reverse=True)`, `{"reverse":{"sort_by":[{"lam":"@x","body":{"sub":[0,{"var":"@x"}]}},{"reverse":#l1}]}}`},
 	{"l", `#l1.sort(reverse=True)`, `{"reverse":{"sort":#l1}}`},
 	{"n", `max(#n1, #n2, key=@x -> -@x)`, `{"max_by":[{"lam":"@x","body":{"sub":[0,{"var":"@x"}]}},[#n1,#n2]]}`},
-	{"n", `{ @x = #n1; mut = #n2^; @y = mut; #n3^ + @y }`, `{"let":[["@x",#n1],["mut",#n2^],["@y",{"var":"mut"}]],"in":{"add":[#n3^,{"var":"@y"}]}}`},
+	{"n", `{ @x = #n1; mut = #n2^; @y = mut; @x + @y }`, `{"let":[["@x",#n1],["mut",#n2^],["@y",{"var":"mut"}]],"in":{"add":[{"var":"@x"},{"var":"@y"}]}}`},
 	{"b", `#n1 is None`, `{"equal":[#n1,null]}`},
 	{"b", `#s1 is not None`, `{"not":{"equal":[#s1,null]}}`},
 	{"l", `[#n1] * #n2`, `{"repeat":[#n2,#n1]}`},

@@ -271,6 +271,7 @@ func (l *live) endSession(principal, id string) {
 	defer l.mu.Unlock()
 	for one := range l.all {
 		if one.http.Method != http.MethodDelete && one.http.Header.Get(sessionHeader) == id && principalOf(one.http.Context()) == principal {
+			one.over.Store(true)
 			one.cancel()
 		}
 	}

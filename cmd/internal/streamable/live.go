@@ -31,6 +31,7 @@ type request struct {
 	http   *http.Request
 	seen   uint64      // the changes of tokens before its own was verified
 	stream atomic.Bool // it waits for what may come, and ends only when it is ended
+	over   atomic.Bool // its client has ended its session
 }
 
 type (

@@ -143,7 +143,7 @@ func TestDeleteCancels(t *testing.T) {
 	defer leave()
 	call(ctx, session(t, url, ""))
 	id := session(t, url, "")
-	call(ctx, id)
+	called := call(ctx, id)
 	ended := make(chan int, 1)
 	go func() {
 		r, _ := http.NewRequestWithContext(ctx, http.MethodDelete, url, nil)
@@ -156,6 +156,9 @@ func TestDeleteCancels(t *testing.T) {
 	wait.For(t, cancelled, "the end of the call")
 	if status := wait.For(t, ended, "the end of the session"); status != http.StatusNoContent {
 		t.Errorf("the session's end: status %d", status)
+	}
+	if status := wait.For(t, called, "the call's answer"); status != http.StatusNotFound {
+		t.Errorf("the call's answer: status %d", status)
 	}
 	select {
 	case <-cancelled:

@@ -307,9 +307,13 @@ func (h *Handler) challenge(w http.ResponseWriter, r *http.Request) {
 
 // unanswered answers a request that was ended before anything of its answer was written: by who ended it, since a client
 // that is gone reads nothing. One that had begun is neither said to be unavailable for now nor to need another token: whoever
-// sends it again repeats what it did.
+// sends it again repeats what it did. Of a session that its client has ended none is there any more.
 func (h *Handler) unanswered(w http.ResponseWriter, r *http.Request, one *request, begun bool) {
-	if begun {
+	switch {
+	case one.over.Load():
+		http.Error(w, "the session has ended", http.StatusNotFound)
+		return
+	case begun:
 		http.Error(w, "the call was ended; what it had begun may be done", http.StatusInternalServerError)
 		return
 	}
