@@ -132,10 +132,12 @@ func (r *Rule) Excepts(result []byte) (bits int, ok bool) {
 
 // Sealing is what it tells that a result of a type, nil: of any, is sealed: one bit, if the rule may have let it be shown.
 func (r *Rule) Sealing(from Atoms, t *check.Type) (list []Telling) {
-	for t != nil && t.Result != nil {
+	for t != nil && t.IsFunction() && t.Result != nil {
 		t = t.Result
 	}
-	if r.Bits > 0 && slices.ContainsFunc(r.except, func(e exception) bool { return t == nil || len(t.Vars) > 0 || t.Kinds&e.kinds != 0 }) {
+	if r.Bits > 0 && slices.ContainsFunc(r.except, func(e exception) bool {
+		return t == nil || t.Dynamic || t.Any || len(t.Vars) > 0 || t.Kinds&e.kinds != 0
+	}) {
 		list = append(list, Telling{Of: from, Bits: 1, Most: r.Bits})
 	}
 	return list

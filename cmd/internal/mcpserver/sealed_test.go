@@ -328,10 +328,34 @@ func TestSealedBits(t *testing.T) {
 	}
 }
 
-// TestSealedTwice: the bits of an answer that two rules except count once, and one of one that a rule seals.
+// TestSealedFree: a result that is sealed costs its bit where its type isn't known, too, and by each rule that might have let
+// it be shown.
+func TestSealedFree(t *testing.T) {
+	t.Parallel()
+	const bits = `,"except":[{"type":"boolean"}],"bits":4}`
+	for name, c := range map[string]struct{ rules, code string }{
+		"a value of an unknown type": {`{"to":"model","not_from":"mail"` + bits, `x => if (!toy.get("mail/1")).from == x then get_in({v: true}, ["v"], 0) else raise("no")`},
+		"a boolean, or a function":   {`{"to":"model","not_from":"mail"` + bits, `x => if (!toy.get("mail/1")).from == x then true else (y => 1)`},
+		"a rule before without bits": {`{"to":"model","not_from":"web"},{"to":"model","not_from":"mail"` + bits, `x => if (!toy.get("mail/1")).from == x then true else length(!toy.get("web/1").text) >= 0`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMailbox(t, strings.Replace(mailRules, `"label":"mail"}`, `"label":"mail"},{"of":"toy.get:web/**","label":"web"}`, 1)+","+c.rules+`]}`)
+			m.evolve("guess", c.code)
+			for range 3 {
+				do(t, m.Server, "run", `{"tool":"guess","input":"a"}`)
+			}
+			if got := m.state().Bits["mail"]; got != 3 {
+				t.Errorf("three wrong guesses told %d bits", got)
+			}
+		})
+	}
+}
+
+// TestSealedTwice: the bits of an answer that two rules except count once; one that a rule seals costs the other's bit.
 func TestSealedTwice(t *testing.T) {
 	t.Parallel()
-	m := newMailbox(t, mailRules+`,{"to":"model","not_from":"mail","except":[{"type":"boolean"}],"bits":6},{"to":"model","not_from":"mail","except":[{"type":"boolean"},{"type":"integer","minimum":0,"maximum":1}],"bits":6}]}`)
+	m := newMailbox(t, mailRules+`,{"to":"model","not_from":"mail","except":[{"type":"boolean"}],"bits":7},{"to":"model","not_from":"mail","except":[{"type":"boolean"},{"type":"integer","minimum":0,"maximum":1}],"bits":7}]}`)
 	m.evolve("is", `k => !toy.get(k).text == "pay me"`)
 	m.evolve("number", `k => if !toy.get(k).text == "pay me" then 1 else 0`)
 	for i, want := range []string{"", "true", "true", ""} {

@@ -62,6 +62,34 @@ func (s *Engine) evenBudgets(t *task) {
 	t.rounds = defaultRounds
 }
 
+// tellSealed counts what it tells that an answer is sealed, by each rule that might have let another be shown.
+func (s *Engine) tellSealed(ctx context.Context, t *task, l flow.Label, ended flow.Label) {
+	if scheduled(ctx) {
+		return
+	}
+	p := s.broker.Flow()
+	var gives *check.Type
+	if t.tool != nil {
+		gives = t.tool.Report().Type
+	}
+	var told []flow.Telling
+	for _, rule := range p.Shown() {
+		from := rule.Violation(ended, l)
+		if t.tool != nil {
+			from &^= p.Released(t.tool.Name, t.tool.Whole, rule)
+		}
+		if from != 0 {
+			told = append(told, rule.Sealing(from, gives)...)
+		}
+	}
+	// Where a rule has no bits left it is sealed anyhow, and the others count theirs.
+	if ok, _ := s.broker.Session().Spend(told); !ok {
+		for i := range told {
+			_, _ = s.broker.Session().Spend(told[i : i+1])
+		}
+	}
+}
+
 // show gives an answer to the model, as far as the rules about that let it, and reports whether they do: or seals it. What
 // is shown is on record before.
 func (s *Engine) show(ctx context.Context, r *run.Run, t *task, a wire.Answer) (_ wire.Answer, lets bool) {
@@ -78,6 +106,7 @@ func (s *Engine) show(ctx context.Context, r *run.Run, t *task, a wire.Answer) (
 	}
 	shown := l.Any()
 	var told []flow.Telling
+	seals := false
 	for _, rule := range p.Shown() {
 		from := rule.Violation(ended, l)
 		if t.tool != nil {
@@ -89,18 +118,12 @@ func (s *Engine) show(ctx context.Context, r *run.Run, t *task, a wire.Answer) (
 		}
 		if bits, ok := rule.Excepts([]byte(a.Text)); ok && a.Fault == nil && a.Whole && !scheduled(ctx) {
 			told = append(told, flow.Telling{Of: from, Bits: bits, Most: rule.Bits})
-			continue
+		} else if !p.Report {
+			seals = true
 		}
-		if p.Report {
-			continue
-		}
-		if !scheduled(ctx) {
-			var gives *check.Type
-			if t.tool != nil {
-				gives = t.tool.Report().Type
-			}
-			_, _ = s.broker.Session().Spend(rule.Sealing(from, gives)) // where there are none left it is sealed anyhow
-		}
+	}
+	if seals {
+		s.tellSealed(ctx, t, l, ended)
 		return s.seal(r, t, a, l|ended), false
 	}
 	if len(told) > 0 {
