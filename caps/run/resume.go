@@ -64,6 +64,13 @@ func (r *Run) Next(tools *registry.Snapshot, s Start, rec *Record) (*Run, error)
 	return next, err
 }
 
+// Enters has the run know what came into the one that it follows, where it ends before it has replayed that.
+func (r *Run) Enters(did *Run) {
+	if r.flows != nil && did.flows != nil {
+		r.flows.entered |= did.flows.entered
+	}
+}
+
 // follows has the run go on from a record.
 func (r *Run) follows(rec *Record) {
 	r.past = &past{rec: rec}

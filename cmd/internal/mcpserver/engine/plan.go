@@ -609,16 +609,15 @@ func (s *Engine) nextSection(ctx context.Context, c Call, t *task, x *sectionLoo
 		}
 		r, err = did.Next(c.Tools, start, record)
 	}
-	if err != nil {
-		return wire.Failed(cantGoOn(err.Error()))
-	}
-	if doer != nil && !doer.within(r) {
-		return wire.Failed(queue.Cancelled())
-	}
 	var a wire.Answer
-	if f := s.stopped(ctx, x.until); f != nil {
+	if err != nil {
+		a, r = wire.Failed(cantGoOn(err.Error())), did // which knows what came in
+	} else if doer != nil && !doer.within(r) {
+		a, r = wire.Failed(queue.Cancelled()), did
+	} else if f := s.stopped(ctx, x.until); f != nil {
+		r.Enters(did)
 		r.End(run.End{Fault: f})
-		a, r = wire.Failed(f), did // which knows what came in
+		a = wire.Failed(f)
 	} else {
 		a = s.planFrom(ctx, c, t, r, program, in, was.Section+1, x.until)
 	}
