@@ -98,7 +98,7 @@ func (n *Node) remember(key, whose string) {
 	}
 	f, err := os.OpenFile(n.endedFile(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err == nil {
-		_, err = fmt.Fprintf(f, "\n%s %s", key, whose) // what was torn before is a line of its own
+		_, err = fmt.Fprintf(f, "\n%s %s\n", key, whose) // what was torn before is a line of its own
 		err = errors.Join(err, f.Close())
 	}
 	if n.endedLines++; err == nil && n.endedLines > 2*known+maxEnded {
@@ -129,9 +129,9 @@ func (n *Node) readEnded() error {
 		return nil
 	}
 	for line := range strings.Lines(string(data)) {
-		n.endedLines++
 		key, whose, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if key != "" {
+			n.endedLines++
 			n.ended.add(key, whose)
 		}
 	}

@@ -106,23 +106,34 @@ func OpenTarget(text string, log *slog.Logger) (order.Order, error) {
 	return Open(addresses, config, log)
 }
 
-// Reach reports why no process listens at any address of a target; nil: one does.
-func Reach(ctx context.Context, text string) (err error) {
-	list, _, _ := strings.Cut(strings.TrimPrefix(text, "order://"), "?")
-	for address := range strings.SplitSeq(list, ",") {
-		network := "tcp"
-		if path, isPath := strings.CutPrefix(address, "unix:"); isPath {
-			network, address = "unix", path
+// Reach reports why no process listens at any address of a target; nil: one does. It waits three seconds for one that was
+// started a moment ago.
+func Reach(ctx context.Context, target string) error {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	var dialer net.Dialer
+	for {
+		list, _, _ := strings.Cut(strings.TrimPrefix(target, "order://"), "?")
+		var err error
+		for address := range strings.SplitSeq(list, ",") {
+			network := "tcp"
+			if path, isPath := strings.CutPrefix(address, "unix:"); isPath {
+				network, address = "unix", path
+			}
+			conn, wrong := dialer.DialContext(ctx, network, address)
+			if wrong == nil {
+				return conn.Close()
+			}
+			if err = wrong; errors.As(wrong, new(*net.OpError)) {
+				err = errors.Unwrap(wrong)
+			}
 		}
-		conn, wrong := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, network, address)
-		if wrong == nil {
-			return conn.Close()
-		}
-		if err = wrong; errors.As(wrong, new(*net.OpError)) {
-			err = errors.Unwrap(wrong)
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	return err
 }
 
 // LoadTLS returns mutual TLS by files in PEM: a certificate, its key, and the authority whose
