@@ -624,7 +624,9 @@ func (s *Engine) nextSection(ctx context.Context, c Call, t *task, x *sectionLoo
 	switch n := len(was.Steps); {
 	case a.IsSealed, x.did != nil: // what comes of it is told by those that follow, which took in all that this one did
 	case s.broker.Flow().Keeps(r.Entered()):
-		return s.seal(r, t, a, flow.Both(r.Entered()))
+		all := flow.Both(r.Entered())
+		s.tellSealed(ctx, t, all, all)
+		return s.seal(r, t, a, all)
 	case s.withholds():
 		if err := s.broker.Show(r.Entered(), ""); err != nil {
 			return wire.Failed(wire.AsFault(err))
