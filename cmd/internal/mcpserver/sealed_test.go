@@ -352,6 +352,21 @@ func TestSealedFree(t *testing.T) {
 	}
 }
 
+// TestSealedSection: that what follows a plan is sealed costs a bit, as any sealed result does.
+func TestSealedSection(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, mailRules+`,{"to":"model","not_from":"mail","except":[{"type":"boolean"}],"bits":8}]}`)
+	m.evolve("send", `k => let text = !toy.get(k).text, sent = !toy.send({to: "bob", text: text}) in if sent == 0 then true else !toy.send({to: "ann", text: text})`)
+	plan := strings.Trim(field(t, succeed(t, m.Server, "run", `{"tool":"send","input":"mail/1","plan":true}`), "plan"), `"`)
+	before := m.state().Bits["mail"]
+	if a := do(t, m.Server, "run", `{"plan":"`+plan+`"}`); field(t, a, "sealed") == "" || len(m.sent) != 1 {
+		t.Fatalf("it sent %v: %s", m.sent, a.Text)
+	}
+	if got := m.state().Bits["mail"] - before; got != 1 {
+		t.Errorf("it told %d bits", got)
+	}
+}
+
 // TestSealedTwice: the bits of an answer that two rules except count once; one that a rule seals costs the other's bit.
 func TestSealedTwice(t *testing.T) {
 	t.Parallel()
