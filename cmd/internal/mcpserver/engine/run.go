@@ -9,7 +9,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
@@ -272,12 +271,11 @@ func (s *Engine) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 		budgets: t.budgets, run: acts, keep: s.limits.Result, first: true,
 		until: until, report: c.reporter(&used, total, &round),
 	}
-	var now atomic.Pointer[registry.Tool]
-	var silent atomic.Bool // what an earlier round may have read is in the inputs of the later ones
-	if now.Store(t.tool); s.seals(&t) {
+	if s.seals(&t) {
 		j.report = nil
 	} else {
-		c.listen(acts, func() bool { return !silent.Load() && !s.mayRead(now.Load()) }, &used, total, &round)
+		tool := t.tool // each round is of it
+		c.listen(acts, func() bool { return !s.mayRead(tool) }, &used, total, &round)
 	}
 	room := j.keep
 	if t.drive {
@@ -309,13 +307,9 @@ func (s *Engine) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 			r.carry(&t, c.Tools)
 			next = r.next
 			if t.drive && round < t.rounds && r.next != "" {
-				if s.mayRead(t.tool) {
-					silent.Store(true)
-				}
 				if t.tool, in, f = s.proceed(ctx, &j, &r, c.Tools, total); f != nil {
 					return wire.FailedAfter(f, used, t.notes, next), round
 				}
-				now.Store(t.tool)
 				if f = t.tool.Unusable(); f != nil {
 					return wire.FailedAfter(f, used, t.notes, next), round
 				}
