@@ -179,11 +179,12 @@ func (c *call) check(p *place, was *string) error {
 	if r.guard, err = c.guardOf("read"); err != nil {
 		return err
 	}
-	r.guard.subject = p.path
-	if err := r.guard.pass(p.names); err != nil {
+	read, err := r.find(p.path, true) // past each folder on the way
+	if err != nil {
 		return err
 	}
-	f, err := r.open(p, reading)
+	defer read.release()
+	f, err := r.open(read, reading)
 	if err != nil {
 		return err
 	}
