@@ -29,6 +29,8 @@ type Allowance struct {
 type Principals struct {
 	kinds Kinds
 	now   func() time.Time
+	// Dir is the folder that relative denials are of, "" for the working directory.
+	Dir string
 
 	mu   sync.Mutex
 	all  Allowance
@@ -99,7 +101,7 @@ func (p *Principals) fill(policy *Policy) error {
 	}
 	policy.secrets.Replace(a.Secrets)
 	policy.Confirm(a.Confirms)
-	return policy.Replace(lent, a.Denies)
+	return policy.ReplaceIn(p.Dir, lent, a.Denies)
 }
 
 // of is all that a principal has; p.mu is held.
@@ -173,7 +175,7 @@ func (p *Principals) check(name string, all, own Allowance) error {
 	}
 	policy := NewPolicy(p.kinds, p.now)
 	for _, c := range slices.Concat(all.Denies, own.Denies) {
-		if _, err := policy.denial("", c); err != nil {
+		if _, err := policy.denial(p.Dir, c); err != nil {
 			return fmt.Errorf("%s%w", prefix, err)
 		}
 	}

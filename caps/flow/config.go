@@ -26,6 +26,8 @@ type Config struct {
 	Report    bool `json:"-"`
 	// Partial is set where not all that is granted is known: then a rule may be about the rest.
 	Partial bool `json:"-"`
+	// Dir is the folder that relative paths are of, "" for the working directory.
+	Dir string `json:"-"`
 }
 
 // A SourceConfig names what certain requests give.

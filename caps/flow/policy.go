@@ -57,6 +57,7 @@ type Policy struct {
 	marks    map[string][2]Atoms // by kinds of servers, what those call untrusted, and private
 	kinds    caps.Kinds
 	granted  Granted
+	dir      string
 }
 
 // A Source is requests whose outcomes have a label.
@@ -94,7 +95,7 @@ func Compile(c Config, kinds caps.Kinds, granted Granted) (*Policy, error) {
 		}
 		return nil, nil
 	}
-	p := &Policy{Steps: c.Steps, Report: c.Report, Designates: c.Designate, SaysSession: c.Session != nil, byOp: map[string][]*Rule{}, ofOp: map[string][]*Source{}, kinds: kinds, granted: granted}
+	p := &Policy{Steps: c.Steps, Report: c.Report, Designates: c.Designate, SaysSession: c.Session != nil, byOp: map[string][]*Rule{}, ofOp: map[string][]*Source{}, kinds: kinds, granted: granted, dir: c.Dir}
 	p.Steps = cmp.Or(p.Steps, DefaultSteps)
 	for _, s := range c.Sources {
 		if err := p.addSource(s); err != nil {
@@ -185,7 +186,7 @@ func (p *Policy) addSource(c SourceConfig) (err error) {
 	default:
 		return fmt.Errorf(`"trust" is "labels" or left out, not %q`, c.Trust)
 	}
-	if s.of, err = caps.ParseRequests(c.Of, "", p.kinds); err != nil {
+	if s.of, err = caps.ParseRequests(c.Of, p.dir, p.kinds); err != nil {
 		return fmt.Errorf(`"of": %w`, err)
 	}
 	head, _, _ := strings.Cut(c.Of, ":")
@@ -276,7 +277,7 @@ func (p *Policy) addRule(c RuleConfig) (err error) {
 		return err
 	}
 	if r.To != Model {
-		if r.to, err = caps.ParseRequests(r.To, "", p.kinds); err != nil {
+		if r.to, err = caps.ParseRequests(r.To, p.dir, p.kinds); err != nil {
 			return fmt.Errorf(`"to": %w`, err)
 		}
 	}

@@ -213,6 +213,7 @@ func (o *CapOptions) Prepare(log *slog.Logger) (_ *Authority, err error) {
 		return nil, err
 	}
 	a.Principals = caps.NewPrincipals(a.Kinds, time.Now)
+	a.Principals.Dir = o.dir
 	a.Policy = a.Principals.Open(o.Principal)
 	if a.protected, err = o.protected(slices.Concat(third.protected(), servers.protected())); err != nil {
 		return nil, err
@@ -240,7 +241,7 @@ func (o *CapOptions) Prepare(log *slog.Logger) (_ *Authority, err error) {
 	if err := a.replace(said); err != nil {
 		return nil, err
 	}
-	said.flow.Partial = len(said.own) > 0 && !o.Principals
+	said.flow.Partial, said.flow.Dir = len(said.own) > 0 && !o.Principals, o.dir
 	if a.Flow, err = flow.Compile(said.flow, a.Kinds, a.Principals.Grants()); err != nil {
 		return nil, err
 	}

@@ -234,7 +234,7 @@ func (s sayings) of(name string) allowed {
 func (a *Authority) resolve(principal string, s sayings, secrets *hidden, common []*caps.Secret) (got caps.Allowance, err error) {
 	said := s.of(principal)
 	r := &resolving{principal: principal, secrets: secrets, processes: map[string]caps.Command{}, servers: map[string]*caps.ServerPolicy{}}
-	if got.Secrets, err = caps.ReadSecrets("", said.secrets); err != nil {
+	if got.Secrets, err = caps.ReadSecrets(a.options.dir, said.secrets); err != nil {
 		return got, err
 	}
 	r.known = slices.Concat(common, got.Secrets)
@@ -246,7 +246,7 @@ func (a *Authority) resolve(principal string, s sayings, secrets *hidden, common
 		got.Denies = append(got.Denies, c)
 	}
 	for _, text := range said.confirmed {
-		c, err := caps.ParseRequests(text, "", a.Kinds)
+		c, err := caps.ParseRequests(text, a.options.dir, a.Kinds)
 		if err != nil {
 			return got, fmt.Errorf("--confirm %s: %w", text, err)
 		}

@@ -58,7 +58,7 @@ func (a *Authority) hide(h *hidden, bindings []caps.Binding) error {
 		if b.Env != "" {
 			h.variables[variableName(b.Env)] = b.Name
 		}
-		path, err := b.Path("")
+		path, err := b.Path(a.options.dir)
 		if err != nil {
 			return err
 		}
