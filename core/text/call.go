@@ -498,18 +498,19 @@ func (r *reader) wrongCount(c callee, args []term.Term) bool {
 	n := len(args)
 	least, most := c.arity()
 	want := strconv.Itoa(least)
-	if c.tool {
-		want = "at least 1"
-	} else if c.row != nil && c.row.Beside {
+	if c.tool || c.row != nil && c.row.Beside {
 		want = "at least 1"
 	} else if c.row != nil && c.row.Many {
 		want = c.row.Operands()
 	} else if most > least {
 		want += " to " + strconv.Itoa(most)
 	}
+	if want += " operand"; !strings.HasSuffix(want, "1 operand") {
+		want += "s"
+	}
 	f := &fault.Fault{
-		Message:  fmt.Sprintf("%s takes %s operand(s), got %d", c.name, want, n),
-		Expected: want + " operand(s)",
+		Message:  fmt.Sprintf("%s takes %s, got %d", c.name, want, n),
+		Expected: want,
 		Got:      strconv.Itoa(n),
 		Hint:     fmt.Sprintf("Write it with one operand, a record of its arguments: %s({k: 1}).", c.name),
 	}
