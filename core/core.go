@@ -311,18 +311,18 @@ func (p *Program) Effects() []string { return term.Effects(p.parsed.Term) }
 // Term returns the syntax tree.
 func (p *Program) Term() term.Term { return p.parsed.Term }
 
-// Advise returns a fault of a run in this code with the code that failed in its hint, where
+// Advise returns a fault of a run in this code in words of the code that failed, where
 // that says how it may be meant.
 func (p *Program) Advise(f *fault.Fault) *fault.Fault {
 	if f == nil || p.parsed.Source == nil || f.In != p.parsed.Source.In {
 		return f
 	}
-	hint := check.OwnHint(p.parsed.Term, p.parsed.Source, f)
-	if hint == "" {
-		return f
-	}
 	g := *f
-	g.Hint = hint
+	if message, hint := check.NoFunction(p.parsed.Term, p.parsed.Source, f); message != "" {
+		g.Message, g.Hint = message, hint
+	} else if hint = check.OwnHint(p.parsed.Term, p.parsed.Source, f); hint != "" {
+		g.Hint = hint
+	}
 	return &g
 }
 

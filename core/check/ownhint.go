@@ -217,7 +217,71 @@ func inPlaces(args []term.Term) string {
 	})
 }
 
-// failed returns the operation that a fault names, or the conditional, where it stands.
+// NoFunction returns the message and the hint of a fault of a run of code in the text form that
+// called what is no function; empty: it is another fault.
+func NoFunction(root term.Term, src *term.Source, f *fault.Fault) (message, hint string) {
+	got, ok := strings.CutPrefix(f.Message, prim.Mismatch(prim.App, 0, "").Message)
+	if src == nil || src.Form != term.PIF || f.Line == 0 || !ok {
+		return "", ""
+	}
+	if name, params := overApplied(root, failed(root, text.Lines(src.Text), f)); params > 0 {
+		arguments := "1 argument"
+		if params > 1 {
+			arguments = strconv.Itoa(params) + " arguments"
+		}
+		return fmt.Sprintf("%s takes %s, and this is one more", name, arguments), fmt.Sprintf("Leave it out, or give %s a parameter for it.", name)
+	}
+	return "only a function can be called, not " + got, "Write f(x) with a function f, x[i] for an item or a field; operators stand between two operands."
+}
+
+// overApplied returns the name of the function that t gives one argument too many, and how many
+// parameters its only binding in root has; 0: there is no such function.
+func overApplied(root, t term.Term) (name string, params int) {
+	given := 0
+	for app, ok := t.(*term.App); ok; app, ok = t.(*term.App) {
+		t, given = app.Func, given+1
+	}
+	v, ok := t.(*term.Var)
+	if !ok {
+		return "", 0
+	}
+	bindings := 0
+	var walk func(t term.Term) bool
+	walk = func(t term.Term) bool {
+		switch t := t.(type) {
+		case *term.Lam:
+			if t.Param == v.Name {
+				bindings++
+			}
+		case *term.App:
+			if l, ok := t.Func.(*term.Lam); ok && l.Param == v.Name {
+				params = parameters(t.Arg)
+			}
+		case *term.LetRec:
+			for _, f := range t.Funcs {
+				if f.Name == v.Name {
+					bindings++
+					params = parameters(f.Lam)
+				}
+			}
+		}
+		return term.Children(t, walk)
+	}
+	if walk(root); bindings != 1 || params != given-1 {
+		return "", 0
+	}
+	return v.Name, params
+}
+
+// parameters counts the parameters of a function that is written out.
+func parameters(t term.Term) (n int) {
+	for l, ok := t.(*term.Lam); ok; l, ok = l.Body.(*term.Lam) {
+		n++
+	}
+	return n
+}
+
+// failed returns the operation or application that a fault names, or the conditional, where it stands.
 func failed(root term.Term, lines *text.LineIndex, f *fault.Fault) (found term.Term) {
 	var walk func(t term.Term) bool
 	walk = func(t term.Term) bool {
@@ -228,6 +292,8 @@ func failed(root term.Term, lines *text.LineIndex, f *fault.Fault) (found term.T
 			}
 		} else if conditional(t) {
 			name = "if"
+		} else if _, ok := t.(*term.App); ok {
+			name = prim.Get(prim.App).Name
 		}
 		if name != "" && t.Pos() >= 0 && strings.HasPrefix(f.Message+" ", name+" ") {
 			if line, col := lines.Position(t.Pos()); line == f.Line && col == f.Col {
