@@ -1,7 +1,7 @@
 // Package fs is the plugin of the kind fs: files and directories below one that
 // the operator granted. It exports [Plugin]; fs.go has the table of operations,
 // scope.go opens and guards, dir.go walks, at.go and osroot.go are the two ways to the
-// system.
+// system, and turn.go has one change of a content at a time in a folder.
 //
 // The grant is an open directory and stays that one when it is renamed or
 // replaced. Paths are names between slashes, relative to the capability's root;

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
@@ -146,9 +145,6 @@ func (c *call) put(p *place, content []byte, old *info, a writeArgs) (err error)
 	return nil
 }
 
-// changing is held while a content is checked and replaced, or added to.
-var changing sync.Mutex
-
 // swap renames a temporary file to the place, if what is there is what it must be.
 func (c *call) swap(p *place, name string, a writeArgs) error {
 	if a.Was != nil {
@@ -158,8 +154,11 @@ func (c *call) swap(p *place, name string, a writeArgs) error {
 		}
 		defer unlock()
 	}
-	changing.Lock()
-	defer changing.Unlock()
+	end, err := takeTurn(c.ctx, p.dir)
+	if err != nil {
+		return err
+	}
+	defer end()
 	if err := c.check(p, a.Was); err != nil {
 		return err
 	}
@@ -248,16 +247,19 @@ type appendArgs struct {
 // appendTo gives the bytes and hash of what was added.
 func appendTo(ctx context.Context, s *scope, a appendArgs) (written, error) {
 	return s.change(ctx, "append", a.Path, a.Content, a.Encoding, func(c *call, p *place, content []byte) error {
-		changing.Lock()
+		end, err := takeTurn(ctx, p.dir)
+		if err != nil {
+			return err
+		}
 		f, isNew, err := c.openToAppend(p, a.Create)
 		if err != nil {
-			changing.Unlock()
+			end()
 			return err
 		}
 		defer f.Close()
 		// One call of the system, so that appends at the same time don't mix.
 		n, err := f.Write(content)
-		changing.Unlock()
+		end()
 		if err == nil {
 			err = f.Sync()
 		}

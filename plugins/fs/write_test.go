@@ -344,6 +344,70 @@ func TestWasOfMany(t *testing.T) {
 	})
 }
 
+// hanging is a directory in which whoever adds to a file is held up.
+type hanging struct {
+	dir
+	reached, goOn chan struct{}
+}
+
+func (h *hanging) open(name string, to purpose) (*os.File, info, error) {
+	if to == appending {
+		close(h.reached)
+		select {
+		case <-h.goOn:
+		case <-time.After(10 * time.Second):
+		}
+	}
+	return h.dir.open(name, to)
+}
+
+// TestHangingFolder: a folder that hangs holds up no change in another one, and in it none for longer than it may take.
+func TestHangingFolder(t *testing.T) {
+	w := newWorld(t, Plugin())
+	w.put(w.at("f"), "a")
+	w.put(w.at("d/f"), "a")
+	others := w.hold(nil)
+	slow := &hanging{reached: make(chan struct{}), goOn: make(chan struct{})}
+	w.plugin.Open = func(_ context.Context, c sdk.Capability) (any, error) {
+		root, err := openRoot(c.Root)
+		if err != nil {
+			return nil, err
+		}
+		slow.dir = root
+		return open(c, slow)
+	}
+	h, added := w.hold(nil), make(chan struct{})
+	var adding sync.WaitGroup
+	adding.Go(func() {
+		defer close(added)
+		h.ok("fs.append", "path", "f", "content", "b")
+	})
+	select {
+	case <-slow.reached:
+	case <-added:
+		t.Fatal("nothing hung")
+	}
+	others.ok("fs.append", "path", "d/f", "content", "b")
+	others.ok("fs.write", "path", "d/f", "content", "c", "was", hashOf("ab"))
+	for op, a := range map[string]value.Value{"fs.append": arguments("path", "g", "content", "b"), "fs.write": arguments("path", "f", "content", "c")} {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		_, err := others.h.Invoke(ctx, op, a)
+		cancel()
+		if f, ok := errors.AsType[sdk.Failure](err); !ok || f.Code != "timeout" {
+			t.Errorf("%s: %v", op, err)
+		}
+	}
+	select {
+	case <-added:
+		t.Error("they waited for it")
+	default:
+	}
+	close(slow.goOn)
+	others.ok("fs.write", "path", "f", "content", "c")
+	adding.Wait()
+	w.noTemporaries("")
+}
+
 // TestOnce: writes that would find their own work aren't done again by themselves.
 func TestOnce(t *testing.T) {
 	m, err := Plugin().Manifest()

@@ -77,7 +77,7 @@ var maxLines = map[string]int{
 	"plugins/clock":                60,
 	"plugins/env":                  50,
 	"plugins/fetch":                1520,
-	"plugins/fs":                   2540,
+	"plugins/fs":                   2580,
 	"plugins/host":                 2956,
 	"plugins/internal/address":     30,
 	"plugins/internal/dice":        40,
