@@ -317,11 +317,8 @@ func joinCluster(cmd *cobra.Command, target, name string, first bool) (err error
 	case used:
 		return fmt.Errorf("the name %q was used in this cluster: a name is used once", name)
 	}
-	if err := takeCopies(ctx, dir, copies); err != nil {
-		return err
-	}
 	config = statefile.Cluster{Order: target, Node: name}
-	if err := statefile.WriteCluster(dir, config); err != nil {
+	if err := takeCopies(ctx, dir, copies, config); err != nil {
 		return err
 	}
 	if len(copies.Files) > 0 {

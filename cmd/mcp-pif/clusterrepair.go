@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -110,9 +111,9 @@ func lookAlone(ctx context.Context, at order.Order, target, name string, first b
 	return node.Nodes(ctx, at, name, first)
 }
 
-// takeCopies makes copies the files of a machine that has none that they lack anything of: all of them, or none where it is
-// refused.
-func takeCopies(ctx context.Context, dir string, c node.Copies) error {
+// takeCopies makes copies the files of a machine that has none that they lack anything of, and it the node of a config: all
+// of it, or none where it is refused or fails.
+func takeCopies(ctx context.Context, dir string, c node.Copies, config statefile.Cluster) (err error) {
 	paths := map[string]string{}
 	for profile := range c.Files {
 		path, err := fileOf(profile)
@@ -124,7 +125,24 @@ func takeCopies(ctx context.Context, dir string, c node.Copies) error {
 		}
 		paths[profile] = path
 	}
-	for profile, path := range paths {
+	var made []string
+	defer func() {
+		if err == nil {
+			return
+		}
+		for _, path := range append(made, filepath.Join(dir, "cluster")) {
+			err = errors.Join(err, os.RemoveAll(path))
+		}
+		for _, path := range paths {
+			_ = os.Remove(filepath.Dir(path)) // if nothing else is in it
+		}
+	}()
+	for _, profile := range slices.Sorted(maps.Keys(paths)) {
+		path := paths[profile]
+		made = append(made, path)
+		if _, err := os.Lstat(path + ".key"); errors.Is(err, fs.ErrNotExist) {
+			made = append(made, path+".key")
+		}
 		if _, err := node.Install(path, c.Files[profile], nil); err != nil {
 			return err
 		}
@@ -134,7 +152,10 @@ func takeCopies(ctx context.Context, dir string, c node.Copies) error {
 			return err
 		}
 	}
-	return ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return statefile.WriteCluster(dir, config)
 }
 
 // fileOf finds the file of a profile of a cluster, of its authority too.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,8 +74,9 @@ func TestTakeFails(t *testing.T) {
 	}
 }
 
-// TestJoins: a machine that is refused since it has a profile of its own is left as it was; one that joins has a profile that
-// is new since it was given copies, where the order doesn't keep what was before.
+// TestJoins: a machine that is refused since it has a profile of its own is left as it was, and so is one whose files can't
+// all be written; one that joins has a profile that is new since it was given copies, where the order doesn't keep what was
+// before.
 func TestJoins(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	m, theirs := order.NewMemory(order.MemoryOptions{}), t.TempDir()
@@ -100,9 +102,33 @@ func TestJoins(t *testing.T) {
 	}
 	dir, err := app.StateDir()
 	must.NoError(t, err)
-	c, end, err := copyFiles(t.Context(), m.Open(), dir, "b", "", false)
+	copied := func() node.Copies {
+		t.Helper()
+		c, end, err := copyFiles(t.Context(), m.Open(), dir, "b", "", false)
+		must.NoError(t, err)
+		t.Cleanup(func() { must.NoError(t, end()) })
+		return c
+	}
+	config := statefile.Cluster{Order: "memory", Node: "b"}
+	last, err := profilePath("p6")
 	must.NoError(t, err)
-	t.Cleanup(func() { must.NoError(t, end()) })
+	must.NoError(t, os.MkdirAll(last+".key", 0o700))
+	if err := takeCopies(t.Context(), dir, copied(), config); err == nil {
+		t.Error("a file without its key is a node's")
+	}
+	left := func() (names []string) {
+		for _, pattern := range []string{"cluster*", "profiles/*", "profiles/*/*"} {
+			found, err := filepath.Glob(filepath.Join(dir, pattern))
+			must.NoError(t, err)
+			names = append(names, found...)
+		}
+		return names
+	}
+	if files := left(); !slices.Equal(files, []string{filepath.Dir(last), last + ".key"}) {
+		t.Errorf("a join that failed halfway leaves %v", files)
+	}
+	must.NoError(t, os.RemoveAll(filepath.Dir(last)))
+	c := copied()
 	authority, err := journal.Member(c.Files[node.AuthorityProfile])
 	must.NoError(t, err)
 	must.NoError(t, m.Open().Trim(t.Context(), authority.Place))
@@ -112,15 +138,15 @@ func TestJoins(t *testing.T) {
 	must.NoError(t, err)
 	must.NoError(t, os.MkdirAll(filepath.Dir(own), 0o700))
 	must.NoError(t, os.WriteFile(own, nil, 0o600))
-	if err := takeCopies(t.Context(), dir, c); err == nil || !strings.Contains(err.Error(), "a profile \"p3\" of its own") {
+	if err := takeCopies(t.Context(), dir, c, config); err == nil || !strings.Contains(err.Error(), "a profile \"p3\" of its own") {
 		t.Error(err)
 	}
 	if paths, err := profilePaths(); err != nil || len(paths) != 1 {
 		t.Errorf("%v, %v", paths, err)
 	}
 	must.NoError(t, os.RemoveAll(filepath.Dir(own)))
-	must.NoError(t, takeCopies(t.Context(), dir, c))
-	must.NoError(t, asNode(t.Context(), m.Open(), statefile.Cluster{Order: "memory", Node: "b"}, slog.New(slog.DiscardHandler), func(n *node.Node) error {
+	must.NoError(t, takeCopies(t.Context(), dir, c, config))
+	must.NoError(t, asNode(t.Context(), m.Open(), config, slog.New(slog.DiscardHandler), func(n *node.Node) error {
 		return n.Report(t.Context(), false)
 	}))
 	for _, profile := range append(profiles, "new") {

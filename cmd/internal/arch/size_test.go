@@ -50,7 +50,7 @@ var maxLines = map[string]int{
 	"cmd/internal/tour":            579,
 	"cmd/internal/ui":              3043,
 	"cmd/internal/ui/figures":      188,
-	"cmd/mcp-pif":                  10130,
+	"cmd/mcp-pif":                  10140,
 	"core":                         1106,
 	"core/check":                   11000,
 	"core/check/cert":              600,
