@@ -503,13 +503,20 @@ func TestSectionPlannedTwice(t *testing.T) {
 // sections is a tool whose plan has two of them, of which the second one reads first.
 const sections = `{"name":"sections","code":"k => let p = !toy.put({key: k ++ \"2\", value: k}) in if p == null then let v = !toy.get(k) in let q = !toy.put({key: \"log\", value: k}) in v else null","capabilities":["toy:**"]}`
 
-// A runCount observes how many runs are under way at once, and takes half a second to hear of the end of one.
-type runCount struct{ now, most int }
+// A runCount observes how many runs are under way at once, and how many ended by a defect, and takes half a second to hear of
+// the end of one.
+type runCount struct{ now, most, wrong int }
 
 func (o *runCount) Run(ctx context.Context, _, _ string, _ int) (context.Context, func(uint64, *fault.Fault)) {
 	o.now++
 	o.most = max(o.most, o.now)
-	return ctx, func(uint64, *fault.Fault) { time.Sleep(time.Second / 2); o.now-- }
+	return ctx, func(_ uint64, f *fault.Fault) {
+		time.Sleep(time.Second / 2)
+		o.now--
+		if f != nil && f.Kind == fault.Internal {
+			o.wrong++
+		}
+	}
 }
 
 // A slowWorld is one of notes of which each takes its time.
@@ -547,6 +554,9 @@ func TestSectionsOfACall(t *testing.T) {
 				}
 				if count.most > 3 {
 					t.Errorf("%d runs were under way at once", count.most)
+				}
+				if count.wrong > 0 {
+					t.Errorf("%d runs ended by a defect", count.wrong)
 				}
 			})
 		})

@@ -246,6 +246,7 @@ func (s *Engine) perform(ctx context.Context, c Call, t task, program *core.Prog
 	}
 	a, rounds := s.rounds(ctx, c, t, r, program, in, until)
 	if r.Section() {
+		end.Steps, end.Fault = a.Steps, nil // which only the observer is told
 		return s.nextSections(ctx, c, &t, &sectionLoop{until: until, did: r, plan: pc.does}, program, in)
 	}
 	if t.tool != nil && len(t.more) == 0 {
