@@ -241,6 +241,69 @@ func TestFlowPlansCourse(t *testing.T) {
 	}
 }
 
+// TestFlowSectionGoesOn: a later section of a plan that was begun, and whose server ended, goes on by the plan's name. Where
+// it may not be told that there is one, the same is told as where there is none.
+func TestFlowSectionGoesOn(t *testing.T) {
+	t.Parallel()
+	const goes = `{"name":"goes","code":"k => let m = !toy.get(k) in let p = !toy.put({key: \"DIR/a\", value: m}) in if m == \"hi\" then (if p == null then (let _ = !toy.put({key: \"DIR/b\", value: \"end\"}) in let v = !toy.get(\"DIR/b\") in let _ = !toy.put({key: \"DIR/c\", value: v}) in 0) else 0) else 0","capabilities":["toy:**"]}`
+	names := regexp.MustCompile(`[ps]_[a-z0-9-]+|20\d\d-[-0-9TZ:]+`)
+	said := map[string][]string{}
+	for _, c := range []struct{ dir, text, holds, want string }{
+		{"open", "hi", "", "a=hi b=end c=end"}, {"mail", "hi", "", "a=hi b=end c=end"}, {"mail", "hi", "put", "a=hi b=end"}, {"mail", "ho", "", "a=ho"},
+	} {
+		w := &tasked{t: t, dir: t.TempDir(), flow: keepsMail, confirm: "toy.put:z/**"} // nothing that it does, but it may
+		begun, held := make(chan struct{}, 10), make(chan struct{})
+		h := &ending{noteWorld: noteWorld{notes: map[string]string{c.dir + "/1": c.text}, begun: begun, held: held}, end: func(context.Context) { begun <- struct{}{}; <-held }}
+		s, stop := w.serves(h, "toy:**")
+		w.call(s, "evolve", strings.ReplaceAll(goes, "DIR", c.dir))
+		approve := func(plan string) {
+			if p, err := run.FindPlan(s.broker.Journal(), plan); err == nil && p != nil && p.Confirm {
+				must.NoError(t, run.AnswerPlan(s.broker.Journal(), p.Plan, true, "terminal"))
+			}
+		}
+		call := `{"tool":"goes","input":"` + c.dir + `/1"}`
+		if c.dir == "mail" { // where a person is always asked
+			plan := regexp.MustCompile(`p_[a-z0-9-]+`).FindString(w.call(s, "run", call).Text)
+			approve(plan)
+			call = `{"plan":"` + plan + `"}`
+			w.call(s, "run", call)
+			approve(plan + ".2")
+		}
+		h.holds = c.holds
+		answered := make(chan wire.Answer, 1)
+		go func() { answered <- w.call(s, "run", call) }()
+		if c.text == "hi" {
+			wait.For(t, begun, "the middle of the second section")
+			stop() // nothing of what follows is on record
+		}
+		close(held)
+		wait.For(t, answered, "the end of the call")
+		stop()
+		h.holds = ""
+		s, _ = w.serves(h, "toy:**")
+		made, _, err := s.broker.Journal().Read(journal.Query{Kind: journal.PlanMade})
+		must.NoError(t, err)
+		plan := "p_" + made[0].Run
+		for _, resume := range []string{"", `,"resume":true`, `,"resume":true`} {
+			a := w.call(s, "run", `{"plan":"`+plan+`"`+resume+`}`)
+			said[c.dir+c.text+c.holds] = append(said[c.dir+c.text+c.holds], names.ReplaceAllString(a.Text+string(a.Structured)+strings.Join(a.More, " "), "ID"))
+		}
+		if got := strings.ReplaceAll(h.done(), c.dir+"/", ""); got != c.want {
+			t.Errorf("%+v: %q was put; it is told %q", c, got, said[c.dir+c.text+c.holds])
+		}
+	}
+	if open := said["openhi"]; !strings.Contains(open[0], "was begun before and didn't end") || !strings.HasPrefix(open[1], "0{") || !strings.Contains(open[2], "has ended") {
+		t.Errorf("of one that read nothing of the mail it is told %q", open)
+	}
+	for i, without := range said["mailho"] {
+		for _, c := range []string{"mailhi", "mailhiput"} {
+			if with := said[c][i]; with != without {
+				t.Errorf("%s, call %d: with a second section it is told\n%s\nand without\n%s", c, i, with, without)
+			}
+		}
+	}
+}
+
 // TestFlowPlanWithdrawn: that another server withdrew a plan, having read something else, isn't told where it may not be shown.
 func TestFlowPlanWithdrawn(t *testing.T) {
 	t.Parallel()

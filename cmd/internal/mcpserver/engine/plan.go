@@ -338,7 +338,7 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 	keeps := s.keepsPlan(p.Plan)
 	if len(s.broker.Flow().Shown()) > 0 && p.Ended {
 		next, err := run.FindPlan(s.broker.Journal(), fmt.Sprintf("p_%s.%d", p.Run, p.Section+1))
-		if err == nil && next != nil && (next.Ended || next.Started == 0 && (next.Approved || !next.Confirm)) {
+		if err == nil && next != nil && s.goesOnWith(next, resume) {
 			return s.doPlan(ctx, c, next.ID, fresh, resume, held)
 		}
 	}
@@ -348,12 +348,15 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 			return s.sealPlan(p.Plan, tell(kind, message, hint))
 		}
 	}
-	done, gone := tell(fault.Conflict, "the plan "+p.ID+" was begun and has ended: the journal shows what was done", again), tell(fault.Conflict, "the plan "+p.ID+" can't be done any more", again)
+	name := s.planName(p.Plan)
+	done, gone := tell(fault.Conflict, "the plan "+name+" was begun and has ended: the journal shows what was done", again), tell(fault.Conflict, "the plan "+name+" can't be done any more", again)
 	final := func(a wire.Answer) wire.Answer { // it has one name, however often and whichever it is
 		if !keeps {
 			return a
 		}
-		if one := s.sealedBefore(p.Run, s.broker.Flow().Known(p.Under), func(one *run.Sealed) bool { return one.Text == done.First() || one.Text == gone.First() }); one != nil {
+		if one := s.sealedBefore(p.Run, s.broker.Flow().Known(p.Under), func(one *run.Sealed) bool {
+			return slices.Contains([]string{done.First(), gone.First(), a.First()}, one.Text)
+		}); one != nil {
 			return s.sealedAnswer(one)
 		}
 		return s.sealPlan(p.Plan, a)
@@ -367,20 +370,20 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 	switch {
 	case keeps && p.Confirm && p.By == run.Withdrawn && !p.Once:
 		return s.showPlan(p.Plan, "waiting") // as one that waits
-	case here, p.Started > 0 && !p.Ended && p.Owner != s.tasks.owner.word() && s.tasks.owner.lives(p.Owner):
-		return tell(fault.Conflict, "another call is doing the plan "+p.ID, "Wait for that call: a plan is done once.")
+	case here, s.doneElsewhere(p):
+		return tell(fault.Conflict, "another call is doing the plan "+name, "Wait for that call: a plan is done once.")
 	case p.Ended:
 		return final(done)
 	case p.Refused && p.By == run.Withdrawn:
 		return final(gone)
 	case p.Refused:
-		return tell(fault.Denied, "the user said no to the plan "+p.ID, "Don't try again; ask the user what they want instead.")
+		return tell(fault.Denied, "the user said no to the plan "+name, "Don't try again; ask the user what they want instead.")
 	case p.Started > 0 && !resume && !s.Owns():
-		return tell(fault.Conflict, "the plan "+p.ID+" was begun before and has no end on record", `Call run with "plan" and "resume":true once no other server does it, which can't be seen here: it goes on where it was.`)
+		return tell(fault.Conflict, "the plan "+name+" was begun before and has no end on record", `Call run with "plan" and "resume":true once no other server does it, which can't be seen here: it goes on where it was.`)
 	case p.Started > 0 && !resume:
-		return tell(fault.Conflict, "the plan "+p.ID+" was begun before and didn't end", `Call run with "plan" and "resume":true: it goes on where it was.`)
+		return tell(fault.Conflict, "the plan "+name+" was begun before and didn't end", `Call run with "plan" and "resume":true: it goes on where it was.`)
 	case p.Started == 0 && p.TooOld():
-		return tell(fault.Conflict, "the plan "+p.ID+" is too old: it could be done for an hour", again)
+		return tell(fault.Conflict, "the plan "+name+" is too old: it could be done for an hour", again)
 	case p.Confirm && !p.Approved && s.withholds():
 		if f := s.showsPlan(p.Plan); f != nil {
 			return wire.Failed(f)
@@ -399,10 +402,14 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 		return wire.Failed(f)
 	}
 	if n, op := record.Unsettled(s.broker.Policy()); n > 0 {
-		goesOn := fmt.Sprintf(`; then {"name":"run","arguments":{"plan":%q,"resume":true}} goes on.`, s.planName(p.Plan))
+		goesOn := fmt.Sprintf(`; then {"name":"run","arguments":{"plan":%q,"resume":true}} goes on.`, name)
 		if keeps {
-			return tell(fault.OutcomeUnknown, "the server ended while a step of the run "+p.Run+" was under way; nobody knows whether it was done",
+			a := tell(fault.OutcomeUnknown, "the server ended while a step of the run "+p.Run+" was under way; nobody knows whether it was done",
 				"The user can find out which with `mcp-pif journal`, and say it with `mcp-pif resolve`"+goesOn)
+			if p.Section > 1 { // which it tells
+				return final(a)
+			}
+			return a
 		}
 		return tell(fault.OutcomeUnknown, fmt.Sprintf("the server ended while step %d of the run %s, %s, was under way; nobody knows whether it was done", n, p.Run, op),
 			fmt.Sprintf("The user can find out, and say it with `mcp-pif resolve %s %d did` or `did-not`", p.Run, n)+goesOn)
@@ -450,6 +457,26 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 		doer.answeredBy(p.Run)
 	}
 	return a
+}
+
+// goesOnWith reports whether the call of a plan that has ended goes on with the section behind it. Where the model may not
+// know that there is one, of one that waits or was begun the same is told as where there is none, unless it is to go on.
+func (s *Engine) goesOnWith(next *run.Planned, resume bool) bool {
+	switch {
+	case next.Ended:
+		return true
+	case next.Started == 0:
+		return next.Approved || !next.Confirm
+	case !s.keepsPlan(next.Plan):
+		return true
+	}
+	_, here := s.doing.Load(next.ID)
+	return resume && !here && !s.doneElsewhere(next)
+}
+
+// doneElsewhere reports whether another server is doing a plan.
+func (s *Engine) doneElsewhere(p *run.Planned) bool {
+	return p.Started > 0 && !p.Ended && p.Owner != s.tasks.owner.word() && s.tasks.owner.lives(p.Owner)
 }
 
 // planOfTask is the answer of a task that gave a plan, or the next section of one that it did.
