@@ -33,8 +33,10 @@ type flows struct {
 	first map[flow.Atoms]origin
 	// denied is what denials of the round that is decided tell of besides what asked for them, by their index.
 	denied map[int]told
-	rated  map[*caps.Grant]bool // by whose rates it was decided about a request, and so by other runs
-	apast  bool                 // which ones isn't known: it was in another process
+	// refused is the keys of the requests that a person said no to: no program asks again until it is a yes.
+	refused map[string]bool
+	rated   map[*caps.Grant]bool // by whose rates it was decided about a request, and so by other runs
+	apast   bool                 // which ones isn't known: it was in another process
 	follower
 }
 
@@ -100,7 +102,7 @@ const (
 // beginFlow starts to know of a run's data; see [Run.Evaluates].
 func (r *Run) beginFlow(s *Start) {
 	if r.b.flow != nil {
-		r.flows = &flows{policy: r.b.flow, person: s.Person, first: map[flow.Atoms]origin{}}
+		r.flows = &flows{policy: r.b.flow, person: s.Person, first: map[flow.Atoms]origin{}, refused: map[string]bool{}}
 		r.flows.calls, r.flows.kept = map[int]*fault.Fault{}, &kept{}
 		if r.b.act != nil && !s.Person {
 			now, cancel := context.WithCancel(context.Background())

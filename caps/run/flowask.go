@@ -232,6 +232,8 @@ func (r *Run) shownAll() bool {
 	return !f.person && err == nil && f.policy.About(f.entered)&^seen == 0
 }
 
+const saidNo = "A person was asked, and said no. "
+
 // putFlow puts the question: answered is set where a person said something just now.
 func (r *Run) putFlow(ctx context.Context, a *act, v *verdict, f *fault.Fault) (yes, answered bool) {
 	p := r.flows.policy
@@ -239,6 +241,10 @@ func (r *Run) putFlow(ctx context.Context, a *act, v *verdict, f *fault.Fault) (
 	key, err := a.flowKey(v)
 	if err == nil && r.spendYes(a, key) {
 		return true, true
+	}
+	if err == nil && r.flows.refused[key] {
+		f.Hint = saidNo + f.Hint
+		return false, true
 	}
 	if err == nil {
 		q.From = r.origins(ctx, a, slices.ContainsFunc(v.asks, func(r *flow.Rule) bool { return r.Any }))
@@ -261,7 +267,8 @@ func (r *Run) putFlow(ctx context.Context, a *act, v *verdict, f *fault.Fault) (
 				return false, false // a yes that isn't on record is none
 			}
 			if !yes {
-				f.Hint = "A person was asked, and said no. " + f.Hint
+				r.flows.refused[key] = true
+				f.Hint = saidNo + f.Hint
 			}
 			return yes, true
 		}
