@@ -249,7 +249,7 @@ func (r *repl) print(a engine.Answer, failed string) {
 		r.next = answer.Next.Arguments
 	}
 	if a.Fault != nil {
-		r.complain(unbound.ReplaceAllString(failed, "let $1 = 3 binds it."))
+		r.complain(unbound.ReplaceAllString(failed, "let $1 = 3 binds it; help language lists the operations."))
 	} else {
 		fmt.Fprintf(r.cmd.OutOrStdout(), "%s\n", cli.EscapeJSON([]byte(cli.Digits(a.Text))))
 	}

@@ -91,7 +91,7 @@ var arithmetic = []Row{
 	{
 		Name: "div", Group: "arithmetic", Shape: Array, Params: twoNumbers, Result: KindNumber,
 		Doc:  "gives a ÷ b: of integers rounded down (towards minus infinity), of decimals exactly where its digits end; b must not be 0.",
-		Also: []string{"divide", "/", "quotient"},
+		Also: []string{"divide", "/", "quotient", "floor_div", "floordiv", "intdiv"},
 		Examples: []Example{
 			{Code: `{"div":[7,2]}`, Want: `3`, Steps: 3},
 			{Code: `{"div":[-7,2]}`, Want: `-4`, Steps: 3},

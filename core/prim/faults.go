@@ -64,10 +64,13 @@ func Unbound(name string, bound []string) *fault.Fault {
 	case Instead(name) != "":
 		f.Hint = strings.ToUpper(Instead(name)[:1]) + Instead(name)[1:] + "."
 	case len(bound) > 0:
-		f.Hint = fmt.Sprintf(`Bind it with {"lam":%q,"body":…}, or ask help what it is called here.`, name)
+		f.Hint = fmt.Sprintf(unnamed, name)
 	}
 	return f
 }
+
+// unnamed is the hint on a name that is neither bound nor like another.
+const unnamed = `Bind it with {"lam":%q,"body":…}, or ask help what it is called here.`
 
 // Applied completes the fault of a variable that nothing binds and that is applied
 // (see [term.Applied]): it was meant to be the operation most like it.
@@ -75,7 +78,9 @@ func Applied(f *fault.Fault, name string) {
 	if f.Near != "" || Instead(name) != "" {
 		return
 	}
-	if _, row, ok := Lookup(Nearest(name)); ok && row.Group != "lambda" {
+	if _, row, ok := Lookup(Nearest(name)); !ok {
+		f.Hint = fmt.Sprintf(unnamed, name)
+	} else if row.Group != "lambda" {
 		f.Near = row.Name
 		correct := row.Correct()
 		for _, x := range row.Examples {

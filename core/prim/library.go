@@ -51,7 +51,8 @@ var library = []Row{
 	},
 	{
 		Name: "append", Group: "library", Shape: Array, Params: []Param{{"first", KindList}, {"second", KindList}}, Result: KindList,
-		Doc: "gives the items of the first list and then those of the second.",
+		Doc:  "gives the items of the first list and then those of the second.",
+		Also: []string{"concat_lists", "list_concat"},
 		Examples: []Example{
 			{Code: `{"append":[[1,2],[3]]}`, Want: `[1,2,3]`},
 			{Code: `{"append":[[1],2]}`, Fault: fault.TypeError},
@@ -69,7 +70,8 @@ var library = []Row{
 	},
 	{
 		Name: "flat_map", Group: "library", Shape: Array, Params: fAndList, Passes: PassesItem, Result: KindList,
-		Doc: "gives the items of the lists that f makes of each item.",
+		Doc:  "gives the items of the lists that f makes of each item.",
+		Also: []string{"concat_map", "mapcat"},
 		Examples: []Example{
 			{Code: `{"flat_map":[{"lam":"x","body":[{"var":"x"},{"var":"x"}]},[1,2]]}`, Want: `[1,1,2,2]`},
 			{Code: `{"flat_map":[{"lam":"x","body":{"var":"x"}},[1]]}`, Fault: fault.TypeError},

@@ -169,6 +169,14 @@ var instead = map[string]string{
 	"time":          asEffect,
 	"print":         asValue,
 	"console":       asValue,
+	"println":       asValue,
+	"printf":        asValue,
+	"echo":          asValue,
+	"puts":          asValue,
+	"sprintf":       `write text as in $"total: {n}", with format(n, 2) for digits after the point`,
+	"sort_desc":     `write reverse(sort(xs))`,
+	"is_array":      `write type_of(x) == "list"`,
+	"isarray":       `write type_of(x) == "list"`,
 	"today":         asEffect,
 	"open":          `write !fs.read("a.txt") or !fs.write({path: "a.txt", content: "text"}), effects that a tool declares, as fs:./sandbox`,
 	"random":        `write !random.seed({}) % n for a number below n, an effect that a tool declares as random:seed`,
@@ -240,8 +248,22 @@ func Nearest(name string) string {
 			names = append(names, Table[i].Name)
 		}
 	}
+	word := strings.ToLower(name)
+	for _, kind := range ofKind {
+		for _, bare := range [...]string{strings.TrimPrefix(word, kind), strings.TrimSuffix(strings.TrimSuffix(word, "s"), kind)} {
+			bare = strings.Trim(bare, "_")
+			if r := also[bare]; r != "" {
+				return r
+			} else if slices.Contains(names, bare) {
+				return bare
+			}
+		}
+	}
 	return Closest(name, names)
 }
+
+// ofKind is what names say that they take, as in str_split, jsonParse and sort_list.
+var ofKind = [...]string{"string", "str", "text", "list", "array", "json", "dict", "object", "record", "math"}
 
 // minPrefix is how many letters two words begin with at least, of names that are alike.
 const minPrefix = 4

@@ -225,6 +225,7 @@ func TestNearest(t *testing.T) {
 	for word, want := range map[string]string{
 		"ADD": "add", "Eq": "eq", "plus": "add", "ad": "add", "ads": "add", "lenght": "length", "isempty": "isEmpty", "lambda": "lam",
 		"foldl": "fold", "tial": "tail", "conact": "concat", "codeof": "code_of", "mapp": "map", "zzz": "", "foo": "", "analyze": "analyze", "x": "", "": "", "==": "equal",
+		"str_split": "split", "jsonParse": "parse_json", "array_push": "push", "sort_list": "sort", "join_strings": "join", "list_zzzq": "", "listing": "",
 	} {
 		if got := prim.Nearest(word); got != want {
 			t.Errorf("%q is near %q, want %q", word, got, want)

@@ -393,7 +393,7 @@ var text = []Row{
 		Name: "to_text", Group: "json", Shape: Unary, Params: []Param{{"a", KindAny}}, Result: KindString,
 		Doc:   "shows a value: a string as it is, a decimal by its digits, everything else as JSON, a function as \"<function>\".",
 		Total: true,
-		Also:  []string{"str", "to_string", "tostring", "show"},
+		Also:  []string{"str", "to_string", "tostring", "show", "string", "text"},
 		Examples: []Example{
 			{Code: `{"to_text":42}`, Want: `"42"`, Steps: 2},
 			{Code: `{"to_text":["a",{"dec":"1.50"}]}`, Want: `"[\"a\",1.50]"`, Steps: 6},
@@ -405,7 +405,7 @@ var text = []Row{
 	{
 		Name: "to_json", Group: "json", Shape: Unary, Params: []Param{{"a", KindAny}}, Result: KindString,
 		Doc:  "writes a value as JSON that parse_json reads back, a decimal without a digit after its point as an integer; functions, code and pairs have no JSON.",
-		Also: []string{"stringify"},
+		Also: []string{"stringify", "dumps", "json_encode", "jsonify"},
 		Examples: []Example{
 			{Code: `{"to_json":{"record":{"b":[1,{"dec":"2.50"}],"a":null}}}`, Want: `"{\"a\":null,\"b\":[1,2.50]}"`, Steps: 8},
 			{Code: `{"to_json":"say \"hi\""}`, Want: `"\"say \\\"hi\\\"\""`, Steps: 2},
@@ -432,7 +432,7 @@ var text = []Row{
 	{
 		Name: "parse_json", Group: "json", Shape: Unary, Params: oneString, Result: KindAny,
 		Doc:  "reads a string as JSON: objects as records, numbers without point or exponent as integers and others as decimals; what is no JSON is a parse_error.",
-		Also: []string{"json", "parse"},
+		Also: []string{"json", "parse", "loads", "json_decode", "from_json"},
 		Examples: []Example{
 			{Code: `{"parse_json":"{\"a\":[1,2.50,null]}"}`, Want: `{"a":[1,2.50,null]}`, Steps: 2},
 			{Code: `{"get":[{"try":{"parse_json":"[1,"}},"ok","no JSON"]}`, Want: `"no JSON"`},

@@ -39,6 +39,7 @@ var strs = []Row{
 	{
 		Name: "split", Group: "strings", Shape: Array, Params: []Param{{"s", KindString}, {"separator", KindString}}, Result: KindList,
 		Doc:   "gives the strings between the separators in s; the separator is not empty.",
+		Also:  []string{"explode"},
 		Gives: typeStrings,
 		Examples: []Example{
 			{Code: `{"split":["a,b,,c",","]}`, Want: `["a","b","","c"]`, Steps: 3},
@@ -70,6 +71,7 @@ var strs = []Row{
 	{
 		Name: "join", Group: "strings", Shape: Array, Params: []Param{{"list", KindList}, {"separator", KindString}}, Result: KindString,
 		Doc:   "joins a list of strings with the separator between them.",
+		Also:  []string{"implode"},
 		Items: []Kinds{KindString},
 		Examples: []Example{
 			{Code: `{"join":[["a","b","c"],", "]}`, Want: `"a, b, c"`, Steps: 9},
@@ -153,7 +155,7 @@ var strs = []Row{
 		Name: "replace", Group: "strings", Shape: Array, Result: KindString,
 		Params: []Param{{"s", KindString}, {"old", KindString}, {"new", KindString}},
 		Doc:    "gives s with new in every place of old, which is not empty.",
-		Also:   []string{"replaceall"},
+		Also:   []string{"replaceall", "replace_all"},
 		Examples: []Example{
 			{Code: `{"replace":["a-b-c","-","+"]}`, Want: `"a+b+c"`, Steps: 4},
 			{Code: `{"replace":["abc","x","y"]}`, Want: `"abc"`, Steps: 4},

@@ -618,7 +618,7 @@ func (r *reader) near(name string, applied bool) string {
 	if meant, known := prim.Meant(name); known && near == "" {
 		return meant // as an operation that stands as a value
 	}
-	if near == "" && applied {
+	if _, _, operation := prim.Lookup(near); applied && (near == "" || operation && r.scope[near] == 0) {
 		near = prim.Nearest(name)
 	}
 	return near

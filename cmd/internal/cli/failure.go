@@ -100,7 +100,7 @@ var placeholder = regexp.MustCompile(`([:\[,{])…`)
 
 // spoken is what hints say to a model, and its words here.
 var spoken = strings.NewReplacer(
-	", or make one with evolve", "", `(run's "steps")`, "(run's --steps)", `(run's "memory")`, "(run's --memory and --max-memory)",
+	", or make one with evolve", "", ", or ask help what it is called here", "; 'mcp-pif help language' lists the operations", `(run's "steps")`, "(run's --steps)", `(run's "memory")`, "(run's --memory and --max-memory)",
 	"For more ask the operator to start the server with", "For more give this command", "Ask the operator to start the server with", "Give this command", "ask the operator to start the server with", "give this command",
 	`Call run with "plan" and "resume":true once`, `Have your model call run with "plan" and "resume":true once`,
 	"if_version is", "--if-version is", "with describe, work your change into it, then use if_version", "with 'mcp-pif tools show NAME', then use --if-version",
