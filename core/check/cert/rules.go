@@ -323,7 +323,7 @@ func (c *pass) prim(t *term.Prim, a []*Type) *Type {
 	case "to_json", "to_json_indent":
 		c.into(t, a[0], written)
 	case "to_csv":
-		c.into(t, a[0], table)
+		c.into(t, a[0], table(t))
 	case "raise", "no_match":
 		return nothing
 	case "add", "sub", "mul":
@@ -358,6 +358,22 @@ func (c *pass) prim(t *term.Prim, a []*Type) *Type {
 		return c.fail(t, "there is no rule for "+row.Name)
 	}
 	return of(row.Result & prim.KindAny)
+}
+
+// table is what to_csv writes: records with cells in the columns that the term names, or else everywhere.
+func table(t *term.Prim) *Type {
+	all, named := &Type{Kinds: prim.KindRecord, Rest: of(prim.KindCell)}, &Type{Kinds: prim.KindRecord, Rest: anything}
+	if list, ok := t.Args[len(t.Args)-1].(*term.List); ok && len(t.Args) > 1 {
+		for _, x := range list.Items {
+			name, ok := x.(*term.Str)
+			if !ok {
+				return listOf(all)
+			}
+			named.Fields = append(named.Fields, Field{name.Value, true, all.Rest})
+		}
+		return listOf(named)
+	}
+	return listOf(all)
 }
 
 // ofType is what a row declares of the parts of its result.

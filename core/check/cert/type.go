@@ -53,8 +53,7 @@ var (
 	nothing = of(0)
 	chars   = of(prim.KindString)
 	data    = deep(prim.KindData)
-	written = deep(prim.KindData &^ (prim.KindQuoted | prim.KindPair))       // as JSON
-	table   = listOf(&Type{Kinds: prim.KindRecord, Rest: of(prim.KindCell)}) // as to_csv writes one
+	written = deep(prim.KindData &^ (prim.KindQuoted | prim.KindPair)) // as JSON
 	// A function that takes nothing can't be applied, so all functions are in it.
 	anything = deep(prim.KindAny)
 )

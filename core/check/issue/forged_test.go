@@ -159,6 +159,8 @@ var lies = []struct {
 	{"a function that takes itself", `f => f(1)`, []*cert.Type{function(endless, number)}},
 	{"data that is a function", `f => f`, []*cert.Type{function(function(number, number), data)}},
 	{"a key that is of another type", `r => r.a + 1`, []*cert.Type{function(record("a", kinds(prim.KindString)), number)}},
+	{"a column that isn't written as a cell", `rs => to_csv(rs, ["a"])`, []*cert.Type{function(listOf(record("a", listOf(number))), kinds(prim.KindString))}},
+	{"a column that the term doesn't name", `x => to_csv([{a: [1]}], ["b", x])`, []*cert.Type{function(kinds(prim.KindString), kinds(prim.KindString))}},
 	{"a key twice", `r => r.a + 1`, []*cert.Type{function(twice, number)}},
 	{"a function that takes less than is said", `x => (if x then (y => y + 1) else (y => 2))("a")`, []*cert.Type{function(kinds(prim.KindBool), number), function(anything, number), number, anything}},
 	{"comparing functions", `f => equal(f, f)`, []*cert.Type{function(function(number, number), kinds(prim.KindBool))}},

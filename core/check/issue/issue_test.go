@@ -62,6 +62,7 @@ var written = []struct {
 	{"x => let f = y => y + 1 in (f(x), f(2))", true}, {"x => [x, 1]", true}, {"x => {a: x, b: [1]}", true},
 	{"x => put(x, \"k\", 1)", true}, {"x => get(x, \"k\", 0)", true}, {"x => '{x}", true}, {"xs => join(xs, \",\")", true},
 	{"n => if n < 1 then n else continue(n - 1)", true}, {"xs => par(sum(xs), 1)", true}, {"x => to_json(x)", true},
+	{"rs => to_csv(rs)", true}, {"rs => to_csv(rs, [\"a\"])", true}, {"x => to_csv([{a: x ++ \"\", b: [2]}], [\"a\"])", true},
 	{"x => @square(x)", false}, {"x => eval(x)", false}, {"xs => sort(xs)", false}, {"x => code_of(\"square\")", true},
 	{"x => let r = !fs.read(x), s = !kv.put({key: \"a\", value: r}) in [r, s]", true}, {"xs => fold(p => fst(p) + snd(p), 0, xs)", true},
 	{"xs => map(x => map(y => x + y, xs), xs)", true}, {"x => raise(x)", true}, {"f => f(1)", true},
