@@ -199,14 +199,15 @@ const (
 // Size is about how many bytes of memory the program takes, with its source and
 // its canonical JSON. The first call goes through all of the code.
 func (p *Program) Size() int {
-	if n := p.size.Load(); n > 0 {
+	d := p.derive()
+	if n := d.size.Load(); n > 0 {
 		return int(n)
 	}
 	u := p.prog.Unit
-	n := programBytes + 2*len(p.parsed.Source.Text) +
+	n := programBytes + 2*len(p.prog.Source.Text) +
 		len(u.Code)*code.InstrSize + len(u.Meta)*metaBytes + len(u.Consts)*constBytes +
-		size(p.parsed.Term)
-	p.size.Store(int64(n))
+		size(p.prog.Term)
+	d.size.Store(int64(n))
 	return n
 }
 

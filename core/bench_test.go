@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -70,6 +71,18 @@ func BenchmarkCold(b *testing.B) {
 			b.Fatal(m.Fault())
 		}
 		m.Release()
+	}
+}
+
+// TestTinySizes: what a tiny run leaves for the collector is a third of its time, so what
+// few programs and inputs have is apart.
+func TestTinySizes(t *testing.T) {
+	read, _ := reflect.TypeFor[core.Input]().FieldByName("read")
+	if n := reflect.TypeFor[core.Program]().Size(); n > 208 {
+		t.Errorf("a program takes %d bytes", n)
+	}
+	if n := read.Type.Elem().Size(); n > 144 {
+		t.Errorf("an input takes %d bytes", n)
 	}
 }
 

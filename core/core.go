@@ -106,16 +106,30 @@ func Lend(s *Stake, bytes int64) bool { return eval.Lend(s, bytes) }
 // Program is code that was read and compiled: immutable, shared between
 // goroutines.
 type Program struct {
-	prog   eval.Program
-	unit   code.Unit
-	parsed *parse.Parsed
-	free   []string
-	once   sync.Once
-	json   []byte
-	hash   string
-	size   atomic.Int64 // 0: not known yet
-	typed  sync.Once
-	takes  func(param int, v Value) bool
+	prog    eval.Program
+	unit    code.Unit
+	derived atomic.Pointer[derived] // nil: nothing was asked for yet
+}
+
+// A derived is what is found out of a program once it is asked for; apart, since most runs ask for nothing.
+type derived struct {
+	canonical sync.Once
+	json      []byte
+	hash      string
+	size      atomic.Int64 // 0: not known yet
+	typed     sync.Once
+	takes     func(param int, v Value) bool
+	free      []string // of code that is no lambda, from the start
+	notes     []string // of the code's reading, from the start
+}
+
+func (p *Program) derive() *derived {
+	d := p.derived.Load()
+	if d == nil {
+		p.derived.CompareAndSwap(nil, new(derived))
+		d = p.derived.Load()
+	}
+	return d
 }
 
 // Compile reads inline code of at most 256 KiB, which must not change afterwards:
@@ -150,7 +164,7 @@ func Older(name string, src []byte, isText bool) iter.Seq[*Program] {
 			return
 		}
 		for _, round := range []bool{false, true} {
-			parsed, f := parse.Code(src, parse.Options{Tool: name, Older: true, Round: round})
+			parsed, f := parse.ReadCode(src, parse.Options{Tool: name, Older: true, Round: round})
 			if f != nil {
 				continue
 			}
@@ -182,7 +196,7 @@ func compileText(name string, src []byte, o text.Options) (*Program, error) {
 	if f != nil {
 		return nil, f
 	}
-	return compileParsed(name, &parse.Parsed{Term: t.Term, Source: t.Source, Notes: t.Notes})
+	return compileParsed(name, parse.Parsed{Term: t.Term, Source: t.Source, Notes: t.Notes})
 }
 
 // LoneName returns the name that is all there is in a source of the text form:
@@ -190,23 +204,27 @@ func compileText(name string, src []byte, o text.Options) (*Program, error) {
 func LoneName(src []byte) (name string, ok bool) { return text.Lone(src) }
 
 func compile(name string, src []byte) (*Program, error) {
-	parsed, f := parse.Code(src, parse.Options{Tool: name})
+	parsed, f := parse.ReadCode(src, parse.Options{Tool: name})
 	if f != nil {
 		return nil, f
 	}
 	return compileParsed(name, parsed)
 }
 
-func compileParsed(name string, parsed *parse.Parsed) (*Program, error) {
-	p := &Program{parsed: parsed}
+func compileParsed(name string, parsed parse.Parsed) (*Program, error) {
+	p := new(Program)
 	if name != "" {
 		parsed.Source.In = "tool:" + name
 	}
+	if parsed.Notes != nil {
+		p.derive().notes = parsed.Notes
+	}
 	t := parsed.Term
 	if _, ok := t.(*term.Lam); !ok {
-		p.free = parse.Free(t)
-		if name != "" && len(p.free) == 1 {
-			t = &term.Lam{At: term.At(t.Pos()), Param: p.free[0], Body: t}
+		free := parse.Free(t)
+		p.derive().free = free
+		if name != "" && len(free) == 1 {
+			t = &term.Lam{At: term.At(t.Pos()), Param: free[0], Body: t}
 		}
 	}
 	p.prog = eval.Program{
@@ -232,11 +250,12 @@ func entangled(in string) *fault.Fault {
 // Canonical returns the program as canonical JSON: keys sorted, no spaces. It
 // is what is stored, hashed and shown; the caller must not change it.
 func (p *Program) Canonical() []byte {
-	p.once.Do(func() {
-		p.json = text.Canonical(p.parsed.Term)
-		p.hash = hashOf(p.json)
+	d := p.derive()
+	d.canonical.Do(func() {
+		d.json = text.Canonical(p.prog.Term)
+		d.hash = hashOf(d.json)
 	})
-	return p.json
+	return d.json
 }
 
 // hashOf is the SHA-256 of canonical JSON, in hexadecimal.
@@ -247,18 +266,18 @@ func hashOf(canonical []byte) string {
 
 // Text returns the program in the text form, laid out for reading. As a string
 // of code it says the same program: see [text.Alone].
-func (p *Program) Text() []byte { return text.Alone(p.parsed.Term, Print(p.parsed.Term)) }
+func (p *Program) Text() []byte { return text.Alone(p.prog.Term, Print(p.prog.Term)) }
 
 // Hash returns the SHA-256 of the canonical JSON, in hexadecimal.
 func (p *Program) Hash() string {
 	p.Canonical()
-	return p.hash
+	return p.derive().hash
 }
 
 // Notes tell of what in the source is legal but perhaps not meant: rounded
 // numbers, ignored keys, free variables. The slice is the caller's.
 func (p *Program) Notes() []string {
-	notes := slices.Clone(p.parsed.Notes)
+	notes := slices.Clone(p.derive().notes)
 	free := p.Free()
 	if p.prog.Tool != "" && len(free) == 1 && !p.lambda() {
 		return append(notes, fmt.Sprintf("the variable %q is free: running the tool binds it to the input", free[0]))
@@ -270,31 +289,31 @@ func (p *Program) Notes() []string {
 }
 
 func (p *Program) lambda() bool {
-	_, ok := p.parsed.Term.(*term.Lam)
+	_, ok := p.prog.Term.(*term.Lam)
 	return ok
 }
 
 // Free returns the names of the free variables, in order of first use.
 func (p *Program) Free() []string {
 	if p.lambda() {
-		return parse.Free(p.parsed.Term)
+		return parse.Free(p.prog.Term)
 	}
-	return slices.Clone(p.free)
+	return slices.Clone(p.derive().free)
 }
 
 // IsFunction reports whether the code is known to give a function.
 func (p *Program) IsFunction() bool {
-	return p.lambda() || p.prog.Tool != "" && len(p.free) == 1
+	return p.lambda() || p.prog.Tool != "" && len(p.derive().free) == 1
 }
 
 // Params returns the names of the parameters of a function: those of the
 // directly nested lambdas the code starts with.
 func (p *Program) Params() []string {
 	if !p.lambda() && p.IsFunction() {
-		return slices.Clone(p.free)
+		return slices.Clone(p.derive().free)
 	}
 	var names []string
-	for t := p.parsed.Term; ; {
+	for t := p.prog.Term; ; {
 		l, ok := t.(*term.Lam)
 		if !ok {
 			return names
@@ -306,21 +325,21 @@ func (p *Program) Params() []string {
 
 // Effects returns the operations ("fs.read") that the code names outside
 // quotes, sorted.
-func (p *Program) Effects() []string { return term.Effects(p.parsed.Term) }
+func (p *Program) Effects() []string { return term.Effects(p.prog.Term) }
 
 // Term returns the syntax tree.
-func (p *Program) Term() term.Term { return p.parsed.Term }
+func (p *Program) Term() term.Term { return p.prog.Term }
 
 // Advise returns a fault of a run in this code in words of the code that failed, where
 // that says how it may be meant.
 func (p *Program) Advise(f *fault.Fault) *fault.Fault {
-	if f == nil || p.parsed.Source == nil || f.In != p.parsed.Source.In {
+	if f == nil || p.prog.Source == nil || f.In != p.prog.Source.In {
 		return f
 	}
 	g := *f
-	if message, hint := check.NoFunction(p.parsed.Term, p.parsed.Source, f); message != "" {
+	if message, hint := check.NoFunction(p.prog.Term, p.prog.Source, f); message != "" {
 		g.Message, g.Hint = message, hint
-	} else if hint = check.OwnHint(p.parsed.Term, p.parsed.Source, f); hint != "" {
+	} else if hint = check.OwnHint(p.prog.Term, p.prog.Source, f); hint != "" {
 		g.Hint = hint
 	}
 	return &g
@@ -329,12 +348,13 @@ func (p *Program) Advise(f *fault.Fault) *fault.Fault {
 // Tool returns the program as what code_of finds under its name. What its own
 // code looks tools up in, for a call, is still to be filled in.
 func (p *Program) Tool() Tool {
-	p.typed.Do(func() {
+	d := p.derive()
+	d.typed.Do(func() {
 		if p.prog.Tool != "" {
-			p.takes = check.Takes(p.prog.Tool, p.parsed.Term)
+			d.takes = check.Takes(p.prog.Tool, p.prog.Term)
 		}
 	})
-	return Tool{Term: p.parsed.Term, Source: p.parsed.Source, Name: p.prog.Tool, Size: p.Size(), Takes: p.takes}
+	return Tool{Term: p.prog.Term, Source: p.prog.Source, Name: p.prog.Tool, Size: p.Size(), Takes: d.takes}
 }
 
 // InputAs says how a run's input is read.
@@ -368,9 +388,7 @@ type Input struct {
 type reading struct {
 	prog  eval.Program
 	room  parse.Room
-	in    *parse.Parsed
-	more  []*parse.Parsed // the inputs after the first
-	large *largeInput     // in place of the others
+	large *largeInput // in place of the others
 }
 
 // A largeInput is one whose term isn't kept beside its value: a run that begins takes it, and
@@ -425,7 +443,7 @@ func (in Input) whole() Input {
 // input returns the input that stands for the large one.
 func (l *largeInput) input(notes []string, r *reading) Input {
 	r.large = l
-	r.prog.Whole = func() *eval.Program { return l.whole().program() }
+	r.prog.Large = &eval.Large{Whole: func() *eval.Program { return l.whole().program() }}
 	return Input{notes, r}
 }
 
@@ -441,12 +459,12 @@ func (l *largeInput) whole() Input {
 	if p == nil {
 		p, _ = parse.Input(l.src, l.as) // it could be read before
 	}
-	in := new(reading).of(p, l.as)
-	in.read.prog.Imported = func() {
+	in := new(reading).of(*p, l.as)
+	in.read.prog.Large = &eval.Large{Imported: func() {
 		if done := l.done.Load(); done != nil {
 			(*done)()
 		}
-	}
+	}}
 	return in
 }
 
@@ -469,15 +487,18 @@ func (in Input) all() []*parse.Parsed {
 	if in.read == nil {
 		return []*parse.Parsed{nil}
 	}
-	r := in.whole().read
-	return append([]*parse.Parsed{r.in}, r.more...)
+	var all []*parse.Parsed
+	for p := in.whole().program(); p != nil; p = p.Next {
+		all = append(all, &parse.Parsed{Term: p.Term, Source: p.Source})
+	}
+	return all
 }
 
 func (in Input) isLarge() bool { return in.read != nil && in.read.large != nil }
 
-func (r *reading) of(in *parse.Parsed, as InputAs) Input {
+func (r *reading) of(in parse.Parsed, as InputAs) Input {
 	evals := as != InputData && mayEval(in.Source.Text) && code.Evals(in.Term)
-	r.in, r.prog = in, eval.Program{Term: in.Term, Source: in.Source, Evals: evals}
+	r.prog = eval.Program{Term: in.Term, Source: in.Source, Evals: evals}
 	return Input{in.Notes, r}
 }
 
@@ -489,15 +510,15 @@ func ParseInput(src []byte, as InputAs) (Input, error) {
 	if len(src) >= largeText {
 		room = nil // it would keep the terms
 	}
-	in, f := parse.InputIn(room, src, as)
+	in, f := parse.ReadInput(room, src, as)
 	if f != nil {
 		return Input{}, f
 	}
 	if room != nil {
 		return r.of(in, as), nil
 	}
-	large := &largeInput{src: src, as: as}
-	large.read.Store(in)
+	large, read := &largeInput{src: src, as: as}, in
+	large.read.Store(&read)
 	return large.input(in.Notes, r), nil
 }
 
@@ -615,7 +636,7 @@ func Print(t term.Term) []byte { return check.PrintText(t) }
 // fills in what c says of the program, its inputs and its budgets. shadows are where the
 // inputs come from, the first one's and so on; those that are missing have no labels.
 func (p *Program) Follow(ctx context.Context, in Input, b Budgets, c flow.Config, shadows ...*flow.Shadow) (flow.Result, error) {
-	c.Term, c.Source, c.Tool = p.parsed.Term, p.parsed.Source, p.prog.Tool
+	c.Term, c.Source, c.Tool = p.prog.Term, p.prog.Source, p.prog.Tool
 	e := b.OrDefault()
 	c.Budgets = naive.Budgets{Steps: e.Steps, Memory: e.Memory, Depth: e.Depth}
 	for _, parsed := range in.all() {
@@ -670,7 +691,7 @@ func (p *Program) TraceWith(in Input, b Budgets, t Tracing) (Encoded, uint64, *f
 	e := b.OrDefault()
 	inputs := in.all()
 	v, steps, f := naive.Run(naive.Config{
-		Term: p.parsed.Term, Source: p.parsed.Source, Tool: p.prog.Tool, Input: inputs[0], More: inputs[1:],
+		Term: p.prog.Term, Source: p.prog.Source, Tool: p.prog.Tool, Input: inputs[0], More: inputs[1:],
 		Budgets: naive.Budgets{Steps: e.Steps, Memory: e.Memory, Depth: e.Depth},
 		Tools:   t.Tools, Handler: t.Answer, Visit: t.Visit, Ended: t.Ended, Asked: t.Asked,
 	})
@@ -703,11 +724,9 @@ func Inputs(all ...Input) Input {
 
 func joinInputs(all []Input) Input {
 	var joined Input
-	var parsed []*parse.Parsed
 	var progs []eval.Program
 	for _, in := range all {
 		joined.Notes = append(joined.Notes, in.Notes...)
-		parsed = append(parsed, in.all()...)
 		if in.read == nil {
 			progs = append(progs, eval.Program{Term: &term.Unit{}})
 		}
@@ -723,7 +742,7 @@ func joinInputs(all []Input) Input {
 	}
 	// Whether the program is compiled for evals around it is decided once.
 	progs[0].Evals = slices.ContainsFunc(progs, func(p eval.Program) bool { return p.Evals })
-	joined.read = &reading{prog: progs[0], in: parsed[0], more: parsed[1:]}
+	joined.read = &reading{prog: progs[0]}
 	return joined
 }
 

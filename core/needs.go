@@ -77,12 +77,12 @@ type With struct {
 
 // Needs returns what the code can ask for. It reads the source again.
 func (p *Program) Needs() Needs {
-	w := needing{source: p.parsed.Source}
-	w.walk(p.parsed.Term, active)
+	w := needing{source: p.prog.Source}
+	w.walk(p.prog.Term, active)
 	if len(w.places) == 0 {
 		return w.Needs
 	}
-	w.locate(p.parsed.Term)
+	w.locate(p.prog.Term)
 	for _, list := range []*[]Need{&w.Ops, &w.Calls, &w.Codes, &w.Unknown, &w.Inert} {
 		slices.SortStableFunc(*list, func(a, b Need) int {
 			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))

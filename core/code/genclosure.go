@@ -237,7 +237,7 @@ func (c *compiler) letrec(n *node, top uint8) uint8 {
 	for i, b := range n.params {
 		kin[i] = b.info.Entry
 	}
-	c.unit.Kin = append(c.unit.Kin, kin)
+	c.extra.Kin = append(c.extra.Kin, kin)
 	return top + 1
 }
 

@@ -309,8 +309,8 @@ func (c *compiler) visible(n *node) int32 {
 		sc.Vars = append(sc.Vars, v)
 	}
 	c.take(len(sc.Vars))
-	c.unit.Scopes = append(c.unit.Scopes, sc)
-	return c.opt.ScopeBase + int32(len(c.unit.Scopes)-1)
+	c.extra.Scopes = append(c.extra.Scopes, sc)
+	return c.opt.ScopeBase + int32(len(c.extra.Scopes)-1)
 }
 
 // ownFlag is how far from a fold's accumulator the register is that is true once the

@@ -165,7 +165,7 @@ func (c *compiler) resolve(t term.Term, s *scope) *node {
 		n.a = c.resolve(t.Arg, s)
 		n.size += n.a.size
 	case *term.Prim:
-		if e := c.unit.Uses.Expand(t); e != nil {
+		if e := c.extra.Uses.Expand(t); e != nil {
 			n := c.resolve(e, s)
 			if t.ID == prim.SortBy {
 				c.trySort(n, t)

@@ -12,15 +12,10 @@ type Unit struct {
 	Code   []Instr
 	Meta   []Meta
 	Consts []Const
-	Scopes []Scope
+	*Extra // never nil
 	// Entry is the offset of the function of no parameters that evaluates the
 	// term; where the term is a lambda, Root is that lambda's function.
 	Entry int32
-	Root  *Func
-	root  Func
-	// Captures are, for an eval's code, the indices of Options.Scope that its
-	// closure has to hold, in order.
-	Captures []int32
 	// Entangled is set, and nothing else, where the code captures more
 	// variables through more functions than [MaxCaptures], or one function more
 	// than an instruction has numbers for.
@@ -28,6 +23,19 @@ type Unit struct {
 	// Narrows is set where the code is ready for evals that narrow authority:
 	// functions hold that of their creation.
 	Narrows bool
+	Root    *Func
+	root    Func
+	// Window is how many words above its window's start any function of the
+	// unit may write, its callees' arguments included.
+	Window int
+}
+
+// An Extra is what only few units have.
+type Extra struct {
+	Scopes []Scope
+	// Captures are, for an eval's code, the indices of Options.Scope that its
+	// closure has to hold, in order.
+	Captures []int32
 	// Acting is the entries of the functions of several parameters whose first
 	// captured value is their authority, in order.
 	Acting []int32
@@ -35,17 +43,17 @@ type Unit struct {
 	Kin [][]int32
 	// Uses is of rows of the library: the places below 0 in Meta are in it.
 	Uses prim.Uses
-	// Window is how many words above its window's start any function of the
-	// unit may write, its callees' arguments included.
-	Window int
 }
+
+// noExtra is that of the others.
+var noExtra Extra
 
 // A Func is an entry point that a closure can have.
 type Func struct {
 	Entry int32
-	Arity int
 	// Closed is set where no value has to be captured.
 	Closed bool
+	Arity  int
 }
 
 // A Const is a value that exists before the program runs. Exactly one of the
@@ -144,6 +152,7 @@ type capture struct {
 type compiler struct {
 	opt      Options
 	unit     *Unit
+	extra    Extra
 	infos    []*fnInfo
 	root     *fnInfo // the tool's own function
 	lowest   int32
@@ -212,7 +221,7 @@ func CompileTo(u *Unit, t term.Term, o Options) {
 			if _, ok := e.(entangled); !ok {
 				panic(e)
 			}
-			*u = Unit{Entangled: true}
+			*u = Unit{Entangled: true, Extra: &noExtra}
 		}
 	}()
 	c := compilers.Get().(*compiler)
@@ -275,7 +284,7 @@ func (c *compiler) compile(t term.Term, o Options) {
 	c.finish(main)
 	u.Entry = info.Entry
 	for _, k := range main.caps {
-		u.Captures = append(u.Captures, k.b.level)
+		c.extra.Captures = append(c.extra.Captures, k.b.level)
 	}
 	c.link()
 }
@@ -310,7 +319,7 @@ func (c *compiler) finish(f *fn) {
 		f.info.worker = f.info.Entry + f.info.worker*InstrSize
 	}
 	if f.info.hidden {
-		c.unit.Acting = append(c.unit.Acting, f.info.Entry)
+		c.extra.Acting = append(c.extra.Acting, f.info.Entry)
 	}
 	c.unit.Window = max(c.unit.Window, int(f.top)+2*maxItems+maxParams)
 	c.code = append(c.code, f.code...)
@@ -338,6 +347,11 @@ func (c *compiler) link() {
 	}
 	code = append(code, c.code...)
 	c.unit.Code, c.unit.Meta = code, append(meta, c.meta...)
+	c.unit.Extra = &noExtra
+	if e := &c.extra; e.Scopes != nil || e.Captures != nil || e.Acting != nil || e.Kin != nil || e.Uses != nil {
+		c.unit.Extra = new(*e)
+		*e = Extra{}
+	}
 	for i := 0; i < len(code); i++ {
 		in := &code[i]
 		switch in.Op {

@@ -66,11 +66,17 @@ type Program struct {
 	Evals bool
 	// Next is, of an input, the one that the result is applied to; nil: none.
 	Next *Program
-	// Whole, if it isn't nil, returns a large input, which this one only stands for.
+	// Large is of a large input alone.
+	Large *Large
+	Unit  *code.Unit
+}
+
+// Large is what a large input has to say.
+type Large struct {
+	// Whole returns the input, which this one only stands for; nil: it is the input.
 	Whole func() *Program
-	// Imported, if it isn't nil, is called when Term isn't needed any more beside the value of a large input.
+	// Imported is called, of the input itself, when Term isn't needed any more beside the value.
 	Imported func()
-	Unit     *code.Unit
 }
 
 // What a machine exchanges with its host; see package value.
@@ -254,8 +260,8 @@ func (m *Machine) Reset(p *Program, input *Program, b Budgets, tools Tools) {
 }
 
 func (m *Machine) reset(p *Program, input *Program, b Budgets, tools Tools) {
-	if input != nil && input.Whole != nil {
-		input = input.Whole()
+	if input != nil && input.Large != nil && input.Large.Whole != nil {
+		input = input.Large.Whole()
 	}
 	m.given, b = b, b.OrDefault()
 	m.prog, m.input, m.budget, m.plain = p, input, b, false

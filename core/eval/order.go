@@ -131,9 +131,9 @@ func (m *Machine) enterInput() {
 			return
 		}
 		w, ok := m.importTerm(m.input.Term, 0)
-		if done := m.input.Imported; done != nil {
+		if large := m.input.Large; large != nil {
 			m.input = &Program{Next: m.input.Next}
-			done()
+			large.Imported()
 		}
 		if ok {
 			m.enterBody(w)

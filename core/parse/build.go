@@ -59,18 +59,27 @@ type builder struct {
 
 // A block holds what comes of a small program in one allocation.
 type block struct {
-	result
-	prims [2]term.Prim
-	args  [4]term.Term
-	vars  [3]term.Var
-	lams  [2]term.Lam
-	ints  [2]term.Int
+	source term.Source
+	prims  [2]term.Prim
+	args   [4]term.Term
+	vars   [3]term.Var
+	lams   [2]term.Lam
+	ints   [2]term.Int
+}
+
+// An op is what comes of a program that is hardly more than one operation.
+type op struct {
+	source term.Source
+	prims  [1]term.Prim
+	args   [2]term.Term
+	vars   [2]term.Var
+	lams   [1]term.Lam
 }
 
 // A Room is for what comes of a source that is hardly more than one value.
 type Room struct {
-	result
-	ints [1]term.Int
+	source term.Source
+	ints   [1]term.Int
 }
 
 // A slab hands out nodes of one type from chunks that grow.
@@ -94,18 +103,26 @@ func (s *slab[T]) grow() {
 	s.free = make([]T, n)
 }
 
-// blockFrom is how many nodes make a block worth its size.
-const blockFrom = 8
+// opFrom and blockFrom are how many nodes make an op and a block worth their size.
+const opFrom, blockFrom = 8, 14
 
 // start gives the slabs their first chunks.
-func (b *builder) start() *result {
-	if len(b.nodes) < blockFrom {
+func (b *builder) start() *term.Source {
+	if len(b.nodes) < opFrom {
 		k := b.room
 		if k == nil {
 			k = new(Room)
 		}
 		b.ints = slab[term.Int]{k.ints[:], len(k.ints)}
-		return &k.result
+		return &k.source
+	}
+	if len(b.nodes) < blockFrom {
+		k := new(op)
+		b.prims = slab[term.Prim]{k.prims[:], len(k.prims)}
+		b.vars = slab[term.Var]{k.vars[:], len(k.vars)}
+		b.lams = slab[term.Lam]{k.lams[:], len(k.lams)}
+		b.args = k.args[:]
+		return &k.source
 	}
 	k := new(block)
 	b.prims = slab[term.Prim]{k.prims[:], len(k.prims)}
@@ -113,7 +130,7 @@ func (b *builder) start() *result {
 	b.lams = slab[term.Lam]{k.lams[:], len(k.lams)}
 	b.ints = slab[term.Int]{k.ints[:], len(k.ints)}
 	b.args = k.args[:]
-	return &k.result
+	return &k.source
 }
 
 // operands returns room for n operands.

@@ -89,10 +89,20 @@ const (
 
 // Code reads a program. The caller must not change src afterwards. Faults:
 // parse_error.
-func Code(src []byte, o Options) (*Parsed, *fault.Fault) {
+func Code(src []byte, o Options) (*Parsed, *fault.Fault) { return onHeap(ReadCode(src, o)) }
+
+func onHeap(p Parsed, f *fault.Fault) (*Parsed, *fault.Fault) {
+	if f != nil {
+		return nil, f
+	}
+	return &p, nil
+}
+
+// ReadCode is [Code] without an allocation for what it returns.
+func ReadCode(src []byte, o Options) (Parsed, *fault.Fault) {
 	limit := cmp.Or(o.MaxBytes, MaxCode)
 	if len(src) > limit {
-		return nil, tooLarge(len(src), limit, "code")
+		return Parsed{}, tooLarge(len(src), limit, "code")
 	}
 	b := builders.Get().(*builder)
 	defer b.release()
@@ -100,7 +110,7 @@ func Code(src []byte, o Options) (*Parsed, *fault.Fault) {
 	p, f := b.parse(src, code)
 	if f == nil && o.Tool != "" {
 		if f = b.checkContinue(p.Term); f != nil {
-			return nil, f
+			return Parsed{}, f
 		}
 	}
 	return p, f
@@ -108,12 +118,13 @@ func Code(src []byte, o Options) (*Parsed, *fault.Fault) {
 
 // Input reads a run's input; an empty one is null. The caller must not change
 // src afterwards. Faults: parse_error, with In "input".
-func Input(src []byte, mode Mode) (*Parsed, *fault.Fault) { return InputIn(nil, src, mode) }
+func Input(src []byte, mode Mode) (*Parsed, *fault.Fault) { return onHeap(ReadInput(nil, src, mode)) }
 
-// InputIn does what [Input] does, and may use the room, which is zero, for what it returns.
-func InputIn(room *Room, src []byte, mode Mode) (*Parsed, *fault.Fault) {
+// ReadInput is [Input] without an allocation for what it returns. What that refers to may be in the room, which is
+// zero, or nil.
+func ReadInput(room *Room, src []byte, mode Mode) (Parsed, *fault.Fault) {
 	if len(src) > MaxInput {
-		return nil, tooLarge(len(src), MaxInput, "input")
+		return Parsed{}, tooLarge(len(src), MaxInput, "input")
 	}
 	b := builders.Get().(*builder)
 	defer b.release()
@@ -129,14 +140,14 @@ func InputIn(room *Room, src []byte, mode Mode) (*Parsed, *fault.Fault) {
 		return b.parse(src, data)
 	}
 	if f := b.read(src); f != nil {
-		return nil, f
+		return Parsed{}, f
 	}
 	text, note := b.normalise()
 	if note == "" {
 		return b.build(src, lenient)
 	}
 	if len(text) > MaxInput {
-		return nil, tooLarge(len(text), MaxInput, "input")
+		return Parsed{}, tooLarge(len(text), MaxInput, "input")
 	}
 	p, f := b.parse(text, lenient)
 	if f == nil {
@@ -155,7 +166,8 @@ func (b *builder) release() {
 	if cap(nodes) > keep {
 		nodes = nil
 	}
-	*b = builder{scanner: scanner{nodes: nodes}}
+	*b = builder{}
+	b.nodes = nodes
 	builders.Put(b)
 }
 
@@ -168,16 +180,10 @@ func tooLarge(n, limit int, in string) *fault.Fault {
 	}
 }
 
-// result is what a parse returns.
-type result struct {
-	Parsed
-	source term.Source
-}
-
 // parse reads src to a term in the given dialect.
-func (b *builder) parse(src []byte, d dialect) (*Parsed, *fault.Fault) {
+func (b *builder) parse(src []byte, d dialect) (Parsed, *fault.Fault) {
 	if f := b.read(src); f != nil {
-		return nil, f
+		return Parsed{}, f
 	}
 	return b.build(src, d)
 }
@@ -216,16 +222,16 @@ func (b *builder) checkContinue(t term.Term) *fault.Fault {
 }
 
 // build makes the term of the tape, which is that of src.
-func (b *builder) build(src []byte, d dialect) (*Parsed, *fault.Fault) {
+func (b *builder) build(src []byte, d dialect) (Parsed, *fault.Fault) {
 	for _, k := range b.dups {
 		b.duplicate(k)
 	}
-	r := b.start()
+	source := b.start()
 	if d != data {
 		b.track()
 	}
-	r.Term = b.term(0, d)
-	if b.spread && prim.Nesting(r.Term, 0, MaxDepth) > MaxDepth {
+	t := b.term(0, d)
+	if b.spread && prim.Nesting(t, 0, MaxDepth) > MaxDepth {
 		b.refuse(0, &fault.Fault{
 			Message:  fmt.Sprintf("written out, the term is nested more than %d deep", MaxDepth),
 			Expected: reasons[tooDeep].expected,
@@ -233,12 +239,10 @@ func (b *builder) build(src []byte, d dialect) (*Parsed, *fault.Fault) {
 		})
 	}
 	if len(b.faults) > 0 {
-		return nil, b.fault()
+		return Parsed{}, b.fault()
 	}
-	r.source = term.Source{Text: src, In: b.in}
-	r.Source = &r.source
-	r.Notes = b.finishNotes()
-	return &r.Parsed, nil
+	source.Text, source.In = src, b.in
+	return Parsed{t, source, b.finishNotes()}, nil
 }
 
 // Free returns what [term.Free] does.
