@@ -126,6 +126,14 @@ func ReadInput(room *Room, src []byte, mode Mode) (Parsed, *fault.Fault) {
 	if len(src) > MaxInput {
 		return Parsed{}, tooLarge(len(src), MaxInput, "input")
 	}
+	if n, ok := short(src); ok {
+		if room == nil {
+			room = new(Room)
+		}
+		room.ints[0].Value = n
+		room.source = term.Source{Text: src, In: "input"}
+		return Parsed{&room.ints[0], &room.source, nil}, nil
+	}
 	b := builders.Get().(*builder)
 	defer b.release()
 	if len(src) == 0 {
@@ -154,6 +162,27 @@ func ReadInput(room *Room, src []byte, mode Mode) (Parsed, *fault.Fault) {
 		p.Notes = append([]string{note}, p.Notes...)
 	}
 	return p, f
+}
+
+// short reads an integer of up to 18 digits that is all there is.
+func short(src []byte) (n int64, ok bool) {
+	digits := src
+	if len(src) > 0 && src[0] == '-' {
+		digits = src[1:]
+	}
+	if len(digits) == 0 || len(digits) > 18 || digits[0] == '0' && len(src) > 1 {
+		return 0, false
+	}
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	if len(digits) < len(src) {
+		n = -n
+	}
+	return n, true
 }
 
 var builders = sync.Pool{New: func() any { return new(builder) }}
