@@ -175,7 +175,30 @@ func (t *trial) fail(format string, args ...any) {
 	}
 }
 
-func (t *trial) skip(format string, args ...any) { t.skipped = fmt.Sprintf(format, args...) }
+// A stopped is what a check panics with that goes no further.
+type stopped struct{}
+
+// stop is fail for what a check can't go on after.
+func (t *trial) stop(format string, args ...any) {
+	t.fail(format, args...)
+	panic(stopped{})
+}
+
+// skip ends a check that is not for this plugin.
+func (t *trial) skip(format string, args ...any) {
+	t.skipped = fmt.Sprintf(format, args...)
+	panic(stopped{})
+}
+
+// run makes a check up to where it ends or stops.
+func (t *trial) run(ctx context.Context, c check) {
+	defer func() {
+		if r := recover(); r != nil && r != any(stopped{}) {
+			panic(r)
+		}
+	}()
+	c.run(ctx, t)
+}
 
 func (t *trial) note(format string, args ...any) { t.detail = fmt.Sprintf(format, args...) }
 
@@ -186,15 +209,15 @@ func (s *subject) check(ctx context.Context, c check) (Check, error) {
 	first, last := c.name == "handshake", c.name == "writes" || c.name == "stdout"
 	switch {
 	case !first && s.manifest == nil:
-		t.skip("the plugin doesn't start or doesn't describe itself")
+		t.skipped = "the plugin doesn't start or doesn't describe itself"
 	case first || last:
-		c.run(ctx, t)
+		t.run(ctx, c)
 	default:
 		if err := t.begin(ctx); err != nil {
 			return result, err
 		}
 		if t.peer != nil {
-			c.run(ctx, t)
+			t.run(ctx, c)
 		}
 		t.end()
 	}

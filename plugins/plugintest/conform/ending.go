@@ -51,12 +51,8 @@ const settle = 100 * time.Millisecond
 func checkCancel(ctx context.Context, t *trial) {
 	if !slices.Contains(t.features, wire.FeatureCancel) {
 		t.skip("it lacks the feature cancel: a server ends its calls by killing it")
-		return
 	}
-	h, ok := t.handle(ctx)
-	if !ok {
-		return
-	}
+	h := t.handle(ctx)
 	slow := t.slow()
 	for i, r := range slow {
 		t.cancelled(ctx, h, uint64(1000+i), r, settle)
@@ -119,10 +115,7 @@ func (t *trial) cancelled(ctx context.Context, h, number uint64, r request, afte
 
 // checkDeadline gives calls less time than they need.
 func checkDeadline(ctx context.Context, t *trial) {
-	h, ok := t.handle(ctx)
-	if !ok {
-		return
-	}
+	h := t.handle(ctx)
 	slow := t.slow()
 	requests := slices.Clone(slow)
 	for i := range t.manifest.Operations {
@@ -154,19 +147,14 @@ func checkDeadline(ctx context.Context, t *trial) {
 func checkProgress(ctx context.Context, t *trial) {
 	if !slices.Contains(t.features, wire.FeatureProgress) {
 		t.skip("it lacks the feature progress")
-		return
 	}
-	h, ok := t.handle(ctx)
-	if !ok {
-		return
-	}
+	h := t.handle(ctx)
 	messages := 0
 	for i := range t.manifest.Operations {
 		o := &t.manifest.Operations[i]
 		args, err := wire.EncodeValue(t.world.arguments(o, 0, false), most)
 		if err != nil {
-			t.fail("%v", err)
-			return
+			t.stop("%v", err)
 		}
 		limited, cancel := context.WithTimeout(ctx, t.o.Patience)
 		stream, err := t.peer.InvokeStream(limited, &pluginv1.InvokeRequest{Handle: h, Operation: o.Name, Arguments: args})
@@ -200,12 +188,8 @@ func checkProgress(ctx context.Context, t *trial) {
 func checkCrash(ctx context.Context, t *trial) {
 	if t.peer.probe == nil {
 		t.skip("it runs in this process")
-		return
 	}
-	h, ok := t.handle(ctx)
-	if !ok {
-		return
-	}
+	h := t.handle(ctx)
 	o := &t.manifest.Operations[0]
 	r := request{operation: o, args: t.world.arguments(o, 0, false)}
 	if slow := t.slow(); len(slow) > 0 {
@@ -225,15 +209,12 @@ func checkCrash(ctx context.Context, t *trial) {
 	}
 	again, err := t.start(ctx, t.world)
 	if err != nil {
-		t.fail("after it was killed it doesn't start again: %v", err)
-		return
+		t.stop("after it was killed it doesn't start again: %v", err)
 	}
 	t.retire(t.peer)
 	t.peer, t.ended = again, false
-	if h, ok = t.handle(ctx); ok {
-		if a := t.call(ctx, h, o.Name, t.world.arguments(o, 0, false)); a.err != nil {
-			t.fail("after it was killed and started again %s answers with %s", o.Name, a)
-		}
+	if a := t.call(ctx, t.handle(ctx), o.Name, t.world.arguments(o, 0, false)); a.err != nil {
+		t.fail("after it was killed and started again %s answers with %s", o.Name, a)
 	}
 }
 
@@ -249,12 +230,10 @@ func checkWrites(_ context.Context, t *trial) {
 func checkStdout(_ context.Context, t *trial) {
 	if !t.process {
 		t.skip("it runs in this process")
-		return
 	}
 	for _, s := range t.strays {
 		if s != "" {
-			t.fail("it wrote %q", s)
-			return
+			t.stop("it wrote %q", s)
 		}
 	}
 	t.note("%d processes", len(t.strays))
@@ -269,10 +248,7 @@ const (
 // checkConcurrency makes calls at once. Those that read and gave the same twice
 // when they were made in turn have to give it then, too.
 func checkConcurrency(ctx context.Context, t *trial) {
-	h, ok := t.handle(ctx)
-	if !ok {
-		return
-	}
+	h := t.handle(ctx)
 	type steady struct {
 		request
 		want []byte

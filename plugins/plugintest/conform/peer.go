@@ -165,13 +165,13 @@ func (t *trial) open(ctx context.Context, r *pluginv1.OpenRequest) (uint64, erro
 	return 0, errors.New("an answer without a handle or a failure")
 }
 
-// handle opens the whole of the generated scope; where that fails the check does.
-func (t *trial) handle(ctx context.Context) (uint64, bool) {
+// handle opens the whole of the generated scope; where that fails the check does, and ends.
+func (t *trial) handle(ctx context.Context) uint64 {
 	h, err := t.open(ctx, t.world.request("", nil))
 	if err != nil {
-		t.fail("the capability %s can't be opened: %v", t.world.text(""), err)
+		t.stop("the capability %s can't be opened: %v", t.world.text(""), err)
 	}
-	return h, err == nil
+	return h
 }
 
 // call makes a request; change may make it another one. Secrets that the arguments

@@ -17,15 +17,10 @@ func checkFlags(ctx context.Context, t *trial) {
 	switch {
 	case len(requests) == 0:
 		t.skip("no operation says that it only reads")
-		return
 	case t.world.root == nil && t.world.web == nil:
 		t.skip("what an operation changes can't be seen here, where scopes are of %s", t.manifest.Algebra)
-		return
 	}
-	h, ok := t.handle(ctx)
-	if !ok {
-		return
-	}
+	h := t.handle(ctx)
 	for _, r := range requests {
 		before := t.world.snapshot(t.world.granted)
 		a := t.call(ctx, h, r.operation.Name, r.args)
@@ -46,10 +41,7 @@ func checkFlags(ctx context.Context, t *trial) {
 // checkScope designates what is outside, and gives it to arguments that designate
 // nothing.
 func checkScope(ctx context.Context, t *trial) {
-	h, ok := t.handle(ctx)
-	if !ok {
-		return
-	}
+	h := t.handle(ctx)
 	plugin, host, tried := 0, 0, 0
 	for i := range t.manifest.Operations {
 		o := &t.manifest.Operations[i]
@@ -180,17 +172,14 @@ func (t *trial) links(ctx context.Context, h uint64) {
 // narrowed opens a part of the directory, and looks for what is above.
 func (t *trial) narrowed(ctx context.Context) {
 	if err := put(filepath.Join(t.world.granted, "a.txt"), t.world.above); err != nil {
-		t.fail("%v", err)
-		return
+		t.stop("%v", err)
 	}
 	if err := put(filepath.Join(t.world.granted, "sub", "b.txt"), "below"); err != nil {
-		t.fail("%v", err)
-		return
+		t.stop("%v", err)
 	}
 	h, err := t.open(ctx, t.world.request("sub", nil))
 	if err != nil {
-		t.fail("a part of the directory can't be opened: %v", err)
-		return
+		t.stop("a part of the directory can't be opened: %v", err)
 	}
 	for _, up := range []string{"a.txt", "../a.txt", "up.txt", "..", "../", "./../a.txt", "b.txt/../../a.txt"} {
 		t.designating(ctx, h, up, func(o *caps.Operation, a answer) {
@@ -219,8 +208,7 @@ func checkDenials(ctx context.Context, t *trial) {
 func (t *trial) deniedFiles(ctx context.Context) {
 	h, err := t.open(ctx, t.world.request("", []string{deniedDir}))
 	if err != nil {
-		t.fail("a capability with a denial can't be opened: %v", err)
-		return
+		t.stop("a capability with a denial can't be opened: %v", err)
 	}
 	dir := filepath.Join(t.world.granted, filepath.FromSlash(deniedDir))
 	before := t.world.snapshot(dir)
@@ -246,8 +234,7 @@ func (t *trial) deniedURLs(ctx context.Context) {
 	at := t.world.web.granted.URL
 	h, err := t.open(ctx, t.world.request("", []string{at + "/in/denied/**"}))
 	if err != nil {
-		t.fail("a capability with a denial can't be opened: %v", err)
-		return
+		t.stop("a capability with a denial can't be opened: %v", err)
 	}
 	t.world.web.drain()
 	t.redirects(ctx, h, []string{"/in/to-denied"})

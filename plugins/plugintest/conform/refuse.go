@@ -39,10 +39,7 @@ func wrong(p *caps.Param) []value.Value {
 
 // checkArguments gives arguments that the manifest doesn't allow.
 func checkArguments(ctx context.Context, t *trial) {
-	h, ok := t.handle(ctx)
-	if !ok {
-		return
-	}
+	h := t.handle(ctx)
 	tried := 0
 	refused := func(operation string, args value.Value, format string, more ...any) {
 		tried++
@@ -73,14 +70,8 @@ func checkArguments(ctx context.Context, t *trial) {
 
 // checkHandles uses handles that were given back, and some that never were.
 func checkHandles(ctx context.Context, t *trial) {
-	one, ok := t.handle(ctx)
-	if !ok {
-		return
-	}
-	two, ok := t.handle(ctx)
-	if !ok {
-		return
-	}
+	one := t.handle(ctx)
+	two := t.handle(ctx)
 	o := &t.manifest.Operations[0]
 	args := t.world.arguments(o, 0, false)
 	unknown := func(h uint64) bool {
@@ -120,8 +111,7 @@ func checkUnknownFields(ctx context.Context, t *trial) {
 	extra(open.Capability)
 	h, err := t.open(ctx, open)
 	if err != nil {
-		t.fail("a capability with an unknown field can't be opened: %v", err)
-		return
+		t.stop("a capability with an unknown field can't be opened: %v", err)
 	}
 	for i := range t.manifest.Operations {
 		o := &t.manifest.Operations[i]
@@ -138,10 +128,7 @@ func checkUnknownFields(ctx context.Context, t *trial) {
 
 // checkHostile gives what nobody means.
 func checkHostile(ctx context.Context, t *trial) {
-	h, ok := t.handle(ctx)
-	if !ok {
-		return
-	}
+	h := t.handle(ctx)
 	deep := value.Value(value.Nil{})
 	for range wire.MaxDepth - 10 {
 		deep = value.FromSlice([]value.Value{deep})
@@ -206,10 +193,7 @@ func checkHostile(ctx context.Context, t *trial) {
 
 // checkSizes passes the limits on messages and on outcomes.
 func checkSizes(ctx context.Context, t *trial) {
-	h, ok := t.handle(ctx)
-	if !ok {
-		return
-	}
+	h := t.handle(ctx)
 	limited := 0
 	for _, r := range t.requests(func(o *caps.Operation) bool { v, _ := t.manifest.Verb(o.Verb); return v.ReadOnly || v.Idempotent }) {
 		whole := t.call(ctx, h, r.operation.Name, r.args)

@@ -25,12 +25,11 @@ func checkHandshake(ctx context.Context, t *trial) {
 		p, err = t.start(ctx, nil)
 	}
 	if err != nil {
-		t.fail("%v", err)
-		return
+		t.stop("%v", err)
 	}
 	defer t.retire(p)
 	if p.probe == nil {
-		t.skip("it runs in this process")
+		t.skipped = "it runs in this process"
 	} else {
 		certificates, sandbox := "with certificates", "no sandbox"
 		if t.o.Source.Plain {
@@ -43,17 +42,14 @@ func checkHandshake(ctx context.Context, t *trial) {
 	}
 	said, err := describe(ctx, t, p)
 	if err != nil {
-		t.fail("it doesn't describe itself: %v", err)
-		return
+		t.stop("it doesn't describe itself: %v", err)
 	}
 	if said.GetProtocol() != wire.Protocol {
-		t.fail("it speaks protocol %d, and this is %d", said.GetProtocol(), wire.Protocol)
-		return
+		t.stop("it speaks protocol %d, and this is %d", said.GetProtocol(), wire.Protocol)
 	}
 	m, err := wire.FromManifest(said.GetManifest())
 	if err != nil {
-		t.fail("its manifest is refused: %v", err)
-		return
+		t.stop("its manifest is refused: %v", err)
 	}
 	t.manifest, t.features, t.o.Source.Manifest = m, said.GetFeatures(), m
 }
@@ -68,8 +64,7 @@ func describe(ctx context.Context, t *trial, p *peer) (*pluginv1.DescribeRespons
 func checkDescribe(ctx context.Context, t *trial) {
 	again, err := t.start(ctx, t.world)
 	if err != nil {
-		t.fail("it doesn't start a second time beside the first: %v", err)
-		return
+		t.stop("it doesn't start a second time beside the first: %v", err)
 	}
 	defer t.retire(again)
 	var first []byte
@@ -87,13 +82,11 @@ func checkDescribe(ctx context.Context, t *trial) {
 		said, err := ask.peer.Describe(limited, ask.request)
 		cancel()
 		if err != nil {
-			t.fail("%s it doesn't describe itself: %v", ask.where, err)
-			return
+			t.stop("%s it doesn't describe itself: %v", ask.where, err)
 		}
 		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(said)
 		if err != nil {
-			t.fail("%s: %v", ask.where, err)
-			return
+			t.stop("%s: %v", ask.where, err)
 		}
 		if i == 0 {
 			first = b
@@ -114,8 +107,7 @@ func checkOpen(ctx context.Context, t *trial) {
 			if t.o.Fixtures.Scope == "" && t.world.root == nil && t.world.web == nil {
 				hint = "; if it takes only some scopes, name one in the fixtures"
 			}
-			t.fail("the capability %s can't be opened: %v%s", t.world.text(""), err, hint)
-			return
+			t.stop("the capability %s can't be opened: %v%s", t.world.text(""), err, hint)
 		}
 		if seen[h] {
 			t.fail("it gave the handle %d twice", h)
@@ -137,10 +129,7 @@ func checkOpen(ctx context.Context, t *trial) {
 
 // checkResults calls every operation, and holds what comes against the manifest.
 func checkResults(ctx context.Context, t *trial) {
-	h, ok := t.handle(ctx)
-	if !ok {
-		return
-	}
+	h := t.handle(ctx)
 	gave := map[string]bool{}
 	for _, r := range t.requests(nil) {
 		a := t.call(ctx, h, r.operation.Name, r.args)
@@ -176,7 +165,6 @@ func checkResults(ctx context.Context, t *trial) {
 	}
 	if len(gave) == 0 && len(t.failures) == 0 {
 		t.skip("no operation gave a value for generated arguments: give calls in the fixtures")
-		return
 	}
 	t.note("%s", counted(len(gave), len(t.manifest.Operations), "gave a value"))
 }
