@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -181,9 +182,7 @@ func TestAnswersAreKept(t *testing.T) {
 	no := list[len(list)-1].(map[string]any)
 	for range 60 {
 		yes := map[string]any{}
-		for k, v := range no {
-			yes[k] = v
-		}
+		maps.Copy(yes, no)
 		yes["answer"] = caps.YesName
 		list = append(list, yes)
 	}

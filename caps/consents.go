@@ -181,10 +181,7 @@ func (c *Consents) Poll() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	info, err := os.Stat(c.Path)
-	if err == nil && c.read && statefile.Unchanged(c.seen, info) {
-		return nil
-	}
-	if errors.Is(err, fs.ErrNotExist) && c.read && c.seen == nil {
+	if c.read && (err == nil && statefile.Unchanged(c.seen, info) || errors.Is(err, fs.ErrNotExist) && c.seen == nil) {
 		return nil
 	}
 	content, err := c.document().Read()

@@ -154,11 +154,8 @@ func (f *follower) empty(batch []placed, decoded []proposal) *round {
 	a.is = state{seq: f.at.seq, hash: f.at.hash, changed: f.changed}
 	for i := range decoded {
 		p := &decoded[i]
-		if p.profile == f.s.o.Profile && (len(p.content) > 0 || p.pieces > 1) {
-			return nil
-		}
-		if p.profile == f.s.o.Profile && p.n == 1 || a.proposal(p) != nil {
-			return nil // it is of a new boot
+		if p.profile == f.s.o.Profile && (len(p.content) > 0 || p.pieces > 1 || p.n == 1) || a.proposal(p) != nil {
+			return nil // one whose number is 1 is of a new boot
 		}
 		a.at = point{batch[i].place, digestOf(a.at.digest, batch[i].payload), a.is.seq, a.is.hash, Hash{}}
 		a.points = append(a.points, a.at)
@@ -354,13 +351,7 @@ func (f *follower) save(conn *sql.Conn, at point, changed uint64, proposers map[
 func (f *follower) compare(p *proposal) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if p.boot == f.boot {
-		return nil
-	}
-	if p.profile == f.s.o.Profile && p.base != f.base {
-		return nil
-	}
-	if p.profile == messages {
+	if p.boot == f.boot || p.profile == f.s.o.Profile && p.base != f.base || p.profile == messages {
 		return nil
 	}
 	peer := f.peers[p.node]

@@ -178,12 +178,9 @@ func (d *typeBuilder) fill(t *Type, all []*shape, taken bool) {
 
 // anyData reports whether shapes are all data there is, as an operation answers it.
 func (d *typeBuilder) anyData(by map[prim.Kinds][]*shape) bool {
-	for _, k := range []prim.Kinds{prim.KindList, prim.KindPair, prim.KindRecord, prim.KindQuoted} {
-		if len(by[k]) != 1 || by[k][0] != d.c.someOf(k, d.c.dynData) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]prim.Kinds{prim.KindList, prim.KindPair, prim.KindRecord, prim.KindQuoted}, func(k prim.Kinds) bool {
+		return len(by[k]) != 1 || by[k][0] != d.c.someOf(k, d.c.dynData)
+	})
 }
 
 func (d *typeBuilder) unknown(t *Type, s *seed, taken bool) {

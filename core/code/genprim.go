@@ -68,10 +68,7 @@ func (c *compiler) prim(n *node, dst, top uint8) {
 			a.fresh = op == Concat
 		}
 		c.binary(n, op, dst, top, c.operand(n.list[0], top))
-	case Head, Tail, Fst, Snd, IsEmpty, Length, Not:
-		a := c.operand(n.list[0], top)
-		f.op(op, dst, a, 0, int32(above(a, top)), n.pos)
-	case CodeOfV:
+	case Head, Tail, Fst, Snd, IsEmpty, Length, Not, CodeOfV:
 		a := c.operand(n.list[0], top)
 		f.op(op, dst, a, 0, int32(above(a, top)), n.pos)
 	default:

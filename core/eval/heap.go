@@ -74,13 +74,7 @@ func (m *Machine) collect(need uintptr, height int) bool {
 	if used < small {
 		growth = 3
 	}
-	want := max(growth*used+need, roomy*8)
-	if want > limit {
-		want = limit
-	}
-	if want < used {
-		want = used
-	}
+	want := max(min(max(growth*used+need, roomy*8), limit), used)
 	to, ok := m.takeSlab(int(want / 8))
 	if !ok {
 		m.overloaded()
@@ -129,13 +123,7 @@ func (m *Machine) collect(need uintptr, height int) bool {
 	}
 	// Collect again at so many times what is alive, not when the space is full: it
 	// may be much larger than that needs.
-	next := growth*live + need
-	if next < roomy*8 {
-		next = roomy * 8
-	}
-	if end := min(uintptr(len(to))*8, limit); next > end {
-		next = end
-	}
+	next := min(max(growth*live+need, roomy*8), uintptr(len(to))*8, limit)
 	m.hlim = next
 	if m.hp+need > next {
 		// The live part filled the space: make it larger right away.

@@ -132,10 +132,7 @@ func (m *Machine) through(row *prim.Row, height int, operands func() []value.Val
 		meter := prim.Meter{Left: left, Memory: m.budget.Memory, Hold: m.borrow, Look: m.look}
 		v, f = row.Walk(operands(), &meter)
 		used = meter.Used()
-	}) {
-		return nil, false, true
-	}
-	if used > 0 && !m.work(used) {
+	}) || used > 0 && !m.work(used) {
 		return nil, false, true
 	}
 	m.paced()
@@ -356,9 +353,7 @@ func (m *Machine) analysis(in *code.Instr, row *prim.Row) bool {
 	m.drop(held)
 	m.giveBack()
 	switch {
-	case m.state == Failed:
-		return true // there was no room
-	case meter.Used() > 0 && !m.work(meter.Used()):
+	case m.state == Failed, meter.Used() > 0 && !m.work(meter.Used()): // there was no room, or are no steps
 		return true
 	case f != nil:
 		return m.fail(f)

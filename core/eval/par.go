@@ -324,12 +324,7 @@ func (m *Machine) proceed() {
 }
 
 func unfinished(t *par) bool {
-	for i := range t.branches[:t.limit] {
-		if t.branches[i].status != finished {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.branches[:t.limit], func(b branch) bool { return b.status != finished })
 }
 
 // restoreBranch puts a branch that waits back on the stack.

@@ -291,9 +291,7 @@ func (r *run) apply(n *term.Prim, args []value.Value, shadows []*Shadow, e *env,
 		return nil, nil, r.fail(ctx, n, f, w.all|deep)
 	case deep == 0:
 		return v, leaf(w.here), nil
-	case rule == nil:
-		return v, leaf(w.here | deep), nil
-	case HoleOf(v) != nil:
+	case rule == nil, HoleOf(v) != nil:
 		return v, leaf(w.here | deep), nil
 	}
 	return v, rule.of(args, shadows, v).Raise(w.here), nil

@@ -58,10 +58,7 @@ func (b *builder) fault() *fault.Fault {
 // fragment returns the source of node i, on one line, shortened.
 func (b *builder) fragment(i uint32) string {
 	n := &b.nodes[i]
-	end := n.end
-	if end > n.off+400 {
-		end = n.off + 400
-	}
+	end := min(n.end, n.off+400)
 	s := strings.ToValidUTF8(b.src[n.off:end], "")
 	return shorten(oneLine(s))
 }

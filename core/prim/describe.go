@@ -342,12 +342,7 @@ var unlisted = []struct{ group, some string }{
 
 // listed reports whether the card has the operations of a category.
 func listed(group string) bool {
-	for _, u := range unlisted {
-		if u.group == group {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(unlisted, func(u struct{ group, some string }) bool { return u.group == group })
 }
 
 // signs is how the rules write what they tell of, by the row's name: the rest is
@@ -402,13 +397,9 @@ func operations() string {
 // can be left out or repeated, has a choice of words, or a function or a number
 // stands before what it is for.
 func (r *Row) told() bool {
-	if r.Many || r.Min > 0 {
-		return true
-	}
-	if len(r.Params) > 1 && (r.Params[0].Name == "n" || r.Params[0].Kinds == KindFunction && r.Params[1].Kinds != KindFunction) {
-		return true
-	}
-	return slices.ContainsFunc(r.Params, func(p Param) bool { return p.Name == "mode" })
+	return r.Many || r.Min > 0 ||
+		len(r.Params) > 1 && (r.Params[0].Name == "n" || r.Params[0].Kinds == KindFunction && r.Params[1].Kinds != KindFunction) ||
+		slices.ContainsFunc(r.Params, func(p Param) bool { return p.Name == "mode" })
 }
 
 // paramNames returns the parameters' names, those that may be left out with a ?.

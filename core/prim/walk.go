@@ -274,10 +274,7 @@ func (c *comparer) refuse(a, b value.Value) {
 
 // sameTerm compares code without its places.
 func (c *comparer) sameTerm(a, b term.Term) bool {
-	if c.words++; c.words > c.limit {
-		return false
-	}
-	if opOf(a) != opOf(b) {
+	if c.words++; c.words > c.limit || opOf(a) != opOf(b) {
 		return false
 	}
 	switch x := a.(type) {

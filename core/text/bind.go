@@ -15,11 +15,16 @@ import (
 
 // isParams reports whether the bracket here is closed before an arrow.
 func (r *reader) isParams() bool {
+	r.pair()
+	c := int(r.closers[r.i])
+	return c > r.i+1 && r.toks[c+1].kind == tokArrow && !r.noArrow
+}
+
+// pair sees to it that r.closers is there.
+func (r *reader) pair() {
 	if r.closers == nil {
 		r.closers = closers(r.toks)
 	}
-	c := int(r.closers[r.i])
-	return c > r.i+1 && r.toks[c+1].kind == tokArrow && !r.noArrow
 }
 
 // closers gives for each bracket that opens the index of the one that closes it.
@@ -176,9 +181,7 @@ type named struct {
 // findLets finds the names that each let of the source binds, by the token of the let,
 // before any is read: functions see those of the functions after them, too.
 func (r *reader) findLets() map[int][]named {
-	if r.closers == nil {
-		r.closers = closers(r.toks)
-	}
+	r.pair()
 	lets := map[int][]named{}
 	var open []int // brackets and lets
 	top := func() tokKind {

@@ -34,14 +34,10 @@ func (r *reader) isBlock() bool {
 // holds reports whether one of the kinds stands in the bracket here, outside of those
 // inside.
 func (r *reader) holds(kinds ...tokKind) bool {
-	if r.closers == nil {
-		r.closers = closers(r.toks)
-	}
+	r.pair()
 	for i := r.i + 1; i < int(r.closers[r.i]); i++ {
-		for _, k := range kinds {
-			if r.toks[i].kind == k {
-				return true
-			}
+		if slices.Contains(kinds, r.toks[i].kind) {
+			return true
 		}
 		if r.toks[i].kind.opens() {
 			i = int(r.closers[i])

@@ -183,9 +183,8 @@ func (c *comment) divides(unclosed bool) int {
 	from := c.i
 	names := func(t token) bool { return t.kind == tokName }
 	switch k := c.toks[from].kind; {
-	case c.number && from > 1 && !slices.ContainsFunc(c.toks[:from], names):
-		return 0
-	case k == tokAsk && !slices.ContainsFunc(c.toks, func(t token) bool { return t.kind == tokColon }): // n?
+	case c.number && from > 1 && !slices.ContainsFunc(c.toks[:from], names),
+		k == tokAsk && !slices.ContainsFunc(c.toks, func(t token) bool { return t.kind == tokColon }): // n?
 		return 0
 	case k == tokEnd:
 		return by
@@ -265,10 +264,8 @@ func (c *comment) bracket() bool {
 // by side.
 func (c *comment) reads(from, to int) bool {
 	for i := from; i < to; i++ {
-		switch k := c.toks[i].kind; {
-		case k == tokBad, k == tokName && !c.isKnown(i):
-			return false
-		case i > from && k >= tokName && k <= tokString && c.toks[i-1].kind >= tokName && c.toks[i-1].kind <= tokString && !said[c.src[c.toks[i-1].off:c.toks[i-1].end]]:
+		if k := c.toks[i].kind; k == tokBad || k == tokName && !c.isKnown(i) ||
+			i > from && k >= tokName && k <= tokString && c.toks[i-1].kind >= tokName && c.toks[i-1].kind <= tokString && !said[c.src[c.toks[i-1].off:c.toks[i-1].end]] {
 			return false
 		}
 	}
@@ -285,10 +282,7 @@ func (c *comment) isKnown(i int) bool {
 	if i > 0 && c.toks[i-1].kind == tokDot || said[name] {
 		return true
 	}
-	if at := c.known[name]; at > 0 && at <= c.at+1 && name != c.binds {
-		return true
-	}
-	if i > 0 && (next == tokArrow || next == tokBind) || constants[name] != "" {
+	if at := c.known[name]; at > 0 && at <= c.at+1 && name != c.binds || i > 0 && (next == tokArrow || next == tokBind) || constants[name] != "" {
 		return true
 	}
 	_, _, ok := prim.Lookup(name)

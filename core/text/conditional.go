@@ -108,9 +108,7 @@ func (r *reader) either(then term.Term) (term.Term, bool) {
 
 // braced reads what stands in braces where then may stand: { a }.
 func (r *reader) braced() (term.Term, bool) {
-	if r.closers == nil {
-		r.closers = closers(r.toks)
-	}
+	r.pair()
 	if r.closers[r.i] == int32(r.i)+2 { // one name or literal
 		return r.block()
 	}

@@ -54,9 +54,7 @@ func (r around) begins(k int) bool {
 func (r around) end(k int, spellings ...string) int {
 	for deep := 0; k < len(r.toks)-1; k++ {
 		switch kind := r.toks[k].kind; {
-		case kind == tokBad:
-			return k
-		case deep == 0 && slices.Contains(spellings, r.word(k)):
+		case kind == tokBad, deep == 0 && slices.Contains(spellings, r.word(k)):
 			return k
 		case kind.opens():
 			deep++

@@ -22,9 +22,7 @@ func (r *reader) comprehends() int {
 	if r.older || r.i == 0 {
 		return 0
 	}
-	if r.closers == nil {
-		r.closers = closers(r.toks)
-	}
+	r.pair()
 	for i, end := r.i, int(r.closers[r.i-1]); i < end; i++ {
 		switch t := r.toks[i]; {
 		case t.kind.opens():
@@ -722,9 +720,7 @@ func (r *reader) bindWords() {
 		}
 		next := r.toks[i+1]
 		if next.kind.opens() && next.kind != tokOpen {
-			if r.closers == nil {
-				r.closers = closers(r.toks)
-			}
+			r.pair()
 			if k := r.closers[i+1]; k > 0 && r.toks[k+1].kind == tokBind {
 				r.toks[i].kind = tokLet
 			}

@@ -443,13 +443,11 @@ func (r *reader) fieldPattern(p *prim.Pattern, bound *[]string, far int) bool {
 			Hint: fmt.Sprintf("Take the record as r, and write %s ?? %s where the key may be missing.", r.wayTo(r.i-1), (around{r}).said(r.i+1, (around{r}).end(r.i+1, ","))),
 		})
 	}
-	for _, other := range p.Keys {
-		if other == name {
-			return r.fail(key, &fault.Fault{
-				Message:  fmt.Sprintf("the key %s stands twice in one pattern", strconv.Quote(shorter(name))),
-				Expected: "each key once", Hint: "Take one of the two away.",
-			})
-		}
+	if slices.Contains(p.Keys, name) {
+		return r.fail(key, &fault.Fault{
+			Message:  fmt.Sprintf("the key %s stands twice in one pattern", strconv.Quote(shorter(name))),
+			Expected: "each key once", Hint: "Take one of the two away.",
+		})
 	}
 	item, ok := prim.Pattern{}, false
 	if short {

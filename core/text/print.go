@@ -605,10 +605,8 @@ func ambiguous(t term.Term) bool {
 	case *term.Dec, *term.Record:
 		return true
 	case *term.List:
-		for _, item := range t.Items {
-			if ambiguous(item) {
-				return true
-			}
+		if slices.ContainsFunc(t.Items, ambiguous) {
+			return true
 		}
 	}
 	return false

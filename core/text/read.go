@@ -714,10 +714,7 @@ func (r *reader) parts(open token, closer, separator tokKind, part func() bool) 
 			return false
 		}
 		fine := part()
-		if fine && (r.take(separator) || r.tok().kind == closer) {
-			continue
-		}
-		if fine && separator == tokSemi && (r.take(tokComma) || r.beginsBranch()) {
+		if fine && (r.take(separator) || r.tok().kind == closer || separator == tokSemi && (r.take(tokComma) || r.beginsBranch())) {
 			continue
 		}
 		if fine {

@@ -17,9 +17,7 @@ const selfName = "self"
 
 // isInline reports whether the source is one function in which self stands.
 func (r *reader) isInline() bool {
-	if r.closers == nil {
-		r.closers = closers(r.toks)
-	}
+	r.pair()
 	return !r.older && r.isFunction(0) && !strings.Contains(r.src, "`self`") &&
 		slices.ContainsFunc(r.toks, func(t token) bool { return t.kind == tokSelf })
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -180,10 +181,8 @@ type guard struct {
 
 // permits reports whether an address may be connected to.
 func (g *guard) permits(a netip.AddrPort) bool {
-	for _, d := range g.denied {
-		if d == a {
-			return false
-		}
+	if slices.Contains(g.denied, a) {
+		return false
 	}
 	if a.Port() != g.port {
 		return false

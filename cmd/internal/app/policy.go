@@ -44,15 +44,7 @@ type sayings struct {
 // some reports whether something is granted to somebody, to principals where what is
 // said of them holds.
 func (s sayings) some(principals bool) bool {
-	if s.all.some() {
-		return true
-	}
-	for _, a := range s.own {
-		if principals && a.some() {
-			return true
-		}
-	}
-	return false
+	return s.all.some() || principals && slices.ContainsFunc(slices.Collect(maps.Values(s.own)), allowed.some)
 }
 
 // said reads the flags and the policy file. What it says of principals is checked

@@ -213,10 +213,5 @@ func (f *frames) cut(piece []byte) frame {
 }
 
 func blank(line []byte) bool {
-	for _, c := range line {
-		if c != ' ' && c != '\t' && c != '\r' {
-			return false
-		}
-	}
-	return true
+	return len(bytes.Trim(line, " \t\r")) == 0
 }

@@ -238,10 +238,8 @@ func (k *Keys) Verify(_ context.Context, token string, _ *http.Request) (*auth.T
 			continue
 		}
 		expected := jwt.Expected{Issuer: k.Issuer, AnyAudience: jwt.Audience{k.Audience}, Time: now()}
-		if claims.ValidateWithLeeway(expected, leeway) != nil || claims.Expiry == nil || claims.Subject == "" || len(claims.Subject) > 256 {
-			return nil, auth.ErrInvalidToken
-		}
-		if k.Name != nil && k.Name(jwtPrincipal+claims.Subject) != nil {
+		if claims.ValidateWithLeeway(expected, leeway) != nil || claims.Expiry == nil || claims.Subject == "" || len(claims.Subject) > 256 ||
+			k.Name != nil && k.Name(jwtPrincipal+claims.Subject) != nil {
 			return nil, auth.ErrInvalidToken
 		}
 		return &auth.TokenInfo{UserID: jwtPrincipal + claims.Subject, Expiration: claims.Expiry.Time()}, nil

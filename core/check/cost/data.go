@@ -1,5 +1,7 @@
 package cost
 
+import "maps"
+
 // maxKnownBytes is how long a string is known that code puts together of others, in
 // bytes: those could double with every term.
 const maxKnownBytes = 4 << 10
@@ -129,9 +131,7 @@ func (a *analyser) recordRow(name string, args []*aval) (v *aval, steps poly, ok
 		r := &aval{kind: isRecord, n: n.plus(exactly(1)), abs: keys, item: a.rest(x), fields: map[string]*aval{}}
 		if x.kind == isRecord {
 			a.vars.charge(4 * len(x.fields))
-			for k, f := range x.fields {
-				r.fields[k] = f
-			}
+			maps.Copy(r.fields, x.fields)
 		}
 		switch {
 		case key != nil && len(r.fields) < 64:

@@ -312,10 +312,8 @@ func (l *loop) held(rest string) (size, bool) {
 				}
 				for _, p := range s.alts {
 					n, others := p.split()
-					if len(others) > 1 || len(others) == 1 && (len(others[0].f) != 1 || !isLength(others[0].f[0]) || others[0].f[0].root != root || others[0].c > unit) {
-						return infinite, false
-					}
-					if len(others) == 0 && n > 0 {
+					if len(others) > 1 || len(others) == 0 && n > 0 ||
+						len(others) == 1 && (len(others[0].f) != 1 || !isLength(others[0].f[0]) || others[0].f[0].root != root || others[0].c > unit) {
 						return infinite, false
 					}
 					more = max(more, n)

@@ -2,6 +2,7 @@ package cost
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -158,10 +159,8 @@ func (a *analyser) product(x, y *aval) (poly, bool) {
 
 // row evaluates a strict row: what it gives, and what it takes besides its step.
 func (a *analyser) row(t *term.Prim, r *prim.Row, args []*aval) (*aval, cost) {
-	for _, v := range args {
-		if v == nothing {
-			return nothing, cost{}
-		}
+	if slices.Contains(args, nothing) {
+		return nothing, cost{}
 	}
 	var v *aval
 	var steps poly

@@ -409,16 +409,11 @@ func overlap(s, u string) bool {
 		p, q := x.part(), y.part()
 		switch m, n := place(p), place(q); {
 		case p == q:
-		case strings.HasPrefix(p, `["`) && strings.HasPrefix(q, `["`):
-			return false
-		case p[0] == '.' && q[0] == '.':
+		case strings.HasPrefix(p, `["`) && strings.HasPrefix(q, `["`), p[0] == '.' && q[0] == '.':
 			return false
 		case m >= 0 && n >= 0:
 			tailP, tailQ := strings.HasSuffix(p, ":]"), strings.HasSuffix(q, ":]")
-			if !tailP && !tailQ || !tailP && m < n || !tailQ && n < m {
-				return false
-			}
-			return true
+			return (tailP || tailQ) && (tailP || m >= n) && (tailQ || n >= m)
 		default:
 			// A record isn't a list or a pair.
 			inRecord := func(p string) bool { return p == "[*]" || strings.HasPrefix(p, `["`) }

@@ -347,14 +347,9 @@ func same(v, u *abs) bool {
 	if v == u {
 		return true
 	}
-	if v == nil || u == nil {
-		return false
-	}
-	if v.own != u.own || v.must != u.must || v.holds != u.holds || v.any != u.any || v.deep != u.deep || len(v.fns) != len(u.fns) || len(v.codes) != len(u.codes) ||
-		(v.text == nil) != (u.text == nil) || v.optional != u.optional || v.exact != u.exact || v.cells != u.cells || len(v.fields) != len(u.fields) || (v.fields == nil) != (u.fields == nil) {
-		return false
-	}
-	if !same(v.item, u.item) || !same(v.first, u.first) || !same(v.second, u.second) {
+	if v == nil || u == nil || v.own != u.own || v.must != u.must || v.holds != u.holds || v.any != u.any || v.deep != u.deep || len(v.fns) != len(u.fns) || len(v.codes) != len(u.codes) ||
+		(v.text == nil) != (u.text == nil) || v.optional != u.optional || v.exact != u.exact || v.cells != u.cells || len(v.fields) != len(u.fields) || (v.fields == nil) != (u.fields == nil) ||
+		!same(v.item, u.item) || !same(v.first, u.first) || !same(v.second, u.second) {
 		return false
 	}
 	for k, f := range v.fields {

@@ -233,15 +233,11 @@ func (p *pairing) block(x, y *block) bool {
 }
 
 func (p *pairing) comp(x, y *comp) bool {
-	if x.what != y.what || x.id != y.id || x.name != y.name || x.in != y.in || x.guard != y.guard || x.total != y.total || x.result.kinds != y.result.kinds || (x.sum == nil) != (y.sum == nil) {
-		return false
-	}
-	if !slices.EqualFunc(x.args, y.args, p.val) || !slices.EqualFunc(x.blocks, y.blocks, p.block) {
-		return false
-	}
-	if x.sum != nil && !slices.EqualFunc(x.sum.terms, y.sum.terms, func(t, u product) bool {
-		return t.times.Cmp(u.times) == 0 && slices.EqualFunc(t.of, u.of, func(a, b *atom) bool { return p.val(a, b) })
-	}) {
+	if x.what != y.what || x.id != y.id || x.name != y.name || x.in != y.in || x.guard != y.guard || x.total != y.total || x.result.kinds != y.result.kinds || (x.sum == nil) != (y.sum == nil) ||
+		!slices.EqualFunc(x.args, y.args, p.val) || !slices.EqualFunc(x.blocks, y.blocks, p.block) ||
+		x.sum != nil && !slices.EqualFunc(x.sum.terms, y.sum.terms, func(t, u product) bool {
+			return t.times.Cmp(u.times) == 0 && slices.EqualFunc(t.of, u.of, func(a, b *atom) bool { return p.val(a, b) })
+		}) {
 		return false
 	}
 	p.of[x.result] = y.result

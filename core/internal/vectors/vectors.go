@@ -331,12 +331,7 @@ func (r Parsed) Program(tool string, source []byte) (*parse.Parsed, *fault.Fault
 // be no JSON at all.
 func (v Vector) Program() (tool string, code []byte) {
 	return program(v.Code, func(name string) bool {
-		for _, t := range v.Setup {
-			if t.Name == name {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(v.Setup, func(t Tool) bool { return t.Name == name })
 	})
 }
 

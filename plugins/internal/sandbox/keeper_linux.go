@@ -68,10 +68,7 @@ func (k *Keeper) AtOnce() bool { return k.all }
 // domain that holds nothing but signals. It reports whether that holds: then, and
 // only then, a signal to everybody is one to the domain.
 func encloseThread() bool {
-	if version, _ := landlockVersion(); version < 6 {
-		return false
-	}
-	if unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != nil {
+	if version, _ := landlockVersion(); version < 6 || unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != nil {
 		return false
 	}
 	// Moving files between folders is refused by every domain that doesn't allow it.

@@ -436,10 +436,7 @@ func (s Lookup) overDeclared(t *registry.Tool, r *check.Report) (notes []string)
 	kinds := s.Broker.Policy().Kinds()
 	for _, text := range t.Declared {
 		c, err := caps.Parse(text, kinds)
-		if err != nil {
-			continue
-		}
-		if !slices.ContainsFunc(t.Held, func(h *caps.Held) bool { return h.Kind == c.Kind && (h.Kind != caps.CallKind || h.Scope == c.Scope) }) {
+		if err != nil || !slices.ContainsFunc(t.Held, func(h *caps.Held) bool { return h.Kind == c.Kind && (h.Kind != caps.CallKind || h.Scope == c.Scope) }) {
 			continue // it was said why
 		}
 		if !s.used(c, r, own) && !(c.Kind == "ask" && slices.ContainsFunc(t.Held, ofServer)) {
