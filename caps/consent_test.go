@@ -116,8 +116,7 @@ func TestApprovalIsOfTheExactVersion(t *testing.T) {
 		change(&other)
 		wantConsent(t, c, what, &other, caps.Unasked)
 	}
-	info, err := os.Stat(c.Path)
-	if err != nil || info.Mode().Perm()&0o077 != 0 {
+	if info, err := os.Stat(c.Path); err != nil || info.Mode().Perm()&0o077 != 0 {
 		t.Errorf("others can read the file: %v, %v", info.Mode(), err)
 	}
 }
@@ -363,8 +362,7 @@ func TestQuestionText(t *testing.T) {
 		if _, _, err := c.Ask(q); err != nil {
 			t.Fatal(err)
 		}
-		info, _ := os.Stat(c.Path)
-		if info.Size() > 1<<20 {
+		if info, _ := os.Stat(c.Path); info.Size() > 1<<20 {
 			t.Errorf("%s: the file has %d bytes", name, info.Size())
 		}
 		checkLines(t, name, q.Lines())

@@ -330,8 +330,7 @@ func questionID(content *consents) string {
 	for {
 		var b [4]byte
 		rand.Read(b[:]) // never fails
-		id := hex.EncodeToString(b[:])
-		if !slices.ContainsFunc(content.Questions, func(q Question) bool { return q.ID == id }) {
+		if id := hex.EncodeToString(b[:]); !slices.ContainsFunc(content.Questions, func(q Question) bool { return q.ID == id }) {
 			return id
 		}
 	}

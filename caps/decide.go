@@ -88,8 +88,7 @@ type item struct {
 }
 
 func (d *decider) note(format string, a ...any) {
-	s := fmt.Sprintf(format, a...)
-	if !slices.Contains(d.notes, s) {
+	if s := fmt.Sprintf(format, a...); !slices.Contains(d.notes, s) {
 		d.notes = append(d.notes, s)
 	}
 }

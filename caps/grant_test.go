@@ -69,8 +69,7 @@ func TestResolveRefuses(t *testing.T) {
 		if c.protected != "" {
 			protected = append(protected, w.path(c.protected))
 		}
-		_, err := w.resolve(c.text, protected...)
-		if err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := w.resolve(c.text, protected...); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s beside %s: %v, expected %q", c.text, c.protected, err, c.says)
 		}
 	}

@@ -61,8 +61,7 @@ func TestMounted(t *testing.T) {
 		}
 	}
 	for one, other := range map[string]string{"in/private": "in/OTHER", "in/OTHER/deep": "out/private", "in/private/new": "out/private/NEW"} {
-		a, b := meant(one), meant(other)
-		if !a.Together(&b) {
+		if a, b := meant(one), meant(other); !a.Together(&b) {
 			t.Errorf("%s and %s have nothing in common", one, other)
 		}
 	}

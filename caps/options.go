@@ -156,8 +156,7 @@ var periods = []struct {
 // parseRate reads 5/s, 100/m or 1000/h.
 func parseRate(s string) (Rate, error) {
 	count, period, _ := strings.Cut(s, "/")
-	n, err := parseCount(count)
-	if err == nil && n <= 1<<31 {
+	if n, err := parseCount(count); err == nil && n <= 1<<31 {
 		for _, p := range periods {
 			if p.name == period {
 				return Rate{Calls: n, Per: p.per}, nil

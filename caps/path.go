@@ -167,8 +167,7 @@ func inside(outer, inner string) (string, bool) {
 	}
 	if foldsCase && rel != "." {
 		// The letters as they were: folding is for comparing only.
-		clean := filepath.Clean(inner)
-		if len(clean) == len(i) {
+		if clean := filepath.Clean(inner); len(clean) == len(i) {
 			rel = clean[len(clean)-len(rel):]
 		}
 	}

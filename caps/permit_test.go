@@ -168,8 +168,7 @@ func TestFileGrant(t *testing.T) {
 	w.grant("fs:./d/notes.txt")
 	held := w.hold("fs.read,stat:./d/notes.txt")
 	for _, name := range []string{"notes.txt", "./notes.txt", "."} {
-		p, f := w.permit(caps.NewLedger(), held, "fs.read", str(name))
-		if f != nil {
+		if p, f := w.permit(caps.NewLedger(), held, "fs.read", str(name)); f != nil {
 			t.Errorf("%s: %v", name, f)
 		} else if got := p.Args.Fields[0].Value; got != value.Str("notes.txt") {
 			t.Errorf("%s is given to the plugin as %v", name, got)

@@ -132,8 +132,7 @@ func (r *Requests) Covers(h *Held, o *Operation) bool {
 func (r *Requests) Around(h *Held) bool { return !r.open && r.where.Kind == h.Kind && r.around(h) }
 
 func (r *Requests) around(h *Held) bool {
-	m := h.Grant.Manifest
-	if m.Algebra != Path || !r.scoped {
+	if m := h.Grant.Manifest; m.Algebra != Path || !r.scoped {
 		return !r.scoped || m.Algebra.Contains(r.where.Scope, h.Scope)
 	}
 	_, in := inside(r.where.real, realPrefix(h.Grant.realOf(h.Within)))

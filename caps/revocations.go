@@ -327,8 +327,7 @@ func (p *Policy) below(e Revocation, g *Grant) (rel string, in bool) {
 func (p *Policy) takenFrom(g *Grant) []taken {
 	var list []taken
 	for _, e := range p.revocations {
-		t, ok := p.part(e, g)
-		if ok && !slices.ContainsFunc(list, func(other taken) bool { return other.text == t.text }) {
+		if t, ok := p.part(e, g); ok && !slices.ContainsFunc(list, func(other taken) bool { return other.text == t.text }) {
 			list = append(list, t)
 		}
 	}
@@ -416,8 +415,7 @@ func (p *Policy) revokedBy(g *Grant) []Revocation {
 // denied.
 func (p *Policy) takenAway(g *Grant, verb Verb, argument string) (by []Revocation) {
 	for i := range p.taken {
-		t := &p.taken[i]
-		if t.grant.ID == g.ID && deniedArgument(g.Manifest.Algebra, []Capability{t.deny}, verb, argument) {
+		if t := &p.taken[i]; t.grant.ID == g.ID && deniedArgument(g.Manifest.Algebra, []Capability{t.deny}, verb, argument) {
 			by = append(by, t.by)
 		}
 	}

@@ -136,8 +136,7 @@ func TestRevocationsTogether(t *testing.T) {
 	if list, err := r.Load(); err != nil || len(list) != len(grants) {
 		t.Errorf("got %v, %v", list, err)
 	}
-	left, err := filepath.Glob(w.path(".revoked.json.*"))
-	if err != nil || len(left) != 0 {
+	if left, err := filepath.Glob(w.path(".revoked.json.*")); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }

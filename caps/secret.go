@@ -53,8 +53,7 @@ func ParseBinding(text string, kinds Kinds) (Binding, error) {
 		return Binding{}, fmt.Errorf("a secret is NAME=FOR,file=PATH or NAME=FOR,env=VARIABLE, such as 'api=https://api.example.com,file=./key', not %s", quoted(text))
 	}
 	scope, source := rest[:colon+comma], rest[colon+comma+1:]
-	way, place, _ := strings.Cut(source, "=")
-	switch way {
+	switch way, place, _ := strings.Cut(source, "="); way {
 	case "file":
 		return NewBinding(name, scope, place, "", kinds)
 	case "env":
@@ -94,8 +93,7 @@ func NewBinding(name, scope, file, env string, kinds Kinds) (Binding, error) {
 	if len(b.For.Options) > 0 || b.For.Limits != (Limits{}) || !b.For.Until.IsZero() {
 		return bad("what it is for has no options")
 	}
-	m, _ := kinds.Manifest(b.For.Kind)
-	switch m.Algebra {
+	switch m, _ := kinds.Manifest(b.For.Kind); m.Algebra {
 	case URL:
 		if err := sendable(b.For.Scope); err != nil {
 			return bad("%v", err)

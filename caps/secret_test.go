@@ -295,8 +295,7 @@ func TestVault(t *testing.T) {
 	v.Replace([]*caps.Secret{rotated, bound[1], bound[2]})
 	second := use()
 	v.Replace(bound[1:])
-	third := use()
-	if first != bound[0].Value() || second != rotated.Value() || third != "denied" {
+	if third := use(); first != bound[0].Value() || second != rotated.Value() || third != "denied" {
 		t.Errorf("got %q, %q, %q", first, second, third)
 	}
 	if got := v.Scrubber().Text(first + " " + second); got != "[secret api] [secret api]" {

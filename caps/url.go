@@ -152,8 +152,7 @@ func parseHost(s string, scope bool) (string, error) {
 	// A name that ends in a number is an address to every resolver, in one of
 	// its many spellings; only one is taken.
 	if last := labels[len(labels)-1]; isNumber(last) {
-		addr, err := netip.ParseAddr(name)
-		if err != nil || !addr.Is4() || star {
+		if addr, err := netip.ParseAddr(name); err != nil || !addr.Is4() || star {
 			return "", errors.New("an IPv4 address has four decimal numbers: 192.0.2.1")
 		}
 	}

@@ -350,8 +350,7 @@ func ExampleProgram_Follow() {
 	}
 	mail, given := flow.Atom(0), flow.Atom(1)
 	answer := func(_ context.Context, round []flow.Request) ([]flow.Answer, error) {
-		q := round[0]
-		if q.Op == "mail.send" {
+		if q := round[0]; q.Op == "mail.send" {
 			fmt.Println("to of mail:", q.Shadow.Label(q.Arg, []string{"to"})&mail != 0)
 			fmt.Println("text of mail:", q.Shadow.Label(q.Arg, []string{"text"})&mail != 0)
 		}

@@ -61,8 +61,7 @@ func TestLongWorkIsDoneInPieces(t *testing.T) {
 		{nodes, `length(to_data(c))`, 10}, {nodes, `length(keys(analyze(c)))`, 2}, {sums, `length(eval(c))`, 12},
 		{record, `length(keys(merge(r, r)))`, 8}, {record, `length(keys(from_entries(entries(r))))`, 15},
 	} {
-		without, with := looksOf(t, c.make+`1`, 0), looksOf(t, c.make+c.do, 0)
-		if with-without < c.least {
+		if without, with := looksOf(t, c.make+`1`, 0), looksOf(t, c.make+c.do, 0); with-without < c.least {
 			t.Errorf("%s asks %d times whether to go on, %d times without %s, not %d more", c.make+c.do, with, without, c.do, c.least)
 		}
 	}

@@ -88,8 +88,7 @@ code of any
 		if !strings.HasPrefix(c.code, "{") && !strings.HasPrefix(c.code, "[") {
 			compile = func(src []byte) (*core.Program, error) { return core.CompileText("", src) }
 		}
-		p, err := compile([]byte(c.code))
-		if err != nil {
+		if p, err := compile([]byte(c.code)); err != nil {
 			t.Errorf("%s: %v", c.code, err)
 		} else if got := "\n" + said(p.Needs()); got != c.want {
 			t.Errorf("%s needs%swant%s", c.code, got, c.want)
@@ -249,8 +248,7 @@ func stepsOf(t *testing.T, code string, n int, want string) uint64 {
 	if m.Run(0) != core.Done {
 		t.Fatalf("%s of %d: %v", code, n, m.Fault())
 	}
-	e, f := m.Encode(1 << 10)
-	if f != nil || want != "" && string(e.JSON) != want {
+	if e, f := m.Encode(1 << 10); f != nil || want != "" && string(e.JSON) != want {
 		t.Fatalf("%s of %d gives %s (%v), want %s", code, n, e.JSON, f, want)
 	}
 	return m.Steps()

@@ -236,8 +236,7 @@ func TestSelfTwice(t *testing.T) {
 	self := interpreter(t)
 	inner := `{"record":{"code":{"to_data":{"quote":{"lam":"n","body":{"mul":[{"var":"n"},{"var":"n"}]}}}},"input":12}}`
 	code := interpreted(self, "", self, inner, nil)
-	got := ranByItself(t, code)
-	if string(got.Result) != `{"steps":6,"value":144}` {
+	if got := ranByItself(t, code); string(got.Result) != `{"steps":6,"value":144}` {
 		t.Error(got)
 	}
 }

@@ -39,8 +39,7 @@ func (p *Policy) check(granted Granted, partial bool) error {
 		if place == "" {
 			place = fmt.Sprintf("rule %d", r.N)
 		}
-		possible := r.Forbidden()&sourced != 0 && (r.AllOf == 0 || r.AllOf&sourced == r.AllOf)
-		if !possible && !partial {
+		if possible := r.Forbidden()&sourced != 0 && (r.AllOf == 0 || r.AllOf&sourced == r.AllOf); !possible && !partial {
 			return fmt.Errorf("%s: it can never match: nothing that is granted gives %s", place, conjoin(p.names.list(r.Forbidden()&^sourced), "or"))
 		}
 		if always := r.AllOf | r.NotFrom&p.Start; always != 0 && always&^p.Start == 0 && r.Any && !p.IgnoreSession {

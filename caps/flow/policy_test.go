@@ -137,8 +137,7 @@ func TestPolicyRefuses(t *testing.T) {
 			if grants == nil {
 				grants = everything
 			}
-			_, err := newPlace(t, grants...).compile(test.config, test.flags...)
-			if err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := newPlace(t, grants...).compile(test.config, test.flags...); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("it is refused with %v, and not with %q", err, test.want)
 			}
 		})
@@ -431,8 +430,7 @@ func TestViolation(t *testing.T) {
 		if want {
 			broken++
 			// Tier 1 never allows what tier 2 denies.
-			entered := flow.Both(made.Any() | argument.Any())
-			if rule.Violation(entered, entered) == 0 {
+			if entered := flow.Both(made.Any() | argument.Any()); rule.Violation(entered, entered) == 0 {
 				t.Fatalf("%+v of %x and %x: all that entered is allowed", rule, made, argument)
 			}
 		}

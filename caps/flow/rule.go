@@ -423,8 +423,7 @@ func (p *Policy) Uses(held []*caps.Held) (lines []string) {
 				continue
 			}
 			add := func(format string, args ...any) {
-				line := fmt.Sprintf("%s of %s ", o.Name, h) + fmt.Sprintf(format, args...)
-				if !slices.Contains(lines, line) {
+				if line := fmt.Sprintf("%s of %s ", o.Name, h) + fmt.Sprintf(format, args...); !slices.Contains(lines, line) {
 					lines = append(lines, line)
 				}
 			}

@@ -180,8 +180,7 @@ func (n *noting) keep(now time.Time, atOnce bool) error {
 		return nil
 	}
 	n.at = now // also where it fails: trying costs as much as doing
-	known := readNote(n.file)
-	if known != nil && known.Store == n.store && n.lost == nil {
+	if known := readNote(n.file); known != nil && known.Store == n.store && n.lost == nil {
 		n.lost = known.Lost
 	}
 	err := writeNote(n.file, &notedHead{Path: n.path, Store: n.store, Anchor: n.head, Time: now.UTC(), Lost: n.lost})

@@ -107,8 +107,7 @@ func TestNotedHead(t *testing.T) {
 			if (report.Noted != nil) != (c.says == "") {
 				t.Errorf("noted and there is %v", report.Noted)
 			}
-			said := log.String()
-			if (said != "") != (c.says != "") || !strings.Contains(said, c.says) {
+			if said := log.String(); (said != "") != (c.says != "") || !strings.Contains(said, c.says) {
 				t.Errorf("the log says %q", said)
 			}
 			s.Close()

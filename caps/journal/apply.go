@@ -153,8 +153,7 @@ func (f *follower) empty(batch []placed, decoded []proposal) *round {
 	a := &round{f: f, at: f.at, proposers: map[boot]proposer{}, own: map[uint64][]*entry{}}
 	a.is = state{seq: f.at.seq, hash: f.at.hash, changed: f.changed}
 	for i := range decoded {
-		p := &decoded[i]
-		if p.profile == f.s.o.Profile && (len(p.content) > 0 || p.pieces > 1 || p.n == 1) || a.proposal(p) != nil {
+		if p := &decoded[i]; p.profile == f.s.o.Profile && (len(p.content) > 0 || p.pieces > 1 || p.n == 1) || a.proposal(p) != nil {
 			return nil // one whose number is 1 is of a new boot
 		}
 		a.at = point{batch[i].place, digestOf(a.at.digest, batch[i].payload), a.is.seq, a.is.hash, Hash{}}

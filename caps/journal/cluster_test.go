@@ -452,8 +452,7 @@ func TestClusterPlaceGivenAgain(t *testing.T) {
 		file, err := journal.Member(path)
 		must.NoError(t, err)
 		for range 3 {
-			err := file.Follows(t.Context(), m.Open())
-			if lost != errors.Is(err, order.ErrEnds) || !lost && err != nil {
+			if err := file.Follows(t.Context(), m.Open()); lost != errors.Is(err, order.ErrEnds) || !lost && err != nil {
 				t.Error(lost, err)
 			}
 			must.NoError(t, m.Open().Propose(t.Context(), journal.Message("b", nil)))

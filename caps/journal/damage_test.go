@@ -269,8 +269,7 @@ func TestLines(t *testing.T) {
 			t.Fatalf("%s: the line is the same", name)
 		}
 		edited := strings.Join(lines[:99], "") + c.line + strings.Join(lines[100:], "")
-		r, err := journal.VerifyLines(strings.NewReader(edited))
-		if err == nil || r.Breaks[0].Seq != c.seq {
+		if r, err := journal.VerifyLines(strings.NewReader(edited)); err == nil || r.Breaks[0].Seq != c.seq {
 			t.Errorf("%s: %v", name, r.Breaks)
 		}
 	}

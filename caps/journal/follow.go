@@ -396,8 +396,7 @@ func (s *Store) Cluster() (Cluster, bool) {
 // [lease.Length] ago, and gives when that was; 0 where it is in no cluster.
 func (s *Store) Fresh(ctx context.Context) (lease.Time, error) {
 	for {
-		c, in := s.Cluster()
-		if !in || c.Fresh != 0 && !c.Fresh.Add(lease.Length).Over() {
+		if c, in := s.Cluster(); !in || c.Fresh != 0 && !c.Fresh.Add(lease.Length).Over() {
 			return c.Fresh, nil
 		}
 		if err := s.Barrier(ctx); err != nil {

@@ -22,8 +22,7 @@ func fill(t testing.TB, m *journal.Memory, n int) {
 		if i%2 == 1 {
 			kind = journal.EffectOutcome
 		}
-		seq, err := m.Append(journal.Noted, kind, run, "0.1", fmt.Appendf(nil, `{"i":%d}`, i))
-		if err != nil || seq != uint64(i+1) {
+		if seq, err := m.Append(journal.Noted, kind, run, "0.1", fmt.Appendf(nil, `{"i":%d}`, i)); err != nil || seq != uint64(i+1) {
 			t.Fatalf("event %d has number %d, error %v", i, seq, err)
 		}
 	}

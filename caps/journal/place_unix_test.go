@@ -28,8 +28,7 @@ func TestModes(t *testing.T) {
 	check := func(names ...string) {
 		t.Helper()
 		for _, name := range names {
-			info, err := os.Lstat(path + name)
-			if err != nil || info.Mode() != 0o600 {
+			if info, err := os.Lstat(path + name); err != nil || info.Mode() != 0o600 {
 				t.Errorf("%s: %v, %v", name, info, err)
 			}
 		}

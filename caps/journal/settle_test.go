@@ -98,8 +98,7 @@ func TestWriterHolds(t *testing.T) {
 	err = s.writer.use(t.Context(), func(conn *sql.Conn) error {
 		return conn.Raw(func(c any) error {
 			for op, most := range map[sqlite.DBStatusOp]int{sqlite.DBStatusCacheUsed: 32 << 10, sqlite.DBStatusStmtUsed: 32 << 10, sqlite.DBStatusLookasideHit: 0} {
-				n, high, err := c.(sqlite.DBStatus).Status(op, false)
-				if err != nil || max(n, high) > most {
+				if n, high, err := c.(sqlite.DBStatus).Status(op, false); err != nil || max(n, high) > most {
 					t.Errorf("status %d: %d, %v; want at most %d", op, max(n, high), err, most)
 				}
 			}

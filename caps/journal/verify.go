@@ -292,8 +292,7 @@ func (w *walk) locate(ctx context.Context, s *Store, conn *sql.Conn) {
 	}
 	want := readKept(list)
 	err = s.scan(ctx, conn, Query{Before: w.r.Cut.To}, 0, func(e *Event) error {
-		is, ok := want[e.Seq]
-		if !ok {
+		if is, ok := want[e.Seq]; !ok {
 			w.r.Breaks = note(w.r.Breaks, &Break{e.Seq, "it was not there when the events around it were dropped"})
 		} else if is != e.Hash {
 			w.r.Breaks = note(w.r.Breaks, &Break{e.Seq, "it is not the event that was kept when others were dropped"})

@@ -10,8 +10,7 @@ import (
 // TestClock: it goes on, at the pace of time.
 func TestClock(t *testing.T) {
 	t.Parallel()
-	at := lease.Now()
-	if at == 0 || at.Add(time.Hour).Over() || !at.Over() || lease.Since(at) < 0 {
+	if at := lease.Now(); at == 0 || at.Add(time.Hour).Over() || !at.Over() || lease.Since(at) < 0 {
 		t.Error(at, lease.Since(at))
 	}
 }

@@ -198,8 +198,7 @@ func TestArgumentsTyped(t *testing.T) {
 			if want := strings.Contains(string(y.InputSchema()), `"integer"`); want != (now == "int") {
 				t.Errorf("%s to %s: %s", was, now, y.InputSchema())
 			}
-			old, _ := again.Snapshot().Answering("get", x.Answers()).Get("get")
-			if typed(old) != typed(x) {
+			if old, _ := again.Snapshot().Answering("get", x.Answers()).Get("get"); typed(old) != typed(x) {
 				t.Errorf("%s to %s: as it was recorded it is %s", was, now, typed(old))
 			}
 		}
@@ -297,8 +296,7 @@ func TestOlderGroup(t *testing.T) {
 	if _, err := r.Evolve(def2("even", "odd", "(true)"), Edit{}); err != nil {
 		t.Fatal(err)
 	}
-	now, _ := r.Snapshot().Get("odd")
-	if now.Problem() != nil || now.Program().Hash() != odd.Program().Hash() {
+	if now, _ := r.Snapshot().Get("odd"); now.Problem() != nil || now.Program().Hash() != odd.Program().Hash() {
 		t.Errorf("odd is carried along as %s: %v", now.Shown(), now.Problem())
 	}
 }

@@ -161,8 +161,7 @@ func TestForged(t *testing.T) {
 				if why == "lib" {
 					x = x.Bound["lib"]
 				}
-				f := x.Unusable()
-				if f == nil || f.Kind != fault.Refused || !strings.Contains(f.Hint, "operator") {
+				if f := x.Unusable(); f == nil || f.Kind != fault.Refused || !strings.Contains(f.Hint, "operator") {
 					t.Errorf("%s: it can be used: %v", what, f)
 				}
 				if state, says := StateOf(x, p); state != StateBlocked || !strings.Contains(says, why) || strings.Contains(says, "\n") {

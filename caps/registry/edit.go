@@ -210,8 +210,7 @@ func (r *Registry) change(name string, o Edit, build func(*Snapshot, *Tool) (*To
 		return r.try(name, o, build, &checked)
 	}
 	for tries := 0; ; tries++ {
-		next, err := try(o.Check == nil || tries >= optimists)
-		if !errors.Is(err, ErrBehind) {
+		if next, err := try(o.Check == nil || tries >= optimists); !errors.Is(err, ErrBehind) {
 			return next, err
 		}
 	}

@@ -181,8 +181,7 @@ func (r *Registry) makeAll(parts []part) ([]*Tool, error) {
 	r.turn.Lock()
 	defer r.turn.Unlock()
 	for range mostImports {
-		made, err := r.tryAll(parts, members)
-		if !errors.Is(err, ErrBehind) {
+		if made, err := r.tryAll(parts, members); !errors.Is(err, ErrBehind) {
 			return made, err
 		}
 	}

@@ -36,8 +36,7 @@ func mutual(t *testing.T, r *Registry, names ...string) {
 			t.Fatalf("%s isn't there: %v", a, r.Problems())
 		}
 		for _, b := range names {
-			y, _ := r.Snapshot().Get(b)
-			if a != b && (x.Bound[b] != y || !x.InGroup(y)) {
+			if y, _ := r.Snapshot().Get(b); a != b && (x.Bound[b] != y || !x.InGroup(y)) {
 				t.Errorf("%s is bound to another %s than the current one", a, b)
 			}
 		}
@@ -332,8 +331,7 @@ func TestGroupForged(t *testing.T) {
 		forge(log.changes)
 		other, problems, err := Open(log, nil)
 		must.NoError(t, err)
-		even, ok := other.Snapshot().Get("is_even")
-		if ok && even.Unusable() == nil {
+		if even, ok := other.Snapshot().Get("is_even"); ok && even.Unusable() == nil {
 			t.Errorf("%s: is_even can be used (%v)", name, problems)
 		}
 	}

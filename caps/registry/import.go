@@ -286,8 +286,7 @@ func (m *importing) recorded(p *Portable) (*Tool, error) {
 			if c.Err != nil || c.Kind == Retired || c.Hash != p.base.Hash || !slices.Equal(c.Definition.Capabilities, p.Definition.Capabilities) {
 				continue
 			}
-			t, err := m.r.load(*c)
-			if err == nil && sameBound(t.Bound, bound) {
+			if t, err := m.r.load(*c); err == nil && sameBound(t.Bound, bound) {
 				return t, nil
 			}
 		}

@@ -87,8 +87,7 @@ func TestKnownOfImported(t *testing.T) {
 		if _, _, _, err := r.Import(tools); err != nil {
 			t.Fatal(err)
 		}
-		user, _ := r.Snapshot().Get("user")
-		if typed(user) != numbers || l.changes[len(l.changes)-1].Facts.Empty() {
+		if user, _ := r.Snapshot().Get("user"); typed(user) != numbers || l.changes[len(l.changes)-1].Facts.Empty() {
 			t.Errorf("%s, recorded with %+v", typed(user), l.changes[len(l.changes)-1].Facts)
 		}
 	}

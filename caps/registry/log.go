@@ -204,8 +204,7 @@ func (l *loader) load(changes []Change) {
 	for _, seq := range slices.Sorted(maps.Keys(l.made)) {
 		t := l.made[seq]
 		for _, c := range bound[seq] {
-			b, err := l.tool(c.Seq)
-			if err != nil && l.bad[seq] == nil {
+			if b, err := l.tool(c.Seq); err != nil && l.bad[seq] == nil {
 				l.bad[seq] = fmt.Errorf("it is bound to version %d of %q, which can't be made: %w", c.Version, c.Name, root(err))
 			} else if err == nil {
 				t.boundTo(b)

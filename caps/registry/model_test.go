@@ -190,8 +190,7 @@ func TestModel(t *testing.T) {
 					t.Fatalf("%s@%d is %+v, %v", name, i+1, got, err)
 				}
 			}
-			changes, more, err := opened.History(name, 0, 1000)
-			if err != nil || more || len(changes) < len(versions) {
+			if changes, more, err := opened.History(name, 0, 1000); err != nil || more || len(changes) < len(versions) {
 				t.Fatal(changes, more, err)
 			}
 		}
@@ -465,8 +464,7 @@ func TestShelf(t *testing.T) {
 		t.Errorf("%d bytes are compiled where runs need the room", bytes)
 	}
 	// One that is larger than all there is can be had, too.
-	large := evolve(t, r, def("large", "x => ["+strings.Repeat("-x,", 10_000)+"x]"))
-	if large.Program().Hash() != large.Hash {
+	if large := evolve(t, r, def("large", "x => ["+strings.Repeat("-x,", 10_000)+"x]")); large.Program().Hash() != large.Hash {
 		t.Error("it is another")
 	}
 }
@@ -514,8 +512,7 @@ func TestShelfTogether(t *testing.T) {
 	for w := range 8 {
 		all.Go(func() {
 			for i := range 2000 {
-				tool, _ := r.Snapshot().Get(fmt.Sprintf("t%d", (i*7+w)%40))
-				if tool.Program().Hash() != tool.Hash {
+				if tool, _ := r.Snapshot().Get(fmt.Sprintf("t%d", (i*7+w)%40)); tool.Program().Hash() != tool.Hash {
 					t.Error("it is another")
 					return
 				}

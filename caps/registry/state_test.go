@@ -117,8 +117,7 @@ func TestOthersTools(t *testing.T) {
 	l := new(memoryLog)
 	rich, poor := policy(t, "toy:**"), policy(t, "toy:a/**")
 	maker, user := open(t, l, rich), open(t, l, poor)
-	made := evolve(t, maker, def("x", `k => !toy.get(k)`, "toy:**"))
-	if made.Capabilities[0] != "toy.get:**" {
+	if made := evolve(t, maker, def("x", `k => !toy.get(k)`, "toy:**")); made.Capabilities[0] != "toy.get:**" {
 		t.Fatal(made.Capabilities)
 	}
 	evolve(t, maker, def("y", `k => !toy.get(k)`, "toy:b"))
@@ -216,8 +215,7 @@ func TestNotCompiled(t *testing.T) {
 	if got := string(user.Bound["lib"].Program().Text()); got != "x => x" {
 		t.Errorf("%q", got)
 	}
-	compiled := user.Program()
-	if user.Program() != compiled {
+	if compiled := user.Program(); user.Program() != compiled {
 		t.Error("it is compiled each time")
 	}
 }

@@ -134,8 +134,7 @@ func (b *Broker) appendFault(data []byte, f *fault.Fault) []byte {
 	data = appendFault(data, f)
 	if v, ok := f.Raised.(value.Value); ok {
 		before := len(data) - 1
-		raised, err := journal.AppendValue(append(data[:before], `,"raised":`...), v, journal.MaxBlob)
-		if err == nil {
+		if raised, err := journal.AppendValue(append(data[:before], `,"raised":`...), v, journal.MaxBlob); err == nil {
 			data = append(raised, '}')
 		} else {
 			data = append(data[:before], '}')

@@ -481,8 +481,7 @@ func TestPlanFenced(t *testing.T) {
 			}
 			r = resume()
 			if task != "" {
-				mine, err := w.broker.ResumeTask(task, "b", 0, false)
-				if err != nil || !mine {
+				if mine, err := w.broker.ResumeTask(task, "b", 0, false); err != nil || !mine {
 					t.Fatal(mine, err)
 				}
 			} else {

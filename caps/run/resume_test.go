@@ -340,8 +340,7 @@ func TestTasksBehindOthers(t *testing.T) {
 	for range 20_000 {
 		must.NoError(t, run.CancelTask(w.memory, "other", "somebody"))
 	}
-	all, err := run.Tasks(w.memory, time.Now().Add(-time.Hour))
-	if err != nil || len(all) != 1 || all[0].ID != "waits" {
+	if all, err := run.Tasks(w.memory, time.Now().Add(-time.Hour)); err != nil || len(all) != 1 || all[0].ID != "waits" {
 		t.Errorf("%v, %v", all, err)
 	}
 }

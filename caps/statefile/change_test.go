@@ -62,8 +62,7 @@ func TestChangeInCluster(t *testing.T) {
 			case got = <-asked:
 			default:
 			}
-			_, err := os.Stat(path)
-			if shared != (got == name) || shared != os.IsNotExist(err) {
+			if _, err := os.Stat(path); shared != (got == name) || shared != os.IsNotExist(err) {
 				t.Errorf("%s: the node was asked for %q, %v", path, got, err)
 			}
 		}

@@ -44,8 +44,7 @@ func TestReadOwn(t *testing.T) {
 		ok, private bool
 	}{{0o600, true, true}, {0o400, true, true}, {0o640, true, false}, {0o644, true, false}, {0o620, false, false}, {0o602, false, false}, {0o666, false, false}} {
 		must.NoError(t, os.Chmod(file, c.mode))
-		text, private, err := ReadOwn(file, 4)
-		if (err == nil) != c.ok || private != c.private || c.ok && string(text) != "text" {
+		if text, private, err := ReadOwn(file, 4); (err == nil) != c.ok || private != c.private || c.ok && string(text) != "text" {
 			t.Errorf("mode %#o: %q, %v, %v", c.mode, text, private, err)
 		}
 	}

@@ -183,8 +183,7 @@ func TestFetchFromLoopback(t *testing.T) {
 		strings.Replace(web.URL, "127.0.0.1", "2130706433", 1) + "/v1/data", strings.Replace(web.URL, "127.0.0.1", "user@127.0.0.1", 1) + "/v1/data",
 		"file:///etc/passwd", "",
 	} {
-		text, failed := p.runs("get", url)
-		if !failed || !strings.Contains(text, "denied") && !strings.Contains(text, "effect_failed") {
+		if text, failed := p.runs("get", url); !failed || !strings.Contains(text, "denied") && !strings.Contains(text, "effect_failed") {
 			t.Errorf("fetching %q gave %s", url, text)
 		}
 	}

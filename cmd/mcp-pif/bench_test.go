@@ -225,8 +225,7 @@ func BenchmarkPipelined(b *testing.B) {
 			answers := make(chan struct{})
 			reading.Go(func() {
 				for range answers {
-					line, err := p.out.ReadSlice('\n')
-					if err != nil || !json.Valid(line) {
+					if line, err := p.out.ReadSlice('\n'); err != nil || !json.Valid(line) {
 						b.Error(err)
 						return
 					}

@@ -224,8 +224,7 @@ func repairCluster(cmd *cobra.Command, target, from string, without []string) (e
 	if err := ended(config); err != nil {
 		return err
 	}
-	moves := target != "" && target != config.Order
-	if !moves {
+	if moves := target != "" && target != config.Order; !moves {
 		target = config.Order
 	}
 	ctx := cli.Context(cmd)

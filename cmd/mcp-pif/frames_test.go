@@ -297,8 +297,7 @@ func TestFailingStart(t *testing.T) {
 			cmd.Stdin = strings.NewReader(initialize + "\n")
 			var log strings.Builder
 			cmd.Stderr = &log
-			out, err := cmd.Output()
-			if err == nil || len(out) > 0 || log.Len() == 0 {
+			if out, err := cmd.Output(); err == nil || len(out) > 0 || log.Len() == 0 {
 				t.Errorf("%v: ended with %v, standard output has %.200q, standard error %.200q", flags, err, out, log.String())
 			}
 			if strings.Contains(log.String(), "goroutine ") {
@@ -503,8 +502,7 @@ func TestCheckPrintable(t *testing.T) {
 		"{\"add\":[\"\u202e\u0085\",1]}", "\u202e => 1", `{"lam":"\u001b[2J","body":{"add":["\u202e",{"var":"\u009b"}]}}`,
 		`{"lam":"x","body":{"get":[{"record":{"\u001b]0;":1}},"\u202e"]}}`, `{"\u202ea.b":1}`, `{"call":{"tool":"\u202e","input":1}}`,
 	} {
-		_, out := checked(t, code)
-		if strings.ContainsAny(out, "\u202e\u0085\u009b\x1b") {
+		if _, out := checked(t, code); strings.ContainsAny(out, "\u202e\u0085\u009b\x1b") {
 			t.Errorf("check %q prints %q", code, out)
 		}
 	}

@@ -129,8 +129,7 @@ func TestKvTellsNoPath(t *testing.T) {
 
 	cmd := self("mcp-pif", "serve", "--cap", "kv:n/**", "--store", "memory")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
-	out, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "XDG_STATE_HOME") {
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "XDG_STATE_HOME") {
 		t.Errorf("without a home it said %s (%v)", out, err)
 	}
 }

@@ -72,8 +72,7 @@ func TestTourLeavesNothing(t *testing.T) {
 		wait.Until(t, "it has a folder", func() bool { return len(in(t, temp, "mcp-pif-run-*", "tools.db")) > 0 })
 		must.NoError(t, syscall.Kill(-cmd.Process.Pid, sig))
 		cmd.Wait()
-		left := in(t, temp, "*")
-		if (len(left) > 0) != (sig == syscall.SIGKILL) {
+		if left := in(t, temp, "*"); (len(left) > 0) != (sig == syscall.SIGKILL) {
 			t.Errorf("after %v there are %q", sig, left)
 		}
 	}

@@ -78,8 +78,7 @@ func (h homeless) Run() int {
 		os.Setenv(name, stateHomes)
 	}
 	// Most of them wait for processes, and so more of them run at once than there are processors.
-	parallel := flag.Lookup("test.parallel")
-	if parallel.Value.String() == parallel.DefValue {
+	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
 		if err := flag.Set(parallel.Name, strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
 			panic(err)
 		}
@@ -102,8 +101,7 @@ func alone() []string {
 // TestNothingIsWrittenHome: what a test starts without saying where its state is
 // doesn't find the state of whoever runs the tests.
 func TestNothingIsWrittenHome(t *testing.T) {
-	state, err := app.StateDir()
-	if err != nil || stateHomes == "" || !strings.HasPrefix(state, stateHomes) {
+	if state, err := app.StateDir(); err != nil || stateHomes == "" || !strings.HasPrefix(state, stateHomes) {
 		t.Errorf("the tests' state would be in %s, %v", state, err)
 	}
 }
@@ -498,8 +496,7 @@ func TestOverloaded(t *testing.T) {
 		}
 	}()
 	for range 100 {
-		m := p.receive()
-		if m.Error != nil || !strings.Contains(string(m.Result), `"kind":"overloaded"`) {
+		if m := p.receive(); m.Error != nil || !strings.Contains(string(m.Result), `"kind":"overloaded"`) {
 			t.Fatalf("%s was answered with %v %.300s", m.ID, m.Error, m.Result)
 		}
 	}

@@ -193,8 +193,7 @@ func TestUpstreamPolicy(t *testing.T) {
 	if r := p.call("help", `{"name":"up.note"}`); strings.Contains(r.Content[0].Text, mcptest.Canary) || !strings.Contains(r.Content[0].Text, "Writes.") {
 		t.Errorf("the operator's words don't stand for the server's: %s", r.Content[0].Text)
 	}
-	r := p.call("evolve", `{"name":"w","code":"u => !up.look_wait({})","capabilities":["up"]}`)
-	if !r.IsError {
+	if r := p.call("evolve", `{"name":"w","code":"u => !up.look_wait({})","capabilities":["up"]}`); !r.IsError {
 		t.Error("a tool that the policy removes is there")
 	}
 	p.makes("echo", `s => !up.echo({in_: s}).data`, "up.echo")

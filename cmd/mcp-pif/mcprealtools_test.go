@@ -93,8 +93,7 @@ func TestRealTools(t *testing.T) {
 		}
 	}
 	for op := range notOffline {
-		name, word, _ := strings.Cut(op, ".")
-		if lock.Servers[name].Tools[word] == nil {
+		if name, word, _ := strings.Cut(op, "."); lock.Servers[name].Tools[word] == nil {
 			t.Logf("%s isn't there any more", op)
 		}
 	}

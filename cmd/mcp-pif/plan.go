@@ -253,8 +253,7 @@ func page(tty *controlling, in *bufio.Reader, lines []string) error {
 			return nil
 		}
 		fmt.Fprintf(tty, "-- %d of %d lines; return for more, q to stop\n> ", at, len(lines))
-		line, err := in.ReadString('\n')
-		if err != nil || strings.HasPrefix(line, "q") {
+		if line, err := in.ReadString('\n'); err != nil || strings.HasPrefix(line, "q") {
 			return err
 		}
 	}

@@ -70,8 +70,7 @@ func golang(ts *testscript.TestScript, neg bool, args []string) {
 	if args[0] == "build" {
 		cmd.Env = append(cmd.Env, "CGO_ENABLED=0")
 	}
-	out, err := cmd.CombinedOutput()
-	if (err == nil) == neg {
+	if out, err := cmd.CombinedOutput(); (err == nil) == neg {
 		ts.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }

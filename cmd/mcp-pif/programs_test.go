@@ -20,8 +20,7 @@ import (
 func TestKnownPrograms(t *testing.T) {
 	venv := ""
 	if python, err := exec.LookPath("python3"); err == nil {
-		dir := filepath.Join(t.TempDir(), ".venv")
-		if exec.Command(python, "-m", "venv", "--without-pip", dir).Run() == nil {
+		if dir := filepath.Join(t.TempDir(), ".venv"); exec.Command(python, "-m", "venv", "--without-pip", dir).Run() == nil {
 			venv = filepath.Join(dir, "bin", "python")
 		}
 	}

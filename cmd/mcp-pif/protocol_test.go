@@ -310,8 +310,7 @@ func TestLargeTools(t *testing.T) {
 	code := "[1" + strings.Repeat(",1", 125_000) + "]"
 	made := 0
 	for i := range 40 {
-		r := p.call("evolve", fmt.Sprintf(`{"name":"large%d","code":%s}`, i, code))
-		if r.IsError {
+		if r := p.call("evolve", fmt.Sprintf(`{"name":"large%d","code":%s}`, i, code)); r.IsError {
 			if r.kind() != "refused" {
 				t.Fatal(r.Content[0].Text)
 			}

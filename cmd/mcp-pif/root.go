@@ -308,8 +308,7 @@ another language (while).`,
 // grantNamed grants an operation of a server of the lock, so that help tells all of it: nothing
 // is ever called.
 func grantNamed(policy *caps.Policy, k caps.Kinds, servers *app.Upstreams, word string) error {
-	kind, _, _ := strings.Cut(word, ".")
-	if servers.Lock == nil || servers.Lock.Servers[kind] == nil {
+	if kind, _, _ := strings.Cut(word, "."); servers.Lock == nil || servers.Lock.Servers[kind] == nil {
 		return nil
 	}
 	c, err := caps.Parse(word, k)

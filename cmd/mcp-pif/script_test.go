@@ -226,8 +226,7 @@ func (s *scripted) note(m map[string]any) {
 
 func (s *scripted) do() {
 	s.line = strings.NewReplacer("$task", s.task, "$plan", s.plan, "$question", s.question).Replace(s.line)
-	word, rest, _ := strings.Cut(s.line, " ")
-	switch word {
+	switch word, rest, _ := strings.Cut(s.line, " "); word {
 	case ">":
 		s.send(rest)
 	case "<":
@@ -282,8 +281,7 @@ func (s *scripted) do() {
 			s.fail("the text is %s", got)
 		}
 	case "!":
-		got, _ := s.at("error/kind").(string)
-		if !s.answer.IsError || got != rest {
+		if got, _ := s.at("error/kind").(string); !s.answer.IsError || got != rest {
 			s.fail("the answer is %s %s", got, s.answer.Content[0].Text)
 		}
 	case ".":

@@ -254,8 +254,7 @@ func TestSecretRefused(t *testing.T) {
 		if c.more != "" {
 			args = append(args, c.more)
 		}
-		out, err := inDir(dir, args...)
-		if err == nil || !strings.Contains(out, c.says) || strings.Contains(out, "sk-live") {
+		if out, err := inDir(dir, args...); err == nil || !strings.Contains(out, c.says) || strings.Contains(out, "sk-live") {
 			t.Errorf("%s %s: %v, %s", c.secret, c.more, err, out)
 		}
 	}

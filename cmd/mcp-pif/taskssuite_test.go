@@ -75,8 +75,7 @@ func TestTasksSuite(t *testing.T) {
 			files, _ := filepath.Glob(filepath.Join(out, "*", "checks.json"))
 			var checks []struct{ ID, Status, ErrorMessage string }
 			for _, file := range files {
-				text, err := os.ReadFile(file)
-				if err != nil || json.Unmarshal(text, &checks) != nil {
+				if text, err := os.ReadFile(file); err != nil || json.Unmarshal(text, &checks) != nil {
 					t.Fatalf("%v: %s", err, text)
 				}
 			}

@@ -86,8 +86,7 @@ func (a *advice) walk(t term.Term, in string, around *function) {
 		a.matches = a.matches || prim.Get(t.ID).Name == "re_match"
 		a.passed(t, around)
 		if t.ID == prim.Or || t.ID == prim.And {
-			x, y := comparison(t.Args[0]), comparison(t.Args[1])
-			if x != nil && y != nil && canonical(x.Args[0]) == canonical(y.Args[0]) {
+			if x, y := comparison(t.Args[0]), comparison(t.Args[1]); x != nil && y != nil && canonical(x.Args[0]) == canonical(y.Args[0]) {
 				for _, p := range []*term.Prim{x, y} {
 					_, null := p.Args[1].(*term.Unit)
 					a.excused[p.Pos()] = null
@@ -425,8 +424,7 @@ func (c *checker) apart(t term.Term, a, b *shape, same bool) {
 	}
 	x.dropped = x.dropped || same
 	// What a caller gives may be null, though the code isn't seen to take it.
-	asked := a.seed != nil && b.kind == prim.KindUnit || b.seed != nil && a.kind == prim.KindUnit
-	if !same && !asked {
+	if asked := a.seed != nil && b.kind == prim.KindUnit || b.seed != nil && a.kind == prim.KindUnit; !same && !asked {
 		x.left, x.right = x.left|a.kind, x.right|b.kind
 		how, rest := "never", ""
 		if src := c.src; src != nil && src.Form == term.PIF {

@@ -110,8 +110,7 @@ func TestParseAnswer(t *testing.T) {
 		"int", "num", "bool | string", "unit", "data", "json", "code", "list[unit | list[int]]", "pair[int, data]",
 		"{}", `{a: int, b?: string, "c d": bool, *: json}`, "{*: data}", "list[nothing]",
 	} {
-		typ, err := check.ParseAnswer(s)
-		if err != nil || typ.String() != s {
+		if typ, err := check.ParseAnswer(s); err != nil || typ.String() != s {
 			t.Errorf("%s: %v, %v", s, typ, err)
 		}
 	}

@@ -203,8 +203,7 @@ func next(t *term.Prim) bool {
 	take(t)
 	for _, f := range factors {
 		if p, ok := f.(*term.Prim); ok && (p.ID == prim.Add || p.ID == prim.Sub) {
-			of := canonical(p.Args[0])
-			if slices.ContainsFunc(factors, func(g term.Term) bool { return canonical(g) == of }) {
+			if of := canonical(p.Args[0]); slices.ContainsFunc(factors, func(g term.Term) bool { return canonical(g) == of }) {
 				return true
 			}
 		}

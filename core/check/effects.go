@@ -479,8 +479,7 @@ func (g *asking) record(s *shape, t *Type, part string, sure, certain bool) {
 	named := map[string]bool{}
 	for _, f := range t.Fields {
 		named[f.Key] = true
-		v, there := g.c.lookup(s, f.Key, sure && !f.Optional)
-		if there == absent && !f.Optional {
+		if v, there := g.c.lookup(s, f.Key, sure && !f.Optional); there == absent && !f.Optional {
 			wrong("the key %s is missing", quoted(f.Key))
 		} else if there != absent {
 			g.take(v, f.Type, strings.TrimPrefix(part+"/"+keyText(f.Key), "/"), sure && !f.Optional, certain && there == required)

@@ -75,8 +75,7 @@ func TestFromSchema(t *testing.T) {
 		if f.Truncated {
 			t.Errorf("%s: it is truncated", c.schema)
 		}
-		again, err := check.ParseAnswer(f.Type.String())
-		if err != nil || again.String() != f.Type.String() {
+		if again, err := check.ParseAnswer(f.Type.String()); err != nil || again.String() != f.Type.String() {
 			t.Errorf("%s: %s isn't read again: %v", c.schema, f.Type, err)
 		}
 	}

@@ -555,8 +555,7 @@ func (c *checker) runs(w *watcher, s *shape) {
 func (c *checker) solve() {
 	for !c.over {
 		for head := 0; head < len(c.queue) && !c.over; head++ {
-			e := c.queue[head]
-			if e.v != nil {
+			if e := c.queue[head]; e.v != nil {
 				c.add(e.v, e.s)
 			} else if c.spend(1) {
 				c.runs(e.w, e.s)

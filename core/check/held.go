@@ -394,8 +394,7 @@ func (v *violations) sameForm(want any, raw []byte) bool {
 			return false
 		}
 		for _, m := range all {
-			part, ok := want[m.key]
-			if !ok || !v.same(part, m.value) {
+			if part, ok := want[m.key]; !ok || !v.same(part, m.value) {
 				return false
 			}
 		}

@@ -174,8 +174,7 @@ func (c *checker) narrowBoth(a, b term.Term, and, is bool, e env, ctx context) e
 	if is == and {
 		return c.narrow(b, is, c.narrow(a, is, e, ctx), ctx)
 	}
-	left := mostChoices
-	if !choices(a, &left) || !choices(b, &left) {
+	if left := mostChoices; !choices(a, &left) || !choices(b, &left) {
 		return e
 	}
 	// One of them decides, or the other does.
@@ -222,8 +221,7 @@ func (c *checker) narrowEqual(t *term.Prim, is bool, e env, ctx context) env {
 		if p, ok := p.(*term.Prim); ok && p.ID == typeOf {
 			if path := at.path(p.Args[0]); path != "" {
 				v := c.infer(p.Args[0], at, ctx)
-				s, ok := b.(*term.Str)
-				if ok {
+				if s, ok := b.(*term.Str); ok {
 					in, out := c.filter(v, c.named(s))
 					if is {
 						return e.knows(path, in)
@@ -445,8 +443,7 @@ func (c *checker) split(v *variable, key string) (in, out *variable) {
 			c.add(in, c.someOf(prim.KindRecord, s))
 			c.add(out, c.someOf(prim.KindRecord, s))
 		case s.kind == prim.KindRecord:
-			f, p := c.lookup(s, key, false)
-			switch p {
+			switch f, p := c.lookup(s, key, false); p {
 			case required:
 				c.add(in, s)
 			case absent:

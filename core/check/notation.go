@@ -431,8 +431,7 @@ func (p *typeParser) part(t *Type) (alone bool) {
 		return p.function(t)
 	}
 	start := p.pos
-	w := p.word()
-	switch w {
+	switch w := p.word(); w {
 	case "int", "dec", "bool", "string", "unit":
 		p.kind(t, prim.KindNamed(w))
 	case "num":

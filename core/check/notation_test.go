@@ -207,8 +207,7 @@ func TestTypes(t *testing.T) {
 			t.Errorf("%s\ngot\n%swant\n%s", code, got, want)
 		}
 		out.WriteString(code + "\n" + got + "\n")
-		again, err := check.ParseType(r.Type.String())
-		if err != nil || again.String() != r.Type.String() {
+		if again, err := check.ParseType(r.Type.String()); err != nil || again.String() != r.Type.String() {
 			t.Errorf("%s\nis read back as %v (%v)", r.Type, again, err)
 		}
 	}

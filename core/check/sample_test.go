@@ -161,8 +161,7 @@ func misfit(v value.Value, t *check.Type, names map[string]*check.Type) string {
 		return ""
 	}
 	for _, name := range t.Vars {
-		named := names[name]
-		if named == nil || misfit(v, named, names) == "" {
+		if named := names[name]; named == nil || misfit(v, named, names) == "" {
 			return ""
 		}
 	}

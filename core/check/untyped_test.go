@@ -144,8 +144,7 @@ func TestSoundUntyped(t *testing.T) {
 				break
 			}
 			ran++
-			v, f := tr.run(t, input)
-			if f != nil {
+			if v, f := tr.run(t, input); f != nil {
 				if f.Kind == fault.TypeError || f.Kind == fault.Unbound {
 					t.Fatalf("seed %d: %v\ninput %s\n%s", seed, f, input, tr)
 				}

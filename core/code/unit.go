@@ -353,8 +353,7 @@ func (c *compiler) link() {
 		*e = Extra{}
 	}
 	for i := 0; i < len(code); i++ {
-		in := &code[i]
-		switch in.Op {
+		switch in := &code[i]; in.Op {
 		case CallK, CallKReg, CallKSubI, TailK, TailIn:
 			if in.D < 0 {
 				in.D = c.infos[-1-in.D].worker

@@ -323,8 +323,7 @@ func (v *verifier) comesBack(i int, s *state, a, gives int) {
 
 // constant checks that an operand names a constant of a kind.
 func (v *verifier) constant(i int, is func(*code.Const) bool) {
-	k := v.u.Code[i].D - v.o.ConstBase
-	if k < 0 || int(k) >= len(v.u.Consts) || !is(&v.u.Consts[k]) {
+	if k := v.u.Code[i].D - v.o.ConstBase; k < 0 || int(k) >= len(v.u.Consts) || !is(&v.u.Consts[k]) {
 		v.bad(i, "constant %d of %d is not what it needs", k, len(v.u.Consts))
 	}
 }

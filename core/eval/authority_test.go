@@ -234,8 +234,7 @@ func TestEntriesWithSharedKeys(t *testing.T) {
 	if f := m.Fault(); f != nil {
 		t.Fatal(f)
 	}
-	enc, f := m.Encode(4 << 10)
-	if f != nil || string(enc.JSON) != `{"`+strings.Repeat("x", 1024)+`":2}` {
+	if enc, f := m.Encode(4 << 10); f != nil || string(enc.JSON) != `{"`+strings.Repeat("x", 1024)+`":2}` {
 		t.Errorf("%v %.50s", f, enc.JSON)
 	}
 }

@@ -142,8 +142,7 @@ func (m *Machine) word(i int) *word { return (*word)(unsafe.Add(m.r, i*8)) }
 // and its function at a. It returns how many there are then.
 func (m *Machine) spread(a, n int) int {
 	w := *m.word(a)
-	h := *m.obj(w, 0)
-	if headerKind(h) != kPartial {
+	if h := *m.obj(w, 0); headerKind(h) != kPartial {
 		return n
 	}
 	k := int(*m.obj(w, 2) >> 1)

@@ -184,8 +184,7 @@ func (m *Machine) importValue(v value.Value, height int) (word, bool) {
 		// A collection moves what the lazy parts refer to.
 		m.pin(v)
 		m.look(n / 8)
-		ok := m.reserve(n, height)
-		if !ok {
+		if ok := m.reserve(n, height); !ok {
 			m.pins = m.pins[:0]
 			return 0, false
 		}

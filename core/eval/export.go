@@ -51,8 +51,7 @@ func (e *exporter) export(w word) value.Value {
 func (e *exporter) put(w word, to *value.Value) {
 	m := e.m
 	for {
-		tag := w & tagMask
-		if isInt(w) || tag == tagImm {
+		if tag := w & tagMask; isInt(w) || tag == tagImm {
 			m.look(1)
 			*to = m.sketch(w)
 			return
@@ -287,8 +286,7 @@ type vecRest struct {
 // Force returns the list of the items from i on.
 func (v vecRest) Force(i uint64) value.Value {
 	v.m.look(1)
-	n := v.m.vecLen(v.w)
-	if int(i) >= n {
+	if n := v.m.vecLen(v.w); int(i) >= n {
 		return value.Nil{}
 	}
 	return &value.Cons{Head: v.m.lazy(v.m.vecAt(v.w, int(i))), Tail: value.Lazy{In: v, Word: i + 1}}

@@ -175,8 +175,7 @@ func (m *Machine) endTry(in *code.Instr) bool {
 // fault has its place; the path's steps are charged.
 func (m *Machine) catch(f *fault.Fault) {
 	in := m.handle()
-	w, ok := m.importValue(value.Caught(f), int(in.A)+1)
-	if ok {
+	if w, ok := m.importValue(value.Caught(f), int(in.A)+1); ok {
 		*m.reg(in.A) = w
 	}
 }

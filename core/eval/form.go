@@ -128,8 +128,7 @@ func (m *Machine) eval(in *code.Instr) bool {
 			return m.outOfMemory()
 		}
 	}
-	n := len(u.Captures)
-	if n > 0 {
+	if n := len(u.Captures); n > 0 {
 		size := even(n + 1)
 		for _, c := range u.Captures {
 			if v := sc.Vars[len(sc.Vars)-1-int(c)]; v.Const >= 0 {
@@ -277,8 +276,7 @@ func (m *Machine) quote(q quoted, height int) (word, bool) {
 func (m *Machine) unitAt(at int) *unit {
 	lo, hi := 0, len(m.units)
 	for hi-lo > 1 {
-		mid := (lo + hi) / 2
-		if m.units[mid].from <= at {
+		if mid := (lo + hi) / 2; m.units[mid].from <= at {
 			lo = mid
 		} else {
 			hi = mid

@@ -158,8 +158,7 @@ func (m *Machine) growStack(a, height int) bool {
 		for n < need {
 			n *= 2
 		}
-		bytes := uintptr(n) * 8
-		if bytes+m.hp > uintptr(m.budget.Memory) {
+		if bytes := uintptr(n) * 8; bytes+m.hp > uintptr(m.budget.Memory) {
 			if !m.collect(0, height) {
 				return false
 			}

@@ -333,8 +333,7 @@ func (r *jsonReader) number() word {
 	}
 	from, point, n := r.i, -1, int64(0)
 	for ; r.i < len(r.s); r.i++ {
-		c := r.s[r.i]
-		if c == '.' && point < 0 {
+		if c := r.s[r.i]; c == '.' && point < 0 {
 			point = r.i
 		} else if c-'0' <= 9 {
 			n = 10*n + int64(c-'0')

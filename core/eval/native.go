@@ -322,8 +322,7 @@ func (m *Machine) nativePush(in *code.Instr) (done, stop bool) {
 	} else if !m.isList(*m.reg(in.C)) {
 		return false, false
 	}
-	n, _ := m.listLen(*m.reg(in.C))
-	if !m.isVec(*m.reg(in.C)) && n <= shortList {
+	if n, _ := m.listLen(*m.reg(in.C)); !m.isVec(*m.reg(in.C)) && n <= shortList {
 		// What is added to is soon added to again: a short list gets room for that.
 		if !m.reserve(vecWords+listWords(shortList+1), int(in.K)) {
 			return true, true

@@ -330,8 +330,7 @@ func unfinished(t *par) bool {
 // restoreBranch puts a branch that waits back on the stack.
 func (m *Machine) restoreBranch(t *par, b *branch) bool {
 	m.r = unsafe.Pointer(&m.stack[t.was.r])
-	height := t.base - t.was.r
-	if !m.growStack(height+len(b.stack), height) {
+	if height := t.base - t.was.r; !m.growStack(height+len(b.stack), height) {
 		return false
 	}
 	copy(m.stack[t.base:], b.stack)

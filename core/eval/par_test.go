@@ -61,8 +61,7 @@ func TestManyBranches(t *testing.T) {
 			}
 			answerAll(m)
 		}
-		want := value.NewInt(int64(c.width) * int64(c.width+1) / 2)
-		if m.Fault() != nil || rounds != 1 || m.Value() != want {
+		if want := value.NewInt(int64(c.width) * int64(c.width+1) / 2); m.Fault() != nil || rounds != 1 || m.Value() != want {
 			t.Errorf("%v %v in %d rounds, want %v", m.Fault(), m.Value(), rounds, want)
 		}
 		m.Release()

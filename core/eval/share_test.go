@@ -192,8 +192,7 @@ func TestDispatch(t *testing.T) {
 	if into < 0 {
 		t.Skip("instrumented")
 	}
-	top, end := into+2, jump+3
-	if top%32+end-top > 32 {
+	if top, end := into+2, jump+3; top%32+end-top > 32 {
 		t.Errorf("the dispatch is at bytes %d to %d of the loop: move a field that is read first in it, so that it begins at a multiple of 32 or a little after", top, end)
 	}
 }

@@ -26,8 +26,7 @@ func (m *Machine) reg(i uint8) *word { return reg(m.r, i) }
 // slow does the instruction that left the loop, or makes it possible and has
 // it done again. It returns true when Run has to return.
 func (m *Machine) slow() bool {
-	in := m.instr()
-	switch in.Op {
+	switch in := m.instr(); in.Op {
 	case code.Prim:
 		return m.generic(in)
 	case code.LoadK:
@@ -73,8 +72,7 @@ func (m *Machine) slow() bool {
 		}
 		return m.room(2, int(in.A)+3)
 	case code.FoldFn:
-		l := *m.reg(in.A + 2)
-		if !m.isList(l) {
+		if l := *m.reg(in.A + 2); !m.isList(l) {
 			return m.mismatch(prim.Fold, 2, l)
 		}
 		if f := *m.reg(in.A); f&tagMask != tagClosure {
@@ -286,8 +284,7 @@ func (m *Machine) bigClosure(in *code.Instr, n int) bool {
 	*m.at(p) = word(in.K)
 	caps := unsafe.Slice((*code.Instr)(m.ip), code.CapsLen(n))
 	for i := range n {
-		s := code.Capture(caps, i)
-		if s >= 0 {
+		if s := code.Capture(caps, i); s >= 0 {
 			*m.at(p + 8 + word(i)*8) = *(*word)(unsafe.Add(m.r, s*8))
 		} else {
 			*m.at(p + 8 + word(i)*8) = *m.obj(*(*word)(m.r), -s)

@@ -387,8 +387,7 @@ func TestStressInputs(t *testing.T) {
 		stressed(t, true)
 		m := p.Start(core.Inputs(all...), core.Budgets{}, nil)
 		for {
-			state := m.Run(1)
-			if state == core.Suspended {
+			if state := m.Run(1); state == core.Suspended {
 				answers := make([]core.Answer, len(m.Requests()))
 				for i, r := range m.Requests() {
 					answers[i].Value = r.Arg

@@ -228,8 +228,7 @@ func (e example) drive(t *testing.T, p *core.Program, input []byte, tools core.T
 // reread checks that the program, printed, is the same program, and that its
 // JSON is too.
 func (e example) reread(t *testing.T, p *core.Program) {
-	again := compile(t, e.name, p.Text())
-	if !bytes.Equal(again.Canonical(), p.Canonical()) {
+	if again := compile(t, e.name, p.Text()); !bytes.Equal(again.Canonical(), p.Canonical()) {
 		t.Errorf("printed as\n%s\nit is another program", p.Text())
 	}
 	asJSON, err := core.CompileTool(e.name, slices.Clone(p.Canonical()))

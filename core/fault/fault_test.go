@@ -161,8 +161,7 @@ func TestJSON(t *testing.T) {
 			`{"kind":"parse_error","message":"m","at":"/a","in":"eval","line":1,"col":2,"expected":"e","got":"g","hint":"h","fragment":"f","near":"n","eval_depth":3,"more":[{"kind":"type_error","message":"n","at":""}]}`,
 		},
 	} {
-		got, err := json.Marshal(&c.f)
-		if err != nil || string(got) != c.want {
+		if got, err := json.Marshal(&c.f); err != nil || string(got) != c.want {
 			t.Errorf("got %s (%v), want %s", got, err, c.want)
 		}
 	}

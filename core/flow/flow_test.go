@@ -238,8 +238,7 @@ func TestOrigins(t *testing.T) {
 		if c.shadow != nil {
 			config.Inputs[0].Shadow = c.shadow(v)
 		}
-		r, err := flow.Run(context.Background(), config)
-		if err != nil || r.Fault != nil || r.Shadow.All() != c.want {
+		if r, err := flow.Run(context.Background(), config); err != nil || r.Fault != nil || r.Shadow.All() != c.want {
 			t.Errorf("%s: %v %v, label %x, want %x", c.code, err, r.Fault, r.Shadow.All(), c.want)
 		}
 	}

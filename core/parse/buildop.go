@@ -250,8 +250,7 @@ func (b *builder) prim(at term.At, id term.ID, args []term.Term) term.Term {
 func (b *builder) member(i uint32, name string) uint32 {
 	end := b.nodes[i].next
 	for k := i + 1; k < end; k = b.nodes[k+1].next {
-		n := &b.nodes[k]
-		if n.meta&escaped == 0 {
+		if n := &b.nodes[k]; n.meta&escaped == 0 {
 			if b.src[n.off+1:n.end-1] == name {
 				return k + 1
 			}

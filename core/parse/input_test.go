@@ -53,8 +53,7 @@ func TestNormaliseNote(t *testing.T) {
 		`["x","[\"1\",\"2\"]","TRUE"]`: `the string "[\"1\",\"2\"]" in the input was read as [1,2] (and 1 more)`,
 		`" 5 "`:                        `the string " 5 " in the input was read as 5`,
 	} {
-		p, f := parse.Input([]byte(src), parse.Auto)
-		if f != nil || len(p.Notes) != 1 || p.Notes[0] != want {
+		if p, f := parse.Input([]byte(src), parse.Auto); f != nil || len(p.Notes) != 1 || p.Notes[0] != want {
 			t.Errorf("%s: %q %v", src, p.Notes, f)
 		}
 	}
@@ -215,8 +214,7 @@ func roundTripFast(t *testing.T, once []byte) {
 func TestMillion(t *testing.T) {
 	src := "[" + strings.TrimSuffix(strings.Repeat("123456,", 1_000_000), ",") + "]"
 	for _, mode := range []parse.Mode{parse.Auto, parse.Term, parse.Data} {
-		p, f := parse.Input([]byte(src), mode)
-		if f != nil || len(p.Term.(*term.List).Items) != 1_000_000 {
+		if p, f := parse.Input([]byte(src), mode); f != nil || len(p.Term.(*term.List).Items) != 1_000_000 {
 			t.Fatal(f)
 		}
 	}

@@ -150,8 +150,7 @@ func TestLocate(t *testing.T) {
 					continue
 				}
 				pointer := locate(p.Source, from, x.Pos())
-				got := at(t, doc, pointer)
-				if len(got) == 0 || !strings.HasPrefix(string(src[x.Pos():]), strings.TrimSpace(string(got))) {
+				if got := at(t, doc, pointer); len(got) == 0 || !strings.HasPrefix(string(src[x.Pos():]), strings.TrimSpace(string(got))) {
 					t.Fatalf("%s from %d leads to %s, not to %s", pointer, from, got, src[x.Pos():])
 				}
 				places++
@@ -411,8 +410,7 @@ func TestNamesInInputs(t *testing.T) {
 		`{"let":[["a",1]],"in":{"var":"a"}}`:    `{"app":{"arg":1,"func":{"body":{"var":"a"},"lam":"a"}}}`,
 		`{"quote":{"get":[{"record":{}},"a"]}}`: `{"quote":{"get":[{"record":{}},"a"]}}`,
 	} {
-		p, f := parse.Input([]byte(src), parse.Auto)
-		if f != nil {
+		if p, f := parse.Input([]byte(src), parse.Auto); f != nil {
 			t.Errorf("%s: %v", src, f)
 		} else if got := string(text.Canonical(p.Term)); got != want {
 			t.Errorf("%s is read as %s, want %s", src, got, want)

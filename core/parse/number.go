@@ -79,8 +79,7 @@ func round(s string) (digits string, changed bool) {
 	if rest == "" {
 		return withSign(sign, kept), false
 	}
-	odd := kept != "" && (kept[len(kept)-1]-'0')%2 == 1
-	if rest[0] > '5' || rest[0] == '5' && (len(rest) > 1 || odd) {
+	if odd := kept != "" && (kept[len(kept)-1]-'0')%2 == 1; rest[0] > '5' || rest[0] == '5' && (len(rest) > 1 || odd) {
 		kept = increment(kept)
 	}
 	return withSign(sign, kept), true

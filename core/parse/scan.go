@@ -432,8 +432,7 @@ func (t *keyTable) find(s string) uint32 {
 		return 0
 	}
 	for h := hash(s); ; h = (h + 1) % 1024 {
-		e := &t.slots[h]
-		if e.key == 0 || e.name == s {
+		if e := &t.slots[h]; e.key == 0 || e.name == s {
 			return e.key
 		}
 	}

@@ -152,8 +152,7 @@ func (b *builder) each(v uint32) func(func(uint32) bool) {
 
 // two gives the items of an array of two.
 func (b *builder) two(j uint32) (first, second uint32, ok bool) {
-	n := &b.nodes[j]
-	if n.kind() != array || n.count() != 2 {
+	if n := &b.nodes[j]; n.kind() != array || n.count() != 2 {
 		return 0, 0, false
 	}
 	return j + 1, b.nodes[j+1].next, true
@@ -217,8 +216,7 @@ func (b *builder) pattern(i uint32, names map[string]bool) prim.Pattern {
 }
 
 func (b *builder) patternOf(i uint32, names map[string]bool) prim.Pattern {
-	n := &b.nodes[i]
-	switch n.kind() {
+	switch n := &b.nodes[i]; n.kind() {
 	case array:
 		return b.listPattern(i, names)
 	case object:

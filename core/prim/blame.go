@@ -113,8 +113,7 @@ func blame(f *fault.Fault, path placed) {
 	case f.Kind == fault.OutOfRange && row.negative(f):
 		return
 	case failed != nil:
-		o := path.origin(terms(failed)[operand], 0)
-		if o.how != unknown && o.param < len(row.Params) && row.blame(f, o, give) {
+		if o := path.origin(terms(failed)[operand], 0); o.how != unknown && o.param < len(row.Params) && row.blame(f, o, give) {
 			return
 		}
 	}

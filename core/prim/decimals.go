@@ -233,8 +233,7 @@ func roundingMode(name string, v value.Value) (string, *fault.Fault) {
 }
 
 func scaleOf(name string, v value.Value) (int, *fault.Fault) {
-	n, ok := v.(value.Int).Int64()
-	if ok && n >= 0 && n <= value.MaxDigits {
+	if n, ok := v.(value.Int).Int64(); ok && n >= 0 && n <= value.MaxDigits {
 		return int(n), nil
 	}
 	return 0, outOfRange(name+" takes 0 to 4096 digits after the point, not "+Describe(v), "an integer from 0 to 4096", Describe(v),

@@ -133,8 +133,7 @@ func TestParseDec(t *testing.T) {
 		strings.Repeat("9", 4096): strings.Repeat("9", 4096), strings.Repeat("9", 4097): "", "1e4095": "1" + strings.Repeat("0", 4095), "1e4096": "",
 		"1e-4096": "0." + strings.Repeat("0", 4095) + "1", "1e-4097": "",
 	} {
-		d, ok := value.ParseDec(s)
-		if ok != (want != "") || ok && d.String() != want {
+		if d, ok := value.ParseDec(s); ok != (want != "") || ok && d.String() != want {
 			t.Errorf("%.40q is %.40s (%v), want %.40q", s, d, ok, want)
 		}
 	}

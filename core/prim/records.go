@@ -62,8 +62,7 @@ var records = []Row{
 		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
 			r, key := args[0].(*value.Record), string(args[1].(value.Str))
 			fields := slices.Clone(r.Fields)
-			i, ok := find(r, key)
-			if ok {
+			if i, ok := find(r, key); ok {
 				fields[i].Value = args[2]
 			} else {
 				fields = slices.Insert(fields, i, value.Field{Key: key, Value: args[2]})

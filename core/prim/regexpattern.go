@@ -188,8 +188,7 @@ func (p *pattern) findFirst() {
 			return
 		}
 		seen[pc] = true
-		in := &p.code[pc]
-		switch in.Op {
+		switch in := &p.code[pc]; in.Op {
 		case syntax.InstFail:
 		case syntax.InstMatch:
 			any = true

@@ -24,8 +24,7 @@ var sequences = []Row{
 			{Code: `{"nth":["ab",0]}`, Fault: fault.TypeError},
 		},
 		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
-			n, ok := position(args[1])
-			if ok {
+			if n, ok := position(args[1]); ok {
 				for item := range items(args[0]) {
 					if n == 0 {
 						return item, nil

@@ -155,8 +155,7 @@ func toURL(r *value.Record) (string, *fault.Fault) {
 	parts := map[string]*string{"scheme": &u.Scheme, "host": &u.Host, "port": &port, "path": &u.Path, "fragment": &u.Fragment, "user": new(string)}
 	for _, field := range r.Fields {
 		v := value.Force(field.Value)
-		q, isRecord := v.(*value.Record)
-		if field.Key == "query" && isRecord {
+		if q, isRecord := v.(*value.Record); field.Key == "query" && isRecord {
 			query := url.Values{}
 			for _, p := range q.Fields {
 				s, f := text(p.Key, p.Value)

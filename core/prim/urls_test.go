@@ -93,8 +93,7 @@ func TestURLs(t *testing.T) {
 	} {
 		v, f := call(t, c.row, c.of)
 		if f != nil {
-			kind, part, _ := strings.Cut(c.want, " ")
-			if f.Kind != fault.Kind(kind) || !strings.Contains(f.Message, part) {
+			if kind, part, _ := strings.Cut(c.want, " "); f.Kind != fault.Kind(kind) || !strings.Contains(f.Message, part) {
 				t.Errorf("%s: %s %s, want %s", c.row, f.Kind, f.Message, c.want)
 			}
 			continue

@@ -207,8 +207,7 @@ func (c *comparer) one(a, b value.Value) int {
 		return c.lists(a, b)
 	case KindQuoted:
 		if !c.ordered {
-			x, y := a.(*value.Code), b.(*value.Code)
-			if c.sameTerm(x.Term, y.Term) {
+			if x, y := a.(*value.Code), b.(*value.Code); c.sameTerm(x.Term, y.Term) {
 				return 0
 			}
 			return 1

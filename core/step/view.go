@@ -172,8 +172,7 @@ func show(b *strings.Builder, v value.Value, n int) {
 	case value.Str:
 		s := string(v)
 		cut := len(s) > n
-		quoted, err := json.Marshal(strings.ToValidUTF8(s[:min(len(s), n)], ""))
-		if err == nil {
+		if quoted, err := json.Marshal(strings.ToValidUTF8(s[:min(len(s), n)], "")); err == nil {
 			b.Write(quoted)
 		}
 		if cut {

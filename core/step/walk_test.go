@@ -85,8 +85,7 @@ func TestWhatIsShown(t *testing.T) {
 	lines := 0
 	for p, err := w.Next(ctx, 0, step.Line("code", 3)); err == nil; p, err = w.Next(ctx, p.N, step.Line("code", 3)) {
 		lines++
-		back := find(w.Previous(ctx, p.N+1, step.Line("code", 3)))
-		if back.N != p.N {
+		if back := find(w.Previous(ctx, p.N+1, step.Line("code", 3))); back.N != p.N {
 			t.Errorf("point %d is found again as %d", p.N, back.N)
 		}
 	}
@@ -101,8 +100,7 @@ func TestWhatIsShown(t *testing.T) {
 	if v := find(w.Next(ctx, 2, step.Over(must.Value(w.At(ctx, 2))))); v.N <= 2 {
 		t.Errorf("over is %+v", v)
 	}
-	branch := find(w.Previous(ctx, 1<<40, step.Acted))
-	if branch.Branch != "0" || branch.Gave != "2" {
+	if branch := find(w.Previous(ctx, 1<<40, step.Acted)); branch.Branch != "0" || branch.Gave != "2" {
 		t.Errorf("the effect in a branch is %+v", branch)
 	}
 	if v := find(w.Near(ctx, 1<<40)); v.Kind != step.End {

@@ -153,16 +153,14 @@ func leadingDigits(n *big.Int, keep int, look func(int)) (prefix string, total i
 	f := scaled{n, 0}.cut(bits)
 	more := max(scale.n.BitLen()+bits-f.n.BitLen(), 0)
 	q, _ := long.QuoRem(new(big.Int).Lsh(f.n, uint(more)), scale.n, look)
-	shift := f.e - int64(more) - scale.e
-	if shift >= 0 {
+	if shift := f.e - int64(more) - scale.e; shift >= 0 {
 		q.Lsh(q, uint(shift))
 	} else {
 		q.Rsh(q, uint(-shift))
 	}
 	s := long.Text(q, look)
 	total += int64(len(s)) - want
-	rest := s[first:]
-	if strings.Trim(rest, "0") == "" || strings.Trim(rest, "9") == "" {
+	if rest := s[first:]; strings.Trim(rest, "0") == "" || strings.Trim(rest, "9") == "" {
 		return "", 0, false
 	}
 	return s[:keep], total, true

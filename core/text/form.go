@@ -82,8 +82,7 @@ type Free struct {
 // A name is the variable of that name in scope, else the primitive, else a
 // free variable; what to do about free ones is the caller's business.
 func Parse(src []byte, o Options) (read *Parsed, f *fault.Fault) {
-	limit := cmp.Or(o.MaxBytes, MaxSource)
-	if len(src) > limit {
+	if limit := cmp.Or(o.MaxBytes, MaxSource); len(src) > limit {
 		return nil, &fault.Fault{
 			Kind: fault.ParseError, In: "code",
 			Message:  fmt.Sprintf("the code has %d bytes, more than %d", len(src), limit),

@@ -140,8 +140,7 @@ func TestEveryRow(t *testing.T) {
 			if f != nil {
 				continue
 			}
-			printed := roundTrip(t, p.Term)
-			if row.With == "" && len(printed) > len(x.Code)+4 {
+			if printed := roundTrip(t, p.Term); row.With == "" && len(printed) > len(x.Code)+4 {
 				t.Errorf("%s is longer as text: %s", x.Code, printed)
 			}
 		}

@@ -718,8 +718,7 @@ func (r *reader) bindWords() {
 		default:
 			continue
 		}
-		next := r.toks[i+1]
-		if next.kind.opens() && next.kind != tokOpen {
+		if next := r.toks[i+1]; next.kind.opens() && next.kind != tokOpen {
 			r.pair()
 			if k := r.closers[i+1]; k > 0 && r.toks[k+1].kind == tokBind {
 				r.toks[i].kind = tokLet

@@ -133,8 +133,7 @@ func blank(src string, i int) int {
 func identifier(s string) int {
 	n := 0
 	for n < len(s) {
-		c := s[n]
-		if c < utf8.RuneSelf {
+		if c := s[n]; c < utf8.RuneSelf {
 			if c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || n > 0 && c >= '0' && c <= '9' {
 				n++
 				continue
@@ -222,8 +221,7 @@ func (l *lexer) rangeHint(rest string) string {
 		rest, last = rest[1:], true
 	}
 	rest = strings.TrimLeft(rest, " ")
-	k := max(identifier(rest), digitRun(rest))
-	if k > 0 || strings.HasPrefix(rest, "(") {
+	if k := max(identifier(rest), digitRun(rest)); k > 0 || strings.HasPrefix(rest, "(") {
 		to, rest = rest[:k], strings.TrimLeft(rest[k:], " ")
 	}
 	beyond := to + " + 1"

@@ -98,8 +98,7 @@ func isText(t term.Term) bool {
 // may be left out.
 func (r *reader) untaken() bool {
 	i := r.i
-	name, next := r.src[r.toks[i-1].off:r.toks[i-1].end], r.toks[i]
-	switch next.kind {
+	switch name, next := r.src[r.toks[i-1].off:r.toks[i-1].end], r.toks[i]; next.kind {
 	case tokBind:
 		value := (around{r}).said(i+1, (around{r}).end(i+1, ","))
 		return r.fail(next, &fault.Fault{

@@ -80,8 +80,7 @@ func TestPrintSize(t *testing.T) {
 		{`{"record":{"` + wide + `":`, `1`, `}}`},
 		{`[1,`, `1`, `,2]`},
 	} {
-		printed := text.Print(mustParse(t, strings.Repeat(c.open, n)+c.inner+strings.Repeat(c.closer, n)).Term)
-		if len(printed) > n*300 {
+		if printed := text.Print(mustParse(t, strings.Repeat(c.open, n)+c.inner+strings.Repeat(c.closer, n)).Term); len(printed) > n*300 {
 			t.Errorf("%s: %d bytes", c.open, len(printed))
 		}
 	}

@@ -224,8 +224,7 @@ func (r *reader) assigned() string {
 	switch {
 	case i < 2:
 	case r.toks[i].kind == tokCloseList:
-		open := slices.Index(closers(r.toks), int32(i))
-		if open > 0 && r.toks[open-1].kind == tokName {
+		if open := slices.Index(closers(r.toks), int32(i)); open > 0 && r.toks[open-1].kind == tokName {
 			of, key := r.toks[open-1], r.src[r.toks[open].end:r.toks[i].off]
 			return fmt.Sprintf("Values never change: write {...%[1]s, [%[2]s]: v}, which is %[1]s with it (of a list set_nth(%[1]s, %[2]s, v)).", r.src[of.off:of.end], key)
 		}
@@ -268,8 +267,7 @@ func (r *reader) beside(t token) string {
 
 // afterEnd refuses what stands after a whole term.
 func (r *reader) afterEnd() {
-	t := r.tok()
-	switch t.kind {
+	switch t := r.tok(); t.kind {
 	case tokClose, tokCloseList, tokCloseBrace:
 		r.fail(t, &fault.Fault{
 			Message:  fmt.Sprintf("%s closes nothing", r.got(t)),

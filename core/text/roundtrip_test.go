@@ -186,8 +186,7 @@ func TestRoundTripCorpora(t *testing.T) {
 				continue
 			}
 			every(v, func(v any) {
-				b, err := json.Marshal(v)
-				if err == nil {
+				if b, err := json.Marshal(v); err == nil {
 					try(b)
 				}
 			})
@@ -266,8 +265,7 @@ func TestRoundTripDeep(t *testing.T) {
 	} {
 		n := (parse.MaxDepth - 1) / c.each
 		p := mustParse(t, strings.Repeat(c.open, n)+c.inner+strings.Repeat(c.closer, n))
-		printed := text.Print(p.Term)
-		if len(printed) > 200*n {
+		if printed := text.Print(p.Term); len(printed) > 200*n {
 			t.Errorf("%s: %d bytes for %d", c.open, len(printed), n)
 		}
 		roundTrip(t, p.Term)

@@ -148,8 +148,7 @@ func TestEncodeFlags(t *testing.T) {
 		{value.FromSlice([]value.Value{&value.Closure{}}), false, true},
 		{code(t, `99999999999999999999`), true, false},
 	} {
-		e, f := text.Encode(c.v, 100, 1000)
-		if f != nil || e.Inexact != c.inexact || e.Function != c.function {
+		if e, f := text.Encode(c.v, 100, 1000); f != nil || e.Inexact != c.inexact || e.Function != c.function {
 			t.Errorf("%s: %+v %v", e.JSON, e, f)
 		}
 	}

@@ -57,8 +57,7 @@ func TestGuard(t *testing.T) {
 				t.Errorf("%s %s is connected to", network, address)
 			}
 		}
-		mapped := netip.AddrFrom16(a.Addr().As16())
-		if a.Addr().Is4() && g.permits(netip.AddrPortFrom(mapped, 443)) {
+		if mapped := netip.AddrFrom16(a.Addr().As16()); a.Addr().Is4() && g.permits(netip.AddrPortFrom(mapped, 443)) {
 			t.Errorf("%s is permitted", mapped)
 		}
 	}

@@ -196,8 +196,7 @@ func (g *guard) permits(a netip.AddrPort) bool {
 // control has the [net.Dialer]'s last word: it sees the address that the socket is
 // about to be connected to.
 func (g *guard) control(network, address string, _ syscall.RawConn) error {
-	a, err := netip.ParseAddrPort(address)
-	if err != nil || network != "tcp4" && network != "tcp6" || !g.permits(a) {
+	if a, err := netip.ParseAddrPort(address); err != nil || network != "tcp4" && network != "tcp6" || !g.permits(a) {
 		return errForbidden
 	}
 	return nil

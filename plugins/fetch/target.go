@@ -240,8 +240,7 @@ func checkSegment(segment string) error {
 			return invalid("the URL's path has an encoded control character")
 		}
 		// Some servers cut parameters (";…") and blanks off first.
-		name, _, _ := strings.Cut(segment, ";")
-		switch strings.Trim(name, " ") {
+		switch name, _, _ := strings.Cut(segment, ";"); strings.Trim(name, " ") {
 		case "":
 			return invalid("the URL's path has an empty segment")
 		case ".", "..":

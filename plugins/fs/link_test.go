@@ -172,8 +172,7 @@ func TestRemoveDoesNotFollow(t *testing.T) {
 			w.link(target, name)
 		}
 		h := w.hold(nil)
-		f := h.refused("conflict", "fs.remove", "path", "tree")
-		if f.Hint == "" {
+		if f := h.refused("conflict", "fs.remove", "path", "tree"); f.Hint == "" {
 			t.Error("no hint at recursive")
 		}
 		if got := field(h.ok("fs.remove", "path", "tree", "recursive", true), "removed"); got != "10" {

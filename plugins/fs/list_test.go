@@ -41,8 +41,7 @@ func TestList(t *testing.T) {
 		if got := h.entries("fs.list", "path", "empty"); got != "" {
 			t.Errorf("listed: %s", got)
 		}
-		items, _ := value.Slice(h.ok("fs.list", "path", "a"))
-		if field(items[0], "size") != "3" || field(items[1], "size") != "0" {
+		if items, _ := value.Slice(h.ok("fs.list", "path", "a")); field(items[0], "size") != "3" || field(items[1], "size") != "0" {
 			t.Errorf("sizes: %v", items)
 		}
 		for n, want := range map[int]string{1: "B", 2: "B a/", 3: "B a/ a/x", 5: "B a/ a/x a/y/ a/y/z", 9: "B a/ a/x a/y/ a/y/z a- a.txt b empty/", 50: "B a/ a/x a/y/ a/y/z a- a.txt b empty/ é"} {

@@ -59,8 +59,7 @@ func TestRead(t *testing.T) {
 			{"path", "raw"}, {"path", "cut"}, {"path", "raw", "from", 1}, {"path", "raw", "from", 2}, {"path", "cut", "from", 3},
 			{"path", "raw", "from", 0, "length", 3}, {"path", "cut", "length", 3}, {"path", "cut", "length", 4},
 		} {
-			f := h.refused("invalid", "fs.read", args...)
-			if !strings.Contains(f.Hint, "base64") {
+			if f := h.refused("invalid", "fs.read", args...); !strings.Contains(f.Hint, "base64") {
 				t.Errorf("no hint: %+v", f)
 			}
 		}

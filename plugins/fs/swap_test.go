@@ -150,8 +150,7 @@ func TestSwappedInsideAttenuation(t *testing.T) {
 				h    *holder
 				path string
 			}{{narrow, "d/secret.txt"}, {denied, "part/d/secret.txt"}} {
-				v, err := a.h.invoke("fs.read", "path", a.path)
-				if err == nil {
+				if v, err := a.h.invoke("fs.read", "path", a.path); err == nil {
 					read++
 					if text(v) == secret {
 						t.Fatal("read the rest of the grant")
@@ -188,8 +187,7 @@ func TestRootReplaced(t *testing.T) {
 	h.reads(".", "granted")
 
 	// By os.Root it is refused, rather than another directory taken.
-	_, err := openByName(w.grant)
-	if err == nil {
+	if _, err := openByName(w.grant); err == nil {
 		t.Error("openByName took another directory")
 	}
 }

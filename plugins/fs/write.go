@@ -362,8 +362,7 @@ func removeLeft(d dir, name string) {
 	if i.links > 1 || i.uid >= 0 && os.Geteuid() > 0 && i.uid != os.Geteuid() {
 		return
 	}
-	free, known := unlocked(f)
-	if known && !free || !known && time.Since(i.modified) <= staleAge {
+	if free, known := unlocked(f); known && !free || !known && time.Since(i.modified) <= staleAge {
 		return
 	}
 	if now, err := d.lstat(name); err == nil && now.is(i.identity) {

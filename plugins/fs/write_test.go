@@ -174,8 +174,7 @@ func TestOnlyOneMakesIt(t *testing.T) {
 							"fs.mkdir":  {"path", path},
 							"fs.move":   {"from", fmt.Sprintf("src/%d", n), "to", path},
 						}[op]
-						_, err := h.invoke(op, args...)
-						if err == nil {
+						if _, err := h.invoke(op, args...); err == nil {
 							wins.Add(1)
 							winner.Store(content)
 						} else if code := err.(sdk.Failure).Code; code != "exists" && code != "conflict" {
@@ -219,8 +218,7 @@ func TestWholeOrNothing(t *testing.T) {
 				reading = false
 			default:
 			}
-			got := text(h.ok("fs.read", "path", "f"))
-			if len(got) != 100_000 || strings.Count(got, got[:1]) != 100_000 {
+			if got := text(h.ok("fs.read", "path", "f")); len(got) != 100_000 || strings.Count(got, got[:1]) != 100_000 {
 				t.Fatalf("a mixture of %d bytes", len(got))
 			}
 		}

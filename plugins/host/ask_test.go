@@ -201,8 +201,7 @@ func TestAsk(t *testing.T) {
 		t.Helper()
 		a := act(t, h, operation)
 		a.Ask = ask
-		v, _, f := w.Perform(context.Background(), a)
-		if f != nil || fmt.Sprint(v) != want {
+		if v, _, f := w.Perform(context.Background(), a); f != nil || fmt.Sprint(v) != want {
 			t.Errorf("%s gives %v, %v; want %s", operation, v, f, want)
 		}
 	}
@@ -275,8 +274,7 @@ func TestAnswerTakesTime(t *testing.T) {
 		a := act(t, h, "ask")
 		a.Deadline = time.Now().Add(left)
 		a.Ask = func(context.Context, run.Question) run.Reply { return run.Reply{Action: "accept"} }
-		v, _, f := w.Perform(context.Background(), a)
-		if f == nil || calls.Load() > 1 {
+		if v, _, f := w.Perform(context.Background(), a); f == nil || calls.Load() > 1 {
 			t.Fatalf("after %d answers it gives %v, %v", calls.Load(), v, f)
 		}
 		if calls.Load() == 1 {

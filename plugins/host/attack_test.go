@@ -191,8 +191,7 @@ func TestAttackInheritance(t *testing.T) {
 		}
 	}
 	h := w.grant(t, "files:names="+root)
-	names, _ := value.Slice(w.do(t, h, "names"))
-	if len(names) != 1 || names[0] != value.Value(value.Str("a.txt")) {
+	if names, _ := value.Slice(w.do(t, h, "names")); len(names) != 1 || names[0] != value.Value(value.Str("a.txt")) {
 		t.Fatalf("%v", names)
 	}
 	// Its own failures don't tell where things are either.

@@ -88,8 +88,7 @@ func benchmarkPerformIn(b *testing.B, size, callers int, sandbox func(string) Mo
 	a := act(b, held, "echo", arg("v", value.Str(strings.Repeat("x", size))))
 	a.Deadline = time.Now().Add(time.Hour)
 	callMany(b, size, callers, func() error {
-		_, _, f := w.Perform(context.Background(), a)
-		if f != nil {
+		if _, _, f := w.Perform(context.Background(), a); f != nil {
 			return f
 		}
 		return nil

@@ -368,8 +368,7 @@ func (l *launch) environment() []string {
 	}
 	env = append(env, systemEnvironment(l.work)...)
 	for _, e := range l.env {
-		name, _, _ := strings.Cut(e, "=")
-		if strings.HasPrefix(name, "PLUGIN_") || name == wire.Handshake.MagicCookieKey {
+		if name, _, _ := strings.Cut(e, "="); strings.HasPrefix(name, "PLUGIN_") || name == wire.Handshake.MagicCookieKey {
 			env = append(env, e)
 		}
 	}

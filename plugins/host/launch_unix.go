@@ -55,8 +55,7 @@ func checkAddress(network, address, sockets string) error {
 	if address != filepath.Clean(address) || filepath.Dir(address) != filepath.Clean(sockets) {
 		return errors.New("the plugin listens outside its folder")
 	}
-	info, err := os.Lstat(address)
-	if err != nil || info.Mode().Type() != os.ModeSocket {
+	if info, err := os.Lstat(address); err != nil || info.Mode().Type() != os.ModeSocket {
 		return errors.New("the plugin listens at what is not a socket")
 	}
 	return nil

@@ -60,8 +60,7 @@ func systemEnvironment(work string) []string {
 
 // checkAddress refuses all but loopback: go-plugin has no unix sockets here.
 func checkAddress(network, address, _ string) error {
-	at, err := netip.ParseAddrPort(address)
-	if network != "tcp" || err != nil || !at.Addr().IsLoopback() {
+	if at, err := netip.ParseAddrPort(address); network != "tcp" || err != nil || !at.Addr().IsLoopback() {
 		return errors.New("the plugin doesn't listen on loopback")
 	}
 	return nil

@@ -52,8 +52,7 @@ func chain() {
 		if n == 100 {
 			syscall.Write(1, chainOn)
 		}
-		pid, _, errno := syscall.RawSyscall(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0)
-		if pid != 0 || errno != 0 {
+		if pid, _, errno := syscall.RawSyscall(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0); pid != 0 || errno != 0 {
 			syscall.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
 		}
 		syscall.RawSyscall(unix.SYS_SETSID, 0, 0, 0)
@@ -192,8 +191,7 @@ func TestAttackLeaversHostIsKilled(t *testing.T) {
 		must.NoError(t, err)
 		must.NoError(t, cmd.Start())
 		defer cmd.Process.Kill()
-		lines := bufio.NewScanner(out)
-		if !lines.Scan() || lines.Text() != "ready" {
+		if lines := bufio.NewScanner(out); !lines.Scan() || lines.Text() != "ready" {
 			t.Fatalf("the host says %q", lines.Text())
 		}
 		wait.Until(t, "all are there", func() bool { return len(marked(t, mark)) >= 6 })

@@ -35,8 +35,7 @@ func TestPerformGivesTheOutcome(t *testing.T) {
 	v := value.FromSlice([]value.Value{value.NewInt(1), value.Str("é"), &value.Pair{First: value.Unit{}, Second: value.Bool(true)}})
 	got, size, f := w.Perform(context.Background(), act(t, h, "echo", arg("v", v)))
 	must.NoFault(t, f)
-	items, ok := value.Slice(got)
-	if !ok || len(items) != 3 || items[1] != value.Value(value.Str("é")) || size < 8 || size > 40 {
+	if items, ok := value.Slice(got); !ok || len(items) != 3 || items[1] != value.Value(value.Str("é")) || size < 8 || size > 40 {
 		t.Fatalf("%v of %d bytes", got, size)
 	}
 	if key := w.do(t, h, "key"); key != value.Value(value.Str("k-1")) {
@@ -67,8 +66,7 @@ func TestPerformOpensACapabilityOnce(t *testing.T) {
 	if want := value.Str("toy.scope:a/**,max=1KiB a/b [scope] max=1024 [{[echo] a/b/c}]"); v != value.Value(want) {
 		t.Fatalf("%q, want %q", v, want)
 	}
-	st := w.Status()
-	if len(st) != 1 || st[0].State != "running" || st[0].Handles != 2 || st[0].Starts != 1 || st[0].PID == 0 {
+	if st := w.Status(); len(st) != 1 || st[0].State != "running" || st[0].Handles != 2 || st[0].Starts != 1 || st[0].PID == 0 {
 		t.Fatalf("%+v", st)
 	}
 	refused := *h
@@ -234,8 +232,7 @@ func TestPerformProgress(t *testing.T) {
 	a := act(t, h, "count", arg("to", value.NewInt(3)))
 	var heard []string
 	a.Progress = func(s string) { heard = append(heard, s) }
-	v, _, f := w.Perform(context.Background(), a)
-	if f != nil || v != value.Value(value.NewInt(3)) {
+	if v, _, f := w.Perform(context.Background(), a); f != nil || v != value.Value(value.NewInt(3)) {
 		t.Fatal(v, f)
 	}
 	if !slices.Equal(heard, []string{"1 of 3", "2 of 3", "3 of 3"}) {
@@ -383,8 +380,7 @@ func stopped(pid int) bool {
 		return true
 	}
 	for _, path := range threads {
-		stat, err := os.ReadFile(path)
-		if err == nil && !strings.HasPrefix(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " T") {
+		if stat, err := os.ReadFile(path); err == nil && !strings.HasPrefix(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " T") {
 			return false
 		}
 	}

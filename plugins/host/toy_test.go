@@ -314,8 +314,7 @@ func inherit() (in inheritance, err error) {
 		return in, err
 	}
 	for _, fd := range fds {
-		target, err := os.Readlink("/proc/self/fd/" + fd.Name())
-		if err == nil {
+		if target, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil {
 			in.Descriptors = append(in.Descriptors, target)
 		}
 	}

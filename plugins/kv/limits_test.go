@@ -23,8 +23,7 @@ func TestFilling(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 64 { // as in one par
 			all.Go(func() {
-				_, err := h.try("put", "key", fmt.Sprintf("a/%02d", i), "value", text(4000))
-				if err == nil {
+				if _, err := h.try("put", "key", fmt.Sprintf("a/%02d", i), "value", text(4000)); err == nil {
 					kept.Add(1)
 				} else if f, ok := err.(sdk.Failure); ok && f.Code == "too_large" && strings.Contains(f.Message, "65536") {
 					refused.Add(1)

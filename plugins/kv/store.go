@@ -211,8 +211,7 @@ var errUnknown = errors.New("the disk gave an error while it was written")
 // retry does something again while another process has the file.
 func retry(ctx context.Context, do func() error) error {
 	for end := time.Now().Add(busyTimeout); ; {
-		err := do()
-		if !isBusy(err) || ctx.Err() != nil || time.Now().After(end) {
+		if err := do(); !isBusy(err) || ctx.Err() != nil || time.Now().After(end) {
 			return err
 		}
 	}

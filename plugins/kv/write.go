@@ -69,8 +69,7 @@ func cas(ctx context.Context, s *scope, a casArgs) (swap, error) {
 		if old != nil {
 			r.Version = old.version
 		}
-		as := a.Version != nil && *a.Version == r.Version || expect != nil && old != nil && bytes.Equal(expect, old.value)
-		if !as {
+		if as := a.Version != nil && *a.Version == r.Version || expect != nil && old != nil && bytes.Equal(expect, old.value); !as {
 			return nil
 		}
 		k, err := s.set(ctx, tx, a.Key, old, new)

@@ -134,8 +134,7 @@ func TestNotBegun(t *testing.T) {
 		}
 		w.restart()
 		w.set(func(s *mcptest.Script) { s.DieAt = begin })
-		f := w.fails("note", `{}`, "unreachable", "nothing was asked of it")
-		if !f.Retryable {
+		if f := w.fails("note", `{}`, "unreachable", "nothing was asked of it"); !f.Retryable {
 			t.Errorf("%v may be tried again", f)
 		}
 		if got := w.lines(); got[0] != "" {
@@ -589,8 +588,7 @@ func TestEvents(t *testing.T) {
 	const stream = ": a comment\n\nid: 1\nretry: 20\ndata: {\"a\":\ndata: 1}\n\nevent: other\ndata: x\r\n\r\ndata\n\ndata: last"
 	r := bufio.NewReaderSize(strings.NewReader(stream), 16)
 	for _, want := range []struct{ id, name, data string }{{"1", "", "{\"a\":\n1}"}, {"", "other", "x"}, {"", "", ""}} {
-		e, err := readEvent(r, 100, nil)
-		if err != nil || e.id != want.id || e.name != want.name || string(e.data) != want.data {
+		if e, err := readEvent(r, 100, nil); err != nil || e.id != want.id || e.name != want.name || string(e.data) != want.data {
 			t.Fatalf("%+v, %v; want %+v", e, err, want)
 		}
 	}

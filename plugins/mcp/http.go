@@ -69,8 +69,7 @@ func newHTTP(url string, headers map[string]string, login *mcplogin.Source, log 
 // sameOrigin follows no redirect to elsewhere, where the headers would go too, and none
 // that makes another request.
 func sameOrigin(r *http.Request, via []*http.Request) error {
-	first := via[0]
-	if len(via) > 3 || r.URL.Scheme != first.URL.Scheme || r.URL.Host != first.URL.Host || r.Method != first.Method {
+	if first := via[0]; len(via) > 3 || r.URL.Scheme != first.URL.Scheme || r.URL.Host != first.URL.Host || r.Method != first.Method {
 		return http.ErrUseLastResponse
 	}
 	return nil

@@ -165,8 +165,7 @@ func (h *hosted) servers() (pids []string) {
 		h.t.Fatal(err)
 	}
 	for _, path := range all {
-		line, err := os.ReadFile(path)
-		if err == nil && bytes.Contains(line, []byte(mcptest.Word+"\x00"+h.file)) {
+		if line, err := os.ReadFile(path); err == nil && bytes.Contains(line, []byte(mcptest.Word+"\x00"+h.file)) {
 			pids = append(pids, filepath.Base(filepath.Dir(path)))
 		}
 	}

@@ -42,8 +42,7 @@ func TestWords(t *testing.T) {
 		"list_issues": "list_issues", "getUser": "getuser", "ro": "t_ro", "read-only": "read_only", "2fa": "t_2fa", "__x--y__": "x_y_", "-": "t_",
 		"a.b": "", "": "", "naïve": "", "a b": "", strings.Repeat("1", 64): "t_" + strings.Repeat("1", 62), strings.Repeat("a", 65): "",
 	} {
-		word, _, err := NewTool(json.RawMessage(tool(name, "")))
-		if word != want || (err == nil) != (name != "") {
+		if word, _, err := NewTool(json.RawMessage(tool(name, ""))); word != want || (err == nil) != (name != "") {
 			t.Errorf("%q: %q %v, want %q", name, word, err, want)
 		}
 	}
@@ -343,8 +342,7 @@ func TestCanonical(t *testing.T) {
 		`[9007199254740993, 9007199254740992.0, 1e400, 0.1000000000000000055511151231257827]`:                             `[9007199254740993,9007199254740992,1e+400,0.1000000000000000055511151231257827]`,
 		`"\u003c\/\u2028\u007f\\ud800"`: "\"</\u2028\u007f\\\\ud800\"",
 	} {
-		got, err := Canonical([]byte(in))
-		if err != nil || string(got) != want {
+		if got, err := Canonical([]byte(in)); err != nil || string(got) != want {
 			t.Errorf("%s:\n%s %v, want\n%s", in, got, err, want)
 		}
 	}

@@ -175,8 +175,7 @@ func (s *Source) Token(ctx context.Context, ahead bool) string {
 		due = cmp.Or(s.now.Renew, due)
 	}
 	if !s.now.Expiry.IsZero() && time.Now().After(due) && s.now.Refresh != "" {
-		old := s.now.Access
-		if s.renew(ctx, old) != nil {
+		if old := s.now.Access; s.renew(ctx, old) != nil {
 			return old // which may do for a while
 		}
 	}

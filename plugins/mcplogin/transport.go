@@ -40,8 +40,7 @@ func newClient(trusted []string) *http.Client {
 	return &http.Client{
 		Timeout: requestTimeout,
 		Transport: &transport{trusted: trusted, open: dial(nil), public: dial(func(_, to string, _ syscall.RawConn) error {
-			a, err := netip.ParseAddrPort(to)
-			if err != nil || !address.Public(a.Addr()) {
+			if a, err := netip.ParseAddrPort(to); err != nil || !address.Public(a.Addr()) {
 				return errors.New("it leads to no public address")
 			}
 			return nil

@@ -121,8 +121,7 @@ func reach(args []string) {
 	for fd := 3; fd < 64; fd++ {
 		var st unix.Stat_t
 		if unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT != 0 {
-			name, _ := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
-			if !strings.Contains(name, "anon_inode") && name != "" {
+			if name, _ := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); !strings.Contains(name, "anon_inode") && name != "" {
 				fmt.Println("descriptor", fd, "inherited", name)
 			}
 		}
@@ -206,8 +205,7 @@ func TestForkBomb(t *testing.T) {
 	c.Processes, c.Memory = 40, 16<<30 // forty of this binary may be over the default
 	h := hold(t, c)
 	s := h.start()
-	_, _, v := h.rest(s)
-	if text(v, "why") != "processes" {
+	if _, _, v := h.rest(s); text(v, "why") != "processes" {
 		t.Errorf("it ended as %v", v)
 	}
 	if left := marked(t, mark); len(left) > 0 {

@@ -58,8 +58,7 @@ func TestNoShell(t *testing.T) {
 	c := helper(t, "args", hostile, "$HOME", "a\nb")
 	c.Write = []string{dir}
 	h := hold(t, c)
-	out, _, _ := h.rest(h.start())
-	if out != fmt.Sprintf("%q\n", []string{hostile, "$HOME", "a\nb"}) {
+	if out, _, _ := h.rest(h.start()); out != fmt.Sprintf("%q\n", []string{hostile, "$HOME", "a\nb"}) {
 		t.Errorf("%s", out)
 	}
 	if made, _ := os.ReadDir(dir); len(made) > 0 {

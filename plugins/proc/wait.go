@@ -167,8 +167,7 @@ func (s *session) lockedEnd(i int) int64 {
 func (w *waiter) look(s *session, from [2]int64, now, quiet time.Time) (why reason, in int, at int64, match string, wait time.Duration) {
 	why, wait = w.over(s, from, now, now.Sub(quiet))
 	if w.pattern != nil {
-		in, at, match, ok := w.find(s, from, why != "")
-		if ok {
+		if in, at, match, ok := w.find(s, from, why != ""); ok {
 			return byPattern, in, at, match, 0
 		}
 		if w.behind(s) {

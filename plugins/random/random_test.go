@@ -24,8 +24,7 @@ func TestSeeds(t *testing.T) {
 		seen[seed.String()] = true
 		or.Or(or, seed)
 	}
-	all := new(big.Int).Lsh(big.NewInt(1), 8*seedBytes)
-	if len(seen) != 200 || or.Cmp(all.Sub(all, big.NewInt(1))) != 0 {
+	if all := new(big.Int).Lsh(big.NewInt(1), 8*seedBytes); len(seen) != 200 || or.Cmp(all.Sub(all, big.NewInt(1))) != 0 {
 		t.Errorf("%d seeds of 200 differ, and together they have the bits %x", len(seen), or)
 	}
 }

@@ -164,8 +164,7 @@ func TestOpArguments(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := h.Invoke(context.Background(), "toy.go", c.args)
-			failure, ok := err.(Failure)
-			if !ok || failure.Code != "invalid" || !strings.Contains(failure.Message, c.says) {
+			if failure, ok := err.(Failure); !ok || failure.Code != "invalid" || !strings.Contains(failure.Message, c.says) {
 				t.Fatalf("%v, want invalid with %q", err, c.says)
 			}
 		})
@@ -285,8 +284,7 @@ func TestFailuresOfHandlers(t *testing.T) {
 		{"any", errors.New("first line\nsecond"), Failure{Code: "failed", Message: "first line"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := direct(t, of(giving(1, c.err))).Invoke(context.Background(), "toy.go", nil)
-			if err != error(c.want) {
+			if _, err := direct(t, of(giving(1, c.err))).Invoke(context.Background(), "toy.go", nil); err != error(c.want) {
 				t.Fatalf("%#v, want %#v", err, c.want)
 			}
 		})

@@ -91,8 +91,7 @@ func (b *byGrant[T]) get(g *caps.Grant) *T {
 // policy file says; nil where its kind has no commands. protected is what no command
 // may write to, and neither may it to programs.
 func (a *Authority) mapped(c caps.Capability, filed map[string]caps.Command, protected, programs []string) (*caps.Command, error) {
-	m, known := a.Kinds.Manifest(c.Kind)
-	if !known || !host.TakesCommand(m) {
+	if m, known := a.Kinds.Manifest(c.Kind); !known || !host.TakesCommand(m) {
 		return nil, nil
 	}
 	var found *caps.Command

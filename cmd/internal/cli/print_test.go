@@ -32,8 +32,7 @@ func TestReadLine(t *testing.T) {
 // TestEscaped: every character that does something is escaped, and nothing else is.
 func TestEscaped(t *testing.T) {
 	for r := rune(0x7f); r < 0x3000; r++ {
-		got := string(EscapeJSON([]byte(string(r))))
-		if Steers(r) == (got == string(r)) {
+		if got := string(EscapeJSON([]byte(string(r)))); Steers(r) == (got == string(r)) {
 			t.Errorf("%U is written %q", r, got)
 		}
 	}

@@ -92,8 +92,7 @@ var driver = sync.OnceValues(func() (string, error) { return build("mcpgo", "mcp
 var fetched = sync.OnceValue(func() error {
 	cmd := exec.Command("go", "mod", "download")
 	cmd.Dir = "mcpgo"
-	out, err := cmd.CombinedOutput()
-	if err != nil {
+	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	return nil

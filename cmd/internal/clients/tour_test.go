@@ -139,8 +139,7 @@ func (t traveller) heard(name, evolve string) {
 	for range 600 {
 		t.says("evolve", evolve, `"`+name+`"`)
 		for range 20 {
-			now, _ := t.changes(t.T)
-			if !hears || now > before {
+			if now, _ := t.changes(t.T); !hears || now > before {
 				return
 			}
 			time.Sleep(25 * time.Millisecond)

@@ -169,8 +169,7 @@ func each(n int, do func(i int)) {
 // timed makes a call that the server's time ends, and notes how much later that was.
 func (s *server) timed(ctx context.Context, principal string, arguments object) {
 	began := time.Now()
-	_, err := s.call(ctx, principal, "run", arguments)
-	if err != nil && ctx.Err() == nil {
+	if _, err := s.call(ctx, principal, "run", arguments); err != nil && ctx.Err() == nil {
 		return
 	}
 	late := max(time.Since(began)-timeout, 0)
@@ -623,8 +622,7 @@ func unread(ctx context.Context, s *server) error {
 			return err
 		}
 		for {
-			line, err := out.ReadString('\n')
-			if err != nil || strings.Contains(line, fmt.Sprintf(`"id":%d,`, id)) {
+			if line, err := out.ReadString('\n'); err != nil || strings.Contains(line, fmt.Sprintf(`"id":%d,`, id)) {
 				return err
 			}
 		}
@@ -677,8 +675,7 @@ func stocks(ctx context.Context, s *server) error {
 			if j >= 32 {
 				tool = object{"name": fmt.Sprint("t", j), "code": "x => 1", "examples": []object{{"input": long, "expect": 1}}}
 			}
-			answer, err := s.call(ctx, fmt.Sprint("p", i), "evolve", tool)
-			if err != nil || strings.Contains(answer, `"isError":true`) {
+			if answer, err := s.call(ctx, fmt.Sprint("p", i), "evolve", tool); err != nil || strings.Contains(answer, `"isError":true`) {
 				time.Sleep(20 * time.Millisecond) // there is no room for more
 			}
 		}

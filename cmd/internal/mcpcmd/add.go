@@ -183,8 +183,7 @@ func giveNeeds(s, needs *mcplock.Server) {
 		}
 	}
 	for _, text := range needs.Env {
-		name, _, _ := strings.Cut(text, "=")
-		if !isGiven(s, name) {
+		if name, _, _ := strings.Cut(text, "="); !isGiven(s, name) {
 			s.Env = append(slices.Clone(s.Env), text)
 		}
 	}

@@ -273,8 +273,7 @@ func printServer(out io.Writer, name string, s *mcplock.Server) {
 func printClaims(out io.Writer, s *mcplock.Server) {
 	var reads, writes []string
 	for _, word := range slices.Sorted(maps.Keys(s.Tools)) {
-		t := s.Tools[word]
-		if isSet(t.Claims.ReadOnly) {
+		if t := s.Tools[word]; isSet(t.Claims.ReadOnly) {
 			reads = append(reads, word)
 		} else {
 			writes = append(writes, word)

@@ -104,8 +104,7 @@ func (m *Move) Check() error {
 		if m.cmd.Context().Err() != nil {
 			return false
 		}
-		err := m.check(s)
-		if err != nil && m.cmd.Context().Err() == nil {
+		if err := m.check(s); err != nil && m.cmd.Context().Err() == nil {
 			s.undo()
 			m.stay = append(m.stay, stayed{s.name, err.Error()})
 			return true
@@ -375,8 +374,7 @@ func (m *Move) check(s *movedServer) error {
 	if s.isThere {
 		return m.probe(s)
 	}
-	failed := m.probe(s)
-	if failed == nil || s.entry.URL != "" {
+	if failed := m.probe(s); failed == nil || s.entry.URL != "" {
 		return failed
 	}
 	s.entry.Network = []string{caps.AnyNetwork}

@@ -253,8 +253,7 @@ func TestAnswersSound(t *testing.T) {
 				}
 			}
 			o.lies = true
-			a := do(t, s, "run", `{"tool":"it","input":1}`)
-			if a.Fault != nil {
+			if a := do(t, s, "run", `{"tool":"it","input":1}`); a.Fault != nil {
 				if lies++; a.Fault.Kind != fault.EffectFailed || !strings.Contains(a.Text, "the plugin's answer can't be used") {
 					t.Errorf("%s of %s, of which the plugin lies, gives %s", code, types[i], a.Text)
 				}

@@ -267,8 +267,7 @@ func TestDirect(t *testing.T) {
 		{"odd name ☃", `{"input":7}`, `"name":"run"`},
 		{"describe", `{}`, `invalid_request`},
 	} {
-		a := do(t, s, c.tool, c.arguments)
-		if a.Fault == nil && a.Text != c.text || !strings.Contains(a.Text, c.text) {
+		if a := do(t, s, c.tool, c.arguments); a.Fault == nil && a.Text != c.text || !strings.Contains(a.Text, c.text) {
 			t.Errorf("%s %s\n gave %s\n expected %s", c.tool, c.arguments, a.Text, c.text)
 		}
 	}
@@ -434,8 +433,7 @@ func TestCancellation(t *testing.T) {
 // TestTimeout: the wall clock ends a run that steps wouldn't.
 func TestTimeout(t *testing.T) {
 	s := New(Options{Limits: Limits{Timeout: time.Millisecond}})
-	a := do(t, s, "run", `{"code":`+omega+`,"steps":1000000000}`)
-	if a.Fault == nil || a.Fault.Kind != fault.Timeout {
+	if a := do(t, s, "run", `{"code":`+omega+`,"steps":1000000000}`); a.Fault == nil || a.Fault.Kind != fault.Timeout {
 		t.Errorf("%s, expected timeout", a.Text)
 	}
 }

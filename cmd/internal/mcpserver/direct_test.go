@@ -131,8 +131,7 @@ func TestHostileArguments(t *testing.T) {
 		{"half", `{"input":1e999999999}`, "parse_error"},
 		{"any", `{"input":1.5e999999999}`, "parse_error"},
 	} {
-		a := do(t, s, c.tool, c.arguments)
-		if !strings.Contains(a.Text, c.text) || len(a.Structured) > 20_000 {
+		if a := do(t, s, c.tool, c.arguments); !strings.Contains(a.Text, c.text) || len(a.Structured) > 20_000 {
 			t.Errorf("%s %.100s\n gave %d bytes: %.600s\n expected %s", c.tool, c.arguments, len(a.Structured), a.Text, c.text)
 		}
 	}

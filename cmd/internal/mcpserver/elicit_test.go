@@ -95,8 +95,7 @@ func TestElicitedConsent(t *testing.T) {
 				client := &answers{give: test.give}
 				cs := speaking(t, w.server, version, client.options())
 				_, res := ask(t, cs, "evolve", reader)
-				got, _ := res.StructuredContent.(map[string]any)["state"].(string)
-				if got != test.state || len(client.texts) != 1 {
+				if got, _ := res.StructuredContent.(map[string]any)["state"].(string); got != test.state || len(client.texts) != 1 {
 					t.Fatalf("state %q, expected %q, after %d questions", got, test.state, len(client.texts))
 				}
 				text := client.texts[0]

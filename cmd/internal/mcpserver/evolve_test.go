@@ -102,8 +102,7 @@ func TestGroupIsAllOrNone(t *testing.T) {
 		`{"tools":[]}`: "a list of tools",
 		`{"tools":[{"name":"a","code":"x => x"}]}`: "at once",
 	} {
-		a := do(t, s, "evolve", arguments)
-		if a.Fault == nil || !strings.Contains(a.Text, want) {
+		if a := do(t, s, "evolve", arguments); a.Fault == nil || !strings.Contains(a.Text, want) {
 			t.Errorf("%s: %s", arguments, a.Text)
 		}
 		if n := s.tools.Snapshot().Len(); n != 0 {
@@ -481,8 +480,7 @@ func TestEvolveRunReplays(t *testing.T) {
 	if a.Fault != nil {
 		t.Fatal(a.Text)
 	}
-	now, v := w.replay(w.record(w.newest()))
-	if v.Verdict != run.Identical || string(now.Structured) != field(t, a, "run") {
+	if now, v := w.replay(w.record(w.newest())); v.Verdict != run.Identical || string(now.Structured) != field(t, a, "run") {
 		t.Errorf("%s: %s\n%s\n%s", v.Verdict, v.Text, now.Structured, a.Structured)
 	}
 }

@@ -497,8 +497,7 @@ func TestSuggestedCallsWork(t *testing.T) {
 			}
 			continue
 		}
-		a := do(t, s, tool, arguments)
-		if a.Fault != nil || a.Text == `"<function>"` {
+		if a := do(t, s, tool, arguments); a.Fault != nil || a.Text == `"<function>"` {
 			t.Errorf("%s: %s %s is suggested, which gives %s", c.code, tool, arguments, a.Text)
 		}
 		if again := succeed(t, s, "describe", fmt.Sprintf(`{"name":%q}`, name)); field(t, again, "next/arguments") != arguments {

@@ -131,8 +131,7 @@ func TestJournalOfToolBounded(t *testing.T) {
 	for range 200 + 5 {
 		succeed(t, s, "run", `{"tool":"other","input":1}`)
 	}
-	got, calls := pagesOf(t, s, `{"tool":"first","kind":"run.started"}`)
-	if len(got) != 1 || calls != 2 {
+	if got, calls := pagesOf(t, s, `{"tool":"first","kind":"run.started"}`); len(got) != 1 || calls != 2 {
 		t.Errorf("%d events in %d calls, expected 1 in 2", len(got), calls)
 	}
 }
@@ -513,8 +512,7 @@ func (w *recordedWorld) walkBothWays(id string, walk *step.Walk, points int) {
 		}
 		v := p.View()
 		if v.Kind != step.End && v.Kind != step.Limit && v.Value == "" && v.Failure == "" && v.Branch == "" && points < 3000 {
-			ends := w.record(id).End.Fault
-			if ends == nil || ends.Kind.Catchable() && ends.Kind != fault.OutcomeUnknown {
+			if ends := w.record(id).End.Fault; ends == nil || ends.Kind.Catchable() && ends.Kind != fault.OutcomeUnknown {
 				t.Errorf("run %s: nothing comes of %s", id, mustJSON(v))
 			}
 		}

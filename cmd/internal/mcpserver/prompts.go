@@ -404,8 +404,7 @@ func messagesOf(a *wire.Answer, name string) ([]*mcp.PromptMessage, *fault.Fault
 // publishedContent runs a tool that was published as a resource, on null.
 func (s *Server) publishedContent(ctx context.Context, name string) ([]*mcp.ResourceContents, error) {
 	tools := s.Latest()
-	t, ok := tools.Get(name)
-	if !ok || t.As != registry.AsResource {
+	if t, ok := tools.Get(name); !ok || t.As != registry.AsResource {
 		return nil, nil
 	}
 	a := s.Call(engine.Reads(ctx, "a resource"), Call{Tool: name, Arguments: json.RawMessage(`{}`), Tools: tools})

@@ -138,8 +138,7 @@ func TestReplayEndsWhereTheWorldEndedIt(t *testing.T) {
 		t.Fatalf("it ended with %s", was.Text)
 	}
 	w.identical(w.newest(), was)
-	_, v := w.replay(w.record(w.newest()))
-	if !strings.Contains(v.Text, "up to its end by cancelled") {
+	if _, v := w.replay(w.record(w.newest())); !strings.Contains(v.Text, "up to its end by cancelled") {
 		t.Errorf("the verdict is %q", v.Text)
 	}
 }

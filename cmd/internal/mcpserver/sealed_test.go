@@ -270,8 +270,7 @@ func TestSealed(t *testing.T) {
 	told := m.state().Bits["mail"]
 	m.start(strings.Replace(toModel, `"bits":2`, fmt.Sprintf(`"bits":%d`, told+5), 1))
 	for i, want := range []string{"true", "true", ""} {
-		a := succeed(t, m.Server, "run", `{"tool":"is","input":"mail/1"}`)
-		if field(t, a, "result") != want {
+		if a := succeed(t, m.Server, "run", `{"tool":"is","input":"mail/1"}`); field(t, a, "result") != want {
 			t.Errorf("small answer %d: %s", i, a.Text)
 		}
 	}

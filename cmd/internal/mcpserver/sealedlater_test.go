@@ -46,8 +46,7 @@ func TestSealedWithoutRules(t *testing.T) {
 	}
 	m.start(`{}`)
 	succeed(t, m.Server, "run", `{"tool":"read","input":"mail/1"}`) // nobody keeps that now
-	all := succeed(t, m.Server, "journal", `{"limit":200}`)
-	if !strings.Contains(all.Text, `"input":"\"mail/1\""`) {
+	if all := succeed(t, m.Server, "journal", `{"limit":200}`); !strings.Contains(all.Text, `"input":"\"mail/1\""`) {
 		t.Errorf("what was done without rules isn't in the journal: %.3000s", all.Text)
 	}
 }

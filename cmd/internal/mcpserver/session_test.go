@@ -79,8 +79,7 @@ func TestListed(t *testing.T) {
 			if tool.Description == "" || tool.Annotations == nil || tool.OutputSchema == nil {
 				t.Errorf("%s lacks a description, annotations or an output schema", tool.Name)
 			}
-			schema, _ := json.Marshal(tool.InputSchema)
-			if strings.Contains(string(schema), "$ref") {
+			if schema, _ := json.Marshal(tool.InputSchema); strings.Contains(string(schema), "$ref") {
 				t.Errorf("%s: its schema isn't flat: %s", tool.Name, schema)
 			}
 		}
@@ -108,8 +107,7 @@ func TestListed(t *testing.T) {
 func TestHidden(t *testing.T) {
 	cs := session(t, New(Options{HideEvolved: true}), nil)
 	ask(t, cs, "evolve", `{"name":"square","code":`+square+`}`)
-	list, err := cs.ListTools(t.Context(), nil)
-	if err != nil || len(list.Tools) != 8 {
+	if list, err := cs.ListTools(t.Context(), nil); err != nil || len(list.Tools) != 8 {
 		t.Errorf("%d tools listed, %v", len(list.Tools), err)
 	}
 	if text, _ := ask(t, cs, "square", `{"input":12}`); text != "144" {
@@ -326,8 +324,7 @@ func TestModern(t *testing.T) {
 		must.NoError(t, conn.Write(t.Context(), &jsonrpc.Request{ID: id, Method: c.method, Params: json.RawMessage(c.params)}))
 		m, err := conn.Read(t.Context())
 		must.NoError(t, err)
-		got, _ := jsonrpc.EncodeMessage(m)
-		if !strings.Contains(string(got), c.want) {
+		if got, _ := jsonrpc.EncodeMessage(m); !strings.Contains(string(got), c.want) {
 			t.Errorf("%s: %s, expected %s", c.method, got, c.want)
 		}
 	}
@@ -421,8 +418,7 @@ func TestUpdateWhole(t *testing.T) {
 		}
 	}
 	wait.Until(t, "the end", func() bool { st, _ := s.TaskState(t.Context(), task, true); return st.Status == engine.TaskCompleted })
-	st, _ := s.TaskState(t.Context(), task, true)
-	if strings.Count(st.Answer.Text, `"decline"`) != 6 {
+	if st, _ := s.TaskState(t.Context(), task, true); strings.Count(st.Answer.Text, `"decline"`) != 6 {
 		t.Error(st.Answer.Text)
 	}
 }

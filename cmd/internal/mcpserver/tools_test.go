@@ -687,8 +687,7 @@ func TestSizes(t *testing.T) {
 	programs := tasks(t, examples, "testdata/tried")
 	for _, name := range slices.Sorted(maps.Keys(programs)) {
 		var a wire.Answer
-		code := programs[name]
-		if strings.HasPrefix(code, "{") {
+		if code := programs[name]; strings.HasPrefix(code, "{") {
 			a = succeed(t, s, "evolve", fmt.Sprintf(`{"name":%q,"code":%s}`, name, code))
 		} else {
 			a = succeed(t, s, "evolve", string(wire.Encode(map[string]any{"name": name, "code": code})))

@@ -129,8 +129,7 @@ func (n *Node) readEnded() error {
 		return nil
 	}
 	for line := range strings.Lines(string(data)) {
-		key, whose, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if key != "" {
+		if key, whose, _ := strings.Cut(strings.TrimSpace(line), " "); key != "" {
 			n.endedLines++
 			n.ended.add(key, whose)
 		}

@@ -596,8 +596,7 @@ func PrintedOrder(target string) string {
 // the state directory isn't, it is in a folder of its own.
 func (n *Node) listen() (err error) {
 	// A node that was killed left its own.
-	before, _ := statefile.ReadCluster(n.o.Dir)
-	if strings.HasPrefix(filepath.Base(filepath.Dir(before.Socket)), "pif-node-") {
+	if before, _ := statefile.ReadCluster(n.o.Dir); strings.HasPrefix(filepath.Base(filepath.Dir(before.Socket)), "pif-node-") {
 		_ = os.RemoveAll(filepath.Dir(before.Socket))
 	}
 	path := filepath.Join(n.o.Dir, "cluster", "s")

@@ -579,8 +579,7 @@ func TestRates(t *testing.T) {
 	for i := range 9 {
 		group.Go(func() {
 			for range 20 {
-				err := nodes[i%3].Take(t.Context(), "kv:x", 50, 10000*time.Hour)
-				if err == nil {
+				if err := nodes[i%3].Take(t.Context(), "kv:x", 50, 10000*time.Hour); err == nil {
 					taken.Add(1)
 				} else if !strings.Contains(err.Error(), "the next is in") {
 					t.Error(err)
@@ -728,8 +727,7 @@ func TestAuthorityPruned(t *testing.T) {
 	if one.Take(t.Context(), "kv:x", 2, 10000*time.Hour) == nil {
 		t.Error("a rate of 2 gives three")
 	}
-	list, err := one.revocations().Load()
-	if err != nil || len(list) != 1 {
+	if list, err := one.revocations().Load(); err != nil || len(list) != 1 {
 		t.Error(list, err)
 	}
 }

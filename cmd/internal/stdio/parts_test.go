@@ -72,8 +72,7 @@ func TestInteger(t *testing.T) {
 		{"0", "0"}, {"-0.0", "0"}, {"0e999", "0"}, {"1.0", "1"}, {"-1.50e1", "-15"}, {"100e-2", "1"}, {"1e18", "1000000000000000000"},
 		{"0.001e3", "1"}, {"1e-1", ""}, {"0.5", ""}, {"1e400", ""}, {"1e99999999999999999999", ""}, {"12345678901234567890.0", ""},
 	} {
-		got, ok := integer(c.text)
-		if got != c.want || ok != (c.want != "") {
+		if got, ok := integer(c.text); got != c.want || ok != (c.want != "") {
 			t.Errorf("%s: %q, %v, want %q", c.text, got, ok, c.want)
 		}
 	}
@@ -176,8 +175,7 @@ func TestEncode(t *testing.T) {
 func TestErrorText(t *testing.T) {
 	s := start(t, nil).initialized()
 	s.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":["` + strings.Repeat("x", 1<<20) + `"]}`)
-	m := s.receive()
-	if m.Error == nil || m.Error.Code != jsonrpc.CodeInvalidParams || len(m.Error.Message) > 2*maxErrorText {
+	if m := s.receive(); m.Error == nil || m.Error.Code != jsonrpc.CodeInvalidParams || len(m.Error.Message) > 2*maxErrorText {
 		t.Errorf("%v of %d bytes", m.Error.Code, len(m.Error.Message))
 	}
 }

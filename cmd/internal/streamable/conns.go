@@ -94,8 +94,7 @@ func (cs *conns) makeRoom(key net.Conn, one *conn) {
 			has[c.principal]++
 		}
 	}
-	full := len(cs.all) > cs.most
-	if !full && same <= cs.share {
+	if full := len(cs.all) > cs.most; !full && same <= cs.share {
 		return
 	}
 	victim := key

@@ -659,8 +659,7 @@ func TestStreamAfterBody(t *testing.T) {
 // answer expects a connection's next answer to be that too much was sent.
 func answer(t *testing.T, c net.Conn) {
 	t.Helper()
-	r, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil || r.StatusCode != http.StatusRequestEntityTooLarge {
+	if r, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || r.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("%+v %v", r, err)
 	}
 }

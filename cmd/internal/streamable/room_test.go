@@ -36,8 +36,7 @@ func TestRoom(t *testing.T) {
 			time.Sleep(time.Millisecond)
 			return h
 		}
-		stays := begin("stays", "ann", 30)
-		if !stays.stay() {
+		if stays := begin("stays", "ann", 30); !stays.stay() {
 			t.Error("it had to give way")
 		}
 		begin("first", "ann", 30)

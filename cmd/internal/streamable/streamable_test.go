@@ -332,8 +332,7 @@ func TestSessionsAreBounded(t *testing.T) {
 			t.Errorf("session %d: status %d, want %d", i, got, want)
 		}
 	}
-	s, err := connect(t, url, "", "2026-07-28")
-	if err != nil || whose(t, s) != "nobody" {
+	if s, err := connect(t, url, "", "2026-07-28"); err != nil || whose(t, s) != "nobody" {
 		t.Error("clients without sessions are refused too", err)
 	}
 }

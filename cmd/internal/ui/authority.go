@@ -69,8 +69,7 @@ type grantRow struct {
 // that ran in another folder have other identities, so that isn't asked.
 func (l *lately) used(tool string, h *caps.Held) (n int) {
 	for op, times := range l.Effects[tool] {
-		o, ok := h.Grant.Manifest.Operation(op)
-		if ok && (h.Verbs == nil || o.Verb == "" || slices.Contains(h.Verbs, o.Verb)) {
+		if o, ok := h.Grant.Manifest.Operation(op); ok && (h.Verbs == nil || o.Verb == "" || slices.Contains(h.Verbs, o.Verb)) {
 			n += times
 		}
 	}

@@ -80,19 +80,16 @@ func TestKeys(t *testing.T) {
 		w.fatal(err)
 		return u.RawQuery
 	}
-	first := query()
-	if enter(first) != 200 || enter(first) != 403 {
+	if first := query(); enter(first) != 200 || enter(first) != 403 {
 		t.Error("a link opens other than once")
 	}
-	from := query()
-	if enter(from, func(r *http.Request) {
+	if from := query(); enter(from, func(r *http.Request) {
 		r.Header.Set("Sec-Fetch-Site", "cross-site")
 		r.Header.Set("Sec-Fetch-Mode", "navigate")
 	}) != 200 {
 		t.Error("a link in another page, such as a terminal in a browser, opens nothing")
 	}
-	hidden := query()
-	if enter(hidden, func(r *http.Request) { r.Header.Set("Sec-Fetch-Mode", "no-cors") }) != 403 {
+	if hidden := query(); enter(hidden, func(r *http.Request) { r.Header.Set("Sec-Fetch-Mode", "no-cors") }) != 403 {
 		t.Error("a picture's address opens the door")
 	}
 	late := query()

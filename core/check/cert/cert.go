@@ -107,8 +107,7 @@ func Claims(t term.Term, tool bool, tools Tools, expand func(*term.Prim) term.Te
 	effects, needs := asks(t)
 	c = &Certificate{Hash: hex.EncodeToString(sum[:]), Tool: tool, Effects: effects}
 	for _, name := range needs {
-		need, _, ok := tools(name)
-		if ok && need.Name == name {
+		if need, _, ok := tools(name); ok && need.Name == name {
 			c.Needs = append(c.Needs, need)
 		} else if name[:min(1, len(name))] != "!" { // an operation may answer any data
 			return nil, nil, fmt.Errorf("the tool %q isn't there", name)

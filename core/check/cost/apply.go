@@ -330,8 +330,7 @@ func (a *analyser) countdown(r *recursion, first []*env, call selfCall, root str
 			}
 			return n, true
 		}
-		limit, ok := a.steady(r, first, f.other)
-		if ok {
+		if limit, ok := a.steady(r, first, f.other); ok {
 			return n.plus(limit).plus(exactly(uint64(max(f.bound, -f.bound)))), true
 		}
 	}

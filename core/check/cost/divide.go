@@ -207,8 +207,7 @@ func (a *analyser) divides(r *recursion, first []*env, c cost) *walk {
 				ok = ok && shorter(call, root, spotIn(v, root)[len(root):])
 			}
 		}
-		n := a.measure(first[i].val, Len, "")
-		if ok && !n.inf {
+		if n := a.measure(first[i].val, Len, ""); ok && !n.inf {
 			return &walk{root: root, parts: n.plus(exactly(1)), calls: n.times(exactly(max(parts, 1))).plus(exactly(1)), tails: true, lists: true}
 		}
 	}

@@ -149,8 +149,7 @@ func (a *analyser) takenOf(r *recursion) map[string]bool {
 	for _, i := range r.places() {
 		root, shorter, other := r.state[i], []int(nil), false
 		for k, call := range r.calls {
-			next := a.nth(call.env, i)
-			if next.kind == isList && next.tailOf == root {
+			if next := a.nth(call.env, i); next.kind == isList && next.tailOf == root {
 				shorter = append(shorter, k)
 			} else if next.kind != isInput || next.path != root {
 				other = true

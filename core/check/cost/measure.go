@@ -304,8 +304,7 @@ func (a *analyser) bytes(v *aval) size {
 
 // total returns the bytes of a value. What is shared in it is worked out once.
 func (a *analyser) total(v *aval) size {
-	outermost := a.totals == nil
-	if outermost {
+	if outermost := a.totals == nil; outermost {
 		a.totals = map[*aval]size{}
 		defer func() { a.totals = nil }()
 	}

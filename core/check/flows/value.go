@@ -353,8 +353,7 @@ func same(v, u *abs) bool {
 		return false
 	}
 	for k, f := range v.fields {
-		g, ok := u.fields[k]
-		if !ok || !same(f, g) {
+		if g, ok := u.fields[k]; !ok || !same(f, g) {
 			return false
 		}
 	}

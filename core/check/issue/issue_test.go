@@ -396,8 +396,7 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("%s of %s: it has a type: %t", c.code, typ, typed)
 			}
 			for _, now := range types {
-				err := cert.Check(made, s.term, answering(now))
-				if (err == nil) != (now == typ) {
+				if err := cert.Check(made, s.term, answering(now)); (err == nil) != (now == typ) {
 					t.Errorf("%s of %s, checked with %s: %v", c.code, typ, now, err)
 				}
 				// The same claim that says nothing of what it relies on.

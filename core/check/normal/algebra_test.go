@@ -193,8 +193,7 @@ func TestAlgebra(t *testing.T) {
 				if i > 0 && !equal {
 					break
 				}
-				got, unsure := observed(t, c, "tool", input, 200_000)
-				if unsure || got != want {
+				if got, unsure := observed(t, c, "tool", input, 200_000); unsure || got != want {
 					t.Fatalf("seed %d, %d\ngot  %.300s\nwant %.300s\ncode %s\nform %s\nother %s\ninput %.300s", seed, i, got, want, pair[0], text.Print(forms[0].Term), pair[1], input)
 				}
 			}

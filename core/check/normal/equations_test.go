@@ -189,8 +189,7 @@ func TestForm(t *testing.T) {
 			t.Errorf("%s: %v", c.code, err)
 			continue
 		}
-		got := strings.Join(strings.Fields(string(text.Print(f.Term))), " ")
-		if got != c.form {
+		if got := strings.Join(strings.Fields(string(text.Print(f.Term))), " "); got != c.form {
 			t.Errorf("%s has the form %s, want %s", c.code, got, c.form)
 		}
 	}

@@ -220,8 +220,7 @@ func (n *normaliser) part(id term.ID, args []val, b *block) (val, bool) {
 		if okA && okB && a == c && b.kinds(a)&^(prim.KindNumber|prim.KindBool|prim.KindString|prim.KindUnit) == 0 {
 			return lit{value.Bool(true)}, true
 		}
-		x, y := b.kinds(args[0]), b.kinds(args[1])
-		if x&y == 0 && (x&prim.KindNumber == 0 || y&prim.KindNumber == 0) {
+		if x, y := b.kinds(args[0]), b.kinds(args[1]); x&y == 0 && (x&prim.KindNumber == 0 || y&prim.KindNumber == 0) {
 			return lit{value.Bool(false)}, true
 		}
 	case idPush:

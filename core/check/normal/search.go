@@ -116,8 +116,7 @@ func (s *search) run() (Verdict, bool) {
 		}
 	}
 	if s.params == 0 {
-		x, y := s.both(nil)
-		if s.differ(x, y) == yes {
+		if x, y := s.both(nil); s.differ(x, y) == yes {
 			return s.verdict(nil, x, y), true
 		}
 		return s.asValues()
@@ -128,8 +127,7 @@ func (s *search) run() (Verdict, bool) {
 		for i := range args {
 			args[i] = shapes.value(s.draw, shapes.params[i], 3)
 		}
-		x, y := s.both(args)
-		if s.differ(x, y) == yes {
+		if x, y := s.both(args); s.differ(x, y) == yes {
 			args, x, y = s.shrink(args, x, y)
 			return s.verdict(args, x, y), true
 		}

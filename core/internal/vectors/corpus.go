@@ -222,8 +222,7 @@ func (c *Case) checkFault(t *testing.T, got Outcome) {
 	if w.At != nil && got.At != *w.At {
 		t.Errorf("%s is at %q, want %q", got.Kind, got.At, *w.At)
 	}
-	in, _, _ := strings.Cut(got.In, "@")
-	if w.In != "" && in != w.In {
+	if in, _, _ := strings.Cut(got.In, "@"); w.In != "" && in != w.In {
 		t.Errorf("%s is in %q, want %q", got.Kind, in, w.In)
 	}
 	if w.Got != "" && got.Got != w.Got {

@@ -168,8 +168,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	at := hostPort(r.URL.Host, r.URL.Scheme)
-	if r.URL.Scheme != "http" || r.URL.Host == "" || !p.plain[at] {
+	if at := hostPort(r.URL.Host, r.URL.Scheme); r.URL.Scheme != "http" || r.URL.Host == "" || !p.plain[at] {
 		p.refuse(w, r.URL.Scheme+"://"+at)
 		return
 	}

@@ -71,8 +71,7 @@ func TestProxy(t *testing.T) {
 		strings.Replace(secure.URL, "https:", "http:", 1) + "/g": "403",
 	} {
 		got := ""
-		answer, err := client.Get(at)
-		if err != nil {
+		if answer, err := client.Get(at); err != nil {
 			got = "error " + err.Error()
 		} else {
 			body, _ := io.ReadAll(answer.Body)

@@ -203,8 +203,7 @@ func expect(t *testing.T, all []attack, met map[string]string) {
 	t.Helper()
 	for _, a := range all {
 		attempt := strings.ReplaceAll(a.attempt, "PPID", fmt.Sprint(os.Getpid()))
-		got, ok := met[a.attempt]
-		if !ok {
+		if got, ok := met[a.attempt]; !ok {
 			t.Errorf("%s wasn't attempted", attempt)
 		} else if !slices.Contains(strings.Split(a.errors, "|"), got) {
 			t.Errorf("%s met %q, expected %s", attempt, got, a.errors)

@@ -167,8 +167,7 @@ func canFilter() error {
 		return err
 	}
 	action := uint32(unix.SECCOMP_RET_ERRNO)
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
-	if errno != 0 {
+	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action))); errno != 0 {
 		return fmt.Errorf("this kernel doesn't filter system calls (CONFIG_SECCOMP_FILTER): %w", errno)
 	}
 	return nil

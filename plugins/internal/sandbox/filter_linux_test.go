@@ -60,8 +60,7 @@ func verdict(t *testing.T, s surrounding, arch uint32, number int, args ...uint6
 // the kernel.
 func TestFilters(t *testing.T) {
 	for _, s := range surroundings() {
-		raw, err := filter(s)
-		if err != nil || len(raw) > 4096 {
+		if raw, err := filter(s); err != nil || len(raw) > 4096 {
 			t.Errorf("%+v: %d instructions, %v", s, len(raw), err)
 		}
 		seen := map[int]bool{}

@@ -222,8 +222,7 @@ func TestSwappedExecutable(t *testing.T) {
 		defer l.Close()
 		copyFile(t, "/bin/false", dir+"/other")
 		must.NoError(t, os.Rename(dir+"/other", name))
-		met := results(t, spec, as, "thread")
-		if met["thread"] != "" {
+		if met := results(t, spec, as, "thread"); met["thread"] != "" {
 			t.Error(met)
 		}
 	}

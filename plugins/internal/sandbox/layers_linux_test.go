@@ -47,8 +47,7 @@ func TestReadOnly(t *testing.T) {
 				{"mkdir=" + s.runtime + "/dir", "EACCES", false},
 			}
 			expect(t, all, results(t, spec, as, attempted(all)...))
-			fill := start(t, spec, as, "write="+s.runtime+"/full")
-			if fill.out.Scan() && !strings.Contains(fill.out.Text(), "EFBIG") {
+			if fill := start(t, spec, as, "write="+s.runtime+"/full"); fill.out.Scan() && !strings.Contains(fill.out.Text(), "EFBIG") {
 				t.Errorf("writing into the runtime directory gave %s", fill.out.Text())
 			}
 			if st, err := os.Stat(s.runtime + "/full"); err == nil && st.Size() != 0 {

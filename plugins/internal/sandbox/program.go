@@ -96,8 +96,7 @@ func libraries(r io.ReaderAt) ([]Rule, error) {
 // systemLoader reports whether a name is a system's dynamic loader: ld-….so… or
 // ld.so… in a folder of libraries, or in one folder below (of an architecture).
 func systemLoader(name string) bool {
-	base := path.Base(name)
-	if path.Clean(name) != name || !strings.Contains(base, ".so") ||
+	if base := path.Base(name); path.Clean(name) != name || !strings.Contains(base, ".so") ||
 		!strings.HasPrefix(base, "ld-") && !strings.HasPrefix(base, "ld.so") && !strings.HasPrefix(base, "ld64.so") {
 		return false
 	}

@@ -117,8 +117,7 @@ func (r *reader) value(b string, depth int) (v value.Value, err error) {
 		if number < kindInteger || number > kindCode {
 			return nil
 		}
-		scalar := number == kindInteger || number == kindBoolean
-		if scalar != (wire == protowire.VarintType) {
+		if scalar := number == kindInteger || number == kindBoolean; scalar != (wire == protowire.VarintType) {
 			return malformed("a kind of value is written as another type")
 		}
 		if v != nil {

@@ -96,8 +96,7 @@ func TestManifestMistakesAreRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m := right()
 			c.change(m)
-			_, err := FromManifest(ToManifest(m))
-			if err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := FromManifest(ToManifest(m)); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("error %v, want one with %q", err, c.want)
 			}
 		})

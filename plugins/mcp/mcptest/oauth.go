@@ -85,8 +85,7 @@ func (o *OAuth) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch r.URL.Path {
 	case "/mcp":
-		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if ok && o.access[token] {
+		if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && o.access[token] {
 			o.mu.Unlock()
 			o.MCP.ServeHTTP(w, r)
 			o.mu.Lock()

@@ -250,8 +250,7 @@ func (s *server) question(script Script, m message, a arguments, said json.RawMe
 		s.send(result(m.ID, map[string]any{"content": text("that is the state of another call")}))
 		return
 	}
-	n, _ := strconv.Atoi(rest)
-	if n < times {
+	if n, _ := strconv.Atoi(rest); n < times {
 		request := map[string]any{"method": a.Method, "params": params}
 		s.send(result(m.ID, map[string]any{"resultType": "input_required", "inputRequests": map[string]any{"q": request}, "requestState": fmt.Sprintf("%s%s:%d", State, a.Line, n+1)}))
 		return

@@ -239,8 +239,7 @@ func TestDefectsAreFound(t *testing.T) {
 				c.o.only = append(c.o.only, "results", "concurrency")
 			}
 			r := run(t, c.o)
-			got, made := r.Check(c.check)
-			if !made || got.Status != Failed || !strings.Contains(strings.Join(got.Evidence, "\n"), c.says) {
+			if got, made := r.Check(c.check); !made || got.Status != Failed || !strings.Contains(strings.Join(got.Evidence, "\n"), c.says) {
 				t.Fatalf("want %s to fail with %q\n%s", c.check, c.says, r)
 			}
 			if r.Passed() || !strings.Contains(r.String(), "FAILED   "+c.check) {

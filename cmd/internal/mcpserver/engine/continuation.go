@@ -91,8 +91,7 @@ func (r *result) carry(t *task, tools *registry.Snapshot) {
 // readsBack reports whether the input of a tool's next step, as data, is read as a value
 // equal to it. Inputs of several parameters are read by their names.
 func readsBack(t *registry.Tool, input []byte) bool {
-	params, _ := t.Report().Arguments()
-	if inputs.IsPlain(input) || len(params) > 1 {
+	if params, _ := t.Report().Arguments(); inputs.IsPlain(input) || len(params) > 1 {
 		return true
 	}
 	src, f := inputs.For(t, nil)

@@ -48,8 +48,7 @@ func Names(tools *registry.Snapshot) []string {
 
 // noVersion is the fault of a version that can't be had.
 func (s *Engine) noVersion(name string, version int, err error, tools *registry.Snapshot) *fault.Fault {
-	changes, _, herr := s.tools.History(name, 0, 1)
-	if herr != nil || len(changes) == 0 {
+	if changes, _, herr := s.tools.History(name, 0, 1); herr != nil || len(changes) == 0 {
 		return NoTool(name, tools)
 	}
 	f := *wire.AsFault(err)

@@ -222,8 +222,7 @@ func spelling(text string) (code []byte, isText bool) {
 	if json.Valid(code) {
 		return code, false
 	}
-	start := strings.TrimLeft(text, " \t\r\n[")
-	if start == "" || strings.HasPrefix(start, `{"`) {
+	if start := strings.TrimLeft(text, " \t\r\n["); start == "" || strings.HasPrefix(start, `{"`) {
 		_, err := core.CompileText("", code)
 		return code, err == nil
 	}

@@ -133,8 +133,7 @@ func (s *Engine) taskCall(ctx context.Context, a *wire.Arguments, in *wire.RunAr
 	deadline := time.NewTimer(maxPollWait)
 	defer deadline.Stop()
 	for st.Answer == nil {
-		t := s.tasks.find(id)
-		if t == nil {
+		if t := s.tasks.find(id); t == nil {
 			if !s.otherServer(ctx, id, deadline.C) {
 				break
 			}

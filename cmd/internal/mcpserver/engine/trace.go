@@ -44,8 +44,7 @@ func (s *Engine) trace(j *job) {
 				}
 				return len(env) < 20
 			})
-			_, applies := under[at].(*term.App)
-			if (applies || enters) && len(env) > 0 {
+			if _, applies := under[at].(*term.App); (applies || enters) && len(env) > 0 {
 				log.Debug("closure applied", "step", e.Step, "param", env[0], "argument", step.Show(argument, maxTracedTerm))
 			}
 			text, ok := shown[e.Term]

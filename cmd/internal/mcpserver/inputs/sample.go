@@ -350,8 +350,7 @@ func (s *sampler) record(t *check.Type) ([]byte, bool) {
 	o := wire.Begin()
 	for _, f := range t.Fields {
 		s.name = f.Key
-		v, ok := s.of(f.Type)
-		if ok {
+		if v, ok := s.of(f.Type); ok {
 			o = o.Raw(f.Key, v)
 		} else if !f.Optional {
 			return nil, false

@@ -97,8 +97,7 @@ func placeholdersBound(snippet string) []byte {
 				n++
 			}
 		}
-		word := snippet[i : i+n]
-		if !quoted && (word == "…" || c >= 'A' && c <= 'Z') {
+		if word := snippet[i : i+n]; !quoted && (word == "…" || c >= 'A' && c <= 'Z') {
 			b.Write(Begin().Text("var", word).End())
 		} else {
 			b.WriteString(word)

@@ -400,8 +400,7 @@ func (f *follower) read(ctx context.Context, conn *pgx.Conn) (some [][]byte, err
 	case len(some) == 0 && f.from <= last:
 		f.final = fmt.Errorf("%w: place %d isn't there, and %d is the last", order.ErrEnds, f.from, last)
 	case f.from > last+1:
-		err := conn.QueryRow(ctx, confirm, f.identity).Scan(&last)
-		if errors.Is(err, pgx.ErrNoRows) {
+		if err := conn.QueryRow(ctx, confirm, f.identity).Scan(&last); errors.Is(err, pgx.ErrNoRows) {
 			f.final = order.ErrOther
 		} else if err != nil {
 			return nil, err
