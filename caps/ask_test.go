@@ -22,9 +22,7 @@ func (w *world) revoke(texts ...string) {
 	var entries []caps.Revocation
 	for _, text := range texts {
 		g, err := w.resolve(text)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		must.NoError(w.t, err)
 		entries = append(entries, caps.Revocation{ID: g.ID, Text: g.Capability.String(), Real: g.Real})
 	}
 	w.policy.Revoked(entries)
@@ -56,9 +54,7 @@ func TestEvalIsTold(t *testing.T) {
 	wantFault(t, f, fault.Denied, form)
 	// What it says to do is enough.
 	d, f = w.policy.Decide(declared, needsOf(t, `p => eval('{ !fs.read(p) }, ["fs.read:./sandbox"])`), caps.DecideOptions{})
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	request.With = [][]string{{"fs.read:./sandbox"}}
 	if _, f = w.policy.Permit(caps.NewLedger(), d.Held, request); f != nil {
 		t.Error(f)
@@ -268,9 +264,7 @@ func TestMethodsAreUnknown(t *testing.T) {
 		"fetch:https://b": "",
 	} {
 		d, f := w.policy.Decide([]string{declared}, ops("fetch.request"), caps.DecideOptions{})
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		if got := strings.Join(d.Notes, "\n"); !strings.Contains(got, want) || want == "" && got != "" {
 			t.Errorf("%s: the notes are %q", declared, d.Notes)
 		}

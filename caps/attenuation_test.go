@@ -145,9 +145,7 @@ func TestArgumentOf(t *testing.T) {
 			wantFault(t, f, fault.EffectFailed, c.says, c.says)
 			continue
 		}
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		if !reflect.DeepEqual(value.Value(permit.Args), c.given) {
 			t.Errorf("%v: the plugin gets %v, not %v", c.arg, permit.Args, c.given)
 		}

@@ -148,9 +148,7 @@ func TestEffective(t *testing.T) {
 			w.grant(c.grants...)
 			w.deny(c.denies...)
 			d, f := w.policy.Decide(c.declared, c.needs, caps.DecideOptions{})
-			if f != nil {
-				t.Fatal(f)
-			}
+			must.NoFault(t, f)
 			if !slices.Equal(d.Texts, c.want) {
 				t.Errorf("got %q, want %q", d.Texts, c.want)
 			}

@@ -140,9 +140,7 @@ func (w *world) make(name string) {
 	} else if err = os.MkdirAll(filepath.Dir(p), 0o755); err == nil {
 		err = os.WriteFile(p, []byte("x"), 0o600)
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, err)
 }
 
 func (w *world) link(name, to string) {
@@ -154,24 +152,18 @@ func (w *world) link(name, to string) {
 
 func (w *world) rename(from, to string) {
 	w.t.Helper()
-	if err := os.Rename(w.path(from), w.path(to)); err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, os.Rename(w.path(from), w.path(to)))
 }
 
 func (w *world) remove(name string) {
 	w.t.Helper()
-	if err := os.RemoveAll(w.path(name)); err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, os.RemoveAll(w.path(name)))
 }
 
 func (w *world) parse(text string) caps.Capability {
 	w.t.Helper()
 	c, err := caps.Parse(text, w.kinds)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, err)
 	return c
 }
 
@@ -192,9 +184,7 @@ func (w *world) grant(texts ...string) []*caps.Grant {
 		if err == nil {
 			err = w.policy.Grant(g)
 		}
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		must.NoError(w.t, err)
 		grants = append(grants, g)
 	}
 	return grants
@@ -204,9 +194,7 @@ func (w *world) grant(texts ...string) []*caps.Grant {
 func (w *world) revocation(g *caps.Grant) caps.Revocation {
 	w.t.Helper()
 	e, err := caps.RevocationOf(g.Capability.String(), w.kinds, w.dir, g.Principal)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, err)
 	return e
 }
 
@@ -216,18 +204,14 @@ func (w *world) ask(text string) *caps.Grant {
 	if err == nil {
 		err = w.policy.Grant(g)
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, err)
 	return g
 }
 
 func (w *world) deny(texts ...string) {
 	w.t.Helper()
 	for _, text := range texts {
-		if err := w.policy.DenyIn(w.dir, w.parse(text)); err != nil {
-			w.t.Fatal(err)
-		}
+		must.NoError(w.t, w.policy.DenyIn(w.dir, w.parse(text)))
 	}
 }
 
@@ -235,9 +219,7 @@ func (w *world) deny(texts ...string) {
 func (w *world) hold(declared ...string) []*caps.Held {
 	w.t.Helper()
 	d, f := w.policy.Decide(declared, caps.Needs{Withs: []caps.With{{Texts: declared}}}, caps.DecideOptions{})
-	if f != nil {
-		w.t.Fatal(f)
-	}
+	must.NoFault(w.t, f)
 	return d.Held
 }
 

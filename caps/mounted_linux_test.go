@@ -49,9 +49,7 @@ func TestMounted(t *testing.T) {
 		{"out/private", "./in", "private/deep/key", true},
 	} {
 		p, f := w.permit(caps.NewLedger(), w.hold("fs.append:"+c.in), "fs.append", rec("path", c.path, "content", "x"))
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		r := meant(c.scope)
 		if r.Meets(p) != c.want {
 			t.Errorf("what lies in %s is met by %s of %s: want %v", c.scope, c.path, c.in, c.want)

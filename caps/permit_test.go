@@ -17,9 +17,7 @@ func TestPermit(t *testing.T) {
 	w := newWorld(t, "sandbox/in/")
 	g := w.grant("fs:./sandbox,max=1MiB,timeout=5s")[0]
 	p, f := w.permit(caps.NewLedger(), w.hold("fs.read:./sandbox/in"), "fs.read", str("./a.txt"))
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	if p.Held.Grant != g || p.Held.Within != "in" || p.Operation.Name != "fs.read" || p.Verb != "read" || !p.Flags.ReadOnly || p.Most != 1<<20 || p.Timeout != 5*time.Second {
 		t.Errorf("got %+v", p)
 	}

@@ -156,9 +156,7 @@ func TestDenyIsForThePlugin(t *testing.T) {
 	w.grant("fs:./sandbox")
 	w.deny("fs.read:./sandbox/in/secret", "fs:./elsewhere", "kv:x")
 	p, f := w.permit(caps.NewLedger(), w.hold("fs:./sandbox/in"), "fs.read", str("a"))
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	if len(p.Denies) != 1 || p.Denies[0].Scope != "in/secret" || !slices.Equal(p.Denies[0].Verbs, []string{"read"}) {
 		t.Errorf("got %v", p.Denies)
 	}
@@ -192,9 +190,7 @@ func TestAskBeatsGrant(t *testing.T) {
 		"fetch:https://api.example.com/v1/**": true,
 	} {
 		d, f := w.policy.Decide([]string{declared}, caps.Needs{Withs: []caps.With{{Texts: []string{declared}}}}, caps.DecideOptions{})
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		if got := len(d.Ask) > 0; got != want {
 			t.Errorf("%s: a person is asked: %v", declared, got)
 		}
@@ -211,9 +207,7 @@ func TestRevoke(t *testing.T) {
 	g := w.grant("fs:./sandbox,calls=2")[0]
 	held, l := w.hold("fs.read:./sandbox"), caps.NewLedger()
 	p, f := w.permit(l, held, "fs.read", str("a"))
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	if p.Context.Err() != nil {
 		t.Fatal("it ended before it was revoked")
 	}
@@ -250,9 +244,7 @@ func TestReplace(t *testing.T) {
 		t.Fatal(f)
 	}
 	flying, f := w.permit(l, heldB, "fs.read", str("x"))
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	again, err := w.resolve("fs:./a,rate=1/h")
 	must.NoError(t, err)
 	twice, err := w.resolve("fs:./a,rate=1/h")

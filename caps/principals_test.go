@@ -37,9 +37,7 @@ func (h *house) allow(principal string, texts ...string) (a caps.Allowance) {
 		}
 		text, asked := strings.CutPrefix(text, "?")
 		g, err := caps.Resolve(h.parse(text), caps.ResolveOptions{Kinds: h.kinds, Dir: h.dir, Asked: asked, Principal: principal})
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		must.NoError(h.t, err)
 		h.t.Cleanup(func() { g.Close() })
 		a.Grants = append(a.Grants, g)
 	}
@@ -58,9 +56,7 @@ func (h *house) say(all []string, own map[string][]string) error {
 
 func (h *house) must(all []string, own map[string][]string) {
 	h.t.Helper()
-	if err := h.say(all, own); err != nil {
-		h.t.Fatal(err)
-	}
+	must.NoError(h.t, h.say(all, own))
 }
 
 func texts(p *caps.Policy) string {

@@ -355,9 +355,7 @@ func TestRevokePart(t *testing.T) {
 			part, err := w.resolve(c.revoke)
 			must.NoError(t, err)
 			before, f := w.permit(caps.NewLedger(), held, c.op, c.gone)
-			if f != nil {
-				t.Fatal(f)
-			}
+			must.NoFault(t, f)
 			r := caps.Revocations{Path: w.path("revoked.json")}
 			must.NoError(t, r.Add(w.revocation(part)))
 			changed := func(want bool) {
@@ -422,9 +420,7 @@ func TestRevokePartElsewhere(t *testing.T) {
 	g := w.grant("fs.read:./a", "kv:notes/**")[0]
 	held := w.hold("fs.read:./a", "kv:notes/**")
 	p, f := w.permit(caps.NewLedger(), held, "fs.read", str("in/x"))
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	r := caps.Revocations{Path: w.path("revoked.json")}
 	for _, text := range []string{"fs:./ab", "fs:./b/in", "fs.write:./a/in", "kv:other/**", "fetch:https://h"} {
 		other, err := w.resolve(text)
@@ -449,9 +445,7 @@ func TestRevokePartIsForThePlugin(t *testing.T) {
 	must.NoError(t, err)
 	w.policy.Revoked([]caps.Revocation{{ID: part.ID, Text: part.Capability.String(), Real: part.Real}})
 	p, f := w.permit(caps.NewLedger(), held, "fs.read", str("other"))
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	if len(p.Denies) != 1 || p.Denies[0].String() != "fs.read:in" && p.Denies[0].String() != "fs.read:./in" {
 		t.Errorf("the plugin is told %v", p.Denies)
 	}

@@ -160,13 +160,9 @@ func (w *world) secrets(bindings ...string) []*caps.Secret {
 	var all []*caps.Secret
 	for _, text := range bindings {
 		b, err := caps.ParseBinding(text+",file=-", w.kinds)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		must.NoError(w.t, err)
 		s, err := caps.NewSecret(b, strings.Repeat(b.Name, 20))
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		must.NoError(w.t, err)
 		all = append(all, s)
 	}
 	return all

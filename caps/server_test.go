@@ -151,9 +151,7 @@ func TestServerGrants(t *testing.T) {
 	w.grant("github.list_*,calls=1")
 	w.ask("github.create_issue")
 	d, f := w.policy.Decide([]string{"github.create_issue,list_*"}, ops("github.list_issues", "github.create_issue"), caps.DecideOptions{})
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	if want := []string{"github.create_issue", "github.list_issues,calls=1"}; !slices.Equal(d.Texts, want) {
 		t.Errorf("%q, want %q", d.Texts, want)
 	}
@@ -297,9 +295,7 @@ func TestServerNumbers(t *testing.T) {
 		return d
 	}
 	p, f := w.permit(caps.NewLedger(), held, "github.get_issue", rec("n", dec("10.0")))
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	if n, ok := p.Args.Fields[0].Value.(value.Int); !ok || n.String() != "10" {
 		t.Errorf("%v goes out", p.Args.Fields[0].Value)
 	}

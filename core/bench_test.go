@@ -63,9 +63,7 @@ func BenchmarkCold(b *testing.B) {
 			b.Fatal(err) // must.NoError asks where it is each time
 		}
 		in, err := core.ParseInput(input, core.InputAuto)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.NoError(b, err)
 		m := p.Start(in, core.Budgets{}, nil)
 		if m.Run(0) != core.Done {
 			b.Fatal(m.Fault())

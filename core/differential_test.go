@@ -59,9 +59,7 @@ func library(t failer) vectors.Library {
 	l := vectors.Library{Owner: "program", Code: map[string]value.Tool{}}
 	for name, code := range gen.Tools {
 		p, f := parse.Code([]byte(code), parse.Options{Tool: name})
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		p.Source.In = "tool:" + name
 		l.Code[name] = value.Tool{Term: p.Term, Source: p.Source, Takes: check.Takes(name, p.Term)}
 	}
@@ -110,15 +108,11 @@ func (tr trial) onNaive(t failer) (o vectors.Outcome, log string) {
 	p, err := tr.compile()
 	must.NoError(t, err)
 	in, f := parse.Input([]byte(tr.input), parse.Auto)
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	var more []*parse.Parsed
 	for _, src := range tr.more {
 		next, f := parse.Input([]byte(src), parse.Auto)
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		more = append(more, next)
 	}
 	script := vectors.Script{Reply: reply}

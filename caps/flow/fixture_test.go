@@ -132,9 +132,7 @@ func (p *place) compile(config string, flags ...string) (*flow.Policy, error) {
 func (p *place) mustCompile(config string, flags ...string) *flow.Policy {
 	p.t.Helper()
 	f, err := p.compile(config, flags...)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.NoError(p.t, err)
 	return f
 }
 
@@ -157,9 +155,7 @@ func (p *place) permit(op, args string) *caps.Permit {
 		}
 	}
 	var fields map[string]string
-	if err := json.Unmarshal([]byte(args), &fields); err != nil {
-		p.t.Fatal(err)
-	}
+	must.NoError(p.t, json.Unmarshal([]byte(args), &fields))
 	r := &value.Record{}
 	for _, param := range []string{"body", "content", "from", "id", "key", "method", "path", "prefix", "to", "url", "value"} {
 		if s, ok := fields[param]; ok {

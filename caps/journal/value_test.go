@@ -47,9 +47,7 @@ func drawValue(t *rapid.T, depth int) value.Value {
 		return value.Unit{}
 	case 6:
 		p, f := parse.Code([]byte(`{"add":[{"var":"x"},{"dec":"1.50"}]}`), parse.Options{})
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		return &value.Code{Term: p.Term, Source: p.Source}
 	case 7:
 		return value.Nil{}

@@ -187,14 +187,10 @@ func TestSealedBefore(t *testing.T) {
 func (p *posted) flowEvents(kind journal.Kind) (list []string) {
 	p.t.Helper()
 	events, _, err := p.memory.Read(journal.Query{Kind: kind})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.NoError(p.t, err)
 	for _, e := range events {
 		var data struct{ Flow json.RawMessage }
-		if err := json.Unmarshal(e.Data, &data); err != nil {
-			p.t.Fatal(err)
-		}
+		must.NoError(p.t, json.Unmarshal(e.Data, &data))
 		list = append(list, string(data.Flow))
 	}
 	return list

@@ -84,9 +84,7 @@ func (w *world) run(ctx context.Context, tool, input string) (string, *fault.Fau
 		w.t.Fatalf("no tool %s", tool)
 	}
 	in, err := core.ParseInput([]byte(input), core.InputData)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, err)
 	r := w.broker.Begin(snapshot, run.Start{Tool: made, Input: []byte(input), As: "data"})
 	r.Evaluates(run.Evaluation{Tool: made, Program: made.Program(), Input: in, Share: w.share})
 	m := made.Program().Start(in, core.Budgets{}, r.Tools(made))
@@ -131,9 +129,7 @@ func (w *world) fails(tool, input string, kind fault.Kind, words ...string) {
 func (w *world) events(kind journal.Kind) []string {
 	w.t.Helper()
 	events, _, err := w.memory.Read(journal.Query{Kind: kind})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, err)
 	var lines []string
 	for _, e := range events {
 		var data struct {

@@ -27,9 +27,7 @@ import (
 func (s *webServer) readyz() int {
 	s.t.Helper()
 	res, err := http.Get(strings.TrimSuffix(s.url, "/mcp") + "/readyz")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.NoError(s.t, err)
 	defer res.Body.Close()
 	return res.StatusCode
 }

@@ -100,9 +100,7 @@ func (s *webServer) wait(what string, done func() bool) {
 // stop ends the server as a service manager does.
 func (s *webServer) stop() {
 	s.t.Helper()
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		s.t.Fatal(err)
-	}
+	must.NoError(s.t, s.cmd.Process.Signal(syscall.SIGTERM))
 	if wait.For(s.t, s.ended, "the end of the server"); s.err != nil {
 		s.t.Errorf("the server ended with %v", s.err)
 	}
@@ -161,9 +159,7 @@ func (s *webServer) speak(token, version string, options *mcp.ClientOptions) (*w
 func (s *webServer) connect(token, version string) *webClient {
 	s.t.Helper()
 	c, err := s.try(token, version)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.NoError(s.t, err)
 	return c
 }
 
@@ -188,9 +184,7 @@ func (c *webClient) makes(name, code string, capabilities ...string) {
 func (c *webClient) names() (names []string) {
 	c.t.Helper()
 	for tool, err := range c.Tools(context.Background(), nil) {
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		must.NoError(c.t, err)
 		names = append(names, tool.Name)
 	}
 	return names

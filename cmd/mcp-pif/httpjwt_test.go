@@ -48,9 +48,7 @@ func (i *issuer) token(subject string, good time.Duration) string {
 	i.t.Helper()
 	part := func(v any) string {
 		b, err := json.Marshal(v)
-		if err != nil {
-			i.t.Fatal(err)
-		}
+		must.NoError(i.t, err)
 		return base64.RawURLEncoding.EncodeToString(b)
 	}
 	signed := part(map[string]any{"alg": "EdDSA", "kid": "a", "typ": "JWT"}) + "." +

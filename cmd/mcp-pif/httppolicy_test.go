@@ -47,12 +47,8 @@ const (
 func (p *policied) says(policy, logged string) {
 	p.t.Helper()
 	before := strings.Count(p.logged(), logged)
-	if err := os.WriteFile(p.path, []byte(policy), 0o600); err != nil {
-		p.t.Fatal(err)
-	}
-	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		p.t.Fatal(err)
-	}
+	must.NoError(p.t, os.WriteFile(p.path, []byte(policy), 0o600))
+	must.NoError(p.t, p.cmd.Process.Signal(syscall.SIGHUP))
 	p.wait(logged, func() bool { return strings.Count(p.logged(), logged) > before })
 }
 
@@ -214,9 +210,7 @@ func (s *webServer) metrics(token string) string {
 	r, _ := http.NewRequest(http.MethodGet, strings.TrimSuffix(s.url, "/mcp")+"/metrics", nil)
 	r.Header.Set("Authorization", "Bearer "+token)
 	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.NoError(s.t, err)
 	defer res.Body.Close()
 	b, _ := io.ReadAll(res.Body)
 	return string(b)

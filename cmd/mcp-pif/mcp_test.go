@@ -348,9 +348,7 @@ func (w *servedWorld) newClient(version string, args ...string) *clientWithPerso
 	var err error
 	c.ClientSession, err = mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, o).
 		Connect(w.t.Context(), &mcp.CommandTransport{Command: w.command(append([]string{"serve", "--log-level=error"}, args...)...)}, &mcp.ClientSessionOptions{ProtocolVersion: version})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, err)
 	w.t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -359,9 +357,7 @@ func (w *servedWorld) newClient(version string, args ...string) *clientWithPerso
 func (c *clientWithPerson) does(tool string, args map[string]any) (text string, failed bool) {
 	c.t.Helper()
 	res, err := c.CallTool(c.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.NoError(c.t, err)
 	return res.Content[0].(*mcp.TextContent).Text, res.IsError
 }
 

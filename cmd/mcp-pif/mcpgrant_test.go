@@ -68,16 +68,12 @@ func newServedWorld(t *testing.T) *servedWorld {
 func (w *servedWorld) says(s mcptest.Script) {
 	w.t.Helper()
 	s.Log = w.log
-	if err := os.WriteFile(w.script, cli.Marshal(s), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, os.WriteFile(w.script, cli.Marshal(s), 0o600))
 }
 
 func (w *servedWorld) write() {
 	w.t.Helper()
-	if err := w.lock.Write(nil); err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, w.lock.Write(nil))
 }
 
 // accept takes the server's word for some of its tools.
@@ -118,9 +114,7 @@ func (w *servedWorld) refuses(args ...string) string {
 func (w *servedWorld) acted() string {
 	w.t.Helper()
 	text, err := os.ReadFile(w.log)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, err)
 	return string(text)
 }
 

@@ -64,9 +64,7 @@ func (w *realWorld) reset() {
 		"graph.jsonl": `{"type":"entity","name":"Ada","entityType":"person","observations":["first","é"]}` + "\n",
 	}
 	entries, err := os.ReadDir(w.data)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, err)
 	for _, e := range entries {
 		if _, ok := files[e.Name()]; !ok && e.Name() != "p" {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(w.data, e.Name())))
@@ -78,9 +76,7 @@ func (w *realWorld) reset() {
 			err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
 		}
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, err)
 }
 
 // Servers that others wrote are added, held to the lock and called from one program; its

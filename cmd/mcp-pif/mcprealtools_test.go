@@ -156,14 +156,10 @@ func sameAnswer(t *testing.T, op string, want *mcp.CallToolResult, text string) 
 func (w *realWorld) arguments(op string, schema json.RawMessage) json.RawMessage {
 	w.t.Helper()
 	var s any
-	if err := json.Unmarshal(schema, &s); err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, json.Unmarshal(schema, &s))
 	made, _ := instance(s, "", w.data).(map[string]any)
 	if more := unsaid[op]; more != "" {
-		if err := json.Unmarshal([]byte(strings.ReplaceAll(more, "DATA", w.data)), &made); err != nil {
-			w.t.Fatal(err)
-		}
+		must.NoError(w.t, json.Unmarshal([]byte(strings.ReplaceAll(more, "DATA", w.data)), &made))
 	}
 	return cli.Marshal(made)
 }

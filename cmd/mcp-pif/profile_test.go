@@ -169,9 +169,7 @@ func TestFirstLater(t *testing.T) {
 func stores(p *process) []string {
 	p.t.Helper()
 	found, err := filepath.Glob(filepath.Join(p.stateHome(), "mcp-pif", "profiles", "*", app.JournalFile))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.NoError(p.t, err)
 	return found
 }
 

@@ -60,9 +60,7 @@ func listed(p *process) (names []string) {
 	id := strconv.Itoa(p.next)
 	p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/list"}`, id))
 	var list struct{ Tools []struct{ Name string } }
-	if err := json.Unmarshal(p.answer(id).Result, &list); err != nil {
-		p.t.Fatal(err)
-	}
+	must.NoError(p.t, json.Unmarshal(p.answer(id).Result, &list))
 	for _, tool := range list.Tools {
 		names = append(names, tool.Name)
 	}

@@ -53,9 +53,7 @@ func TestCallee(t *testing.T) {
 		callee, err := check.ParseType(of)
 		must.NoError(t, err)
 		p, f := text.Parse([]byte(c.code), text.Options{})
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		r := check.Infer(p.Term, p.Source, check.Env{Callee: func(string) (check.Callee, bool) {
 			return check.Callee{Type: callee, Params: strings.FieldsFunc(params, func(r rune) bool { return r == ',' }), Sound: true}, true
 		}}, check.Budget{})

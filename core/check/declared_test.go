@@ -139,9 +139,7 @@ func TestDeclaredFields(t *testing.T) {
 	report := reportOf(t, `a => [a.path ++ "", get(a, "from", 0) + 1]`)
 	const declared = `{"type":"object","properties":{"path":{"type":"string","description":"the file"},"from":{"type":"integer","minimum":0}},"required":["path"]}`
 	d, f := check.Narrow(report, json.RawMessage(declared))
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	if want := `{"additionalProperties":false,` + declared[1:]; string(d.Schema) != want {
 		t.Errorf("%s, expected %s", d.Schema, want)
 	}
@@ -388,9 +386,7 @@ func TestDeclaredWork(t *testing.T) {
 	for range 2000 {
 		a, b := text(), text()
 		d, f := check.Narrow(r, json.RawMessage(property("input", `{"minimum":`+a+`}`)))
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		x, _ := new(big.Rat).SetString(a)
 		y, _ := new(big.Rat).SetString(b)
 		if got, want := d.Check([]json.RawMessage{json.RawMessage(b)}, true) == nil, y.Cmp(x) >= 0; got != want {

@@ -131,9 +131,7 @@ const small = "(items, rate) => let total = sum(map(i => i.price * i.count, item
 
 func BenchmarkSmallTool(b *testing.B) {
 	p, f := text.Parse([]byte(small), text.Options{Tool: "tool"})
-	if f != nil {
-		b.Fatal(f)
-	}
+	must.NoFault(b, f)
 	b.ReportAllocs()
 	for b.Loop() {
 		check.Infer(p.Term, p.Source, check.Env{Tool: "tool"}, check.Budget{})
@@ -149,9 +147,7 @@ func TestConflictComesOut(t *testing.T) {
 		`x => if (if equal(type_of(x), "record") then "" else x) then [x] else [replace(x, "a", "b")]`,
 	} {
 		p, f := text.Parse([]byte(src), text.Options{Tool: "tool"})
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		r := check.Infer(p.Term, p.Source, check.Env{Tool: "tool"}, check.Budget{})
 		if r.Sound() || !strings.Contains(r.Type.String(), "string | ?") {
 			t.Errorf("%s\nis %s", src, r.Type)
@@ -191,9 +187,7 @@ func TestRaisedIsData(t *testing.T) {
 		`x => let v = try(!fs.read(1)).error.value in match v { {a: [b]} => b + 1; _ => 1 }`: false,
 	} {
 		p, f := text.Parse([]byte(src), text.Options{Tool: "tool"})
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		if r := check.Infer(p.Term, p.Source, env, check.Budget{}); r.Sound() != sound || len(r.Diagnostics) > 0 {
 			t.Errorf("%s\nis %s, %v, %v", src, r.Type, r.Dynamic, r.Diagnostics)
 		}
@@ -479,9 +473,7 @@ func TestWanted(t *testing.T) {
 		{`items => match items { [] => 0; [x, ...] => x }`, `{"items":[4]}`, `[[4]] noted`},
 	} {
 		d, f := check.Read(json.RawMessage(c.input), reportOf(t, c.code), nil)
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		got := fmt.Sprintf("%s", d.Values)
 		if len(d.Notes) > 0 && strings.Contains(d.Notes[0], "record") {
 			got += " noted"

@@ -325,9 +325,7 @@ func BenchmarkInfer(b *testing.B) {
 	for name, src := range large() {
 		b.Run(name, func(b *testing.B) {
 			p, f := parse.Code([]byte(src), parse.Options{})
-			if f != nil {
-				b.Fatal(f)
-			}
+			must.NoFault(b, f)
 			var r *check.Report
 			for b.Loop() {
 				r = check.Infer(p.Term, p.Source, check.Env{}, check.Budget{})

@@ -130,9 +130,7 @@ func TestPrintOperators(t *testing.T) {
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
 		p, f := parse.Code([]byte(drawOperators(r, 2+r.IntN(7), []string{"a", "b"})), parse.Options{})
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		src := check.PrintText(p.Term)
 		if string(src) != string(text.Print(p.Term)) {
 			named++

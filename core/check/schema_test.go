@@ -46,9 +46,7 @@ func validates(t testing.TB, raw json.RawMessage, data []byte) error {
 func shown(t testing.TB, v value.Value) []byte {
 	t.Helper()
 	e, f := text.Encode(v, 16<<20, 16<<20)
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	return e.JSON
 }
 
@@ -77,13 +75,9 @@ func TestSchemasGenerated(t *testing.T) {
 				continue
 			}
 			in, f := parse.Input([]byte(input), parse.Term)
-			if f != nil {
-				t.Fatal(f)
-			}
+			must.NoFault(t, f)
 			v, _, f := naive.Run(naive.Config{Term: in.Term, Source: in.Source})
-			if f != nil {
-				t.Fatal(f)
-			}
+			must.NoFault(t, f)
 			if len(tr.report.Params) == 1 {
 				arguments := append([]byte(`{"input":`), append(shown(t, v), '}')...)
 				if err := validates(t, check.InputSchema(tr.report), arguments); err != nil {
@@ -369,9 +363,7 @@ func TestDataInAWord(t *testing.T) {
 		"x => let r = !fs.read(x) in (r, length(r) + 1)": "(any) ->{fs.read} pair[data, int]",
 	} {
 		p, f := text.Parse([]byte(src), text.Options{Tool: "tool"})
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		r := check.Infer(p.Term, p.Source, check.Env{Tool: "tool", Result: func(string) (*check.Type, bool) { return check.Data, true }}, check.Budget{})
 		if got := r.Type.String(); got != want {
 			t.Errorf("%s\nis  %s\nnot %s", src, got, want)

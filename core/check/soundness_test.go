@@ -360,9 +360,7 @@ func TestWorst(t *testing.T) {
 	for name, src := range worst() {
 		t.Run(name, func(t *testing.T) {
 			p, f := parse.Code([]byte(src), parse.Options{Tool: "t"})
-			if f != nil {
-				t.Fatal(f)
-			}
+			must.NoFault(t, f)
 			for _, b := range []check.Budget{{}, {Steps: 1_000}, {Steps: 1}} {
 				r := check.Infer(p.Term, p.Source, check.Env{Tool: "t"}, b)
 				if limit := max(b.Steps, 1); b.Steps != 0 && r.Steps > limit {
@@ -387,9 +385,7 @@ func TestWorst(t *testing.T) {
 func TestSameTwice(t *testing.T) {
 	for name, src := range worst() {
 		p, f := parse.Code([]byte(src), parse.Options{Tool: "t"})
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		var first []byte
 		for range 3 {
 			b, err := json.Marshal(check.Infer(p.Term, p.Source, check.Env{Tool: "t"}, check.Budget{Steps: 50_000}))

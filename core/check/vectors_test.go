@@ -8,6 +8,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -205,12 +206,8 @@ func TestCorpus(t *testing.T) {
 func datum(t *testing.T, data []byte) value.Value {
 	t.Helper()
 	p, f := parse.Input(data, parse.Data)
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	v, _, f := naive.Run(naive.Config{Term: p.Term, Source: p.Source})
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	return v
 }

@@ -231,9 +231,7 @@ func TestEntriesWithSharedKeys(t *testing.T) {
 	m := p.Start(core.Input{}, core.Budgets{}, nil)
 	defer m.Release()
 	m.Run(0)
-	if f := m.Fault(); f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, m.Fault())
 	if enc, f := m.Encode(4 << 10); f != nil || string(enc.JSON) != `{"`+strings.Repeat("x", 1024)+`":2}` {
 		t.Errorf("%v %.50s", f, enc.JSON)
 	}

@@ -83,9 +83,7 @@ func TestStressCorpus(t *testing.T) {
 		asked, rounds := 0, 0
 		encode := func(v core.Value) []byte {
 			e, f := text.Encode(v, 1<<20, 1<<20)
-			if f != nil {
-				t.Fatal(f)
-			}
+			must.NoFault(t, f)
 			return e.JSON
 		}
 		for {

@@ -170,9 +170,7 @@ const sumTo = `{"lam":"x","body":{"if":{"cond":{"lt":[{"var":"x"},1]},"then":0,"
 // served as a stack may be longer than the stack was.
 func TestPoolGetsBackWhatItGave(t *testing.T) {
 	p, f := compileAs("sum", sumTo)
-	if f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, f)
 	held := eval.PoolHeld()
 	for _, deep := range []string{"300", "600", "1000", "3000", "20000", "1000"} {
 		m := p.Start(mustInput(t, deep, core.InputAuto), core.Budgets{}, nil)

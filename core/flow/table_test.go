@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/flow"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -196,9 +197,7 @@ func labels(t *testing.T, code string) (string, flow.Result) {
 	tools := vectors.Library{Owner: "tool", Code: map[string]value.Tool{}}
 	for name, code := range callees {
 		p, f := parse.Code([]byte(code), parse.Options{Tool: name})
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		tools.Code[name] = value.Tool{Term: p.Term, Source: p.Source, Takes: check.Takes(name, p.Term)}
 	}
 	compile := core.CompileText

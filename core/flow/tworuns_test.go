@@ -104,9 +104,7 @@ func library(t testing.TB) vectors.Library {
 	l := vectors.Library{Owner: "program", Code: map[string]value.Tool{}}
 	for name, code := range gen.Tools {
 		p, f := parse.Code([]byte(code), parse.Options{Tool: name})
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		p.Source.In = "tool:" + name
 		l.Code[name] = value.Tool{Term: p.Term, Source: p.Source}
 	}

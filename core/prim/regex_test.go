@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -85,9 +86,7 @@ func TestPatternsAsGo(t *testing.T) {
 	r := rand.New(rand.NewPCG(18, 3))
 	show := func(v value.Value) string {
 		s, f := call(t, "to_json", v)
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		return string(s.(value.Str))
 	}
 	for range rounds {

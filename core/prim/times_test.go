@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -44,9 +45,7 @@ func TestTimesAsGo(t *testing.T) {
 			t.Fatalf("%s is a %s, want %s", s, got, at.Weekday())
 		}
 		parts, f := call(t, "parse_time", value.Str(s))
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		if got := text("format_time", parts); got != s {
 			t.Fatalf("%s comes back as %s", s, got)
 		}

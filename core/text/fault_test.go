@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -261,9 +262,7 @@ func TestContinuePlaces(t *testing.T) {
 		`n => '{continue(1)}`, `n => [continue(n)]`, `n => (m => m)(continue(1))`, `n => ((a, b) => continue(a))(1)`, `n => eval('{1 + continue(n)})`, `n => (m => continue(m))`, `n => (a => continue(a))(1, 2)`, `n => ((m => k => continue(m)))(1)(2)`,
 	} {
 		q, f := text.Parse([]byte(src), text.Options{})
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		_, f = text.Parse([]byte(src), text.Options{Tool: "t"})
 		_, g := parse.Code(text.Canonical(q.Term), parse.Options{Tool: "t"})
 		if (f == nil) != (g == nil) {

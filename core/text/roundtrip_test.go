@@ -167,9 +167,7 @@ func TestRoundTripCorpora(t *testing.T) {
 	}
 	for _, name := range files {
 		f, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		lines := bufio.NewScanner(f)
 		lines.Buffer(nil, 1<<26)
 		if strings.HasSuffix(name, ".json") {

@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // roleOf says what a process is in place of the tests.
@@ -34,19 +36,13 @@ func TestMain(m *testing.M) {
 // TestStart: a server ends with the test that started it, also where that is killed.
 func TestStart(t *testing.T) {
 	keep, life, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer life.Close()
 	said, out, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	defer said.Close()
 	cmd, err := started("test", keep, out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	keep.Close()
 	out.Close()
 	read := func(n int) string {
@@ -61,9 +57,7 @@ func TestStart(t *testing.T) {
 	if got := read(6); got != "ready\n" {
 		t.Fatalf("the server: %q", got)
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 	if got := read(1); got != "" {
 		t.Errorf("the server: %q", got)

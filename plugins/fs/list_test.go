@@ -276,9 +276,7 @@ func TestGlobStates(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"**/**/**/a": "[0 1 2 3 4]", "**/a/**/b": "[0 1 2 3]", "a/**/**": "[1 2 3]", "*/a": "[1]", "b/**": "[]"} {
 		p, err := parsePattern(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if got := fmt.Sprint(p.step(p.closure([]int{0}), "a")); got != want {
 			t.Errorf("%s after a: %s, want %s", text, got, want)
 		}

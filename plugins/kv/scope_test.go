@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
@@ -161,9 +162,7 @@ func TestListIsWhatIsWithin(t *testing.T) {
 		}
 		scope, prefix, after := pattern.Draw(r, "scope"), "", ""
 		h, err := sdk.Direct(t.Context(), Plugin(), sdk.Capability{Within: scope, State: dir})
-		if err != nil {
-			r.Fatal(err)
-		}
+		must.NoError(r, err)
 		defer h.Close()
 		args := []any{}
 		if rapid.Bool().Draw(r, "with a prefix") {

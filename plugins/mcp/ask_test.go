@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/core/wait"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
@@ -59,9 +60,7 @@ func TestAsk(t *testing.T) {
 		for times := 1; times <= 2; times++ {
 			p.asked = nil
 			v, err := ask(methodElicit, times)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, err)
 			if len(p.asked) != times || p.asked[0].Message != "how many? "+mcptest.Canary || string(p.asked[0].Schema) != `{"properties":{"n":{"type":"integer"}},"required":["n"],"type":"object"}` {
 				t.Errorf("the user was asked %s", p.asked)
 			}

@@ -161,9 +161,7 @@ func TestKilledServer(t *testing.T) {
 // servers is the processes that are the scripted server.
 func (h *hosted) servers() (pids []string) {
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	must.NoError(h.t, err)
 	for _, path := range all {
 		if line, err := os.ReadFile(path); err == nil && bytes.Contains(line, []byte(mcptest.Word+"\x00"+h.file)) {
 			pids = append(pids, filepath.Base(filepath.Dir(path)))

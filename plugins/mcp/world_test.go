@@ -138,9 +138,7 @@ func (w *world) write() {
 	if err == nil {
 		err = os.Rename(w.file+".new", w.file)
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, err)
 }
 
 // set changes the script.

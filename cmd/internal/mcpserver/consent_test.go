@@ -23,14 +23,10 @@ func (w *consenting) approves(tool, answer string) {
 	w.t.Helper()
 	elsewhere := &caps.Consents{Path: w.consents.Path}
 	questions, _, err := elsewhere.All()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, err)
 	for i := range questions {
 		if q := &questions[i]; q.Tool == tool {
-			if err := elsewhere.Answer(q.ID, &q.Subject, answer, "terminal"); err != nil {
-				w.t.Fatal(err)
-			}
+			must.NoError(w.t, elsewhere.Answer(q.ID, &q.Subject, answer, "terminal"))
 			return
 		}
 	}
@@ -45,9 +41,7 @@ func (w *consenting) state(name, code string, declared ...string) string {
 		w.t.Fatal(a.Text)
 	}
 	var got struct{ State string }
-	if err := json.Unmarshal(a.Structured, &got); err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, json.Unmarshal(a.Structured, &got))
 	if got.State == "" {
 		return "ready"
 	}
@@ -210,9 +204,7 @@ func TestFactsAreTheServers(t *testing.T) {
 func (w *consenting) waitingAbout() (versions []int) {
 	w.t.Helper()
 	questions, _, err := w.consents.All()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, err)
 	for i := range questions {
 		versions = append(versions, questions[i].Version)
 	}

@@ -184,9 +184,7 @@ func TestForgedState(t *testing.T) {
 	p.Until += 1000
 	p.ID = strings.Repeat("0", 32)
 	refused("of no call", cs, "evolve", reader, elicit.SealState(p))
-	if got := w.consents.Poll(); got != nil {
-		t.Fatal(got)
-	}
+	must.NoError(t, w.consents.Poll())
 	if _, given, _ := w.consents.All(); len(given) != 0 {
 		t.Errorf("answers: %+v", given)
 	}
@@ -428,12 +426,8 @@ func TestMeanwhile(t *testing.T) {
 		}, "", false},
 		"denied since": {func(w *consenting) {
 			c, err := caps.Parse("toy:notes/**", w.policy.Kinds())
-			if err != nil {
-				w.t.Fatal(err)
-			}
-			if err := w.policy.Deny(c); err != nil {
-				w.t.Fatal(err)
-			}
+			must.NoError(w.t, err)
+			must.NoError(w.t, w.policy.Deny(c))
 		}, "", false},
 	} {
 		t.Run(what, func(t *testing.T) {

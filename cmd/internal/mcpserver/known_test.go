@@ -22,20 +22,14 @@ import (
 func structured(t testing.TB, content any, name string) string {
 	t.Helper()
 	b, err := json.Marshal(content)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(b, &members); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal(b, &members))
 	var plain any
 	if members[name] == nil {
 		return ""
 	}
-	if err := json.Unmarshal(members[name], &plain); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, json.Unmarshal(members[name], &plain))
 	return string(wire.Encode(plain)) // sorted
 }
 
@@ -198,9 +192,7 @@ func TestAskedIsInTheRow(t *testing.T) {
 			closed++
 		}
 		input, err := json.Marshal(w.input())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		a := do(t, w.server, "run", fmt.Sprintf(`{"tool":"it","input":%s,"input_as":"data"}`, input))
 		if r.Sound() && r.Type.Param.Any {
 			if sound++; a.Fault != nil && (a.Fault.Kind == fault.TypeError || a.Fault.Kind == fault.Unbound) {
@@ -208,9 +200,7 @@ func TestAskedIsInTheRow(t *testing.T) {
 			}
 		}
 		events, _, err := w.store.Read(journal.Query{Run: w.newest(), Kind: "effect", Limit: 10_000})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		for _, e := range events {
 			var data struct{ Op, Callee string }
 			if e.Kind == journal.EffectOutcome {
@@ -270,9 +260,7 @@ func TestCostNames(t *testing.T) {
 		}
 		tool, _ := s.Registry().Snapshot().Get(name)
 		var schema struct{ Properties map[string]any }
-		if err := json.Unmarshal(tool.InputSchema(), &schema); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, json.Unmarshal(tool.InputSchema(), &schema))
 		found := measured.FindAllStringSubmatch(whole, -1)
 		if len(found) < 2 {
 			t.Errorf("%s: %s and %s tell of no arguments", c.code, steps, whole)

@@ -92,9 +92,7 @@ func (w *recordedWorld) generated(i int) (id string, was wire.Answer, begun bool
 		}
 	}
 	text, err := json.Marshal(arguments)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, err)
 	ctx, cancel := context.WithCancel(w.t.Context())
 	defer cancel()
 	w.script.cancel = nil
@@ -602,13 +600,9 @@ func (w *recordedWorld) replay(rec *run.Record) (wire.Answer, run.Verdict) {
 func (w *recordedWorld) at(seq uint64) *registry.Snapshot {
 	w.t.Helper()
 	tools, _, err := registry.Open(run.Log(w.store), nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, err)
 	s, err := tools.At(seq)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, err)
 	return s
 }
 
@@ -635,9 +629,7 @@ func recorded(a wire.Answer) wire.Answer {
 func (w *recordedWorld) evolve(name string, code any, capabilities ...string) {
 	w.t.Helper()
 	arguments, err := json.Marshal(map[string]any{"name": name, "code": code, "capabilities": capabilities, "draft": true})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, err)
 	succeed(w.t, w.server, "evolve", string(arguments))
 }
 

@@ -396,9 +396,7 @@ func (l *listener) send(id, method, params string) {
 	}
 	const meta = `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}},`
 	r := &jsonrpc.Request{ID: key, Method: method, Params: json.RawMessage(meta + params + "}")}
-	if err := l.conn.Write(l.ctx, r); err != nil {
-		l.t.Fatal(err)
-	}
+	must.NoError(l.t, l.conn.Write(l.ctx, r))
 }
 
 // hears expects these messages, in any order, and none besides that nobody asked for:
@@ -423,9 +421,7 @@ func (l *listener) hears(want ...string) {
 				URI  string         `json:"uri"`
 				Meta map[string]any `json:"_meta"`
 			}
-			if err := json.Unmarshal(m.Params, &p); err != nil {
-				l.t.Fatal(err)
-			}
+			must.NoError(l.t, json.Unmarshal(m.Params, &p))
 			heard = strings.TrimSpace(fmt.Sprintf("%s %v %s", strings.TrimPrefix(m.Method, "notifications/"), p.Meta[mcp.MetaKeySubscriptionID], p.URI))
 		}
 		if !left[heard] && !l.asked[heard] {

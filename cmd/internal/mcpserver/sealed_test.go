@@ -85,34 +85,20 @@ func (j refusing) Append(s journal.Stage, k journal.Kind, run, branch string, da
 func (m *mailbox) start(config string) {
 	m.t.Helper()
 	known, err := caps.NewKinds(mailKind)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must.NoError(m.t, err)
 	c, err := flow.ParseConfig([]byte(config))
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must.NoError(m.t, err)
 	rules, err := flow.Compile(c, known, nil)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must.NoError(m.t, err)
 	session, err := flow.NewSession(m.session, rules)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must.NoError(m.t, err)
 	policy := caps.NewPolicy(known, time.Now)
 	for _, text := range []string{"toy:**"} {
 		c, err := caps.Parse(text, known)
-		if err != nil {
-			m.t.Fatal(err)
-		}
+		must.NoError(m.t, err)
 		g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: known})
-		if err != nil {
-			m.t.Fatal(err)
-		}
-		if err := policy.Grant(g); err != nil {
-			m.t.Fatal(err)
-		}
+		must.NoError(m.t, err)
+		must.NoError(m.t, policy.Grant(g))
 	}
 	broker := run.New(run.Options{Policy: policy, Handler: m, Journal: refusing{m.memory, m.refuses}, Flow: rules, Session: session})
 	tools, problems, err := registry.Open(run.Log(m.memory), policy)
@@ -172,9 +158,7 @@ func (m *mailbox) label() string { return strings.Join(m.state().Label, " ") }
 func (m *mailbox) state() flow.SessionState {
 	m.t.Helper()
 	state, err := m.broker.Session().State()
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must.NoError(m.t, err)
 	return state
 }
 

@@ -32,13 +32,9 @@ func (s signer) sign(claims any) string {
 		options = options.WithHeader("kid", s.kid)
 	}
 	sig, err := jose.NewSigner(jose.SigningKey{Algorithm: s.alg, Key: s.key}, options)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.NoError(s.t, err)
 	token, err := jwt.Signed(sig).Claims(claims).Serialize()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.NoError(s.t, err)
 	return token
 }
 

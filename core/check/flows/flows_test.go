@@ -46,9 +46,7 @@ func TestHolds(t *testing.T) {
 	tools := vectors.Library{Owner: "tool", Code: map[string]value.Tool{}}
 	for name, code := range gen.Tools {
 		p, f := parse.Code([]byte(code), parse.Options{Tool: name})
-		if f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, f)
 		p.Source.In = "tool:" + name
 		tools.Code[name] = value.Tool{Term: p.Term, Source: p.Source}
 	}
@@ -102,9 +100,7 @@ func TestHolds(t *testing.T) {
 				return answers, nil
 			},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		if t.Failed() {
 			return
 		}

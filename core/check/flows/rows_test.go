@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check/flows"
 	"github.com/mcp-pif/mcp-pif/core/flow"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -182,8 +183,6 @@ func put(t *testing.T, code term.Term, empty bool) (made, asked bool) {
 			}
 			return answers, nil
 		}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return made, asked
 }

@@ -287,9 +287,7 @@ func BenchmarkEqual(b *testing.B) {
 // core/check/README.md.
 func TestREADME(t *testing.T) {
 	src, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	n := 0
 	for _, block := range strings.Split(string(src), "```equal\n")[1:] {
 		block, _, _ = strings.Cut(block, "```")

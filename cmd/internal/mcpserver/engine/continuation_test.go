@@ -39,13 +39,9 @@ func TestResultOfAnotherNode(t *testing.T) {
 	late, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for range atOnce {
-		if f := b.plain.Enter(late, 0, 0); f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, b.plain.Enter(late, 0, 0))
 	}
-	if f := b.slots.Enter(late, 0, together); f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, b.slots.Enter(late, 0, together))
 	whole := made
 	if b.Completed(late, &whole); whole.Fault == nil || whole.Fault.Kind != fault.Overloaded {
 		t.Errorf("the whole is %.300s", whole.Text)
@@ -145,9 +141,7 @@ func TestRecallNotNow(t *testing.T) {
 	wait.For(t, one.tasks.find(id).done, "the end of the task")
 	stop()
 	two, _ := w.serves(g, "toy:notes/**")
-	if f := two.slots.Enter(t.Context(), 0, together); f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, two.slots.Enter(t.Context(), 0, together))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if st, ok := two.TaskState(ctx, id, true); !ok || st.Answer != nil || st.Status != taskWorking {

@@ -112,22 +112,14 @@ func (n *fakeNode) Unlike() []string {
 func (w *tasked) serves(h run.Handler, grants ...string) (s *Engine, stop func()) {
 	w.t.Helper()
 	known, err := caps.NewKinds(toy)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, err)
 	policy := caps.NewPolicy(known, time.Now)
 	for _, text := range grants {
 		c, err := caps.Parse(text, known)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		must.NoError(w.t, err)
 		g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: known})
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		if err := policy.Grant(g); err != nil {
-			w.t.Fatal(err)
-		}
+		must.NoError(w.t, err)
+		must.NoError(w.t, policy.Grant(g))
 	}
 	kept, options := journal.Options{}, Options{TaskDir: filepath.Join(w.dir, "tasks"), Principal: w.principal, Tasks: w.room, Limits: Limits{Runs: 2 * maxTasks}}
 	if w.fleeting {
@@ -137,18 +129,14 @@ func (w *tasked) serves(h run.Handler, grants ...string) (s *Engine, stop func()
 		kept, options.Node = journal.Options{Order: w.order, Node: w.node.name, Profile: "p", Patience: w.patience}, w.node
 	}
 	store, err := journal.Open(filepath.Join(w.dir, "journal.db"), kept)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, err)
 	o := run.Options{Policy: policy, Handler: h, Journal: store}
 	if w.node != nil {
 		o.Act = func(context.Context) (lease.Time, error) { return lease.Now().Add(time.Hour), nil }
 	}
 	if w.confirm != "" {
 		r, err := caps.ParseRequests(w.confirm, "", known)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		must.NoError(w.t, err)
 		policy.Confirm([]caps.Requests{r})
 	}
 	if w.flow != "" {
@@ -156,9 +144,7 @@ func (w *tasked) serves(h run.Handler, grants ...string) (s *Engine, stop func()
 		if err == nil {
 			o.Flow, err = flow.Compile(c, known, nil)
 		}
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		must.NoError(w.t, err)
 	}
 	options.Broker = run.New(o)
 	if w.log != nil {
@@ -312,9 +298,7 @@ func TestTakenUnknown(t *testing.T) {
 func lost(t *testing.T, s *Engine) []journal.Event {
 	t.Helper()
 	events, _, err := s.broker.Journal().Read(journal.Query{Kind: journal.RunLost})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	return events
 }
 
@@ -345,18 +329,14 @@ func (w *tasked) looking() *Engine {
 	w.node.idle = true
 	w.node.lost.Store(1)
 	s, _ := w.serves(newGate())
-	if err := s.barrier(w.t.Context()); err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, s.barrier(w.t.Context()))
 	return s
 }
 
 // loses has a node look for lost runs, and checks how many are on record then.
 func (w *tasked) loses(s *Engine, now time.Time, want int) {
 	w.t.Helper()
-	if err := s.loseRuns(w.t.Context(), now); err != nil {
-		w.t.Fatal(err)
-	}
+	must.NoError(w.t, s.loseRuns(w.t.Context(), now))
 	if n := len(lost(w.t, s)); n != want {
 		w.t.Fatalf("%d lost runs are on record, not %d", n, want)
 	}
@@ -382,9 +362,7 @@ func TestCallLostBesideOthers(t *testing.T) {
 	three.loses(c, now.Add(lookAgain), 0)
 	two.loses(b, now.Add(lookAgain), 1)
 	two.loses(b, now.Add(2*lookAgain), 1)
-	if err := c.barrier(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, c.barrier(t.Context()))
 	three.loses(c, now.Add(2*lookAgain), 1)
 }
 
@@ -415,9 +393,7 @@ func TestCancelledLost(t *testing.T) {
 				}
 				two.loses(b, time.Now(), 0)
 			}
-			if err := run.CancelTask(b.broker.Journal(), id, "somebody"); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, run.CancelTask(b.broker.Journal(), id, "somebody"))
 			want := min(len(c.node), 1)
 			for range 2 {
 				two.loses(b, time.Now(), want)
@@ -438,9 +414,7 @@ func TestCancelledLostLate(t *testing.T) {
 	one, two := nodes(t)
 	_, id := one.reading(g)
 	b := two.looking()
-	if err := run.CancelTask(b.broker.Journal(), id, "somebody"); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, run.CancelTask(b.broker.Journal(), id, "somebody"))
 	for i := range 100 { // a page
 		if _, err := b.broker.Journal().Append(journal.Noted, journal.RunStarted, fmt.Sprint("r-", i), "", []byte("{}")); err != nil {
 			t.Fatal(err)
@@ -652,9 +626,7 @@ func TestPlanGoesOnElsewhere(t *testing.T) {
 				rec, err := run.ReadRecord(b.broker.Journal(), id)
 				return err == nil && rec.Requests() == 1
 			})
-			if err := run.Settle(b.broker.Journal(), id, 1, false); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, run.Settle(b.broker.Journal(), id, 1, false))
 			two.node.lost.Store(1)
 			if background == "" {
 				if r := two.call(b, "run", `{"plan":"`+p.Plan+`","resume":true}`); r.Fault != nil {
@@ -819,9 +791,7 @@ func TestPlanEndedBefore(t *testing.T) {
 	}
 	ids := []string{"t-1", "t-2", "t-3", "t-4"}
 	for _, id := range ids {
-		if err := s.broker.CreateTask(&run.Task{ID: id, Call: run.Call{Tool: "run", Arguments: []byte(call)}, AsOf: s.Latest().Seq(), Owner: "gone"}); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, s.broker.CreateTask(&run.Task{ID: id, Call: run.Call{Tool: "run", Arguments: []byte(call)}, AsOf: s.Latest().Seq(), Owner: "gone"}))
 	}
 	stop()
 	w.flow = rules + `,{"to":"model","not_from":"mail"}]}`
@@ -873,9 +843,7 @@ func TestBeginningDropped(t *testing.T) {
 		t.Fatal(r.Text)
 	}
 	for id, begun := range map[string]bool{"t-begun": true, "t-waiting": false} {
-		if err := s.broker.CreateTask(&run.Task{ID: id, Call: run.Call{Tool: "run", Arguments: []byte(read)}, AsOf: s.Latest().Seq(), Owner: "gone", Begun: begun}); err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, s.broker.CreateTask(&run.Task{ID: id, Call: run.Call{Tool: "run", Arguments: []byte(read)}, AsOf: s.Latest().Seq(), Owner: "gone", Begun: begun}))
 	}
 	stop()
 	s, _ = w.serves(g, "toy:notes/**")
@@ -895,9 +863,7 @@ func TestPlanEndedNotNow(t *testing.T) {
 	if done.Fault != nil {
 		t.Fatal(done.Text)
 	}
-	if f := s.slots.Enter(t.Context(), 0, together); f != nil {
-		t.Fatal(f)
-	}
+	must.NoFault(t, s.slots.Enter(t.Context(), 0, together))
 	task := s.newTask("t-1", Call{Tool: "run", Arguments: json.RawMessage(call)})
 	task.again = true
 	task.start(t.Context(), false)
@@ -1221,9 +1187,7 @@ func TestTaskGoesOnOften(t *testing.T) {
 		for i := range maxCrashed + 1 {
 			file := s.tasks.owner.path(s.tasks.owner.name)
 			if stop(); crashes {
-				if err := os.WriteFile(file, nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.NoError(t, os.WriteFile(file, nil, 0o600))
 			}
 			s, stop = w.serves(world, "toy:notes/**")
 			goes := s.tasks.find(started.Task) != nil
@@ -1264,9 +1228,7 @@ func TestTaskCrashedWaits(t *testing.T) {
 	next, _ := w.serves(world, "toy:notes/**")
 	file := s.tasks.owner.path(s.tasks.owner.name)
 	stop()
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, os.WriteFile(file, nil, 0o600))
 	for _, under := range []int{maxTasks, 0} {
 		next.tasks.under = under
 		next.goOn(t.Context())
@@ -1405,15 +1367,11 @@ func TestSchedule(t *testing.T) {
 	w.call(s, "evolve", reads)
 	added := time.Now().Add(-90 * time.Minute).Truncate(time.Second)
 	x, err := SchedulesIn(s.opts.TaskDir).Add(Schedule{Tool: "reads", Input: json.RawMessage(`"notes/a"`), Every: Period(time.Hour), Added: added})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.NoError(t, err)
 	known, now := map[string]*due{}, time.Now()
 	count := func() int {
 		all, err := run.Tasks(s.broker.Journal(), time.Time{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.NoError(t, err)
 		return len(all)
 	}
 	for i, step := range []struct {
@@ -1616,9 +1574,7 @@ func TestScheduleConfirm(t *testing.T) {
 			}
 		}
 		if i == 2 {
-			if err := run.AnswerPlan(s.broker.Journal(), waiting[0].Plan, false, "terminal"); err != nil {
-				t.Fatal(err)
-			}
+			must.NoError(t, run.AnswerPlan(s.broker.Journal(), waiting[0].Plan, false, "terminal"))
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // TestSlotsInOrder: calls get their turn in the order of their tickets, however
@@ -16,9 +17,7 @@ import (
 func TestSlotsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := Slots{free: 1, most: 100, room: 100}
-		if f := s.Enter(t.Context(), 1, 1); f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, s.Enter(t.Context(), 1, 1))
 		var mu sync.Mutex
 		var order []uint64
 		for _, ticket := range []uint64{5, 3, 9, 2, 7} {
@@ -115,9 +114,7 @@ func TestSlotsOverloaded(t *testing.T) {
 func TestSlotsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := Slots{free: 1, most: 100, room: 10}
-		if f := s.Enter(t.Context(), 1, 1); f != nil {
-			t.Fatal(f)
-		}
+		must.NoFault(t, s.Enter(t.Context(), 1, 1))
 		ctx, cancel := context.WithCancel(t.Context())
 		faults := make(chan *fault.Fault, 2)
 		go func() { faults <- s.Enter(ctx, 2, 1) }()
