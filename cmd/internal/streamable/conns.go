@@ -276,12 +276,37 @@ func (l *live) endSession(principal, id string) {
 	}
 }
 
+// takeStream ends the stream that a principal's session has, and waits for that: its client may be back before it is known
+// to have gone. The protocol lets a server end one at any time, and not refuse another.
+func (l *live) takeStream(ctx context.Context, id string) {
+	mine, _ := ctx.Value(requestKey{}).(*request)
+	var earlier []*request
+	l.mu.Lock()
+	for one := range l.all {
+		if one.listens == id && principalOf(one.http.Context()) == principalOf(ctx) {
+			one.cancel()
+			earlier = append(earlier, one)
+		}
+	}
+	mine.listens = id
+	l.mu.Unlock()
+	for _, one := range earlier {
+		select {
+		case <-one.ended:
+		case <-ctx.Done():
+		}
+	}
+}
+
 // serveSession answers a request of a session, or one that makes it.
 func (h *Handler) serveSession(w http.ResponseWriter, r *http.Request, server *mcp.Server) {
 	id := r.Header.Get(sessionHeader)
 	h.sessions.use(id)
 	if r.Method == http.MethodDelete && id != "" {
 		h.live.endSession(principalOf(r.Context()), id)
+	}
+	if r.Method == http.MethodGet && id != "" && r.Header.Get("Last-Event-Id") == "" { // an earlier stream isn't given again
+		h.live.takeStream(r.Context(), id)
 	}
 	h.session.ServeHTTP(w, r)
 	h.sessions.use(id)

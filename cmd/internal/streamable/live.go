@@ -27,11 +27,13 @@ type live struct {
 
 // A request is one under way.
 type request struct {
-	cancel context.CancelFunc
-	http   *http.Request
-	seen   uint64      // the changes of tokens before its own was verified
-	stream atomic.Bool // it waits for what may come, and ends only when it is ended
-	over   atomic.Bool // its client has ended its session
+	cancel  context.CancelFunc
+	http    *http.Request
+	seen    uint64        // the changes of tokens before its own was verified
+	stream  atomic.Bool   // it waits for what may come, and ends only when it is ended
+	over    atomic.Bool   // its client has ended its session
+	listens string        // the session whose stream it has, or waits for; under the lock of live
+	ended   chan struct{} // is closed when it is answered
 }
 
 type (
@@ -63,7 +65,7 @@ func (l *live) begin(r *http.Request) (*http.Request, *request, func()) {
 		both := cancel
 		cancel = func() { expire(); both() }
 	}
-	one := &request{cancel: cancel, http: r}
+	one := &request{cancel: cancel, http: r, ended: make(chan struct{})}
 	one.seen, _ = ctx.Value(changesKey{}).(uint64)
 	one.stream.Store(r.Method == http.MethodGet)
 	ctx = context.WithValue(ctx, requestKey{}, one)
@@ -78,6 +80,7 @@ func (l *live) begin(r *http.Request) (*http.Request, *request, func()) {
 		delete(l.all, one)
 		l.mu.Unlock()
 		cancel()
+		close(one.ended)
 	}
 }
 

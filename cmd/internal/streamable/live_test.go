@@ -547,3 +547,49 @@ func TestTLS(t *testing.T) {
 		time.Sleep(time.Hour) // for the session to end
 	})
 }
+
+// TestSecondStream: a session's newest stream has what there is to tell, and the one before ends; another principal's stays.
+func TestSecondStream(t *testing.T) {
+	ann, bob := told("ann"), told("bob")
+	var tokens Tokens
+	must.NoError(t, tokens.Load([]byte("ann aaaaaaaaaaaaaaaaaaaaaaaa\nbob bbbbbbbbbbbbbbbbbbbbbbbb")))
+	annToken, bobToken := strings.Repeat("a", 24), strings.Repeat("b", 24)
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Limit(t))
+	t.Cleanup(cancel)
+	url := start(t, Options{Verify: tokens.Verify, Server: func(_ context.Context, p string) (*mcp.Server, error) {
+		return map[string]*mcp.Server{"ann": ann, "bob": bob}[p], nil
+	}}) + Path
+	open := func(token, id string) io.ReadCloser {
+		t.Helper()
+		r, _ := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		r.Header.Set("Accept", "text/event-stream")
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set(sessionHeader, id)
+		res, err := http.DefaultClient.Do(r)
+		must.NoError(t, err)
+		t.Cleanup(func() { res.Body.Close() })
+		if res.StatusCode != http.StatusOK {
+			t.Fatalf("%s is answered %s", token, res.Status)
+		}
+		return res.Body
+	}
+	id := session(t, url, annToken)
+	first := open(annToken, id)
+	other := open(bobToken, session(t, url, bobToken))
+	second := open(annToken, id)
+	if _, err := io.Copy(io.Discard, first); err != nil {
+		t.Error(err)
+	}
+	for body, server := range map[io.Reader]*mcp.Server{second: ann, other: bob} {
+		mcp.AddTool(server, &mcp.Tool{Name: "more"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, text, error) {
+			return nil, text{}, nil
+		})
+		lines := bufio.NewScanner(body)
+		for lines.Scan() && !strings.Contains(lines.Text(), "tools/list_changed") {
+		}
+		must.NoError(t, lines.Err())
+		if !strings.Contains(lines.Text(), "tools/list_changed") {
+			t.Error("the stream ended without what there is to tell")
+		}
+	}
+}
