@@ -160,8 +160,10 @@ func (n *node) kill() {
 type answer struct {
 	IsError           bool
 	StructuredContent struct {
-		Version int
-		Error   struct{ Kind, Message, Expected string }
+		Version      int
+		Task, Status string
+		Result       json.RawMessage
+		Error        struct{ Kind, Message, Expected string }
 	}
 }
 
@@ -325,7 +327,8 @@ type watch struct {
 	works []atomic.Int64 // of these what was answered as it should be
 	puts  atomic.Int64   // under a rate of 20 an hour
 	begun time.Time
-	made  []string // versions
+	made  []string                               // versions
+	also  func(context.Context, int, *rand.Rand) // as many clients more; nil: none
 
 	calm          atomic.Pointer[context.Context] // until something breaks; what begins and ends in it is counted
 	calls, failed atomic.Int64
@@ -445,6 +448,9 @@ func (w *watch) goes(t *testing.T, while func(more, whole func(what string))) {
 	var clients sync.WaitGroup
 	for i := range w.nodes {
 		clients.Go(func() { w.client(ctx, i, rand.New(rand.NewPCG(uint64(i), 1))) })
+		if w.also != nil {
+			clients.Go(func() { w.also(ctx, i, rand.New(rand.NewPCG(uint64(i), 2))) })
+		}
 	}
 	while(func(what string) {
 		t.Helper()
@@ -463,7 +469,11 @@ func (w *watch) goes(t *testing.T, while func(more, whole func(what string))) {
 // nothing was broken 99 of 100 calls are answered.
 func (w *watch) judge(t *testing.T) (order porcupine.CheckResult, rate bool) {
 	t.Helper()
-	order = porcupine.CheckOperationsTimeout(versions, w.history, wait.Limit(t))
+	if order = porcupine.CheckOperationsTimeout(versions, w.history, wait.Limit(t)); order != porcupine.Ok {
+		_, info := porcupine.CheckOperationsVerbose(versions, w.history, time.Minute)
+		path := filepath.Join(t.ArtifactDir(), "history.html")
+		t.Logf("what clients saw is in %s (kept with -artifacts): %v", path, porcupine.VisualizePath(versions, info, path))
+	}
 	most := 20 + int64(time.Since(w.begun)/(3*time.Minute))
 	t.Logf("%d operations, %d acknowledged, %d puts of %d", len(w.history), w.acked.Load(), w.puts.Load(), most)
 	calls, failed := w.calls.Load(), w.failed.Load()
@@ -501,10 +511,13 @@ func TestNodes(t *testing.T) {
 }
 
 func survives(t *testing.T, at string, rounds int, fail func()) {
-	nodes := joined(t, []string{at, at, at}, rated...)
+	p := newPosts(t)
+	nodes := joined(t, []string{at, at, at}, slices.Concat(rated, []string{"--cap", p.capability()})...)
 	w, r, faults := watched(nodes), seeded(t), 0
+	p.made(nodes)
+	w.also = p.client
 	w.goes(t, func(more, whole func(string)) {
-		for range rounds {
+		for round := range rounds {
 			if end, ok := t.Deadline(); ok && faults > 0 && time.Until(end) < 10*time.Minute {
 				t.Errorf("%d faults were all that the time was enough for", faults)
 				break
@@ -512,10 +525,19 @@ func survives(t *testing.T, at string, rounds int, fail func()) {
 			more("the cluster goes on")
 			fail()
 			whole("after its order was killed")
-			n := nodes[r.IntN(3)]
+			i := r.IntN(3)
+			n := nodes[i]
 			_ = n.cmd.Process.Signal(syscall.SIGSTOP)
 			more("while a node is paused")
-			_ = n.cmd.Process.Signal(syscall.SIGCONT)
+			goesOn := func() {
+				_ = n.cmd.Process.Signal(syscall.SIGCONT)
+				whole("after a node was paused")
+			}
+			if round%4 == 0 {
+				p.revoke(t, nodes[(i+1)%3], goesOn)
+			} else {
+				goesOn()
+			}
 			n = nodes[r.IntN(3)]
 			n.kill()
 			more("without a node")
@@ -533,7 +555,9 @@ func survives(t *testing.T, at string, rounds int, fail func()) {
 	if order, rate := w.judge(t); order != porcupine.Ok || !rate {
 		t.Errorf("the answers of one server: %v, of one rate: %v", order, rate)
 	}
-	w.kept(t)
+	p.judge(t)
+	files := w.kept(t)
+	p.listed(t, files[0])
 	t.Logf("%d faults", faults+len(nodes))
 }
 
@@ -547,8 +571,8 @@ func seeded(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 4))
 }
 
-// kept ends the nodes, and holds their files against each other and what was acknowledged.
-func (w *watch) kept(t *testing.T) {
+// kept ends the nodes, holds their files against each other and what was acknowledged, and gives them.
+func (w *watch) kept(t *testing.T) (all []string) {
 	t.Helper()
 	for _, n := range w.nodes {
 		n.does("describe", map[string]any{"name": "puts"}) // it has what all acknowledged before
@@ -561,6 +585,7 @@ func (w *watch) kept(t *testing.T) {
 		if err != nil || len(files) != 1 {
 			t.Fatal(files, err)
 		}
+		all = append(all, files[0])
 		s, err := journal.Open(files[0], journal.Options{ReadOnly: true})
 		must.NoError(t, err)
 		defer s.Close()
@@ -586,6 +611,7 @@ func (w *watch) kept(t *testing.T) {
 			t.Errorf("%d were made; node 0 has the event %d with %x, node %d the event %d with %x", len(w.made), first.Seq, first.Hash, i, last.Seq, last.Hash)
 		}
 	}
+	return all
 }
 
 // A fork is an order that from some moment on acknowledges to each node what it loses for
