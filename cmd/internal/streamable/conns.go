@@ -317,7 +317,8 @@ func (h *Handler) serveSession(w http.ResponseWriter, r *http.Request, server *m
 
 // roaming is the sessions that go on at whichever of several servers a request comes to: a
 // client knows each by a name that says, after the session's own, which process began it and
-// by what. What a session was doing stays where it was.
+// by what. What a session was doing stays where it was. A name isn't signed: one that somebody made up begins a session of
+// their own, as initialize does.
 type roaming struct {
 	ends Endings
 	boot string
