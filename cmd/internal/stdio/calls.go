@@ -340,6 +340,7 @@ func Refusal(text []byte, batches bool) []byte {
 			return refused.answer()
 		}
 	}
+	seen := map[jsonrpc.ID]bool{}
 	for _, p := range parts {
 		m, refused := parse(p)
 		if refused != nil {
@@ -354,6 +355,10 @@ func Refusal(text []byte, batches bool) []byte {
 		if m.id.big() {
 			return invalid([]byte(m.id.echo), "over HTTP an integer id is at most %d", int64(maxExactInt)).answer()
 		}
+		if seen[m.id.key] {
+			return invalid(nil, "id %.100s is that of two requests of the batch", appendKey(nil, m.id.key)).answer()
+		}
+		seen[m.id.key] = true
 	}
 	return nil
 }

@@ -579,7 +579,10 @@ func TestRefusal(t *testing.T) {
 	if got := Refusal([]byte(batch), true); got != nil {
 		t.Errorf("%s: %s", batch, got)
 	}
-	for _, line := range []string{batch[:len(batch)-1] + ",1]", "[]", "[1"} {
+	if got := Refusal([]byte(strings.Replace(batch, "[", "["+pingLine(`"1"`)+",", 1)), true); got != nil {
+		t.Errorf("another id is refused: %s", got)
+	}
+	for _, line := range []string{batch[:len(batch)-1] + ",1]", "[]", "[1", batch[:len(batch)-1] + "," + pingLine("1.0") + "]"} {
 		if got := Refusal([]byte(line), true); got == nil {
 			t.Errorf("%s is taken", line)
 		}
