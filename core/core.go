@@ -33,6 +33,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/flow"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -90,8 +91,9 @@ const (
 // ${} in re_replace is text; infer says that what a failed request raises is data,
 // and that what is compared with null may be null; with 17 parse_time refuses an hour of AM or PM that there is not,
 // pad_left and pad_right give a text as it is for any width below zero, and a ; in a URL's query is part of a value; with 18 the digits of integers
-// in a result take steps beyond those of an integer of 1 MiB, and to_csv quotes what begins with a byte order mark.
-const Semantics = 18
+// in a result take steps beyond those of an integer of 1 MiB, and to_csv quotes what begins with a byte order mark;
+// with 19 a function of several parameters behind lets is given its inputs by their names.
+const Semantics = 19
 
 // SetPool sets how many bytes all machines of the process may hold together,
 // 128 MiB where it isn't called.
@@ -118,6 +120,7 @@ type derived struct {
 	hash      string
 	size      atomic.Int64 // 0: not known yet
 	typed     sync.Once
+	params    []string
 	takes     func(param int, v Value) bool
 	free      []string // of code that is no lambda, from the start
 	notes     []string // of the code's reading, from the start
@@ -303,24 +306,17 @@ func (p *Program) Free() []string {
 
 // IsFunction reports whether the code is known to give a function.
 func (p *Program) IsFunction() bool {
-	return p.lambda() || p.prog.Tool != "" && len(p.derive().free) == 1
+	return len(p.Params()) > 0
 }
 
-// Params returns the names of the parameters of a function: those of the
-// directly nested lambdas the code starts with.
+// Params returns the names of the parameters of a function; see [term.Params].
 func (p *Program) Params() []string {
-	if !p.lambda() && p.IsFunction() {
-		return slices.Clone(p.derive().free)
-	}
-	var names []string
-	for t := p.prog.Term; ; {
-		l, ok := t.(*term.Lam)
-		if !ok {
-			return names
+	if !p.lambda() && p.prog.Tool != "" {
+		if free := p.derive().free; len(free) == 1 {
+			return slices.Clone(free)
 		}
-		names = append(names, l.Param)
-		t = l.Body
 	}
+	return term.Params(p.prog.Term)
 }
 
 // Effects returns the operations ("fs.read") that the code names outside
@@ -350,11 +346,12 @@ func (p *Program) Advise(f *fault.Fault) *fault.Fault {
 func (p *Program) Tool() Tool {
 	d := p.derive()
 	d.typed.Do(func() {
+		d.params = prim.Placed(p.Params())
 		if p.prog.Tool != "" {
 			d.takes = check.Takes(p.prog.Tool, p.prog.Term)
 		}
 	})
-	return Tool{Term: p.prog.Term, Source: p.prog.Source, Name: p.prog.Tool, Size: p.Size(), Takes: d.takes}
+	return Tool{Term: p.prog.Term, Source: p.prog.Source, Name: p.prog.Tool, Size: p.Size(), Params: d.params, Takes: d.takes}
 }
 
 // InputAs says how a run's input is read.

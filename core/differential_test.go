@@ -61,7 +61,7 @@ func library(t failer) vectors.Library {
 		p, f := parse.Code([]byte(code), parse.Options{Tool: name})
 		must.NoFault(t, f)
 		p.Source.In = "tool:" + name
-		l.Code[name] = value.Tool{Term: p.Term, Source: p.Source, Takes: check.Takes(name, p.Term)}
+		l.Code[name] = value.Tool{Term: p.Term, Source: p.Source, Params: prim.Parameters(p.Term), Takes: check.Takes(name, p.Term)}
 	}
 	return l
 }

@@ -1,18 +1,14 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
-	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
-	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
@@ -74,76 +70,6 @@ func counterpart(t, like term.Term, at int) (found term.Term) {
 	return found
 }
 
-// spread is a function of several parameters that stands behind lets as a function of a record of
-// them, as one without lets is; any other program stays.
-func (p *typedProgram) spread() *typedProgram {
-	before, after := spreading(p.Program, p.code)
-	if before == "" {
-		return p
-	}
-	g := *p
-	g.code, g.before, g.after = before+p.code+after, len(before), p.after+len(after)
-	if g.entry == "" {
-		g.entry, g.lets = p.code, p.Term()
-	}
-	var err error
-	if g.Program, err = core.CompileText("", []byte(g.code)); err != nil {
-		return p
-	}
-	return &g
-}
-
-// spreading is what makes such a function of the code of p; "" if it needs nothing.
-func spreading(p *core.Program, code string) (before, after string) {
-	params := parameters(p.Term())
-	if p.IsFunction() || len(params) < 2 || json.Valid([]byte(code)) {
-		return "", ""
-	}
-	for i, name := range params {
-		_, isName := core.LoneName([]byte(name))
-		_, _, primitive := prim.Lookup(name)
-		if !isName || primitive || slices.Contains(params[:i], name) {
-			return "", ""
-		}
-	}
-	all := "(" + strings.Join(params, ", ") + ")"
-	return all + " => (", "\n)" + all
-}
-
-// parameters is the parameters of the function that a term is, behind lets, too.
-func parameters(t term.Term) (params []string) {
-	bound := map[string]term.Term{}
-	for {
-		switch u := t.(type) {
-		case *term.App:
-			l, ok := u.Func.(*term.Lam)
-			if !ok {
-				return nil
-			}
-			bound[l.Param], t = u.Arg, l.Body
-		case *term.LetRec:
-			for _, f := range u.Funcs {
-				bound[f.Name] = f.Lam
-			}
-			t = u.Body
-		case *term.Var:
-			v, ok := bound[u.Name]
-			if !ok {
-				return nil
-			}
-			delete(bound, u.Name)
-			t = v
-		case *term.Lam:
-			for ok := true; ok; u, ok = t.(*term.Lam) {
-				params, t = append(params, u.Param), u.Body
-			}
-			return params
-		default:
-			return nil
-		}
-	}
-}
-
 // noted matches the place in a note.
 var noted = lazyregexp.New(`^note: line (\d+), column (\d+): `)
 
@@ -188,8 +114,8 @@ func (p *typedProgram) placed(bound map[string]binding, f *fault.Fault) (*fault.
 		if !ok {
 			break
 		}
-		if stands(let.Arg, at-p.before) {
-			in, from, at := bound[name].place(let.Arg, name, at-p.before)
+		if stands(let.Arg, at) {
+			in, from, at := bound[name].place(let.Arg, name, at)
 			if g.In = in; from != nil {
 				g.Line, g.Col = text.Position([]byte(from.source), at)
 				return &g, from.source

@@ -102,7 +102,6 @@ type typedProgram struct {
 	source string    // the entry
 	code   string    // the entry within its lets
 	entry  string    // the part of code that is the entry
-	before int       // how much of code precedes the lets
 	after  int       // how much of code follows the entry
 	head   int       // the place of the entry's beginning in term
 	term   term.Term // of the entry alone
@@ -312,7 +311,7 @@ func (r *repl) enter(entry string) {
 		}
 		p, slip := r.open("", entry[:i])
 		if slip == nil && p.typ().IsFunction() {
-			r.evaluate(p.spread(), map[string]any{"input": cli.InputJSON(strings.TrimSpace(entry[i:]))}, true)
+			r.evaluate(p, map[string]any{"input": cli.InputJSON(strings.TrimSpace(entry[i:]))}, true)
 			return
 		}
 		if slip != nil && json.Valid([]byte(entry[:i])) {

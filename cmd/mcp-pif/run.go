@@ -16,7 +16,6 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
@@ -103,13 +102,6 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 					return err
 				}
 			}
-			typed := &typedProgram{source: code, code: code}
-			if _, hasInput := call["input"]; hasInput {
-				if typed.Program, err = cli.Compile("", code); err == nil {
-					typed = typed.spread()
-					call["code"] = typed.code
-				}
-			}
 			for name, value := range map[string]string{"input_as": as, "steps": steps} {
 				if value != "" {
 					call[name] = value
@@ -122,9 +114,6 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 				call["rounds"] = rounds
 			}
 			a := evaluate(cmd, s, call)
-			if typed.before > 0 {
-				typed.place(&a)
-			}
 			for i := range a.More {
 				a.More[i] = inShell(cmd, a.More[i])
 			}
@@ -153,25 +142,6 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 	return cmd
 }
 
-// place gives an answer the places of what was typed, for those of the code that was made of it.
-func (p *typedProgram) place(a *engine.Answer) {
-	replace := func(old, place string) {
-		a.Structured = bytes.ReplaceAll(a.Structured, []byte(old), []byte(place))
-	}
-	for i, note := range a.More {
-		a.More[i] = p.placedNote(nil, note)
-		bare := func(note string) string { return string(wire.Encode(strings.TrimPrefix(note, "note: "))) }
-		replace(bare(note), bare(a.More[i]))
-	}
-	if f := a.Fault; f != nil {
-		g, _ := p.placed(nil, f)
-		a.Fault, a.Text = g, strings.Replace(a.Text, f.Error(), g.Error(), 1)
-		const places = `"line":%d,"col":%d,`
-		replace(fmt.Sprintf(places, f.Line, f.Col), fmt.Sprintf(places, g.Line, g.Col))
-		replace(`"fragment":`+string(wire.Encode(f.Fragment)), `"fragment":`+string(wire.Encode(g.Fragment)))
-	}
-}
-
 // byName is several inputs of code, or of a tool, as a record of its parameters. Code that can't
 // be read is left to the evaluation.
 func byName(cmd *cobra.Command, tools *registry.Registry, code string, inputs []string) (map[string]json.RawMessage, error) {
@@ -184,7 +154,7 @@ func byName(cmd *cobra.Command, tools *registry.Registry, code string, inputs []
 		}
 	} else if p, err := cli.Compile("", code); err != nil {
 		return nil, nil
-	} else if params = parameters(p.Term()); isName || len(params) == 0 {
+	} else if params = p.Params(); isName || len(params) == 0 {
 		return nil, cli.UsageError(fmt.Errorf("too many arguments: %q is none of CODE and INPUT", inputs[1]))
 	}
 	if len(params) != len(inputs) {

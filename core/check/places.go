@@ -13,14 +13,11 @@ import (
 
 // report says what was found.
 func (c *checker) report() *Report {
-	r := &Report{Type: Dynamic, Steps: min(c.steps, c.limit), Open: c.over && mayAsk(c.root)}
+	r := &Report{Type: Dynamic, Steps: min(c.steps, c.limit), Open: c.over && mayAsk(c.root), Params: term.Params(c.root)}
 	if !c.over {
 		r.Type = c.mainType()
-	} else if l, ok := c.root.(*term.Lam); ok && l != nil {
+	} else if len(r.Params) > 0 {
 		r.Type = Function(Dynamic, Dynamic, Row{Open: r.Open})
-	}
-	for l, ok := c.root.(*term.Lam); ok; l, ok = l.Body.(*term.Lam) {
-		r.Params = append(r.Params, l.Param)
 	}
 	told := &advice{}
 	if !c.over && (len(c.failed) > 0 || c.env.Tool != "") {

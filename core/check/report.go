@@ -65,8 +65,7 @@ type Env struct {
 type Callee struct {
 	// Type is the type of the tool's code: its function, or its value.
 	Type *Type
-	// Params is the names of the parameters that its code starts with, as in
-	// [Report].
+	// Params is the names of its parameters, as in [Report].
 	Params []string
 	// Effects is what it asks for itself.
 	Effects []Effect
@@ -162,7 +161,7 @@ type Report struct {
 	Type *Type `json:"type"`
 	// Typed is what Sound reports.
 	Typed bool `json:"typed"`
-	// Params is the names of the parameters that the code starts with.
+	// Params is the names of the parameters; see [term.Params].
 	Params      []string     `json:"params,omitempty"`
 	Diagnostics []Diagnostic `json:"diagnostics,omitempty"`
 	Dynamic     []Unknown    `json:"dynamic,omitempty"`

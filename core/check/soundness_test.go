@@ -42,7 +42,7 @@ func newWorld(t testing.TB) *world {
 	for name, src := range gen.Tools {
 		p := code(t, name, src)
 		p.Source.In = "tool:" + name
-		w.Code[name] = value.Tool{Term: p.Term, Source: p.Source, Takes: check.Takes(name, p.Term)}
+		w.Code[name] = value.Tool{Term: p.Term, Source: p.Source, Params: prim.Parameters(p.Term), Takes: check.Takes(name, p.Term)}
 	}
 	// A tool is known when those that it calls are: none calls more than two deep.
 	for range 3 {

@@ -214,7 +214,7 @@ func (m *Machine) callTool(in *code.Instr) bool {
 	if !m.growStack(a+frameWords+2, a+2) {
 		return true
 	}
-	inputs, ok := m.placed(t.Term, a, by)
+	inputs, ok := m.placed(t.Params, a, by)
 	if !ok {
 		return true
 	}
@@ -286,10 +286,9 @@ func (m *Machine) applyTool(w word) bool {
 
 // placed makes the list of the inputs of a call, of which the input is in a+1; nil
 // where that is the only one. Nothing is above it.
-func (m *Machine) placed(t term.Term, a int, by prim.Placing) (list word, ok bool) {
+func (m *Machine) placed(names []string, a int, by prim.Placing) (list word, ok bool) {
 	switch by {
 	case prim.ByName:
-		names := prim.Parameters(t)
 		if !m.reserve(listWords(len(names)), a+2) {
 			return 0, false
 		}

@@ -177,7 +177,7 @@ func (r *run) call(n *term.Prim, e *env, ctx *scope, around limits, depth int, w
 	if f != nil {
 		return nil, nil, f
 	}
-	inputs, shadows, placed := placeInputs(t.Term, input, is, by)
+	inputs, shadows, placed := placeInputs(t, input, is, by)
 	if several {
 		placed = 0 // by how many were written
 	}
@@ -203,14 +203,10 @@ func (r *run) call(n *term.Prim, e *env, ctx *scope, around limits, depth int, w
 // placeInputs returns the inputs in the order of the parameters, and what decided how
 // they are placed where that isn't the code alone: the keys of a record, or the types of
 // all in a list or a pair.
-func placeInputs(t term.Term, in value.Value, s *Shadow, by prim.Placing) (inputs []value.Value, shadows []*Shadow, placed Label) {
+func placeInputs(t value.Tool, in value.Value, s *Shadow, by prim.Placing) (inputs []value.Value, shadows []*Shadow, placed Label) {
 	inputs = prim.PlaceInputs(t, in, by)
-	lam, ok := t.(*term.Lam)
-	if ok {
-		_, ok = lam.Body.(*term.Lam)
-	}
 	switch {
-	case !ok && by == prim.Whole:
+	case by == prim.Whole && len(t.Params) < 2:
 	case value.Force(in).Type() == value.TypeRecord:
 		placed = s.own
 	default:
@@ -221,7 +217,7 @@ func placeInputs(t term.Term, in value.Value, s *Shadow, by prim.Placing) (input
 	}
 	switch v := value.Force(in).(type) {
 	case *value.Record:
-		for _, name := range prim.Parameters(t) {
+		for _, name := range t.Params {
 			if i, ok := field(v, name); ok {
 				shadows = append(shadows, s.kid(i))
 			}

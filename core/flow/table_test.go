@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -198,7 +199,7 @@ func labels(t *testing.T, code string) (string, flow.Result) {
 	for name, code := range callees {
 		p, f := parse.Code([]byte(code), parse.Options{Tool: name})
 		must.NoFault(t, f)
-		tools.Code[name] = value.Tool{Term: p.Term, Source: p.Source, Takes: check.Takes(name, p.Term)}
+		tools.Code[name] = value.Tool{Term: p.Term, Source: p.Source, Params: prim.Parameters(p.Term), Takes: check.Takes(name, p.Term)}
 	}
 	compile := core.CompileText
 	if code[0] == '{' {

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/prim/gen"
 	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -106,7 +107,7 @@ func library(t testing.TB) vectors.Library {
 		p, f := parse.Code([]byte(code), parse.Options{Tool: name})
 		must.NoFault(t, f)
 		p.Source.In = "tool:" + name
-		l.Code[name] = value.Tool{Term: p.Term, Source: p.Source}
+		l.Code[name] = value.Tool{Term: p.Term, Source: p.Source, Params: prim.Parameters(p.Term)}
 	}
 	return l
 }

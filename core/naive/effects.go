@@ -95,7 +95,7 @@ func (r *run) call(n *term.Prim, e *env, ctx *context, around limits, depth int)
 	if f != nil {
 		return nil, f
 	}
-	inputs := prim.PlaceInputs(t.Term, input, by)
+	inputs := prim.PlaceInputs(t, input, by)
 	v, f = r.program(t.Term, t.Source, t.Name, t.Tools, len(inputs), func(i int) (value.Value, *fault.Fault) { return inputs[i], nil }, inside)
 	if f != nil {
 		return nil, f

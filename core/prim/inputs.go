@@ -37,25 +37,9 @@ func Placed(params []string) []string {
 	return params
 }
 
-// Parameters returns the names of the parameters that code starts with; nil for code
-// with none, and for code with more than are placed.
-func Parameters(t term.Term) []string {
-	n := 0
-	for l, ok := t.(*term.Lam); ok; l, ok = l.Body.(*term.Lam) {
-		if n++; n > maxPlaced {
-			return nil
-		}
-	}
-	if n == 0 {
-		return nil
-	}
-	names := make([]string, n)
-	for i := range names {
-		l := t.(*term.Lam)
-		names[i], t = l.Param, l.Body
-	}
-	return names
-}
+// Parameters returns the names of the parameters of a tool's code, see [term.Params], where
+// what a call gives is placed by them.
+func Parameters(code term.Term) []string { return Placed(term.Params(term.AsFunction(code))) }
 
 // Place decides how the input of a call, or the list of several, comes to the tool's
 // parameters. A fault of kind type_error says that one of them is missing: of several
@@ -64,15 +48,7 @@ func Parameters(t term.Term) []string {
 // many items, or a pair for two, is taken apart where each part fits its parameter and the
 // whole doesn't fit the first one.
 func Place(t value.Tool, in value.Value, several bool) (Placing, *fault.Fault) {
-	if l, ok := t.Term.(*term.Lam); !ok {
-		if several {
-			return InOrder, nil
-		}
-		return Whole, nil
-	} else if _, ok := l.Body.(*term.Lam); !ok && !several {
-		return Whole, nil
-	}
-	params := Parameters(t.Term)
+	params := t.Params
 	if several {
 		n := 0
 		for range items(in) {
@@ -119,12 +95,12 @@ func Place(t value.Tool, in value.Value, several bool) (Placing, *fault.Fault) {
 }
 
 // PlaceInputs returns the inputs in the order of the parameters.
-func PlaceInputs(t term.Term, in value.Value, by Placing) []value.Value {
+func PlaceInputs(t value.Tool, in value.Value, by Placing) []value.Value {
 	switch by {
 	case ByName:
 		r := value.Force(in).(*value.Record)
 		var inputs []value.Value
-		for _, name := range Parameters(t) {
+		for _, name := range t.Params {
 			if i, ok := find(r, name); ok {
 				inputs = append(inputs, r.Fields[i].Value)
 			}

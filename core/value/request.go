@@ -30,9 +30,12 @@ type Tool struct {
 	// Size is about how many bytes the code takes in memory. They count as the
 	// run's that looks it up, which keeps it.
 	Size int
+	// Params is the names of its parameters where the inputs of a call are placed by them;
+	// see prim.Parameters.
+	Params []string
 	// Takes reports whether a value fits the type of a parameter, as far as that is
-	// known of the code alone; nil: every value fits. It, Name and Tools are used by
-	// call only.
+	// known of the code alone; nil: every value fits. It, Params, Name and Tools are used
+	// by call only.
 	Takes func(param int, v Value) bool
 	// Tools is what its own code looks tools up in; nil: there are none.
 	Tools   Tools

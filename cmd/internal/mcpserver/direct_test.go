@@ -25,7 +25,7 @@ func TestArguments(t *testing.T) {
 		"half": `n => shift(n, -1)`, "plus": `n => n + 1`, "shout": `s => s ++ "!"`, "total": `xs => sum(xs)`, "area": `r => r.width * r.height`,
 		"sub": `(a, b) => a - b`, "three": `(a, s, c) => s ++ to_text(a) ++ c.k`, "input": `(input, other) => input - other`,
 		"twice": `(x, x) => x / 2`, "odd": "(`é a`, `__proto__`, ``) => [`é a`, `__proto__`, ``]", "five": `5`, "swap": `p => (snd(p), fst(p))`,
-		"power": `(b, e) => if e == 0 then 1 else b * self(b)(e - 1)`, "divides": `(a, b) => a / b`, "free": `x * 2`, "late": `let k = 2 in (a, b) => a / b * k`,
+		"power": `(b, e) => if e == 0 then 1 else b * self(b)(e - 1)`, "divides": `(a, b) => a / b`, "free": `x * 2`, "helper": `let sq = x => x * x, h = (a, b) => sq(a) + b in h`, "late": `let k = 2 in (a, b) => a / b * k`,
 		"any": `x => x`, "not": `b => not b`,
 	} {
 		succeed(t, s, "evolve", fmt.Sprintf(`{"name":%q,"code":%s}`, name, quoteJSON(code)))
@@ -75,7 +75,9 @@ func TestArguments(t *testing.T) {
 		{"divides", `{"a":2,"b":0}`, `division_by_zero at tool:divides@1 1:13`, ""},
 		{"divides", `{"a":2,"b":"x"}`, `type_error at tool:divides@1 1:13`, ""},
 		{"free", `{"input":"4"}`, `8`, "read as JSON"},
-		{"late", `{"input":4}`, `"<function>"`, "is a function"},
+		{"late", `{"b":2,"a":8}`, `8`, ""},
+		{"late", `{"input":4}`, `b is missing`, ""},
+		{"helper", `{"a":8,"b":2}`, `66`, ""},
 		{"five", `{"input":1}`, `5`, ""},
 		{"five", `{"x":1}`, `no parameter x`, ""},
 	} {

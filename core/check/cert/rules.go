@@ -54,20 +54,23 @@ func (e *env) find(t term.Term) *env {
 // run goes through a program, and gives the bound of its evaluations in words.
 func (c *pass) run(t term.Term, tool bool) (cost, class string) {
 	root := orNothing(c.said(t))
-	claimed, s := root, (*env)(nil)
-	for l, ok := t.(*term.Lam); ok; l, ok = t.(*term.Lam) {
+	gives, claimed := c.term(t, nil), root
+	for gives.lam != nil {
 		if c.params++; claimed.Kinds&prim.KindFunction == 0 {
 			c.fail(t, "it is a function")
 		}
 		if tool {
 			c.self = root
 		}
-		s = &env{l.Param, orNothing(claimed.Param).sized(longest), s}
-		t, claimed = l.Body, orNothing(claimed.Result)
+		t = gives.lam.Body
+		gives = c.term(t, &env{gives.lam.Param, orNothing(claimed.Param).sized(longest), gives.env})
+		claimed = orNothing(claimed.Result)
 	}
-	c.into(t, c.term(t, s), claimed)
-	// The functions, and their applications, are evaluated besides.
-	most := c.cost.with(exactly(2*c.params), true)
+	if c.into(t, gives, claimed); gives.Kinds&prim.KindFunction != 0 || gives.Kinds == 0 && c.params == 0 {
+		c.cost = bound{} // it isn't known what that is applied to
+	}
+	// The applications are evaluated besides.
+	most := c.cost.with(exactly(c.params), true)
 	most.ok = most.ok && !(c.longer && most.by[1]+most.by[2]+most.by[3] > 0)
 	return most.claim(c.calls)
 }

@@ -136,14 +136,12 @@ func Of(t term.Term, o Options) Report {
 func (a *analyser) names(t term.Term) []string {
 	var names []string
 	seen := map[string]bool{}
-	for l, ok := t.(*term.Lam); ok; l, ok = t.(*term.Lam) {
-		name := l.Param
+	for _, name := range term.Params(t) {
 		for seen[name] || strings.HasPrefix(name, "@") || strings.HasPrefix(name, "!") {
 			name = "_" + strings.TrimLeft(name, "@!") + "#" + strconv.Itoa(len(names)+1)
 		}
 		seen[name] = true
 		names = append(names, name)
-		t = l.Body
 	}
 	return names
 }

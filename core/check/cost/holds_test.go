@@ -210,7 +210,7 @@ func library(t testing.TB) vectors.Library {
 	for name, code := range gen.Tools {
 		p, f := parse.Code([]byte(code), parse.Options{Tool: name})
 		must.NoFault(t, f)
-		l.Code[name] = value.Tool{Term: p.Term, Source: p.Source, Takes: check.Takes(name, p.Term)}
+		l.Code[name] = value.Tool{Term: p.Term, Source: p.Source, Params: prim.Parameters(p.Term), Takes: check.Takes(name, p.Term)}
 	}
 	return l
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/prim/gen"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -48,7 +49,7 @@ func TestHolds(t *testing.T) {
 		p, f := parse.Code([]byte(code), parse.Options{Tool: name})
 		must.NoFault(t, f)
 		p.Source.In = "tool:" + name
-		tools.Code[name] = value.Tool{Term: p.Term, Source: p.Source}
+		tools.Code[name] = value.Tool{Term: p.Term, Source: p.Source, Params: prim.Parameters(p.Term)}
 	}
 	tally := map[flows.Verdict]int{}
 	told := 0

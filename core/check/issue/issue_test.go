@@ -57,6 +57,7 @@ var written = []struct {
 	typed bool
 }{
 	{"x => x * x", true}, {"xs => sum(xs)", true}, {"xs => map(x => x * 2, xs)", true}, {"(a, b) => a + b", true},
+	{"let h = x => x * x in xs => map(x => h(x), xs)", true},
 	{"n => if n <= 1 then 1 else n * self(n - 1)", true}, {"r => r.name ++ \"x\"", true}, {"s => split(s, \",\")", true},
 	{"p => !fs.read({path: p})", true}, {"x => match x { (a, b) => a; _ => 0 }", true}, {"xs => filter(x => x > 2, xs)", true},
 	{"x => let f = y => y + 1 in (f(x), f(2))", true}, {"x => [x, 1]", true}, {"x => {a: x, b: [1]}", true},

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/prim/gen"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
@@ -42,7 +43,7 @@ func library(t testing.TB) vectors.Library {
 	for name, code := range gen.Tools {
 		p, f := parse.Code([]byte(code), parse.Options{Tool: name})
 		must.NoFault(t, f)
-		l.Code[name] = value.Tool{Term: p.Term, Source: p.Source, Takes: check.Takes(name, p.Term)}
+		l.Code[name] = value.Tool{Term: p.Term, Source: p.Source, Params: prim.Parameters(p.Term), Takes: check.Takes(name, p.Term)}
 	}
 	return l
 }

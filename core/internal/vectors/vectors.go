@@ -29,6 +29,7 @@ import (
 	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -309,7 +310,7 @@ func (r Parsed) Tool(name string, _ bool) (value.Tool, bool) {
 	if !ok {
 		return value.Tool{}, false
 	}
-	return value.Tool{Term: p.Term, Source: p.Source, Name: name, Tools: r, Takes: types.Takes(name, p.Term)}, true
+	return value.Tool{Term: p.Term, Source: p.Source, Params: prim.Parameters(p.Term), Name: name, Tools: r, Takes: types.Takes(name, p.Term)}, true
 }
 
 // Callee finds a tool that the evals around permit to be called.

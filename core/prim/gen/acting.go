@@ -18,14 +18,15 @@ var Tools = map[string]string{
 	"value":  `[1,2]`,
 	"two":    `{"lam":"a","body":{"lam":"b","body":{"pair":[{"var":"b"},{"add":[{"var":"a"},1]}]}}}`,
 	"three":  `{"lam":"a","body":{"lam":"b","body":{"lam":"c","body":[{"var":"a"},{"head":{"var":"b"}},{"var":"c"}]}}}`,
-	"later":  `{"app":[{"lam":"k","body":{"lam":"x","body":{"lam":"y","body":{"pair":[{"var":"x"},{"var":"y"}]}}}},{"kv.put":1}]}`,
+	"later":  `{"app":[{"lam":"k","body":{"lam":"a","body":{"lam":"b","body":{"pair":[{"var":"a"},{"var":"b"}]}}}},{"kv.put":1}]}`,
+	"helps":  `{"let":[["h",{"lam":"a","body":{"lam":"b","body":{"pair":[{"var":"a"},{"var":"b"}]}}}],["k",2]],"in":{"var":"h"}}`,
 	"curry":  `{"lam":"x","body":{"lam":"y","body":1}}`,
 	"again":  `{"lam":"x","body":{"continue":{"input":{"var":"x"}}}}`,
 	"nested": `{"lam":"x","body":{"call":{"tool":"other","input":2}}}`,
 	"fails":  `{"lam":"x","body":{"head":[]}}`,
 }
 
-var toolNames = []string{"other", "echo", "asks", "both", "evals", "makes", "open", "value", "two", "two", "three", "later", "curry", "again", "nested", "fails", "none", "self"}
+var toolNames = []string{"other", "echo", "asks", "both", "evals", "makes", "open", "value", "two", "two", "three", "later", "helps", "curry", "again", "nested", "fails", "none", "self"}
 
 // withs is what stands beside evals.
 var withs = []string{`[]`, `["fs.read"]`, `["kv:x"]`, `["fs","kv"]`, `["fs:a","kv.put","call"]`, `["fs","kv","call"]`, `["call:other","call:echo"]`}
