@@ -164,7 +164,9 @@ func (r *repl) do(entry string) bool {
 	case word == ":help" && rest == "language":
 		r.call("help", nil)
 	case word == ":help":
-		r.call("help", map[string]any{"name": rest})
+		a := app.CallTool(cli.Context(r.cmd), r.server, "help", map[string]any{"name": rest})
+		a.Text = inJSON.ReplaceAllString(strings.Replace(a.Text, fmt.Sprintf(`help with "category":%q gives examples`, rest), "help NAME gives examples of one", 1), "")
+		_ = printAnswer(r.cmd, a, "", false)
 	case word == ":tools":
 		r.tools()
 	case rest == "" && slices.Contains([]string{":t", ":type", ":s", ":step", ":evolve", ":drive"}, word):

@@ -24,6 +24,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/plugincmd"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/tour"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
@@ -241,7 +242,10 @@ func newVersion() *cobra.Command {
 // newHelp is the help command: of a subcommand, as usual, or of a part of the
 // language.
 func newHelp(root *cobra.Command) *cobra.Command {
-	var at mcpcmd.ServerLock
+	var (
+		at      mcpcmd.ServerLock
+		verbose bool
+	)
 	cmd := &cobra.Command{
 		Use:   "help [COMMAND | OPERATION | TOPIC | CATEGORY | KIND | WORD | language]",
 		Short: "Explain a command, or the language",
@@ -294,6 +298,9 @@ another language (while).`,
 			// Nothing is granted by a question.
 			text := strings.Replace(a.Text, "It is granted: a tool declares "+word+".", "A tool declares "+word+", and --cap "+word+" grants it.", 1)
 			text = strings.Replace(text, `help with "category":"`+word+`" gives examples`, "'mcp-pif help NAME' gives examples of one", 1)
+			if !verbose {
+				text = inJSON.ReplaceAllString(text, "")
+			}
 			if width := cli.TerminalWidth(cmd.OutOrStdout()); width > 0 {
 				text = ansi.Wordwrap(text, width, "")
 			}
@@ -302,8 +309,12 @@ another language (while).`,
 		},
 	}
 	at.Register(cmd)
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "show how each operation and example is written in JSON, too")
 	return cmd
 }
+
+// inJSON matches how help shows an operation and an example in JSON, after the text form.
+var inJSON = lazyregexp.New(`, in JSON .*|\n    [{\["].*`)
 
 // grantNamed grants an operation of a server of the lock, so that help tells all of it: nothing
 // is ever called.

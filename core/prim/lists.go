@@ -112,6 +112,7 @@ var lists = []Row{
 		Also:   []string{"reduce", "foldl", "foldr"},
 		Examples: []Example{
 			{Code: `{"fold":[{"lam":"p","body":{"add":[{"fst":{"var":"p"}},{"snd":{"var":"p"}}]}},0,[1,2,3]]}`, Want: `6`, Steps: 25},
+			{Code: `{"fold":[{"lam":{"pair":[{"var":"acc"},{"var":"x"}]},"body":{"add":[{"var":"acc"},{"var":"x"}]}},0,[1,2,3]]}`, Text: `fold((acc, x) => acc + x, 0, [1, 2, 3])`, Want: `6`},
 			{Code: `{"fold":[{"lam":"p","body":0},7,[]]}`, Want: `7`, Steps: 4},
 			{Code: `{"fold":[{"lam":"p","body":0},7,8]}`, Fault: fault.TypeError},
 			{Code: `{"fold":[1,2,[]]}`, Fault: fault.TypeError},
