@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -282,8 +284,28 @@ func (r *repl) tools() {
 // commands is the repl's own words, for completion.
 var commands = []string{":t", ":s", ":evolve", ":drive", ":next", ":tools", ":help", ":quit"}
 
-// fieldAccess is a name with fields behind it, the last of which is being written.
-var fieldAccess = lazyregexp.New(`([\pL_][\pL\pN_]*)((?:\.[\pL_][\pL\pN_]*)*)\.([\pL\pN_]*)$`)
+// fieldAccess is a term with a field behind it, which is being written.
+var fieldAccess = lazyregexp.New(`^(.*[\pL\pN_)\]])\.([\pL\pN_]*)$`)
+
+// operand is the names, fields, indices and calls that a text ends in.
+func operand(before string) string {
+	i, deep := len(before), 0
+	for i > 0 {
+		c, n := utf8.DecodeLastRuneInString(before[:i])
+		switch {
+		case c == ')' || c == ']':
+			deep++
+		case deep == 0 && c != '.' && c != '_' && !unicode.IsLetter(c) && !unicode.IsDigit(c) && c != '(' && c != '[':
+			return before[i:]
+		case c == '(' || c == '[':
+			if deep--; deep < 0 {
+				return before[i:]
+			}
+		}
+		i -= n
+	}
+	return before
+}
 
 // complete gives the words that the word before the cursor may become: commands, the
 // session's names and tools, primitives, and after a point fields.
@@ -292,8 +314,8 @@ func (r *repl) complete(before string) (word string, candidates []string) {
 		return before, starting(commands, before)
 	}
 	if m := fieldAccess.FindStringSubmatch(before); m != nil {
-		if b, ok := r.bound[m[1]]; ok {
-			return m[3], starting(fieldKeys(b.typ, strings.Split(m[2], ".")[1:]), m[3])
+		if p, err := r.open("", operand(m[1])); err == nil && len(p.names) > 0 {
+			return m[2], starting(fieldKeys(p.typ()), m[2])
 		}
 	}
 	start := strings.LastIndexFunc(before, func(c rune) bool { return strings.ContainsRune(" {}[](),\"'@+-*/%=<>", c) }) + 1
@@ -321,17 +343,13 @@ func starting(words []string, prefix string) []string {
 	return slices.Compact(found)
 }
 
-// fieldKeys is the keys of a record's type, within the fields of the path.
-func fieldKeys(t *check.Type, path []string) (keys []string) {
+// fieldKeys is the keys of a record's type.
+func fieldKeys(t *check.Type) (keys []string) {
 	if t == nil {
 		return nil
 	}
 	for _, f := range t.Fields {
-		if len(path) == 0 {
-			keys = append(keys, f.Key)
-		} else if f.Key == path[0] {
-			return fieldKeys(f.Type, path[1:])
-		}
+		keys = append(keys, f.Key)
 	}
 	return keys
 }

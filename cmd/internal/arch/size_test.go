@@ -50,7 +50,7 @@ var maxLines = map[string]int{
 	"cmd/internal/tour":            579,
 	"cmd/internal/ui":              2980,
 	"cmd/internal/ui/figures":      188,
-	"cmd/mcp-pif":                  10150,
+	"cmd/mcp-pif":                  10160,
 	"core":                         1130,
 	"core/check":                   10990,
 	"core/check/cert":              620,
