@@ -4,3 +4,6 @@ import "time"
 
 // What tests propose once has time on a busy machine.
 func init() { connectTimeout, proposeTimeout = time.Minute, time.Minute }
+
+// Read is what each node asks again and again.
+const Read = read

@@ -58,10 +58,11 @@ const (
 			SELECT head.last - cardinality($1::bytea[]) + x.n, x.p FROM head, unnest($1::bytea[]) WITH ORDINALITY AS x(p, n)
 			RETURNING 1)
 		SELECT (SELECT count(*) FROM added), pg_notify('mcp_pif_order', '')`
-	// At most 256 proposals and, but for the first, 8 MiB; from 0, from the first there is.
+	// At most 256 proposals and, but for the first, 8 MiB; from 0, from the first there is. LIMIT has it planned for the one row
+	// that there is, where no statistics say so.
 	read = `
 		SELECT h.identity, h.first, h.last, pg_is_in_recovery(), x.place, x.p
-		FROM (SELECT *, CASE $1::bigint WHEN 0 THEN first ELSE $1 END AS at FROM mcp_pif_order) h LEFT JOIN LATERAL (
+		FROM (SELECT *, CASE $1::bigint WHEN 0 THEN first ELSE $1 END AS at FROM mcp_pif_order LIMIT 1) h LEFT JOIN LATERAL (
 			SELECT place, p, sum(octet_length(p)) OVER (ORDER BY place) - octet_length(p) AS before
 			FROM mcp_pif_proposals WHERE place >= h.at AND place < h.at + 256) x ON x.before < 8 << 20
 		ORDER BY x.place`

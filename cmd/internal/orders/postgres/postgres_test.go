@@ -269,6 +269,27 @@ func TestTrimBesideOthers(t *testing.T) {
 	}
 }
 
+// TestPlan: what nodes read is planned as a few rows also where no statistics say so: a server that takes it for much compiles
+// it each time, for half a second, in which no node may act.
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	s := pgtest.Start(t)
+	o := open(t, s.URL())
+	defer o.Close()
+	must.NoError(t, o.Propose(t.Context(), []byte("first")))
+	s.Exec("INSERT INTO mcp_pif_proposals SELECT n, '' FROM generate_series(2, 50000) n")
+	s.Exec("UPDATE mcp_pif_order SET last = 50000")
+	conn, err := pgx.Connect(t.Context(), s.URL())
+	must.NoError(t, err)
+	defer conn.Close(context.Background())
+	rows, err := conn.Query(t.Context(), "EXPLAIN "+postgres.Read, 49_000)
+	must.NoError(t, err)
+	plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if text := strings.Join(plan, "\n"); err != nil || strings.Contains(text, "JIT") || !strings.Contains(text, "mcp_pif_proposals") {
+		t.Error(err, text)
+	}
+}
+
 // A server that doesn't keep what it acknowledges isn't used.
 func TestUnsafeServer(t *testing.T) {
 	t.Parallel()
