@@ -85,10 +85,33 @@ func Align(d, e Dec) (a, b *big.Int, scale int) {
 	return a, b, max(d.scale, e.scale)
 }
 
-// Power10 returns 10^n.
+// Power10 returns 10^n, not to be changed.
 func Power10(n int) *big.Int {
+	low, high := powers()
+	switch at := n / lowPowers; {
+	case at == 0:
+		return low[n]
+	case at < len(high):
+		return new(big.Int).Mul(high[at], low[n%lowPowers])
+	}
 	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil)
 }
+
+// powers returns the powers of 10 below lowPowers, and those of 10^lowPowers that exponents need.
+var powers = sync.OnceValues(func() (low, high []*big.Int) {
+	ten, one := big.NewInt(10), big.NewInt(1)
+	for p := one; len(low) < lowPowers; p = new(big.Int).Mul(p, ten) {
+		low = append(low, p)
+	}
+	step := new(big.Int).Mul(low[lowPowers-1], ten)
+	for p := one; len(high) <= 2*MaxDigits/lowPowers; p = new(big.Int).Mul(p, step) {
+		high = append(high, p)
+	}
+	return low, high
+})
+
+// lowPowers is how many powers are kept one by one; above that one in so many is.
+const lowPowers = 64
 
 // tooLarge is the smallest integer with more than MaxDigits digits.
 var tooLarge = sync.OnceValue(func() *big.Int { return Power10(MaxDigits) })

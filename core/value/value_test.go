@@ -134,3 +134,17 @@ func TestForce(t *testing.T) {
 		t.Errorf("got %v", v)
 	}
 }
+
+// TestPower10: the powers are exact, and a large one is one multiplication.
+func TestPower10(t *testing.T) {
+	ten, want := big.NewInt(10), big.NewInt(1)
+	for n := range 2*value.MaxDigits + 200 {
+		if value.Power10(n).Cmp(want) != 0 {
+			t.Fatalf("10^%d is wrong", n)
+		}
+		want.Mul(want, ten)
+	}
+	if n := testing.AllocsPerRun(10, func() { value.Power10(4000) }); n > 2 {
+		t.Errorf("10^4000 takes %v allocations", n)
+	}
+}

@@ -73,7 +73,7 @@ var maxLines = map[string]int{
 	"core/step":                    1110,
 	"core/term":                    460,
 	"core/text":                    10160,
-	"core/value":                   380,
+	"core/value":                   400,
 	"plugins/clock":                60,
 	"plugins/env":                  50,
 	"plugins/fetch":                1520,
