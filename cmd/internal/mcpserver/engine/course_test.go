@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -180,6 +181,21 @@ func TestFlowRecall(t *testing.T) {
 	}
 }
 
+// namings are the names of plans and of what is sealed, and the times, in the order in which they are told.
+type namings map[string]string
+
+var named = regexp.MustCompile(`[ps]_[a-z0-9-]+|20\d\d-[-0-9TZ:]+`)
+
+// of is all that an answer tells but these.
+func (n namings) of(a wire.Answer) string {
+	return named.ReplaceAllStringFunc(a.Text+string(a.Structured)+strings.Join(a.More, " "), func(name string) string {
+		if n[name] == "" {
+			n[name] = fmt.Sprint("ID", len(n))
+		}
+		return n[name]
+	})
+}
+
 // TestFlowPlansCourse: whether a plan waits for a person, and how many sections it has, tells of what was read: that counts
 // as shown, and is the same where it may not be.
 func TestFlowPlansCourse(t *testing.T) {
@@ -199,7 +215,6 @@ func TestFlowPlansCourse(t *testing.T) {
 	if a := w.call(s, "run", `{"tool":"maybe","input":"mail/1"}`); len(s.broker.MadeUnder()) != 1 {
 		t.Errorf("it gives %s, and the model was shown %q", a.Text, s.broker.MadeUnder())
 	}
-	names := regexp.MustCompile(`[ps]_[a-z0-9-]+|20\d\d-[-0-9TZ:]+`)
 	said, put := [2][]string{}, [2]string{}
 	for i, text := range []string{"hi", "ho"} {
 		for _, code := range []string{maybe, twice} {
@@ -207,9 +222,10 @@ func TestFlowPlansCourse(t *testing.T) {
 			world := &noteWorld{notes: map[string]string{"mail/1": text}}
 			s, _ := w.serves(world, "toy:**")
 			w.call(s, "evolve", code)
+			names := namings{}
 			tell := func(call string) string {
 				a := w.call(s, "run", call)
-				said[i] = append(said[i], names.ReplaceAllString(a.Text+string(a.Structured)+strings.Join(a.More, " "), "ID"))
+				said[i] = append(said[i], names.of(a))
 				return regexp.MustCompile(`p_[a-z0-9-]+`).FindString(a.Text)
 			}
 			plan := tell(code[:0] + `{"tool":"` + map[string]string{maybe: "maybe", twice: "twice"}[code] + `","input":"mail/1"}`)
@@ -246,7 +262,6 @@ func TestFlowPlansCourse(t *testing.T) {
 func TestFlowSectionGoesOn(t *testing.T) {
 	t.Parallel()
 	const goes = `{"name":"goes","code":"k => let m = !toy.get(k) in let p = !toy.put({key: \"DIR/a\", value: m}) in if m == \"hi\" then (if p == null then (let _ = !toy.put({key: \"DIR/b\", value: \"end\"}) in let v = !toy.get(\"DIR/b\") in let _ = !toy.put({key: \"DIR/c\", value: v}) in 0) else 0) else 0","capabilities":["toy:**"]}`
-	names := regexp.MustCompile(`[ps]_[a-z0-9-]+|20\d\d-[-0-9TZ:]+`)
 	said := map[string][]string{}
 	for _, c := range []struct{ dir, text, holds, want string }{
 		{"open", "hi", "", "a=hi b=end c=end"}, {"mail", "hi", "", "a=hi b=end c=end"}, {"mail", "hi", "put", "a=hi b=end"}, {"mail", "ho", "", "a=ho"},
@@ -283,10 +298,10 @@ func TestFlowSectionGoesOn(t *testing.T) {
 		s, _ = w.serves(h, "toy:**")
 		made, _, err := s.broker.Journal().Read(journal.Query{Kind: journal.PlanMade})
 		must.NoError(t, err)
-		plan := "p_" + made[0].Run
+		plan, names := "p_"+made[0].Run, namings{}
 		for _, resume := range []string{"", `,"resume":true`, `,"resume":true`} {
 			a := w.call(s, "run", `{"plan":"`+plan+`"`+resume+`}`)
-			said[c.dir+c.text+c.holds] = append(said[c.dir+c.text+c.holds], names.ReplaceAllString(a.Text+string(a.Structured)+strings.Join(a.More, " "), "ID"))
+			said[c.dir+c.text+c.holds] = append(said[c.dir+c.text+c.holds], names.of(a))
 		}
 		if got := strings.ReplaceAll(h.done(), c.dir+"/", ""); got != c.want {
 			t.Errorf("%+v: %q was put; it is told %q", c, got, said[c.dir+c.text+c.holds])

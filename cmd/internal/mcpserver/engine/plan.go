@@ -335,31 +335,18 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 		}
 		return a
 	}
-	keeps := s.keepsPlan(p.Plan)
+	keeps, name := s.keepsPlan(p.Plan), s.planName(p.Plan)
 	if len(s.broker.Flow().Shown()) > 0 && p.Ended {
 		next, err := run.FindPlan(s.broker.Journal(), fmt.Sprintf("p_%s.%d", p.Run, p.Section+1))
 		if err == nil && next != nil && s.goesOnWith(next, resume) {
 			return s.doPlan(ctx, c, next.ID, fresh, resume, held)
 		}
 	}
-	refuse := tell // of what tells of the run
+	refuse := tell // of what tells of the run; by another name each time, as a section that follows has its own
 	if keeps {
 		refuse = func(kind fault.Kind, message, hint string) wire.Answer {
 			return s.sealPlan(p.Plan, tell(kind, message, hint))
 		}
-	}
-	name := s.planName(p.Plan)
-	done, gone := tell(fault.Conflict, "the plan "+name+" was begun and has ended: the journal shows what was done", again), tell(fault.Conflict, "the plan "+name+" can't be done any more", again)
-	final := func(a wire.Answer) wire.Answer { // it has one name, however often and whichever it is
-		if !keeps {
-			return a
-		}
-		if one := s.sealedBefore(p.Run, s.broker.Flow().Known(p.Under), func(one *run.Sealed) bool {
-			return slices.Contains([]string{done.First(), gone.First(), a.First()}, one.Text)
-		}); one != nil {
-			return s.sealedAnswer(one)
-		}
-		return s.sealPlan(p.Plan, a)
 	}
 	_, here := s.doing.LoadOrStore(p.ID, true)
 	if x := sectionsOf(ctx); x != nil && !here { // until the next one is there
@@ -373,9 +360,9 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 	case here, s.doneElsewhere(p):
 		return tell(fault.Conflict, "another call is doing the plan "+name, "Wait for that call: a plan is done once.")
 	case p.Ended:
-		return final(done)
+		return refuse(fault.Conflict, "the plan "+name+" was begun and has ended: the journal shows what was done", again)
 	case p.Refused && p.By == run.Withdrawn:
-		return final(gone)
+		return refuse(fault.Conflict, "the plan "+name+" can't be done any more", again)
 	case p.Refused:
 		return tell(fault.Denied, "the user said no to the plan "+name, "Don't try again; ask the user what they want instead.")
 	case p.Started > 0 && !resume && !s.Owns():
@@ -404,12 +391,12 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 	if n, op := record.Unsettled(s.broker.Policy()); n > 0 {
 		goesOn := fmt.Sprintf(`; then {"name":"run","arguments":{"plan":%q,"resume":true}} goes on.`, name)
 		if keeps {
-			a := tell(fault.OutcomeUnknown, "the server ended while a step of the run "+p.Run+" was under way; nobody knows whether it was done",
-				"The user can find out which with `mcp-pif journal`, and say it with `mcp-pif resolve`"+goesOn)
+			say := tell
 			if p.Section > 1 { // which it tells
-				return final(a)
+				say = refuse
 			}
-			return a
+			return say(fault.OutcomeUnknown, "the server ended while a step of the run "+p.Run+" was under way; nobody knows whether it was done",
+				"The user can find out which with `mcp-pif journal`, and say it with `mcp-pif resolve`"+goesOn)
 		}
 		return tell(fault.OutcomeUnknown, fmt.Sprintf("the server ended while step %d of the run %s, %s, was under way; nobody knows whether it was done", n, p.Run, op),
 			fmt.Sprintf("The user can find out, and say it with `mcp-pif resolve %s %d did` or `did-not`", p.Run, n)+goesOn)
