@@ -70,6 +70,7 @@ func TestMCPCommands(t *testing.T) {
 	w.fails(append(append([]string{"mcp", "add", "second"}, flags...), line...), "there is a server second already")
 	w.fails([]string{"mcp", "add", "fs", "--", w.program}, "reserved")
 	w.fails([]string{"mcp", "add", "third", "--", "npx", "server@latest"}, "isn't one exact version")
+	w.fails([]string{"mcp", "add", "third", "--env", "TOKEN=abc123", "--", "npx", "server@latest"}, "fewer than 8 characters", "--env NAME without the value")
 	w.fails([]string{"mcp", "add", "third", "--", "docker", "run", "image:latest"}, "by its digest")
 	w.fails([]string{"mcp", "add", "third", "http://example.com/mcp"}, "without encryption")
 	w.fails([]string{"mcp", "add", "third", "--network", "https://example.com/x", "--", w.program}, "--network", "is no origin")

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -210,11 +211,27 @@ func WithoutSecrets(s *mcplock.Server) *mcplock.Server {
 	return &left
 }
 
+// CheckSecrets refuses an entry with a value that would be kept and that no grant could give the server, since it can't be
+// kept out of what comes back.
+func CheckSecrets(server string, s *mcplock.Server) error {
+	for _, text := range slices.Concat(s.Env, s.Headers) {
+		name, value, _ := strings.Cut(text, "=")
+		if !LooksSecret(name, value) {
+			continue
+		}
+		value = strings.TrimSuffix(strings.TrimSuffix(value, "\n"), "\r") // as it is read
+		if _, err := caps.NewSecret(caps.Binding{Name: bindingName(server, name)}, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Take keeps the values in an entry that look like secrets, and leaves their names there. It keeps none of an entry
 // that couldn't be written without them.
 func (k keptSecrets) Take(server string, s *mcplock.Server) error {
 	left := WithoutSecrets(s)
-	if err := left.Check(); err != nil {
+	if err := cmp.Or(left.Check(), CheckSecrets(server, s)); err != nil {
 		return fmt.Errorf("the server %s: %w", server, err)
 	}
 	for _, list := range []struct {

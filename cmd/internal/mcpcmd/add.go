@@ -97,6 +97,11 @@ grants nothing; --cap NAME does.`,
 			if err == nil {
 				err = freeName(l, name)
 			}
+			if err == nil {
+				if err = app.CheckSecrets(name, &mcplock.Server{Env: o.env, Headers: o.headers}); err != nil && len(o.headers) == 0 {
+					err = fmt.Errorf("%w; --env NAME without the value gives that of mcp-pif's environment, as it is", err)
+				}
+			}
 			if err != nil {
 				return cli.Failed(err)
 			}

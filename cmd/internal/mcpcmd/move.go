@@ -156,7 +156,7 @@ func (m *Move) consider(name string, raw json.RawMessage) (_ *movedServer, err e
 	if err := m.pin(s, u); err != nil {
 		return nil, err
 	}
-	return s, app.WithoutSecrets(s.entry).Check()
+	return s, cmp.Or(app.WithoutSecrets(s.entry).Check(), app.CheckSecrets(s.word, s.entry))
 }
 
 // wordOf makes the name of a kind of a client's name of a server.

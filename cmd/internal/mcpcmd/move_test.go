@@ -47,29 +47,38 @@ func TestAddsAtOnce(t *testing.T) {
 	}
 }
 
-// TestSecretsOfLines: a secret is kept, of several lines or long as it may be, and no value of a refused entry is told or kept.
-func TestSecretsOfLines(t *testing.T) {
+// TestSecretsThatFit: a secret is kept if a grant may give it, and no value of a refused entry is told or kept.
+func TestSecretsThatFit(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	l, err := (&ServerLock{Path: filepath.Join(t.TempDir(), "lock.json")}).Read()
 	must.NoError(t, err)
 	kept, err := app.SecretsOf(l)
 	must.NoError(t, err)
-	pem, long := "-----BEGIN KEY-----\nabc123\n", "sk-"+strings.Repeat("a1", 4000)
+	long := "sk-" + strings.Repeat("a1", 2046)
 	m := &Move{lock: l}
-	up, err := m.consider("up", json.RawMessage(cli.Marshal(map[string]any{"url": "https://example.com", "headers": map[string]string{"Token": long}})))
+	consider := func(word, token string) (*movedServer, error) {
+		return m.consider(word, json.RawMessage(cli.Marshal(map[string]any{"url": "https://example.com", "headers": map[string]string{"Token": token}})))
+	}
+	up, err := consider("up", long)
 	must.NoError(t, err)
-	up.entry.Headers = append(up.entry.Headers, "X-Key="+pem)
 	l.Servers["up"] = up.entry
 	must.NoError(t, keepServers(l, "up"))
-	for name, want := range map[string]string{"Token": long, "X-Key": pem} {
-		if got, _ := kept.Read("up", app.HeaderFile+name); got != want {
-			t.Errorf("%s is kept as %q", name, got)
-		}
+	if got, _ := kept.Read("up", app.HeaderFile+"Token"); got != long {
+		t.Errorf("it is kept as %q", got)
 	}
-	for _, text := range []string{"Note=two\nlines", "Note=" + strings.Repeat("ab ", 2000)} {
+	for text, want := range map[string]string{
+		"Note=two\nlines": "the value of Note has", "Note=" + strings.Repeat("ab ", 2000): "the value of Note has",
+		"Token=-----BEGIN KEY-----\nabc123\n": "must be printable ASCII on one line", "Token=" + long + "a1": "more than 4096 characters", "Token=" + strings.Repeat("a1", 50_000): "more than 4096 characters",
+		"Token=abc123": "fewer than 8 characters",
+	} {
 		l.Servers["bad"] = &mcplock.Server{URL: "https://example.com", Headers: []string{"Token=new-0123456789", text}, Tools: map[string]*mcplock.Tool{}}
-		if err := keepServers(l, "bad"); err == nil || !strings.Contains(err.Error(), "the value of Note has") || strings.Contains(err.Error(), text[5:8]) {
+		if err := keepServers(l, "bad"); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), text[6:9]) {
 			t.Errorf("%.20q: %v", text, err)
+		}
+		if token, isToken := strings.CutPrefix(text, "Token="); isToken {
+			if _, err := consider("moved", token); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%.20q is moved: %v", text, err)
+			}
 		}
 		if _, isKept := kept.Read("bad", app.HeaderFile+"Token"); isKept {
 			t.Error("a secret of a refused entry is kept")
