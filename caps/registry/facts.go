@@ -326,11 +326,23 @@ func (t *Tool) know(want parts) known {
 	if k, ok := t.finding.remembers(want); ok {
 		return k
 	}
+	found := t.needed(want)
+	return t.finding.get(want|ofTypes, func(k *known, missing parts) { t.workOut(k, missing, found) })
+}
+
+// needed is what is known of the versions that t is bound to.
+func (t *Tool) needed(want parts) map[*Tool]known {
 	found := map[*Tool]known{}
 	for _, b := range t.depends() {
 		found[b] = b.finding.get((want|ofTypes)&^(ofSchemas|ofNormal), func(k *known, missing parts) { b.workOut(k, missing, found) })
 	}
-	return t.finding.get(want|ofTypes, func(k *known, missing parts) { t.workOut(k, missing, found) })
+	return found
+}
+
+// Derive finds a type for each term of the code, anew at each call.
+func (t *Tool) Derive() *check.Derivation {
+	p := t.Program()
+	return check.Derive(p.Term(), p.Tool().Source, t.env(t.withGroup(t.needed(ofTypes))), check.Budget{Steps: typeSteps})
 }
 
 func (f *finding) remembers(want parts) (known, bool) {

@@ -20,9 +20,11 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
@@ -32,8 +34,8 @@ func newLSP() *cobra.Command {
 		Use:   "lsp",
 		Short: "Serve the Language Server Protocol to an editor",
 		Long: `Serve the Language Server Protocol on standard input and output, for files in the text
-form: problems as you type, the type and the cost of a program and the help of an
-operation on hover, completion, and formatting. With --profile or --store it knows the
+form: problems as you type, on hover the type of a name, the help of an operation, or the type
+and the cost of the program, completion, and formatting. With --profile or --store it knows the
 tools that are kept there. Nothing is run. cmd/editors/vscode has an extension.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -205,10 +207,15 @@ func (s *languageServer) publish(uri string, found []lspDiagnostic) {
 	_ = s.send(map[string]any{"jsonrpc": "2.0", "method": "textDocument/publishDiagnostics", "params": map[string]any{"uri": uri, "diagnostics": found}})
 }
 
+// compile reads a program.
+func (s *languageServer) compile(src string) (*registry.Tool, error) {
+	_, t, err := s.tools.Snapshot().Trying(registry.Definition{Name: "it", Code: []byte(src), Text: !json.Valid([]byte(src))})
+	return t, err
+}
+
 // examine finds out about a program what check does.
 func (s *languageServer) examine(src string) (*checkReport, error) {
-	d := registry.Definition{Name: "it", Code: []byte(src), Text: !json.Valid([]byte(src))}
-	_, t, err := s.tools.Snapshot().Trying(d)
+	t, err := s.compile(src)
 	if err != nil {
 		return nil, err
 	}
@@ -235,7 +242,41 @@ func lspWords(line string) (spans [][2]int) {
 	return spans
 }
 
-// hover explains the operation at a position, or else the whole program.
+// typeAt returns the type of the variable or field that is written at an offset; nil: there
+// is none, or it isn't known.
+func (s *languageServer) typeAt(src, word string, at int) *check.Type {
+	t, err := s.compile(src)
+	if err != nil {
+		return nil
+	}
+	var found term.Term
+	bound := false
+	var walk func(n term.Term) bool
+	walk = func(n term.Term) bool {
+		switch v := n.(type) {
+		case *term.Var:
+			if v.Name == word && (bound || v.Pos() == at) {
+				found = v
+			}
+		case *term.Prim:
+			if at > 0 && src[at-1] == '.' && v.Pos() == at-1 {
+				found = v
+			}
+		case *term.Lam:
+			if v.Param == word && v.Pos() == at { // as its first use
+				bound = true
+				walk(v.Body)
+				return false
+			}
+		}
+		return found == nil && term.Children(n, walk)
+	}
+	walk(t.Program().Term())
+	return t.Derive().Shown(found)
+}
+
+// hover explains the operation, or tells the type of the name, at a position, or else explains
+// the whole program.
 func (s *languageServer) hover(ctx context.Context, src string, at lspPosition) any {
 	line, before := lineUpTo(src, at)
 	for _, span := range lspWords(line) {
@@ -247,6 +288,8 @@ func (s *languageServer) hover(ctx context.Context, src string, at lspPosition) 
 			if a := app.CallTool(ctx, s.help, "help", map[string]any{"name": word}); a.Fault == nil {
 				return markup(a.Text)
 			}
+		} else if typ := s.typeAt(src, word, len(strings.Join(strings.SplitAfter(src, "\n")[:at.Line], ""))+span[0]); typ != nil {
+			return markup(fmt.Sprintf("%s: %s", word, typ))
 		}
 	}
 	r, err := s.examine(src)

@@ -228,6 +228,16 @@ func (d *Derivation) Type(t term.Term) *Type {
 	return typ
 }
 
+// Shown is [Derivation.Type] as a report writes a type: unknowns are a, b and so on.
+func (d *Derivation) Shown(t term.Term) *Type {
+	v := d.c.nodes[t]
+	if v == nil || d.c.over {
+		return nil
+	}
+	show := d.c.buildTypes(false)
+	return show.finish(show.given(v))
+}
+
 // maxDerived is how many parts the types of a derivation have together, and no more
 // than there are steps; terms beyond are dynamic.
 const maxDerived = 1_000_000
