@@ -23,7 +23,7 @@ import (
 type Shown struct {
 	Tool         string
 	Version      int
-	From         int
+	From         []string
 	Code         json.RawMessage
 	Input        json.RawMessage
 	Inputs       []json.RawMessage
@@ -31,6 +31,7 @@ type Shown struct {
 	Rounds       int
 	Op           string
 	In, At       string
+	Store        string
 	Args         json.RawMessage
 	Value        json.RawMessage
 	Type         string
@@ -178,6 +179,12 @@ func (s *Shown) Words(e *journal.Event) string {
 		for _, key := range slices.Sorted(maps.Keys(s.Moves)) {
 			parts = append(parts, "run "+key+" moves between "+strings.Join(s.Moves[key], " and "))
 		}
+	case journal.SessionLabelled:
+		parts = []string{"the model was shown data of " + strings.Join(s.Label, ", ")}
+	case journal.StoreTainted:
+		parts = []string{s.Store + " holds data of " + strings.Join(s.From, ", ")}
+	case journal.ResultSealed:
+		parts = []string{s.Sealed + " is sealed: it has data of " + strings.Join(s.Label, ", ")}
 	case journal.Checkpoint:
 		parts = []string{fmt.Sprintf("%d of the events up to %d were dropped", s.Dropped, e.Seq)}
 	default:

@@ -26,6 +26,9 @@ func TestShownWords(t *testing.T) {
 		{journal.FlowCleared, `{"label":["mail","web"],"bits":{"mail":3},"taints":{"kv:n/**":["mail"]},"moves":{"a-1/2":["x","y"]}}`,
 			"forgotten  shown: mail, web  3 bits of mail  kv:n/** holds mail  run a-1/2 moves between x and y"},
 		{journal.FlowCleared, `{"label":["mail"],"only":true}`, "only this was forgotten  shown: mail"},
+		{journal.SessionLabelled, `{"label":["mail","web"]}`, "the model was shown data of mail, web"},
+		{journal.StoreTainted, `{"store":"kv:n/**","from":["mail","web"]}`, "kv:n/** holds data of mail, web"},
+		{journal.ResultSealed, `{"sealed":"s_a","label":["mail"],"value":{"bytes":9,"sha256":"x"}}`, "s_a is sealed: it has data of mail"},
 		{journal.Checkpoint, `{"to":7,"dropped":5}`, "5 of the events up to 7 were dropped"},
 	} {
 		e := &journal.Event{Seq: 7, Kind: c.kind, Data: []byte(c.data)}
