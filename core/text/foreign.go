@@ -114,7 +114,7 @@ func (r around) body(k int) string {
 	if r.word(k) == "return" {
 		k++
 	}
-	return r.said(k, r.end(k, ";"))
+	return r.said(k, r.end(k, ";", "except"))
 }
 
 // foreignInfix is the words that stand after an operand.
@@ -207,7 +207,18 @@ var foreignPrefix = map[string]func(r around, k int) string{
 		return "Write match v { 0 => a; _ => b }: no word stands before a pattern."
 	},
 	"try": func(r around, k int) string {
-		return fmt.Sprintf("Write match try(%s) { {ok: v} => v; {error: e} => null }.", r.body(k+1))
+		failed := "{error: e} => null"
+		if c := r.end(k+1, "catch", "except"); r.word(c) == "catch" || r.word(c) == "except" {
+			open, name := r.end(c, "{", ":"), "_"
+			switch {
+			case r.word(open-2) == "as":
+				name = fmt.Sprintf("{error: %s}", r.word(open-1))
+			case r.word(c+1) == "(" && r.end(c+2, ":") > c+2:
+				name = fmt.Sprintf("{error: %s}", r.word(r.end(c+2, ":")-1))
+			}
+			failed = name + " => " + r.body(open)
+		}
+		return fmt.Sprintf("Write match try(%s) { {ok: v} => v; %s }.", r.body(k+1), failed)
 	},
 	"throw": raiseHint, "raise": raiseHint,
 	"assert": func(r around, k int) string {

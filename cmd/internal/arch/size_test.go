@@ -72,7 +72,7 @@ var maxLines = map[string]int{
 	"core/prim":                    10810,
 	"core/step":                    1110,
 	"core/term":                    460,
-	"core/text":                    10160,
+	"core/text":                    10170,
 	"core/value":                   400,
 	"plugins/clock":                60,
 	"plugins/env":                  50,
