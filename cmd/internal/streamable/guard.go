@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -215,6 +216,64 @@ func unserved(w http.ResponseWriter, r *http.Request, server *mcp.Server, body [
 	}
 	return true
 }
+
+// unservedOf takes what [unserved] answers out of a batch, for the SDK would refuse all of it. It returns the writer for the
+// rest, whose answers come behind; nil: there is no rest.
+func unservedOf(w http.ResponseWriter, r *http.Request, server *mcp.Server, body []byte) http.ResponseWriter {
+	var all, rest []json.RawMessage
+	if r.Method != http.MethodPost || !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) || json.Unmarshal(body, &all) != nil {
+		return w
+	}
+	f := &following{ResponseWriter: w}
+	for _, message := range all {
+		p := &page{ResponseWriter: &nobody{header: http.Header{}}}
+		if !unserved(p, r, server, message, false) {
+			rest = append(rest, message)
+		} else if p.text.Len() > 0 {
+			f.first = fmt.Appendf(f.first, "event: message\ndata: %s\n\n", p.text.Bytes())
+		}
+	}
+	if len(rest) == len(all) {
+		return w
+	}
+	if len(rest) == 0 {
+		f.WriteHeader(http.StatusAccepted)
+		return nil
+	}
+	left, _ := json.Marshal(rest)
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(left)), int64(len(left))
+	return f
+}
+
+// following is a writer of a stream behind events that come first, or of no answers, in whose place they are one.
+type following struct {
+	http.ResponseWriter
+	first []byte
+}
+
+// Write implements [http.ResponseWriter].
+func (f *following) Write(b []byte) (int, error) {
+	if first := f.first; first != nil && f.Header().Get("Content-Type") == "text/event-stream" {
+		f.first = nil
+		if _, err := f.ResponseWriter.Write(first); err != nil {
+			return 0, err
+		}
+	}
+	return f.ResponseWriter.Write(b)
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (f *following) WriteHeader(status int) {
+	if status != http.StatusAccepted || f.first == nil {
+		f.ResponseWriter.WriteHeader(status)
+		return
+	}
+	f.Header().Set("Content-Type", "text/event-stream")
+	_, _ = f.Write(nil)
+}
+
+// Unwrap serves [http.ResponseController].
+func (f *following) Unwrap() http.ResponseWriter { return f.ResponseWriter }
 
 // outside answers a request of the older protocols that belongs to a session and names
 // none, or that would begin one and can't, and reports whether it did; a batch without a session is refused, too. The SDK would

@@ -457,7 +457,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	if unserved(w, r, server, body, false) {
+	if w = unservedOf(w, r, server, body); w == nil || unserved(w, r, server, body, false) {
 		return
 	}
 	begun = true

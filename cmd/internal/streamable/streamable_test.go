@@ -556,6 +556,27 @@ func TestUnserved(t *testing.T) {
 			t.Errorf("without a session, %s: %d %s", c.body, status, answer)
 		}
 	}
+	unknown, note := `{"jsonrpc":"2.0","id":7,"method":"x/y"}`, `{"jsonrpc":"2.0","method":"notifications/x"}`
+	const refused = "event: message\ndata: " + `{"error":{"code":-32601,"message":"method not found: \"x/y\""},"id":7,"jsonrpc":"2.0"}` + "\n\n"
+	for _, c := range []struct {
+		body, session string
+		status        int
+		answer        string
+	}{
+		{"[" + unknown + "," + note + `,{"jsonrpc":"2.0","id":8,"method":"ping"}]`, id, 200, refused + "event: message\ndata: " + `{"jsonrpc":"2.0","id":8,"result":{}}` + "\n\n"},
+		{"[" + unknown + `,{"jsonrpc":"2.0","method":"notifications/initialized"}]`, id, 200, refused},
+		{"[" + unknown + "]", id, 200, refused},
+		{"[" + note + "]", id, 202, ""},
+		{"[" + unknown + "]", "none", 404, "session not found\n"},
+	} {
+		status, answer := post(t, url, strings.NewReader(c.body), func(r *http.Request) {
+			r.Header.Set(sessionHeader, c.session)
+			r.Header.Set(versionHeader, "2025-03-26")
+		})
+		if status != c.status || answer != c.answer {
+			t.Errorf("%s: %d %q", c.body, status, answer)
+		}
+	}
 	if status, _ := send("none", `{"jsonrpc":"2.0","id":7,"method":"x/y"}`); status != 404 {
 		t.Errorf("in no session: status %d", status)
 	}
