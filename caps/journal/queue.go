@@ -3,6 +3,7 @@ package journal
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // An entry is an event on its way to the file.
@@ -61,8 +62,7 @@ func (w *writer) push(x *entry) error {
 		if w.failing != nil {
 			break // it tries to write; whether it can is its answer
 		}
-		w.urgent = true
-		signal(w.hurry)
+		w.hasten()
 		w.room.Wait()
 	}
 	if w.closed {
@@ -79,12 +79,31 @@ func (w *writer) push(x *entry) error {
 	}
 	w.queue = append(w.queue, x)
 	w.held += n
-	if x.done != nil || w.failing == nil && w.held > w.o.Queue/4 {
-		w.urgent = true
-		signal(w.hurry)
+	switch {
+	case x.done != nil || w.failing == nil && w.held > w.o.Queue/4:
+		w.hasten()
+	case w.linger == nil:
+		w.linger, w.armed = time.AfterFunc(w.o.Linger, w.lingered), true
+	case !w.armed:
+		w.armed = true
+		w.linger.Reset(w.o.Linger)
 	}
-	signal(w.wake)
 	return nil
+}
+
+// hasten has the loop write what there is now.
+func (w *writer) hasten() {
+	w.urgent = true
+	signal(w.hurry)
+	signal(w.wake)
+}
+
+// lingered has the loop write what waits for more events.
+func (w *writer) lingered() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.due, w.armed = len(w.queue) > 0, false
+	signal(w.wake)
 }
 
 func signal(c chan struct{}) {
@@ -112,7 +131,7 @@ func (w *writer) take() (batch []*entry, size int64) {
 	}
 	if n == len(w.queue) {
 		batch, w.queue = w.queue, nil
-		w.urgent = false
+		w.urgent, w.due = false, false
 	} else {
 		batch = slices.Clone(w.queue[:n])
 		w.queue = slices.Delete(w.queue, 0, n)
@@ -172,6 +191,7 @@ func (w *writer) settle(batch []*entry, err error) (kept int, closing bool) {
 		})
 	}
 	w.queue = append(again, w.queue...)
+	w.due = w.due || len(again) > 0
 	w.room.Broadcast()
 	closing = w.closed
 	w.mu.Unlock()

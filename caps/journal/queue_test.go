@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
 // Everybody who may not wait long gets an answer, and what was noted is written
@@ -106,6 +107,31 @@ func TestQueue(t *testing.T) {
 	if last, err := openStore(t, path, journal.Options{}).Last(); err != nil || last != 1204 {
 		t.Errorf("after Close the last is %d, %v", last, err)
 	}
+}
+
+// TestLinger: what is noted is written soon, whatever was written before its time; who needs
+// room doesn't wait for that time.
+func TestLinger(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j.db")
+	s, other := openStore(t, path, journal.Options{}), openStore(t, path, journal.Options{})
+	for n := uint64(3); n <= 9; n += 3 {
+		add(t, s, journal.Noted, journal.RunStarted, "{}")
+		add(t, s, journal.Written, journal.EffectRequested, "{}")
+		add(t, s, journal.Noted, journal.EffectOutcome, "{}")
+		wait.Until(t, "what was noted", func() bool {
+			last, err := other.Last()
+			must.NoError(t, err)
+			return last == n
+		})
+	}
+	s = openStore(t, filepath.Join(t.TempDir(), "j.db"), journal.Options{Queue: 2 << 10, Linger: time.Hour})
+	taken := make(chan struct{})
+	go func() {
+		defer close(taken)
+		add(t, s, journal.Noted, journal.RunStarted, "{}")
+		add(t, s, journal.Noted, journal.EffectOutcome, `{"large":"`+strings.Repeat("x", 8<<10)+`"}`)
+	}()
+	wait.For(t, taken, "room")
 }
 
 // What can't be written by the end is not lost in silence.

@@ -52,6 +52,11 @@ type writer struct {
 	older  int   // how many of queue were there when the last batch was taken
 	held   int64 // bytes in queue
 	urgent bool  // somebody waits for what is in queue
+	due    bool  // what is in queue has waited for more events, or failed
+	// linger sets due; armed is set until it does. It is left to run where what it was for is written before,
+	// since to set it for each event would wake a thread for each.
+	linger *time.Timer
+	armed  bool
 	closed bool
 	// stalled is set while the loop waits for room: who makes it reads what there is.
 	stalled bool
@@ -105,16 +110,14 @@ func (w *writer) loop() {
 	defer close(w.ended)
 	for {
 		w.mu.Lock()
-		waiting, urgent, closed := len(w.queue), w.urgent, w.closed
+		waiting, urgent, closed := len(w.queue), w.urgent || w.due, w.closed
 		w.mu.Unlock()
 		switch {
 		case waiting == 0 && closed:
 			return
-		case waiting == 0:
+		case waiting == 0 || !urgent && !closed:
 			<-w.wake
 			continue
-		case !urgent && !closed:
-			w.pause(w.o.Linger) // for more events
 		}
 		w.quota.yield()
 		batch, size := w.take()
@@ -303,6 +306,9 @@ func (w *writer) stop() error {
 	}
 	signal(w.hurry)
 	signal(w.wake)
+	if w.linger != nil {
+		w.linger.Stop()
+	}
 	var err error
 	if w.started {
 		<-w.ended

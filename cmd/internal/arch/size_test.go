@@ -22,7 +22,7 @@ var maxLines = map[string]int{
 	"caps":                         7900,
 	"caps/filename":                20,
 	"caps/flow":                    1820,
-	"caps/journal":                 5830,
+	"caps/journal":                 5850,
 	"caps/journal/order":           360,
 	"caps/lease":                   20,
 	"caps/registry":                4640,
