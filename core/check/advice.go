@@ -423,8 +423,10 @@ func (c *checker) apart(t term.Term, a, b *shape, same bool) {
 		return
 	}
 	x.dropped = x.dropped || same
-	// What a caller gives may be null, though the code isn't seen to take it.
-	if asked := a.seed != nil && b.kind == prim.KindUnit || b.seed != nil && a.kind == prim.KindUnit; !same && !asked {
+	// What a caller gives may be null, though the code isn't seen to take it, and the items of
+	// its lists are of several kinds, as in rows of (name, number), though one is computed with.
+	maybe := func(a, b *shape) bool { return a.seed != nil && (b.kind == prim.KindUnit || a.seed.mixed) }
+	if !same && !maybe(a, b) && !maybe(b, a) {
 		x.left, x.right = x.left|a.kind, x.right|b.kind
 		how, rest := "never", ""
 		if src := c.src; src != nil && src.Form == term.PIF {

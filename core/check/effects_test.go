@@ -321,6 +321,7 @@ func TestNotes(t *testing.T) {
 		{`x => type_of(x) == "number"`, `line 1, column 20: type_of never gives "number", but one of int, dec, bool`},
 		{`x => match type_of(x) { "null" => 1; _ => 2 }`, `type_of never gives "null"`},
 		{`s => length(s) == "2"`, "line 1, column 16: this is never true: an integer and a string"},
+		{`xs => if xs[0] == "put" then xs[1] + 1 else 0`, ""},
 		{`n => n + 1 != "2"`, "line 1, column 13: this is always true: a number and a string"},
 		{`n => n + 1 > 0 and n == "a"`, "line 1, column 22: this is never true: a number and a string"},
 		{`x => match to_text(x) { 1 => 2; _ => 3 }`, "column 25: this is never true"},

@@ -61,10 +61,18 @@ var instead = map[string]string{
 	"statistics.median": `write median(xs)`,
 	"statistics.mean":   `write mean(xs)`,
 	"array.from":        `write chars(s) for a text's characters, map(f, range(0, n)) for what a function gives of the numbers below n`,
-	"trimstart":         `write re_replace(s, "^\\s+", "")`,
-	"trimend":           `write re_replace(s, "\\s+$", "")`,
-	"lstrip":            `write re_replace(s, "^\\s+", "")`,
-	"rstrip":            `write re_replace(s, "\\s+$", "")`,
+	"trimstart":         trimStart,
+	"trim_start":        trimStart,
+	"trimleft":          trimStart,
+	"trim_left":         trimStart,
+	"ltrim":             trimStart,
+	"lstrip":            trimStart,
+	"trimend":           trimEnd,
+	"trim_end":          trimEnd,
+	"trimright":         trimEnd,
+	"trim_right":        trimEnd,
+	"rtrim":             trimEnd,
+	"rstrip":            trimEnd,
 	"rem":               `write compare(a, 0) * (abs(a) % abs(b)) for what has the sign of a; a % b has that of b`,
 	"remainder":         `write compare(a, 0) * (abs(a) % abs(b)) for what has the sign of a; a % b has that of b`,
 	"quot":              `write to_int(div_dec(a, b, 0, "down"), "down"), which rounds towards 0; a / b rounds down`,
@@ -223,6 +231,11 @@ const Unequal = "write a != b, which is not(equal(a, b))"
 const noPower = "exact numbers have no exp, log or power with a fraction; write let " + powers + " in exp(b * ln(a)) for a to the power of b, ratio(ln(x), ln(10)) for log10; sqrt(x, digits) is the square root"
 
 const powers = `ln = x => let h = fold((h, i) => sqrt(h, 40), x, range(0, 8)), z = ratio(h - 1, h + 1) in round(512 * sum(map(k => ratio(pow(z, 2 * k + 1), 2 * k + 1), range(0, 6))), 12), exp = x => round(fold((p, i) => round(p * p, 40), sum(map(k => ratio(pow(ratio(x, 256), k), product(range(1, k + 1))), range(0, 16))), range(0, 8)), 10)`
+
+const (
+	trimStart = `write re_replace(s, "^\\s+", "")`
+	trimEnd   = `write re_replace(s, "\\s+$", "")`
+)
 
 const noHash = "use sha256, hmac_sha256 or crc32, the only hashes"
 

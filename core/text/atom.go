@@ -138,7 +138,7 @@ func (r *reader) parens() (term.Term, bool) {
 
 // record reads a record literal.
 func (r *reader) record() (term.Term, bool) {
-	open, first := r.tok(), r.i
+	open := r.tok()
 	// What stands before tells whether {x} may be meant as x.
 	value := r.i == 0 || !slices.Contains([]tokKind{tokArrow, tokThen, tokElse, tokEnd}, r.toks[r.i-1].kind)
 	r.i++
@@ -194,10 +194,13 @@ func (r *reader) record() (term.Term, bool) {
 			}
 			return r.refuseToken("a key", hint)
 		}
-		if next := r.toks[r.i+1].kind; (key.kind == tokName || key.kind == tokQuoted) && (next == tokComma || next == tokCloseBrace && (len(parts) > 0 || value && !r.older && key.kind == tokName)) {
+		if next := r.toks[r.i+1].kind; (key.kind == tokName || key.kind == tokQuoted) && (next == tokComma || next == tokCloseBrace && (len(parts) > 0 || !r.older && key.kind == tokName)) {
 			if c, ok := r.callee(); ok { // which nothing binds, and is hardly meant
 				least, _ := c.arity()
 				return r.refuseUnapplied(c, least)
+			}
+			if next == tokCloseBrace && len(parts) == 0 && !value {
+				r.note(int(key.off), "{%[1]s} is the record {%[1]s: %[1]s} here; the value alone is %[1]s", r.src[key.off:key.end])
 			}
 			v, ok := r.name() // {n, k} is {n: n, k: k}
 			return ok && put(v)
@@ -207,9 +210,6 @@ func (r *reader) record() (term.Term, bool) {
 		hint := fmt.Sprintf("Write a field as %s: 1.", r.src[key.off:key.end])
 		if colon := (around{r}).end(r.i, ":"); key.kind == tokIf && r.toks[colon].kind == tokColon && colon > r.i { // if a: return b
 			hint = fmt.Sprintf("Write if %s { %s }; and then what follows, or if a then b else c.", (around{r}).said(r.i, colon), (around{r}).body(colon))
-		}
-		if k := r.tok().kind; k == tokComma || k == tokCloseBrace {
-			hint = fmt.Sprintf("Write %[1]s{%[2]s: %[2]s} for a record with one key, %[1]s%[2]s for the value alone.", (around{r}).before(first), r.src[key.off:key.end])
 		}
 		if !r.expect(tokColon, hint) {
 			return false

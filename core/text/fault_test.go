@@ -116,7 +116,6 @@ func TestFaults(t *testing.T) {
 		{`((a, b), a) => a`, "1:10", `binds "a" twice`, "two names"},
 		{`(a, b, c) => (a, {b, if}) => b`, "1:24", `expected ":"`, "if: x"},
 		{`{a: 1, a: 2}`, "1:8", `the key "a" stands twice`, ""},
-		{`x => {a}`, "1:8", `expected ":"`, "a: a"},
 		{`{a 1}`, "1:4", `expected ":"`, "a: 1"},
 		{`{ let x = 1; }`, "1:14", "no expression follows", "{ let x = 1; result"},
 		{`{a: 1; b: 2}`, "1:6", `got ";"`, "{a: 1, b: 2}"},

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/mcp-pif/mcp-pif/core/display"
 )
 
 // around looks at the tokens of a source where something was refused.
@@ -81,28 +79,6 @@ func (r around) said(a, b int) string {
 		return "…"
 	}
 	return s
-}
-
-// before returns what stands before a branch or the body of a function, which the token k begins.
-func (r around) before(k int) string {
-	switch from := k - 2; {
-	case k == 0:
-		return ""
-	case k < 2 || r.toks[k-1].kind != tokArrow:
-		return r.word(k-1) + " "
-	case r.toks[from].kind == tokClose:
-		for deep := 1; deep > 0 && from > 0; {
-			from--
-			if kind := r.toks[from].kind; kind.closes() {
-				deep++
-			} else if kind.opens() {
-				deep--
-			}
-		}
-		return display.Truncate(r.src[r.toks[from].off:r.toks[k-2].end], 60) + " => "
-	default:
-		return r.word(from) + " => "
-	}
 }
 
 // body returns what a function, branch or loop of another language does, from the : or

@@ -51,6 +51,7 @@ func TestHelpAnswers(t *testing.T) {
 	for word, want := range map[string]string{
 		"while":      "loops: ",
 		"len":        "What is len elsewhere is length here.",
+		"trim_end":   `There is no operation trim_end: write re_replace(s, "\\s+$", "").`,
 		"++":         "concat (strings): ",
 		"fold":       "  fold(f, init, list) gives any, in JSON {\"fold\":[f,init,list]}\n  fold(p => fst(p) + snd(p), 0, [1, 2, 3])  → 6\n    {\"fold\":[",
 		"match":      "match (1, [2, 3]) { (0, _) => \"zero\"; (1, [x, ...r]) => [x, r] }  → [2,[3]]\n    {\"match\":",

@@ -139,6 +139,9 @@ func Name(policy *caps.Policy, name, evolved string, tools []string) wire.Answer
 		parts = append(parts, fmt.Sprintf("What is %s elsewhere is %s here.\n", name, r))
 		explained(row)
 	}
+	if how := prim.Instead(name); how != "" && len(parts) == 0 {
+		parts = append(parts, fmt.Sprintf("There is no operation %s: %s.", name, how))
+	}
 	if len(parts) > 0 {
 		for i := range parts {
 			parts[i] = strings.TrimSuffix(parts[i], "\n")
