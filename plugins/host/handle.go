@@ -40,12 +40,6 @@ type handles struct {
 	uses uint64
 }
 
-func (h *handles) count() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.open)
-}
-
 // take finds the handle of a key, or makes one that the caller has to open.
 func (h *handles) take(key []byte) (it *handle, mine bool, idle uint64) {
 	h.mu.Lock()

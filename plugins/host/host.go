@@ -30,7 +30,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -313,40 +312,6 @@ func (h *Host) socketsFor(folder string) string {
 		return h.sockets.Path
 	}
 	return folder
-}
-
-// A Status is what there is to say of a grant's process.
-type Status struct {
-	Kind  string
-	Grant string // the grant's label
-	ID    string // the grant's identity
-	// State is "idle" before the first use and after an end, "starting",
-	// "running", or "failed" where the last start went wrong.
-	State string
-	// PID is the running process; 0: none.
-	PID     int
-	Since   time.Time // when it was started
-	Starts  int       // how often one was started
-	Handles int       // capabilities that are open
-	Calls   int       // requests under way
-	// Problem is what went wrong last, for the operator: it may name paths.
-	Problem string
-}
-
-// Status tells of each grant that was prepared or used, in the order of kinds and
-// labels.
-func (h *Host) Status() []Status {
-	h.mu.Lock()
-	seats := slices.Collect(maps.Values(h.seats))
-	h.mu.Unlock()
-	all := make([]Status, len(seats))
-	for i, s := range seats {
-		all[i] = s.status()
-	}
-	slices.SortFunc(all, func(a, b Status) int {
-		return strings.Compare(a.Kind+"\x00"+a.Grant+"\x00"+a.ID, b.Kind+"\x00"+b.Grant+"\x00"+b.ID)
-	})
-	return all
 }
 
 // Close closes what is open, kills every process and removes the folders. It

@@ -144,10 +144,8 @@ func (p *process) begin(folder string) error {
 		return err
 	}
 	defer given()
-	if l.proxy != nil {
-		if l.open != "" && host.mode(source.Manifest.Kind) != Require {
-			p.seat.log.Warn("what it starts isn't held to its origins: it uses a proxy that permits those, and can go around it", "why", l.open)
-		}
+	if l.proxy != nil && l.open != "" && host.mode(source.Manifest.Kind) != Require {
+		p.seat.log.Warn("what it starts isn't held to its origins: it uses a proxy that permits those, and can go around it", "why", l.open)
 	}
 	l.box = newBox(host.mode(source.Manifest.Kind), source, p.grant)
 	// start's own timeout comes first, and says so.
@@ -347,10 +345,7 @@ func (p *process) ended() bool {
 	if killed {
 		return true
 	}
-	if l == nil {
-		return false
-	}
-	return isClosed(l.dead)
+	return l != nil && isClosed(l.dead)
 }
 
 func (p *process) isReady() bool { return isClosed(p.ready) }
@@ -385,11 +380,6 @@ func (p *process) pid() int {
 	}
 	n, _ := strconv.Atoi(l.ID())
 	return n
-}
-
-// counts is how many handles are open and requests under way.
-func (p *process) counts() (handles, calls int) {
-	return p.handles.count(), int(p.underway.Load())
 }
 
 // lives asks the process whether it still answers.

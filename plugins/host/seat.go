@@ -213,30 +213,6 @@ func (s *seat) isClosed() bool {
 	return s.closed
 }
 
-func (s *seat) status() Status {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st := Status{Kind: s.grant.Kind, Grant: s.grant.Label, ID: s.grant.ID, State: "idle", Starts: s.starts}
-	if s.problem != nil {
-		st.Problem = s.host.scrub(s.problem.Error())
-	}
-	if s.process == nil {
-		return st
-	}
-	switch {
-	case s.process.ended():
-		if s.process.failed != nil {
-			st.State = "failed"
-		}
-	case s.process.isReady():
-		st.State, st.PID, st.Since = "running", s.process.pid(), s.process.since
-		st.Handles, st.Calls = s.process.counts()
-	default:
-		st.State = "starting"
-	}
-	return st
-}
-
 // clean takes out of a plugin's text what models don't see: where things are on
 // this machine, and secrets.
 func (s *seat) clean(text string) string {

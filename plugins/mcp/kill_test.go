@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,7 +29,7 @@ import (
 
 // servePlugin is this test binary as the plugin's process, if it was started as one.
 func servePlugin() {
-	if len(os.Args) != 2 || os.Args[1] != "plugin" {
+	if len(os.Args) < 2 || os.Args[1] != "plugin" {
 		return
 	}
 	told, err := sdk.ReadSettings()
@@ -76,7 +77,7 @@ func newHosted(t testing.TB, script mcptest.Script, overHTTP bool) *hosted {
 	must.NoError(t, err)
 	t.Cleanup(func() { h.host.Close() })
 	must.NoError(t, h.host.Add(host.Source{
-		Manifest: m, Path: exe, Args: []string{"plugin"}, Shared: true, Settings: func(*caps.Grant) ([]byte, error) { return told, nil },
+		Manifest: m, Path: exe, Args: []string{"plugin", w.file}, Shared: true, Settings: func(*caps.Grant) ([]byte, error) { return told, nil },
 	}))
 	kinds, err := caps.NewKinds(m)
 	must.NoError(t, err)
@@ -159,11 +160,14 @@ func TestKilledServer(t *testing.T) {
 }
 
 // servers is the processes that are the scripted server.
-func (h *hosted) servers() (pids []string) {
+func (h *hosted) servers() []string { return h.processes(mcptest.Word) }
+
+// processes is those that were started with a word and the script.
+func (h *hosted) processes(word string) (pids []string) {
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	must.NoError(h.t, err)
 	for _, path := range all {
-		if line, err := os.ReadFile(path); err == nil && bytes.Contains(line, []byte(mcptest.Word+"\x00"+h.file)) {
+		if line, err := os.ReadFile(path); err == nil && bytes.Contains(line, []byte(word+"\x00"+h.file)) {
 			pids = append(pids, filepath.Base(filepath.Dir(path)))
 		}
 	}
@@ -180,10 +184,8 @@ func TestKilledPlugin(t *testing.T) {
 			h := newHosted(t, mcptest.Script{}, overHTTP)
 			kill := func() {
 				t.Helper()
-				for _, s := range h.host.Status() {
-					if s.PID != 0 {
-						must.NoError(t, syscall.Kill(s.PID, syscall.SIGKILL))
-					}
+				for _, pid := range h.processes("plugin") {
+					must.NoError(t, syscall.Kill(must.Value(strconv.Atoi(pid)), syscall.SIGKILL))
 				}
 			}
 			must.NoFault(t, h.noted("first", "1"))
