@@ -2,8 +2,25 @@ package journal
 
 import (
 	"context"
+	"crypto/ed25519"
 	"time"
 )
+
+// Head returns the number and hash of the newest event.
+func (s *Store) Head() (seq uint64, hash Hash, err error) {
+	s.flush()
+	e, err := lastEvent(s.readers)
+	if err != nil {
+		return 0, Hash{}, err
+	}
+	return e.Seq, e.Hash, nil
+}
+
+// ID returns the store's own name: random, made with it.
+func (s *Store) ID() string { return s.id }
+
+// Key returns what the signatures of the store's checkpoints are checked with.
+func (s *Store) Key() ed25519.PublicKey { return s.public }
 
 // KeepWithinEvery is KeepWithin that looks more often.
 func (s *Store) KeepWithinEvery(ctx context.Context, l Limits, every time.Duration) {

@@ -192,12 +192,6 @@ func (s *Store) Closing() context.Context { return s.closing }
 // Path finds where the file is.
 func (s *Store) Path() string { return s.path }
 
-// ID returns the store's own name: random, made with it.
-func (s *Store) ID() string { return s.id }
-
-// Key returns what the signatures of the store's checkpoints are checked with. Like
-// a [Store.Head] it is worth writing down elsewhere.
-func (s *Store) Key() ed25519.PublicKey { return s.public }
 
 func (s *Store) open() error {
 	var err error

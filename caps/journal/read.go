@@ -325,18 +325,6 @@ func (s *Store) Last() (seq uint64, err error) {
 	return seq, explain(s.path, err)
 }
 
-// Head returns the number and hash of the newest event. Written down elsewhere, as
-// an [Anchor], it lets [Store.Verify] prove that nothing up to it was changed or cut
-// off since.
-func (s *Store) Head() (seq uint64, hash Hash, err error) {
-	s.flush()
-	e, err := lastEvent(s.readers)
-	if err != nil {
-		return 0, Hash{}, explain(s.path, err)
-	}
-	return e.Seq, e.Hash, nil
-}
-
 // glance is how often Watch looks.
 const glance = 100 * time.Millisecond
 

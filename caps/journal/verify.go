@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// An Anchor is an event's number and hash, as [Store.Head] gave them once,
+// An Anchor is an event's number and hash, as they once were,
 // written down where whoever can write the store can't.
 type Anchor struct {
 	Seq  uint64 `json:"seq"`

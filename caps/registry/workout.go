@@ -86,7 +86,7 @@ func (t *Tool) workOut(k *known, missing parts, found map[*Tool]known) {
 		if !k.report.Sound() {
 			b.Steps = 1 // there are no types to be certified
 		}
-		k.proof = issue.Within(p.Term(), p.Tool().Source, env, t.certified(found), b)
+		k.proof = issue.Certificate(p.Term(), p.Tool().Source, env, t.certified(found), b)
 	}
 }
 

@@ -19,13 +19,8 @@ import (
 // Certificate is that of a program, with the tools it names as they are now.
 // src is what the term's places refer to, env what types are inferred in; where
 // env.Tool is empty it is inline code. It is nil where the code names a tool
-// that isn't there.
-func Certificate(t term.Term, src *term.Source, env check.Env, tools cert.Tools) *cert.Certificate {
-	return Within(t, src, env, tools, check.Budget{})
-}
-
-// Within is [Certificate], with types as far as the budget goes.
-func Within(t term.Term, src *term.Source, env check.Env, tools cert.Tools, b check.Budget) *cert.Certificate {
+// that isn't there. Types are inferred as far as the budget goes.
+func Certificate(t term.Term, src *term.Source, env check.Env, tools cert.Tools, b check.Budget) *cert.Certificate {
 	if env.Result == nil {
 		// What an operation answers is some data, and no more is claimed of it.
 		env.Result = func(string) (*check.Type, bool) { return check.Data, true }

@@ -47,7 +47,7 @@ func ofText(t testing.TB, src string) sample {
 }
 
 func certified(s sample) sample {
-	s.c = issue.Certificate(s.term, s.source, check.Env{Tool: s.tool}, tools)
+	s.c = issue.Certificate(s.term, s.source, check.Env{Tool: s.tool}, tools, check.Budget{})
 	return s
 }
 
@@ -332,7 +332,7 @@ func TestCalls(t *testing.T) {
 	env := check.Env{Tool: "tool", Callee: func(string) (check.Callee, bool) {
 		return check.Callee{Type: check.Function(check.Number, check.Number, check.Row{}), Sound: true}, true
 	}}
-	c := issue.Certificate(s.term, s.source, env, of(typ))
+	c := issue.Certificate(s.term, s.source, env, of(typ), check.Budget{})
 	if len(c.Types) == 0 {
 		t.Fatal("it has no types")
 	}
@@ -351,7 +351,7 @@ func BenchmarkSmallTool(b *testing.B) {
 	must.NoFault(b, f)
 	b.ReportAllocs()
 	for b.Loop() {
-		if c := issue.Certificate(p.Term, p.Source, check.Env{Tool: "tool"}, tools); len(c.Types) == 0 {
+		if c := issue.Certificate(p.Term, p.Source, check.Env{Tool: "tool"}, tools, check.Budget{}); len(c.Types) == 0 {
 			b.Fatal("it has no types")
 		}
 	}
@@ -392,7 +392,7 @@ func TestAnswers(t *testing.T) {
 			if typ == nil {
 				env.Result = nil
 			}
-			made := issue.Certificate(s.term, s.source, env, answering(typ))
+			made := issue.Certificate(s.term, s.source, env, answering(typ), check.Budget{})
 			if typed := len(made.Types) > 0; typed != slices.Contains(c.typed, typ) {
 				t.Errorf("%s of %s: it has a type: %t", c.code, typ, typed)
 			}
