@@ -36,7 +36,6 @@ const (
 // A FlowQuestion is what a person is asked who may let a request pass that breaks a rule: about this
 // very request, once.
 type FlowQuestion struct {
-	Run       string
 	Operation string
 	Tool      string
 	Version   int
@@ -237,7 +236,7 @@ const saidNo = "A person was asked, and said no. "
 // putFlow puts the question: answered is set where a person said something just now.
 func (r *Run) putFlow(ctx context.Context, a *act, v *verdict, f *fault.Fault) (yes, answered bool) {
 	p := r.flows.policy
-	q := FlowQuestion{Run: r.id, Operation: a.request.Op, Tool: a.tool.Name, Version: a.tool.Version, Args: a.permit.Args, Rules: v.sentences(p)}
+	q := FlowQuestion{Operation: a.request.Op, Tool: a.tool.Name, Version: a.tool.Version, Args: a.permit.Args, Rules: v.sentences(p)}
 	key, err := a.flowKey(v)
 	if err == nil && r.spendYes(a, key) {
 		return true, true

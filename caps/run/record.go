@@ -20,7 +20,6 @@ import (
 // A Record is what a journal tells of one run. It is immutable.
 type Record struct {
 	ID   string
-	Time time.Time // of its start
 	Call Call
 	// Tool, Version and Hash name what was run; "" for inline code.
 	Tool    string
@@ -150,7 +149,7 @@ func (r *Record) read(e *journal.Event, first bool, bySeq map[uint64]*decision) 
 	case (e.Kind == journal.RunStarted) != first:
 		return noRecord("a run starts once, at its beginning")
 	case first:
-		r.ID, r.Time = e.Run, e.Time
+		r.ID = e.Run
 		return r.readStart(e.Data)
 	case r.End != nil && e.Kind != journal.EffectOutcome:
 		return noRecord("it is of kind %s, and the run had ended", e.Kind)

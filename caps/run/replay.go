@@ -33,7 +33,6 @@ type Replay struct {
 	// The first of these that comes about ends the run.
 	diff    *Difference
 	over    bool  // the record ends before the run does
-	halted  bool  // it was stopped where the recorded run was
 	broken  error // what is on record can't be used
 	unasked bool  // the caller gave up
 	got     *got  // how it ended
@@ -111,7 +110,6 @@ func (r *Run) Ends(steps uint64, at Moment, gone bool) *fault.Fault {
 	case e == nil || p.other || !e.external() || e.at() != at || steps < e.Steps || r.effects < e.Effects || e.Fault == nil:
 		return nil
 	default:
-		p.halted = true
 		f := *e.Fault
 		return &f
 	}

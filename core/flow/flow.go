@@ -138,10 +138,9 @@ type Result struct {
 	Fault *fault.Fault
 	Label Label
 	// Hole is set where the run ended because something depends on what is in it, At
-	// and Where the place of that.
-	Hole  *Hole
-	At    fault.Pointer
-	Where string
+	// the place of that.
+	Hole *Hole
+	At   fault.Pointer
 	// Steps is how many were used.
 	Steps uint64
 	// Ended is what decided whether the run failed, and which way it took: what is told by that it came
@@ -171,7 +170,7 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 			res, err = Result{Steps: r.steps}, p.err
 		case needed:
 			place := r.at.fail(r.term, &fault.Fault{})
-			res = Result{Hole: p.hole, At: fault.Pointer(place.Place()), Where: place.In, Steps: r.steps, Label: r.entered}
+			res = Result{Hole: p.hole, At: fault.Pointer(place.Place()), Steps: r.steps, Label: r.entered}
 		default:
 			panic(p)
 		}
@@ -369,9 +368,7 @@ func (r *run) input(i int, w where) (value.Value, *Shadow, *fault.Fault) {
 	}
 	v, s := in.Value, leaf(0)
 	given := in.Shadow
-	if given == nil {
-		given = s
-	}
+	given = cmp.Or(given, s)
 	r.entered |= given.deep.Atoms()
 	if in.Parsed != nil {
 		var f *fault.Fault

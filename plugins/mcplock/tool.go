@@ -287,7 +287,6 @@ type Held struct {
 type Added struct {
 	Tool    string // name on the wire, a stranger's text
 	Renamed string // the word of the tool that is gone and differs in its name alone; "": none
-	Now     json.RawMessage
 }
 
 // Same reports whether nothing differs.
@@ -315,7 +314,7 @@ func Compare(accepted *Server, listed []json.RawMessage) Difference {
 		case !known && now.isTask(): // it is left out, whenever it comes
 		case !known:
 			added = append(added, now)
-			d.Added = append(d.Added, Added{Tool: name, Now: raw})
+			d.Added = append(d.Added, Added{Tool: name})
 		case seen[word]:
 			d.Held[word] = Held{Twice: true, Now: raw}
 		case !now.is(t.Hash):

@@ -22,7 +22,6 @@ type record = map[string]any
 
 // A world is an environment: data in collections, and tools over them.
 type world struct {
-	name string
 	// Tools says what each tool does: "search mails by text", or "add sent: to subject body".
 	Tools map[string]string
 	// Logged is the reading tools of which a judge sees the calls, too.
@@ -52,7 +51,7 @@ func read(name string, into any) error {
 
 // load gives a world as it is at the beginning.
 func load(name string) (*world, error) {
-	w := &world{name: name}
+	w := new(world)
 	return w, read(path.Join("worlds", name+".json"), w)
 }
 

@@ -32,8 +32,6 @@ type Asking struct {
 	Op, In string
 	// Own is set where the program's own code asks, with what the program holds.
 	Own bool
-	// Text gives the text of a field of the argument, where it is written in the code.
-	Text func(field string) (text string, known bool)
 }
 
 // A Rule is what may not be: that what a request is made of has certain labels.
@@ -208,12 +206,7 @@ func (a *analysis) asks(n *term.Effect, arg *abs, ctx *scope, w where) *Asking {
 	for ctx.outer != nil {
 		ctx = ctx.outer
 	}
-	asking := &Asking{Op: n.Op, In: n.In, Own: ctx == a.main, Text: func(field string) (string, bool) {
-		if arg != nil && arg.fields[field] != nil && arg.fields[field].text != nil {
-			return *arg.fields[field].text, true
-		}
-		return "", false
-	}}
+	asking := &Asking{Op: n.Op, In: n.In, Own: ctx == a.main}
 	for i, rule := range a.Rules {
 		may, must := rule.Of(asking)
 		if !may {

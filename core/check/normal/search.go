@@ -19,7 +19,6 @@ import (
 // A search looks for an input for which two programs do something else.
 type search struct {
 	terms      [2]term.Term
-	tool       bool
 	limits     Limits
 	programs   [2]*eval.Program
 	params     int // that get an argument
@@ -42,7 +41,7 @@ const (
 )
 
 func newSearch(a, b term.Term, tool bool, l Limits) *search {
-	s := &search{terms: [2]term.Term{a, b}, tool: tool, limits: l, left: l.Runs}
+	s := &search{terms: [2]term.Term{a, b}, limits: l, left: l.Runs}
 	s.draw = &draw{state: uint64(len(text.Canonical(a))) ^ 0x9e3779b97f4a7c15}
 	s.params = min(params(a), params(b))
 	// More than one argument is given by applying the code to them, which is
