@@ -278,10 +278,7 @@ func (c *Capability) has(verb string) bool {
 // verbsContain tells whether every verb of the kind that narrower permits is
 // permitted by c.
 func verbsContain(c, narrower Capability, m *Manifest) bool {
-	if c.Verbs == nil && len(c.Options) == 0 || len(m.Verbs) == 0 {
-		return true
-	}
-	return !slices.ContainsFunc(m.Verbs, func(v Verb) bool { return narrower.permits(v) && !c.permits(v) })
+	return c.Verbs == nil && len(c.Options) == 0 || len(m.Verbs) == 0 || !slices.ContainsFunc(m.Verbs, func(v Verb) bool { return narrower.permits(v) && !c.permits(v) })
 }
 
 // Contains reports whether everything that narrower permits, c permits too:

@@ -75,10 +75,7 @@ func (r *Requests) Must(m *Manifest, o *Operation) bool {
 
 // Reaches reports whether some request under a grant can be meant.
 func (r *Requests) Reaches(g *Grant) bool {
-	if !slices.ContainsFunc(r.verbs(g.Manifest), func(v Verb) bool { return g.permits(v) }) {
-		return false
-	}
-	return r.Overlaps(g)
+	return slices.ContainsFunc(r.verbs(g.Manifest), func(v Verb) bool { return g.permits(v) }) && r.Overlaps(g)
 }
 
 // Overlaps is [Requests.Reaches] whatever the verb.

@@ -146,9 +146,7 @@ func (p *program) onNaive(t *testing.T) ending {
 		return ending{fault: f, steps: steps}
 	}
 	most := p.budgets.Memory
-	if most == 0 {
-		most = core.DefaultMemory
-	}
+	most = cmp.Or(most, core.DefaultMemory)
 	e, f := text.Encode(v, 16<<20, most)
 	return ending{string(e.JSON), e.Type, steps, f}
 }

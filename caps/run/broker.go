@@ -17,6 +17,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base32"
@@ -46,15 +47,9 @@ type Limits struct {
 }
 
 func (l Limits) orDefault() Limits {
-	if l.Effects == 0 {
-		l.Effects = 100_000
-	}
-	if l.Bytes == 0 {
-		l.Bytes = 256 << 20
-	}
-	if l.Width == 0 {
-		l.Width = 64
-	}
+	l.Effects = cmp.Or(l.Effects, 100_000)
+	l.Bytes = cmp.Or(l.Bytes, 256<<20)
+	l.Width = cmp.Or(l.Width, 64)
 	return l
 }
 

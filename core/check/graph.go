@@ -486,10 +486,8 @@ func (c *checker) flow(from, to *variable) {
 	if from == to || from == nil || to == nil || !c.spend(1) {
 		return
 	}
-	if !from.fixed {
-		if !c.leads(from, to) {
-			return
-		}
+	if !from.fixed && !c.leads(from, to) {
+		return
 	}
 	for _, s := range from.lower {
 		c.add(to, s)

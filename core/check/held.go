@@ -203,9 +203,7 @@ func (v *violations) alternatives(r *rule, raw []byte) *fault.Fault {
 				continue
 			}
 			v.left -= 1000 // the words of a fault are what takes time
-			if first == nil {
-				first = f
-			}
+			first = cmp.Or(first, f)
 		}
 		return n, first
 	}

@@ -480,10 +480,7 @@ func (p *typeParser) kind(t *Type, k prim.Kinds) {
 }
 
 func isName(w string) bool {
-	if w == "" || w[0] < 'a' || w[0] > 'z' {
-		return false
-	}
-	return strings.Trim(w[1:], "0123456789") == ""
+	return w != "" && w[0] >= 'a' && w[0] <= 'z' && strings.Trim(w[1:], "0123456789") == ""
 }
 
 // function reads what follows an opening parenthesis: a parameter and what

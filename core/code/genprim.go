@@ -487,8 +487,5 @@ func (c *compiler) readsOne(n *node, reg uint8) bool {
 	if n.kind == kVar && n.b.owner == c.f && !n.b.self {
 		return n.b.reg == reg || n.b.half && n.b.reg+1 == reg || n.b.acc > 0 && (n.b.acc == reg || n.b.acc+1 == reg)
 	}
-	if n.kind == kEval {
-		return true
-	}
-	return c.readsOne(n.a, reg) || c.readsOne(n.b2, reg) || c.readsOne(n.body, reg) || c.reads(n.list, reg)
+	return n.kind == kEval || c.readsOne(n.a, reg) || c.readsOne(n.b2, reg) || c.readsOne(n.body, reg) || c.reads(n.list, reg)
 }

@@ -25,10 +25,7 @@ func (m *Machine) alloc(n int) word {
 // failed then.
 func (m *Machine) reserve(n int, height int) bool {
 	need := uintptr(n) * 8
-	if m.hp+need <= m.hlim {
-		return true
-	}
-	return m.collect(need, height)
+	return m.hp+need <= m.hlim || m.collect(need, height)
 }
 
 // firstHeap and firstStack are the sizes a machine starts with, in words.

@@ -258,10 +258,7 @@ func (m *Machine) generic(in *code.Instr) bool {
 		return m.give(in, v)
 	}
 	v, ok := m.strict(id, m.operands(in))
-	if !ok {
-		return true
-	}
-	return m.give(in, v)
+	return !ok || m.give(in, v)
 }
 
 // give returns what a row of the table gives; true: there was no room for it.

@@ -269,10 +269,7 @@ func (b *builder) stands(i uint32, r *prim.Row, v uint32) bool {
 	case prim.Array:
 		return b.alone(i, r) && value.kind() == array && r.Takes(value.count())
 	case prim.Keyed:
-		if !b.alone(i, r) || value.kind() != object || value.count() != len(r.Params) {
-			return false
-		}
-		return !slices.ContainsFunc(r.Params, func(p prim.Param) bool { return b.member(v, p.Name) == 0 })
+		return b.alone(i, r) && value.kind() == object && value.count() == len(r.Params) && !slices.ContainsFunc(r.Params, func(p prim.Param) bool { return b.member(v, p.Name) == 0 })
 	case prim.Recursive, prim.Bindings, prim.Branches, prim.Patterns:
 		return b.nodes[i].count() == 2 && b.member(i, r.With) != 0
 	}

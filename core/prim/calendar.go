@@ -220,10 +220,8 @@ func (r *scanner) zone() (minutes int64, ok bool) {
 	if !r.two(&h) {
 		return 0, false
 	}
-	if _, colon := r.one(":"); colon || r.s != "" && r.s[0]-'0' <= 9 {
-		if !r.two(&m) {
-			return 0, false
-		}
+	if _, colon := r.one(":"); (colon || r.s != "" && r.s[0]-'0' <= 9) && !r.two(&m) {
+		return 0, false
 	}
 	if m > 59 {
 		return 0, false

@@ -280,11 +280,7 @@ func (w *Writer) leaf(v value.Value, s style) {
 // Wrapped reports whether a record whose only key is this is written as
 // {"record":{…}}, since the bare object means something else.
 func Wrapped(key string) bool {
-	switch key {
-	case "pair", "dec", "int", "record":
-		return true
-	}
-	return false
+	return key == "pair" || key == "dec" || key == "int" || key == "record"
 }
 
 // A pending is a value of which a part is written.

@@ -56,11 +56,9 @@ func (s *Server) who() string {
 
 // asksAnybody reports whether a call of a tool may have a question.
 func (s *Server) asksAnybody(tool string) bool {
-	if p := s.broker.Policy(); s.opts.Elicit {
-		if tool != "evolve" && len(p.Confirms()) > 0 || (tool == "evolve" || tool == "run") && p.Asking() ||
-			s.broker.Flow() != nil && slices.ContainsFunc(s.broker.Flow().Rules, func(r *flow.Rule) bool { return r.Else == flow.Ask }) {
-			return true
-		}
+	if p := s.broker.Policy(); s.opts.Elicit && (tool != "evolve" && len(p.Confirms()) > 0 || (tool == "evolve" || tool == "run") && p.Asking() ||
+		s.broker.Flow() != nil && slices.ContainsFunc(s.broker.Flow().Rules, func(r *flow.Rule) bool { return r.Else == flow.Ask })) {
+		return true
 	}
 	return slices.ContainsFunc(s.broker.Policy().Grants(), func(g *caps.Grant) bool { return g.Kind == elicit.Kind })
 }

@@ -91,9 +91,7 @@ type Place struct {
 // [Unbounded], and Why says where that comes from. The same term and options
 // give the same report on every machine.
 func Of(t term.Term, o Options) Report {
-	if o.Steps == 0 {
-		o.Steps = Steps
-	}
+	o.Steps = cmp.Or(o.Steps, Steps)
 	root := t
 	if _, ok := t.(*term.Lam); !ok && o.Tool {
 		if free := term.Free(t); len(free) == 1 {

@@ -226,10 +226,7 @@ type pairing struct {
 }
 
 func (p *pairing) block(x, y *block) bool {
-	if x.dead != y.dead || !slices.EqualFunc(x.comps, y.comps, p.comp) {
-		return false
-	}
-	return x.dead || p.val(x.result, y.result)
+	return x.dead == y.dead && slices.EqualFunc(x.comps, y.comps, p.comp) && (x.dead || p.val(x.result, y.result))
 }
 
 func (p *pairing) comp(x, y *comp) bool {

@@ -118,10 +118,8 @@ func (n *normaliser) compose(steps []*closure, first prim.Kinds, b *block) (f *f
 
 func (n *normaliser) leaveFold(step *fun, acc, list val, m *rmap, kinds prim.Kinds, b *block) (val, bool) {
 	c := &comp{what: aPrim, id: prim.Fold, args: []val{step, acc, list}, result: &atom{kinds: kinds}, m: m}
-	if c.total = !step.body.dead && quiet(step.body); c.total {
-		if !n.guard(list, prim.KindList, b) {
-			return nil, false
-		}
+	if c.total = !step.body.dead && quiet(step.body); c.total && !n.guard(list, prim.KindList, b) {
+		return nil, false
 	}
 	v, ok := n.leave(b, c)
 	b.learn(list, fact{kinds: prim.KindList})

@@ -161,9 +161,7 @@ func (b *block) fact(a *atom) fact {
 		if g, ok := b.facts[a]; ok {
 			f.kinds &= g.kinds
 			f.some = f.some || g.some
-			if f.is == nil {
-				f.is = g.is
-			}
+			f.is = cmp.Or(f.is, g.is)
 		}
 	}
 	n.spend(around / aStep)

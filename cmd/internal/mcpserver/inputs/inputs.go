@@ -54,10 +54,7 @@ func Noted(p *core.Program) []string {
 // IsPlain reports whether an input is read the same way whatever its type is: a whole
 // number, a truth value, null, or a string that can't be JSON or code.
 func IsPlain(raw []byte) bool {
-	if len(raw) == 0 {
-		return true
-	}
-	return !strings.ContainsRune(`"{[`, rune(raw[0])) && (!bytes.ContainsAny(raw, ".eE") || raw[0] == 't' || raw[0] == 'f')
+	return len(raw) == 0 || !strings.ContainsRune(`"{[`, rune(raw[0])) && (!bytes.ContainsAny(raw, ".eE") || raw[0] == 't' || raw[0] == 'f')
 }
 
 // Check holds inputs against the schema that was declared of the tool.

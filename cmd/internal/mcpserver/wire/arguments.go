@@ -188,10 +188,8 @@ func (a *Arguments) Bare(name string) (text string, raw json.RawMessage, ok bool
 		return "", nil, false
 	}
 	text = string(raw)
-	if raw[0] == '"' {
-		if json.Unmarshal(raw, &text) != nil {
-			text = string(raw)
-		}
+	if raw[0] == '"' && json.Unmarshal(raw, &text) != nil {
+		text = string(raw)
 	}
 	return strings.TrimSpace(text), raw, true
 }
