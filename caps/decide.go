@@ -582,7 +582,7 @@ func (d *decider) use(n Need) {
 		d.problem(n, o.Name+": "+err.Error(), fmt.Sprintf(`Write {%q:{"in":%s,…}}.`, o.Name, quoted(held[0].Scope)))
 		return
 	}
-	it := d.item(h)
+	it := d.items[slices.IndexFunc(d.items, func(it *item) bool { return it.held == h })]
 	v, known := m.Verb(o.Verb)
 	if o.VerbParam != "" {
 		var text string
@@ -609,10 +609,6 @@ func (d *decider) use(n Need) {
 	if !slices.Contains(it.used, v.Name) {
 		it.used = append(it.used, v.Name)
 	}
-}
-
-func (d *decider) item(h *Held) *item {
-	return d.items[slices.IndexFunc(d.items, func(it *item) bool { return it.held == h })]
 }
 
 // undeclared refuses an operation of a kind that the tool declared nothing of.

@@ -315,19 +315,7 @@ func (p parser) narrow(c *Capability) error {
 
 // isName tells the names that operators give to paths.
 func isName(s string) bool {
-	if s == "" || len(s) > 64 {
-		return false
-	}
-	for i := range len(s) {
-		c := s[i]
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_':
-		case i > 0 && (c == '-' || c == '.'):
-		default:
-			return false
-		}
-	}
-	return true
+	return isSecretName(s) && s[0] != '-' && s[0] != '.'
 }
 
 // decode undoes the percent-encoding of a scope.

@@ -323,8 +323,7 @@ func FuzzCapability(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := caps.Parse(text, kinds)
 		if err != nil {
-			var e *caps.TextError
-			if !errors.As(err, &e) || e.At < 0 || e.At > len(text) || e.Message == "" {
+			if e, ok := errors.AsType[*caps.TextError](err); !ok || e.At < 0 || e.At > len(text) || e.Message == "" {
 				t.Errorf("%q: %#v", text, err)
 			}
 			return

@@ -208,8 +208,7 @@ func perform(files map[string]string, r core.Request) core.Answer {
 // a person or a model the rest.
 func Example_faults() {
 	_, err := core.Compile([]byte(`{"lam":"n","body":{"ad":[{"var":"n"},1]}}`))
-	var f *fault.Fault
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*fault.Fault](err); ok {
 		fmt.Println(f.Kind, f.At, f.Near)
 		fmt.Println(f.Hint)
 	}

@@ -296,8 +296,7 @@ func TestForgedCheckpoints(t *testing.T) {
 				}
 			}
 			r, err := a.Verify(ctx)
-			var b *journal.Break
-			if !errors.As(err, &b) || b.Seq != c.seq {
+			if b, ok := errors.AsType[*journal.Break](err); !ok || b.Seq != c.seq {
 				t.Errorf("%v in %v, expected at %d", err, r.Breaks, c.seq)
 			}
 			if _, err := a.Retain(ctx, journal.RetainOptions{MaxAge: time.Minute}); err == nil || !strings.Contains(err.Error(), "nothing is dropped") {

@@ -192,7 +192,6 @@ func (s *Store) Closing() context.Context { return s.closing }
 // Path finds where the file is.
 func (s *Store) Path() string { return s.path }
 
-
 func (s *Store) open() error {
 	var err error
 	if s.readers, err = s.connect("query_only(1)"); err != nil {

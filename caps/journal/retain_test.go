@@ -189,8 +189,7 @@ func TestRetainStopsAtABreak(t *testing.T) {
 	a := newAged(t, 100)
 	sqlExec(t, raw(t, a.path), `UPDATE events SET run='x' WHERE seq=30`)
 	_, err := a.Retain(ctx, journal.RetainOptions{MaxAge: 10 * time.Minute})
-	var b *journal.Break
-	if !errors.As(err, &b) || b.Seq != 30 {
+	if b, ok := errors.AsType[*journal.Break](err); !ok || b.Seq != 30 {
 		t.Errorf("an edited event is dropped: %v", err)
 	}
 	if n := len(all(t, a.Store, journal.Query{})); n != 100 {

@@ -156,8 +156,7 @@ func count(r *registry.Registry, times int, who string) error {
 			n, _ = strconv.Atoi(string(t.Source))
 		}
 		_, err := r.Evolve(definition("counter", strconv.Itoa(n+1)), registry.Edit{IfVersion: &version})
-		var f *fault.Fault
-		if errors.As(err, &f) && f.Kind == fault.Conflict && strings.Contains(f.Hint, "if_version") {
+		if f, ok := errors.AsType[*fault.Fault](err); ok && f.Kind == fault.Conflict && strings.Contains(f.Hint, "if_version") {
 			continue
 		}
 		if err == nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/core/step"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -165,7 +166,7 @@ func eventLine(e *journal.Event, width int) string {
 		where += "/" + e.Branch
 	}
 	r := run.ShowEvent(e)
-	at, words := e.Time.Local(), oneLine(r.Words(e))
+	at, words := e.Time.Local(), step.OneLine(r.Words(e))
 	line := fmt.Sprintf("%6d  %s  %-16s  %-11s  %s", e.Seq, at.Format(time.DateTime), e.Kind, where, words)
 	if width < 64 { // too narrow for columns
 		line = fmt.Sprintf("%d %s %s %s", e.Seq, at.Format(time.TimeOnly), e.Kind, words)

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/step"
 )
 
 // A shownRun is a run as 'journal runs' prints it.
@@ -54,7 +55,7 @@ func showSummary(events []journal.Event) (s run.Summary, shown shownRun) {
 }
 
 // calledBy is what a run called, on a line.
-func calledBy(s *run.Summary) string { return cmp.Or(oneLine(s.Called()), "-") }
+func calledBy(s *run.Summary) string { return cmp.Or(step.OneLine(s.Called()), "-") }
 
 func newJournalRuns() *cobra.Command {
 	var (
@@ -75,7 +76,7 @@ func newJournalRuns() *cobra.Command {
 			s, r := showSummary(events)
 			all = append(all, r)
 			rows = append(rows, []string{
-				r.Run, localTime(r.Time.Format(time.RFC3339)), cli.FirstLine(calledBy(&s), 40), cli.FirstLine(oneLine(r.Input), 40), cli.FirstLine(r.Result, 60),
+				r.Run, localTime(r.Time.Format(time.RFC3339)), cli.FirstLine(calledBy(&s), 40), cli.FirstLine(step.OneLine(r.Input), 40), cli.FirstLine(r.Result, 60),
 				fmt.Sprint(r.Steps), fmt.Sprintf("%dms", r.Millis), cli.FirstLine(strings.Join(r.Effects, ", "), 60),
 			})
 			return nil
@@ -131,7 +132,7 @@ func printRun(out io.Writer, events []journal.Event) {
 		}
 		effect := tree.Root(cli.Printable(fmt.Sprintf("%s%s %s  at %s%s", branch, e.Op, e.Args, e.At, as)))
 		for _, asked := range e.Asked {
-			effect.Child(cli.Printable(oneLine(asked)))
+			effect.Child(cli.Printable(step.OneLine(asked)))
 		}
 		if gave := cli.FirstLine(e.Gave(), shownTerm); e.Denied {
 			effect.Child(cli.Printable(gave))

@@ -333,8 +333,7 @@ func answering(ts *testscript.TestScript, neg bool, args []string) {
 	screen, err := approving("mcp-pif approve "+strings.Join(args[1:], " "), args[0], "XDG_STATE_HOME="+ts.Getenv("XDG_STATE_HOME"), "NO_COLOR="+ts.Getenv("NO_COLOR"))
 	_, werr := ts.Stdout().Write([]byte(screen))
 	ts.Check(werr)
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) || neg != (err != nil) {
+	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok || neg != (err != nil) {
 		ts.Fatalf("it ended with %v:\n%s", err, screen)
 	}
 }

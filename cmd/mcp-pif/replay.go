@@ -380,15 +380,6 @@ const (
 	shownVar  = 60
 )
 
-// oneLine joins the lines of a program. Line ends in strings are escaped.
-func oneLine(s string) string {
-	lines := strings.Split(s, "\n")
-	for i := range lines {
-		lines[i] = strings.TrimSpace(lines[i])
-	}
-	return strings.TrimSpace(strings.Join(lines, " "))
-}
-
 // sinceTime reads when --since is.
 func sinceTime(text string, now time.Time) (time.Time, error) {
 	if text == "" {

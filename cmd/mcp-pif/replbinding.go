@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
+	"github.com/mcp-pif/mcp-pif/core/step"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
@@ -104,7 +105,7 @@ func (p *typedProgram) placed(bound map[string]binding, f *fault.Fault) (*fault.
 	at += len(string([]rune(lines[f.Line-1])[:f.Col-1]))
 	if at >= before {
 		g.Line, g.Col = text.Position([]byte(p.entry), at-before)
-		g.Fragment = cli.FirstLine(oneLine(p.source), 60)
+		g.Fragment = cli.FirstLine(step.OneLine(p.source), 60)
 		return &g, p.entry
 	}
 	g.Line, g.Col, g.Fragment = 0, 0, ""

@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/core/display"
+	"github.com/mcp-pif/mcp-pif/core/step"
 )
 
 func newTasks() *cobra.Command {
@@ -87,7 +88,7 @@ type shownTask struct {
 const maxListed = 1000
 
 // called is the tool, or the code.
-func (t *shownTask) called() string { return cmp.Or(t.Tool, oneLine(t.Code), "-") }
+func (t *shownTask) called() string { return cmp.Or(t.Tool, step.OneLine(t.Code), "-") }
 
 func showTask(s *journal.Store, dir string, t *run.Task) (shownTask, []journal.Event, error) {
 	events, _, err := s.Read(journal.Query{Run: cmp.Or(t.By, t.ID)})
@@ -163,7 +164,7 @@ func newTasksList() *cobra.Command {
 			}
 			list.Tasks = append(list.Tasks, shown)
 			rows = append(rows, []string{
-				shown.Task, localTime(shown.Created.Format(time.RFC3339)), cli.FirstLine(shown.called(), 40), cli.FirstLine(oneLine(shown.Input), 40), cli.FirstLine(shown.State, 60), shown.Schedule,
+				shown.Task, localTime(shown.Created.Format(time.RFC3339)), cli.FirstLine(shown.called(), 40), cli.FirstLine(step.OneLine(shown.Input), 40), cli.FirstLine(shown.State, 60), shown.Schedule,
 			})
 		}
 		if cli.AsJSON(cmd) {
@@ -178,7 +179,7 @@ func newTasksList() *cobra.Command {
 		rows = rows[:0]
 		for i := range schedules {
 			x := &schedules[i]
-			rows = append(rows, []string{x.ID, x.Every.String(), x.Tool, cli.FirstLine(oneLine(string(x.Input)), 40), localTime(x.Next(time.Now()).Format(time.RFC3339))})
+			rows = append(rows, []string{x.ID, x.Every.String(), x.Tool, cli.FirstLine(step.OneLine(string(x.Input)), 40), localTime(x.Next(time.Now()).Format(time.RFC3339))})
 		}
 		if len(rows) > 0 {
 			fmt.Fprintln(out)
@@ -222,7 +223,7 @@ func newTasksShow() *cobra.Command {
 		}
 		fmt.Fprintln(out, cli.Printable(state))
 		if run.Summarize(events).Seq == 0 {
-			fmt.Fprintln(out, cli.Printable(shown.called()+"  "+oneLine(shown.Input)))
+			fmt.Fprintln(out, cli.Printable(shown.called()+"  "+step.OneLine(shown.Input)))
 			return nil
 		}
 		printRun(out, events)

@@ -126,35 +126,21 @@ func newToolsProfiles() *cobra.Command {
 	return cmd
 }
 
-// An ifVersion is the condition of a change: that a version is the current one, 0
+// ifVersion registers the condition of a change: that a version is the current one, 0
 // that there is none. nil: there is no condition.
-type ifVersion struct{ version *int }
-
-func (c *ifVersion) flag(cmd *cobra.Command) {
-	cmd.Flags().Var(c, "if-version", "only if this `VERSION` is the current one")
-}
-
-func (c *ifVersion) Type() string { return "int" }
-
-func (c *ifVersion) String() string {
-	if c.version == nil {
-		return ""
-	}
-	return strconv.Itoa(*c.version)
-}
-
-func (c *ifVersion) Set(text string) error {
-	n, err := strconv.ParseInt(text, 10, 32)
-	if err != nil || n < 0 {
-		return errors.New("it is the number of a version, or 0 for none")
-	}
-	version := int(n)
-	c.version = &version
-	return nil
+func ifVersion(cmd *cobra.Command, to **int) {
+	cmd.Flags().Func("if-version", "only if this `VERSION` is the current one", func(text string) error {
+		n, err := strconv.ParseInt(text, 10, 32)
+		if err != nil || n < 0 {
+			return errors.New("it is the number of a version, or 0 for none")
+		}
+		*to = new(int(n))
+		return nil
+	})
 }
 
 func newToolsRollback() *cobra.Command {
-	var condition ifVersion
+	var condition *int
 	cmd := toolsCommand(&cobra.Command{
 		Use: "rollback NAME V", Short: "Roll a tool back to an earlier version",
 		Long: `Make the next version of a tool from the code, the declaration and the examples of
@@ -167,7 +153,7 @@ History goes on: nothing is undone.`,
 		if err != nil {
 			return err
 		}
-		t, err := k.Registry().Rollback(args[0], to, registry.Edit{IfVersion: condition.version})
+		t, err := k.Registry().Rollback(args[0], to, registry.Edit{IfVersion: condition})
 		if err != nil {
 			return app.PrintableError(cmd, err)
 		}
@@ -182,19 +168,19 @@ History goes on: nothing is undone.`,
 		}
 		return nil
 	})
-	condition.flag(cmd)
+	ifVersion(cmd, &condition)
 	return cmd
 }
 
 func newToolsRetire() *cobra.Command {
-	var condition ifVersion
+	var condition *int
 	cmd := toolsCommand(&cobra.Command{
 		Use: "retire NAME", SuggestFor: []string{"remove", "delete", "rm"}, Short: "Take a tool off the list; its history stays",
 		Args: cobra.ExactArgs(1),
 	}, app.ToWrite, func(cmd *cobra.Command, k *app.Kept, args []string) error {
 		question := map[string]any{"name": args[0]}
-		if condition.version != nil {
-			question["if_version"] = *condition.version
+		if condition != nil {
+			question["if_version"] = *condition
 		}
 		var gone struct {
 			Version int
@@ -214,7 +200,7 @@ func newToolsRetire() *cobra.Command {
 		}
 		return nil
 	})
-	condition.flag(cmd)
+	ifVersion(cmd, &condition)
 	return cmd
 }
 

@@ -350,7 +350,7 @@ func Declare(r *Report, declared json.RawMessage) (*Declared, *fault.Fault) {
 				}
 			}
 			for _, name := range names {
-				if !d.has(name) {
+				if !slices.ContainsFunc(d.params, func(p Parameter) bool { return p.Name == name }) {
 					return nil, undeclarable(name, "the tool has no such parameter", "the arguments "+sketch(d.params))
 				}
 				required[name] = true
@@ -437,10 +437,6 @@ func fieldSchema(params []Parameter, declared json.RawMessage) json.RawMessage {
 		declared = slices.Concat([]byte(`{"additionalProperties":false,`), declared[1:])
 	}
 	return declared
-}
-
-func (d *Declared) has(name string) bool {
-	return slices.ContainsFunc(d.params, func(p Parameter) bool { return p.Name == name })
 }
 
 // properties reads what is declared of each parameter, and puts it in place of what

@@ -33,12 +33,7 @@ func (m *Machine) newText(n, runes int) (word, []byte) {
 // runes returns the number of a string's characters.
 func (m *Machine) runes(w word) int { return int(*m.obj(w, 1) >> 32) }
 
-// giveText makes text that is not of the heap the value of the instruction.
-func (m *Machine) giveText(in *code.Instr, text []byte) (done, stop bool) {
-	return m.giveRunes(in, text, utf8.RuneCount(text))
-}
-
-// giveRunes is giveText for a text of so many characters.
+// giveRunes makes text that is not of the heap, of so many characters, the value of the instruction.
 func (m *Machine) giveRunes(in *code.Instr, text []byte, runes int) (done, stop bool) {
 	if !m.reserve(strWords(len(text)), int(in.K)) {
 		return true, true
@@ -492,5 +487,5 @@ func (m *Machine) isPlain(w word) bool { return isInt(w) || w&tagMask == tagImm 
 
 func (m *Machine) nativeTypeOf(in *code.Instr) (done, stop bool) {
 	t, _ := m.Measure(*m.reg(in.C))
-	return m.giveText(in, []byte(t))
+	return m.giveRunes(in, []byte(t), len(t))
 }

@@ -174,8 +174,7 @@ func TestBounds(t *testing.T) {
 		config := flow.Config{Term: p.Term(), Source: p.Tool().Source, Tool: "tool"}
 		c.change(&config)
 		_, err = flow.Run(context.Background(), config)
-		var e *flow.Exceeded
-		if !errors.As(err, &e) || e.What != c.what {
+		if e, ok := errors.AsType[*flow.Exceeded](err); !ok || e.What != c.what {
 			t.Errorf("%.60s: %v, want %s", c.code, err, c.what)
 		}
 		if lent != 0 {

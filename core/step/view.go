@@ -145,10 +145,10 @@ func failure(f *fault.Fault) string {
 }
 
 // Term writes the beginning of a term in the text form, on one line.
-func Term(t term.Term) string { return display.Truncate(oneLine(string(text.Print(t))), shownTerm) }
+func Term(t term.Term) string { return display.Truncate(OneLine(string(text.Print(t))), shownTerm) }
 
-// oneLine joins the lines of a program. Line ends in strings are escaped.
-func oneLine(s string) string {
+// OneLine joins the lines of a program. Line ends in strings are escaped.
+func OneLine(s string) string {
 	lines := strings.Split(s, "\n")
 	for i := range lines {
 		lines[i] = strings.TrimSpace(lines[i])

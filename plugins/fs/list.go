@@ -2,7 +2,6 @@ package fs
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"io"
 	"slices"
@@ -168,7 +167,7 @@ func (l *listing) names(d dir, most int, keep func(name string) bool) ([]string,
 		return nil, err
 	}
 	defer f.Close()
-	first := new(lastFirst)
+	var first []string
 	for {
 		batch, err := f.Readdirnames(1024)
 		for _, name := range batch {
@@ -181,12 +180,11 @@ func (l *listing) names(d dir, most int, keep func(name string) bool) ([]string,
 			case keep != nil && !keep(name), l.hidden(d, name):
 				continue
 			}
-			if first.Len() == most && name >= (*first)[0] {
-				continue
-			}
-			if heap.Push(first, name); first.Len() > most {
-				heap.Pop(first)
-			}
+			first = append(first, name)
+		}
+		if len(first) >= 2*most {
+			slices.Sort(first)
+			first = first[:min(len(first), most)]
 		}
 		if err == nil {
 			err = l.ctx.Err()
@@ -198,8 +196,8 @@ func (l *listing) names(d dir, most int, keep func(name string) bool) ([]string,
 			return nil, err
 		}
 	}
-	slices.Sort(*first)
-	return *first, nil
+	slices.Sort(first)
+	return first[:min(len(first), most)], nil
 }
 
 // hidden reports whether a name is denied. It is asked before the first names
@@ -222,18 +220,4 @@ func join(prefix, name string) string {
 func tooDeep(path string) error {
 	return sdk.Fail("too_large", "%s is more than %d directories deep", quote(path), maxDepth).
 		WithHint("Ask for a part further down.")
-}
-
-// lastFirst is a heap with the last name on top.
-type lastFirst []string
-
-func (h lastFirst) Len() int           { return len(h) }
-func (h lastFirst) Less(i, j int) bool { return h[i] > h[j] }
-func (h lastFirst) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *lastFirst) Push(x any)        { *h = append(*h, x.(string)) }
-func (h *lastFirst) Pop() any {
-	old := *h
-	last := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return last
 }

@@ -288,11 +288,6 @@ func (h *Host) seat(g *caps.Grant) (*seat, error) {
 	return s, nil
 }
 
-// folder makes an empty folder for a process.
-func (h *Host) folder() (string, error) {
-	return os.MkdirTemp(h.dir, "p")
-}
-
 // longestDir is the bytes of a folder's path below which the path of a process's
 // socket has less than the 104 that every system takes:
 // /p1234567890/plugin-dir1234567890/plugin1234567890 is the rest.

@@ -80,7 +80,7 @@ func (p *process) start() {
 	// Everything that waits for the plugin ends when it is killed, so that this
 	// deadline holds whatever it does.
 	late := time.AfterFunc(within, func() { p.kill("it took too long to start") })
-	folder, err := p.seat.host.folder()
+	folder, err := os.MkdirTemp(p.seat.host.dir, "p")
 	if err == nil {
 		err = p.begin(folder)
 	}

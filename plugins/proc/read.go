@@ -26,10 +26,6 @@ type readArgs struct {
 	As      string  `pif:"encoding,optional,enum=utf8|base64" doc:"how the bytes are given; what isn't UTF-8 is � in utf8"`
 }
 
-func (a *readArgs) conditions() conditions {
-	return conditions{a.Session, a.Pattern, a.Prompt, a.Silence, a.Wait, a.Stream}
-}
-
 // Places are how many bytes of each stream were written before them.
 type places struct {
 	Stdout int64 `pif:"stdout" doc:"bytes of the output"`
@@ -59,7 +55,7 @@ func read(ctx context.Context, c *capability, a readArgs) (r reading, err error)
 		return r, err
 	}
 	defer s.use()()
-	w, err := s.waiter(ctx, a.conditions())
+	w, err := s.waiter(ctx, conditions{a.Session, a.Pattern, a.Prompt, a.Silence, a.Wait, a.Stream})
 	if err != nil {
 		return r, err
 	}

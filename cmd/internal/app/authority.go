@@ -492,10 +492,6 @@ func (b *brokers) change(do func()) {
 
 func (b *brokers) add(one *run.Broker) { b.change(func() { b.all = append(b.all, one) }) }
 
-func (b *brokers) remove(one *run.Broker) {
-	b.change(func() { b.all = slices.DeleteFunc(b.all, func(other *run.Broker) bool { return other == one }) })
-}
-
 // each does something with every broker. Meanwhile none is added or taken out.
 func (b *brokers) each(do func(*run.Broker)) {
 	b.change(func() {
@@ -535,7 +531,9 @@ func (a *Authority) Branch(name string, number uint64) (*Authority, error) {
 func (a *Authority) CloseBranch() error {
 	var err error
 	if a.Broker != nil {
-		a.brokers.remove(a.Broker)
+		a.brokers.change(func() {
+			a.brokers.all = slices.DeleteFunc(a.brokers.all, func(b *run.Broker) bool { return b == a.Broker })
+		})
 	}
 	if a.Host != nil {
 		a.brokers.change(func() {

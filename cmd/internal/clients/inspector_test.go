@@ -53,8 +53,7 @@ func (i *inspector) do(t *testing.T, result any, arguments ...string) (said stri
 	var out, log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &log
 	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == toolFailed) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && !(ok && exit.ExitCode() == toolFailed) {
 		t.Fatalf("the inspector ended with %v at %v: %s", err, arguments, log.String())
 	}
 	var answer struct{ Result json.RawMessage }

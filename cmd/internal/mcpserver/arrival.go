@@ -218,8 +218,7 @@ func (o *orderly) Close() error {
 // none where it refuses a request of the older protocols for its place in the
 // session, and such a refusal would go out as a defect of the server.
 func coded(err error) error {
-	var known *jsonrpc.Error
-	if err == nil || errors.As(err, &known) {
+	if _, ok := errors.AsType[*jsonrpc.Error](err); err == nil || ok {
 		return err
 	}
 	words := err.Error()

@@ -599,8 +599,7 @@ func speaking(t testing.TB, s *Server, version string, opts *mcp.ClientOptions) 
 
 // code is the code of a protocol's error; 0: it is none.
 func code(err error) int64 {
-	var e *jsonrpc.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return e.Code
 	}
 	return 0

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -198,7 +199,7 @@ func doAct(q *request) (view, error) {
 		}
 		_, err = s.Tools.Rollback(a.Name, a.Version, edit)
 	}
-	if f := (*fault.Fault)(nil); err != nil && asFault(err, &f) && slices.Contains([]fault.Kind{fault.Conflict, fault.Refused, fault.NoTool}, f.Kind) {
+	if f, ok := errors.AsType[*fault.Fault](err); ok && slices.Contains([]fault.Kind{fault.Conflict, fault.Refused, fault.NoTool}, f.Kind) {
 		a.Refused = f.Message
 		return view{Template: "act.html", Title: a.Title, Data: &a}, nil
 	}

@@ -3,6 +3,7 @@ package ui
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -342,7 +343,7 @@ func showReplay(q *request) (view, error) {
 	if n, err := strconv.Atoi(q.FormValue("with")); err == nil && r.Tool != "" && n > 0 && n != r.Version {
 		d.With = fmt.Sprintf("%s@%d", r.Tool, n)
 	}
-	ctx, cancel := contextWithin(q.Context(), maxReplay)
+	ctx, cancel := context.WithTimeout(q.Context(), maxReplay)
 	defer cancel()
 	a, v, err := q.store.Replay(ctx, r.ID, d.With)
 	if err != nil {

@@ -86,7 +86,7 @@ func ticks(sum *step.Summary) (all []tick) {
 }
 
 func showSteps(q *request) (view, error) {
-	ctx, cancel := contextWithin(q.Context(), maxWalk)
+	ctx, cancel := context.WithTimeout(q.Context(), maxWalk)
 	defer cancel()
 	at, _ := strconv.ParseUint(q.FormValue("at"), 10, 63)
 	r, w, verdict, sum, err := q.walk(ctx, at)
@@ -255,7 +255,7 @@ const (
 )
 
 func showFlame(q *request) (view, error) {
-	ctx, cancel := contextWithin(q.Context(), maxWalk)
+	ctx, cancel := context.WithTimeout(q.Context(), maxWalk)
 	defer cancel()
 	r, _, _, sum, err := q.walk(ctx, 0)
 	if err != nil {

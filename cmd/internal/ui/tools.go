@@ -3,6 +3,7 @@ package ui
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -233,7 +234,7 @@ func (q *request) tool(name, version string) (t *registry.Tool, current bool, er
 		n = changes[0].Version
 	}
 	t, err = q.store.Tools.Version(registry.Ref{Name: name, Version: n})
-	if f := (*fault.Fault)(nil); err != nil && asFault(err, &f) && (f.Kind == fault.NoTool || f.Kind == fault.OutOfRange) {
+	if f, ok := errors.AsType[*fault.Fault](err); ok && (f.Kind == fault.NoTool || f.Kind == fault.OutOfRange) {
 		err = missing(f.Message)
 	}
 	return t, false, err

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"time"
@@ -110,7 +111,7 @@ func askServer(q *request) (view, error) {
 	case l.Servers[name] == nil:
 		return view{}, missing("There is no such server.")
 	}
-	ctx, cancel := contextWithin(q.Context(), maxAsked)
+	ctx, cancel := context.WithTimeout(q.Context(), maxAsked)
 	defer cancel()
 	asked := &askedServer{Name: name}
 	asked.Changes, asked.Failed = q.page.o.Changes(ctx, l, name)
@@ -184,7 +185,7 @@ func showFlow(q *request) (view, error) {
 
 // try judges the runs that acted since a time, the newest first.
 func (s *Store) try(q *request, since time.Time) (*tried, error) {
-	ctx, cancel := contextWithin(q.Context(), maxFlowTime)
+	ctx, cancel := context.WithTimeout(q.Context(), maxFlowTime)
 	defer cancel()
 	w := &tried{}
 	times, runs := map[int]int{}, map[int]int{}

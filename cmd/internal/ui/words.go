@@ -2,7 +2,6 @@ package ui
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/display"
-	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
@@ -134,13 +132,6 @@ func clip(most int, s string) string {
 
 // first gives some of a list.
 func first[T any](most int, list []T) []T { return list[:min(len(list), most)] }
-
-// asFault finds a fault in an error.
-func asFault(err error, f **fault.Fault) bool { return errors.As(err, f) }
-
-func contextWithin(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, d)
-}
 
 // short is a label as it fits a box of the graph: its end, where that is what tells.
 func short(s string) string {

@@ -145,11 +145,6 @@ func literalText(s string) *aval {
 	return &aval{kind: isString, n: exactly(uint64(len(s))), lit: &s}
 }
 
-// integerOf returns whole numbers of at most so much magnitude.
-func integerOf(abs size) *aval {
-	return &aval{kind: isNumber, abs: abs, words: infinite}
-}
-
 // variants returns the values a union is of, or v.
 func (v *aval) variants() []*aval {
 	if v.kind == isUnion {

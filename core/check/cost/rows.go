@@ -271,7 +271,7 @@ func (a *analyser) strict(t *term.Prim, name string, args []*aval) (v *aval, ste
 			}
 			return v, steps, ok
 		}
-		return integerOf(exactly(1)), steps, ok
+		return &aval{kind: isNumber, abs: exactly(1), words: infinite}, steps, ok
 	}
 	if v, steps, ok, done := a.listRow(name, args); done {
 		return v, steps, ok

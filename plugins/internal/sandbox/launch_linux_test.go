@@ -325,8 +325,7 @@ func TestByHand(t *testing.T) {
 	exe, err := os.Executable()
 	must.NoError(t, err)
 	out, err := exec.Command(exe, launcherArg).CombinedOutput()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(string(out), "only mcp-pif starts it") {
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 2 || !strings.Contains(string(out), "only mcp-pif starts it") {
 		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -144,8 +144,7 @@ func TestReports(t *testing.T) {
 	if got, want := err.Error(), "the sandbox is required and lacks network: no seccomp; --sandbox=best-effort starts it with the layers there are"; got != want {
 		t.Errorf("%q, expected %q", got, want)
 	}
-	var missing *MissingError
-	if !errors.As(err, &missing) {
+	if _, ok := errors.AsType[*MissingError](err); !ok {
 		t.Error("it isn't one")
 	}
 }

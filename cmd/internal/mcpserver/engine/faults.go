@@ -202,8 +202,7 @@ func (s *Engine) discreet(name string, f *fault.Fault) *fault.Fault {
 	if f.Cause == nil {
 		return f
 	}
-	var inner *fault.Fault
-	if errors.As(f.Cause, &inner) {
+	if _, ok := errors.AsType[*fault.Fault](f.Cause); ok {
 		return f
 	}
 	s.log.Error("a change of the tools was not kept", "tool", name, "error", f.Cause)

@@ -8,10 +8,10 @@ package queue
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"runtime"
 	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -25,18 +25,17 @@ import (
 type Slots struct {
 	mu      sync.Mutex
 	free    int
-	bytes   int // of the runs under way
-	most    int // bytes together
-	under   int // runs under way
-	room    int // how many may wait
-	waiting waiters
+	bytes   int       // of the runs under way
+	most    int       // bytes together
+	under   int       // runs under way
+	room    int       // how many may wait
+	waiting []*waiter // by ticket
 }
 
 // A waiter is a call that waits for a slot.
 type waiter struct {
 	ticket uint64
 	bytes  int
-	index  int           // in the heap; -1 once out
 	turn   chan struct{} // closed when the slot is its own
 }
 
@@ -69,7 +68,7 @@ func (s *Slots) Enter(ctx context.Context, ticket uint64, bytes int) *fault.Faul
 			Hinted("Wait for answers to the calls already made, then make this one again.")
 	}
 	w := &waiter{ticket: ticket, bytes: bytes, turn: make(chan struct{})}
-	heap.Push(&s.waiting, w)
+	s.waiting = slices.Insert(s.waiting, sort.Search(len(s.waiting), func(i int) bool { return s.waiting[i].ticket > ticket }), w)
 	s.mu.Unlock()
 	select {
 	case <-w.turn:
@@ -77,8 +76,8 @@ func (s *Slots) Enter(ctx context.Context, ticket uint64, bytes int) *fault.Faul
 	case <-ctx.Done():
 	}
 	s.mu.Lock()
-	if w.index >= 0 {
-		heap.Remove(&s.waiting, w.index)
+	if at := slices.Index(s.waiting, w); at >= 0 {
+		s.waiting = slices.Delete(s.waiting, at, at+1)
 		s.admit() // it may have been in the way of others
 		s.mu.Unlock()
 		return Cancelled()
@@ -101,7 +100,8 @@ func (s *Slots) Leave(bytes int) {
 // admit gives slots to those who wait, in order, as far as they go.
 func (s *Slots) admit() {
 	for len(s.waiting) > 0 && s.admits(s.waiting[0].bytes) {
-		w := heap.Pop(&s.waiting).(*waiter)
+		w := s.waiting[0]
+		s.waiting = slices.Delete(s.waiting, 0, 1)
 		s.take(w.bytes)
 		close(w.turn)
 	}
@@ -110,28 +110,6 @@ func (s *Slots) admit() {
 // Cancelled is the fault of a call that is given up.
 func Cancelled() *fault.Fault {
 	return &fault.Fault{Kind: fault.Cancelled, Message: "the call was cancelled"}
-}
-
-// waiters is a heap with the earliest ticket on top.
-type waiters []*waiter
-
-func (w waiters) Len() int           { return len(w) }
-func (w waiters) Less(i, j int) bool { return w[i].ticket < w[j].ticket }
-func (w waiters) Swap(i, j int) {
-	w[i], w[j] = w[j], w[i]
-	w[i].index, w[j].index = i, j
-}
-func (w *waiters) Push(x any) {
-	x.(*waiter).index = len(*w)
-	*w = append(*w, x.(*waiter))
-}
-func (w *waiters) Pop() any {
-	last := len(*w) - 1
-	x := (*w)[last]
-	(*w)[last] = nil
-	*w = (*w)[:last]
-	x.index = -1
-	return x
 }
 
 // Processors hands out the processors to runs, a slice of steps at a time. A run's
