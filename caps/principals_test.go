@@ -235,9 +235,7 @@ func TestPrincipalsRevoked(t *testing.T) {
 	ann, bob := h.Open("ann"), h.Open("bob")
 	revoked := func(p *caps.Policy) string {
 		t.Helper()
-		if _, err := r.Apply(p); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(r.Apply(p))
 		var all []string
 		for _, g := range p.Grants() {
 			if g.Revoked() {

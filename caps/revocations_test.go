@@ -34,9 +34,7 @@ func TestRevocationsLast(t *testing.T) {
 	}
 	want := func(what string, want ...bool) {
 		t.Helper()
-		if _, err := r.Apply(w.policy); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(r.Apply(w.policy))
 		for i, got := range revoked() {
 			if got != want[i] {
 				t.Errorf("%s: %s is revoked: %v", what, grants[i], got)
@@ -102,9 +100,7 @@ func TestRevocationsUnread(t *testing.T) {
 	g := w.grant("fs:./a")[0]
 	r := caps.Revocations{Path: w.path("revoked.json")}
 	must.NoError(t, r.Add(w.revocation(g)))
-	if _, err := r.Apply(w.policy); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(r.Apply(w.policy))
 	for _, text := range []string{"", "{}", "[]", `{"format":"mcp-pif revocations 2","revoked":[]}`, `{"format":"mcp-pif revocations 1","revokd":[]}`} {
 		must.NoError(t, os.WriteFile(r.Path, []byte(text), 0o600))
 		if _, err := r.Apply(w.policy); err == nil {
@@ -175,9 +171,7 @@ func TestRevokeByPlace(t *testing.T) {
 			}
 			holds := func() bool {
 				t.Helper()
-				if _, err := r.Apply(w.policy); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t)(r.Apply(w.policy))
 				_, f := w.policy.Decide([]string{"fs.write:" + g.Label}, ops("fs.write"), caps.DecideOptions{})
 				_, read := w.policy.Decide([]string{"fs.read:" + g.Label}, ops("fs.read"), caps.DecideOptions{})
 				return f == nil && read == nil

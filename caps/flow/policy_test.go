@@ -533,9 +533,7 @@ func TestSessionFresh(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "flow.json")
 	s, err := flow.NewSession(path, p)
 	must.NoError(t, err)
-	if _, err := s.Show(1); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(s.Show(1))
 	s.Fresh = func() error { return os.Remove(path) } // it was cleared elsewhere
 	if isNew, err := s.Show(1); err != nil || !isNew || s.Label() != 1 {
 		t.Errorf("it is new: %v, %v, label %v", isNew, err, s.Label())

@@ -65,9 +65,7 @@ func TestNotedHead(t *testing.T) {
 		"retained": {after: func(t *testing.T, path string) {
 			s := openStore(t, path, journal.Options{})
 			populate(t, s, 1)
-			if _, err := s.Retain(context.Background(), journal.RetainOptions{MaxBytes: 1}); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t)(s.Retain(context.Background(), journal.RetainOptions{MaxBytes: 1}))
 			s.Close()
 		}},
 		"moved away and back": {after: func(t *testing.T, path string) {

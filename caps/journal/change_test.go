@@ -38,9 +38,7 @@ func TestChange(t *testing.T) {
 		changed(1)
 		change(0, journal.ToolEvolved, 0, journal.ErrBehind)
 		for _, k := range []journal.Kind{journal.ToolRefused, journal.RunStarted, journal.PolicyRevoked} {
-			if _, err := j.Append(journal.Written, k, "", "", []byte(`{"tool":"t"}`)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t)(j.Append(journal.Written, k, "", "", []byte(`{"tool":"t"}`)))
 		}
 		changed(1)
 		change(1, journal.ToolRetired, 5, nil)
@@ -48,9 +46,7 @@ func TestChange(t *testing.T) {
 		change(4, journal.ToolRetired, 0, journal.ErrBehind)
 		change(100, journal.ToolRolledBack, 6, nil) // more than there is
 		changed(6)
-		if _, err := j.Append(journal.Synced, journal.ToolEvolved, "", "", about("u", 1)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(j.Append(journal.Synced, journal.ToolEvolved, "", "", about("u", 1)))
 		changed(7)
 		change(6, journal.ToolEvolved, 0, journal.ErrBehind)
 		for _, c := range []struct {
@@ -318,9 +314,7 @@ func several(n int) []journal.Part {
 func TestChangeAll(t *testing.T) {
 	journals(t, func(t *testing.T, j journal.Journal) {
 		for range 3 {
-			if _, err := j.Append(journal.Noted, journal.RunStarted, "r", "", []byte(`{}`)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t)(j.Append(journal.Noted, journal.RunStarted, "r", "", []byte(`{}`)))
 		}
 		first, err := j.ChangeAll(0, several(100))
 		if err != nil || first != 4 {

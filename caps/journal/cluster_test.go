@@ -296,9 +296,7 @@ func TestClusterFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j.db")
 	s := openStore(t, path, journal.Options{})
 	for i := range 3 {
-		if _, err := s.Change(uint64(i), journal.ToolEvolved, fmt.Appendf(nil, `{"tool":"x%d","version":1}`, i)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(s.Change(uint64(i), journal.ToolEvolved, fmt.Appendf(nil, `{"tool":"x%d","version":1}`, i)))
 	}
 	mustClose(t, s)
 	for i := range 3 {
@@ -356,14 +354,10 @@ func TestClusterStranger(t *testing.T) {
 	t.Parallel()
 	m := order.NewMemory(order.MemoryOptions{})
 	good := clustered(t, filepath.Join(t.TempDir(), "a.db"), "a", m.Open())
-	if _, err := good.Change(0, journal.ToolEvolved, []byte(`{"tool":"x","version":1}`), "x"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(good.Change(0, journal.ToolEvolved, []byte(`{"tool":"x","version":1}`), "x"))
 	path := filepath.Join(t.TempDir(), "b.db")
 	s := openStore(t, path, journal.Options{})
-	if _, err := s.Change(0, journal.ToolEvolved, []byte(`{"tool":"y","version":1}`)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(s.Change(0, journal.ToolEvolved, []byte(`{"tool":"y","version":1}`)))
 	mustClose(t, s)
 	other := clustered(t, path, "b", &deaf{Order: m.Open(), proposed: make(chan struct{})})
 	_, _ = other.Change(0, journal.ToolEvolved, []byte(`{"tool":"z","version":1}`), "z")
@@ -420,9 +414,7 @@ func TestClusterStops(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "j.db")
 			s := clustered(t, path, "a", m.Open())
 			for range 10 {
-				if _, err := s.Append(journal.Written, journal.RunStarted, "r", "", []byte(`{}`)); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t)(s.Append(journal.Written, journal.RunStarted, "r", "", []byte(`{}`)))
 			}
 			c.harm(t, m, path)
 			_, _ = s.Append(journal.Noted, journal.RunStarted, "r", "", []byte(`{}`))
@@ -441,9 +433,7 @@ func TestClusterPlaceGivenAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j.db")
 	for _, lost := range []bool{false, true} {
 		s := clustered(t, path, "a", m.Open())
-		if _, err := s.Append(journal.Written, journal.RunStarted, "r", "", []byte(`{}`)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(s.Append(journal.Written, journal.RunStarted, "r", "", []byte(`{}`)))
 		c, _ := s.Cluster()
 		must.NoError(t, s.Close())
 		if lost {
@@ -468,9 +458,7 @@ func meddle(t *testing.T, path string) {
 	db, err := sql.Open("sqlite", path)
 	must.NoError(t, err)
 	defer db.Close()
-	if _, err := db.Exec(`INSERT INTO events SELECT seq+1, prev, hash, time, kind, run, branch, data FROM events ORDER BY seq DESC LIMIT 1`); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(db.Exec(`INSERT INTO events SELECT seq+1, prev, hash, time, kind, run, branch, data FROM events ORDER BY seq DESC LIMIT 1`))
 }
 
 // TestClusterLoses: a node stops that the order doesn't show a proposal.

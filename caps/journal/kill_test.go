@@ -217,9 +217,7 @@ func checkAcks(t *testing.T, path, run string, acks []string) {
 	}
 	for _, ack := range acks {
 		var seq uint64
-		if _, err := fmt.Sscan(ack, &seq); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(fmt.Sscan(ack, &seq))
 		if !there[ack] && (seq > dropped || strings.HasSuffix(ack, string(journal.ToolEvolved))) {
 			t.Errorf("run %s: %q was acknowledged and is not there", run, ack)
 		}

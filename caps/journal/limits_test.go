@@ -449,8 +449,6 @@ func (l locked) Write(p []byte) (int, error) {
 func appendRun(t *testing.T, j journal.Journal, run string, size int) {
 	t.Helper()
 	for _, k := range []journal.Kind{journal.RunStarted, journal.EffectRequested, journal.RunEnded} {
-		if _, err := j.Append(journal.Noted, k, run, "", fmt.Appendf(nil, `{"pad":%q}`, strings.Repeat("x", size))); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(j.Append(journal.Noted, k, run, "", fmt.Appendf(nil, `{"pad":%q}`, strings.Repeat("x", size))))
 	}
 }

@@ -286,9 +286,7 @@ func TestRemovedFile(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "j.db")
 		s, err := journal.Open(path, journal.Options{})
 		must.NoError(t, err)
-		if _, err := s.Change(0, journal.ToolEvolved, []byte(`{"tool":"a","version":1}`)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(s.Change(0, journal.ToolEvolved, []byte(`{"tool":"a","version":1}`)))
 		must.NoError(t, remove(path))
 		if seq, err := s.Change(1, journal.ToolEvolved, []byte(`{"tool":"b","version":1}`)); !errors.Is(err, journal.ErrUnsafe) {
 			t.Errorf("%s: event %d, %v", name, seq, err)

@@ -92,9 +92,7 @@ func TestWriterHolds(t *testing.T) {
 	s, err := Open(filepath.Join(t.TempDir(), "pif.db"), Options{})
 	must.NoError(t, err)
 	defer s.Close()
-	if _, err := s.Append(Synced, ServerStarted, "r", "", []byte(`{"x":"`+strings.Repeat("x", 1<<20)+`"}`)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(s.Append(Synced, ServerStarted, "r", "", []byte(`{"x":"`+strings.Repeat("x", 1<<20)+`"}`)))
 	err = s.writer.use(t.Context(), func(conn *sql.Conn) error {
 		return conn.Raw(func(c any) error {
 			for op, most := range map[sqlite.DBStatusOp]int{sqlite.DBStatusCacheUsed: 32 << 10, sqlite.DBStatusStmtUsed: 32 << 10, sqlite.DBStatusLookasideHit: 0} {

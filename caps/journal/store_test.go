@@ -56,9 +56,7 @@ func populate(t testing.TB, s *journal.Store, n int) {
 		if i%50 == 17 {
 			kind = journal.ToolEvolved
 		}
-		if _, err := s.Append(journal.Noted, kind, fmt.Sprint("r", i%3), "0.1", fmt.Appendf(nil, `{"i":%d,"text":"é <&> \u2028"}`, i)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(s.Append(journal.Noted, kind, fmt.Sprint("r", i%3), "0.1", fmt.Appendf(nil, `{"i":%d,"text":"é <&> \u2028"}`, i)))
 	}
 }
 
@@ -156,9 +154,7 @@ func TestStoreAnswersAsMemory(t *testing.T) {
 	populate(t, s, 400)
 	history(t, rand.New(rand.NewPCG(5, 6)), 300, s)
 	for _, e := range all(t, s, journal.Query{}) {
-		if _, err := m.Append(journal.Noted, e.Kind, e.Run, e.Branch, e.Data); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(m.Append(journal.Noted, e.Kind, e.Run, e.Branch, e.Data))
 	}
 	pick := rand.New(rand.NewPCG(1, 2))
 	found := 0

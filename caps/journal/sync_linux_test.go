@@ -44,9 +44,7 @@ func TestSyncedIsOnTheDisk(t *testing.T) {
 		if dirty == 0 {
 			t.Fatal("no page waits to be synced after ten events that are only written: this test can't see")
 		}
-		if _, err := two.PutBlob(t.Context(), []byte{byte(i)}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(two.PutBlob(t.Context(), []byte{byte(i)}))
 		add(t, two, journal.Synced, journal.ToolEvolved, "{}")
 		if n := unsynced(t, path+"-wal"); n > 0 {
 			t.Fatalf("%d pages wait to be synced after a Synced event", n)

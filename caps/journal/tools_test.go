@@ -64,9 +64,7 @@ func history(t *testing.T, pick *rand.Rand, n int, appenders ...journal.Journal)
 		}
 		run := fmt.Sprint("r", pick.IntN(2))
 		for _, j := range appenders {
-			if _, err := j.Append(journal.Noted, k, run, "", bytes.Clone(data)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t)(j.Append(journal.Noted, k, run, "", bytes.Clone(data)))
 		}
 	}
 }
@@ -187,9 +185,7 @@ func TestFirstFormatLocked(t *testing.T) {
 func TestMemoryKeepsChanges(t *testing.T) {
 	m := journal.NewMemory(1<<20, nil)
 	for i := range 100 {
-		if _, err := m.Change(uint64(i), journal.ToolEvolved, about(fmt.Sprint("t", i%40), i/40+1)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(m.Change(uint64(i), journal.ToolEvolved, about(fmt.Sprint("t", i%40), i/40+1)))
 	}
 	noise(t, m, 20_000)
 	if m.Dropped() < 1000 {
@@ -206,9 +202,7 @@ func TestMemoryKeepsChanges(t *testing.T) {
 	}
 	// More of them than may be kept: what each tool is now stays.
 	for i := range 20_000 {
-		if _, err := m.Append(journal.Synced, journal.ToolEvolved, "", "", about(fmt.Sprint("u", i%200), i)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(m.Append(journal.Synced, journal.ToolEvolved, "", "", about(fmt.Sprint("u", i%200), i)))
 	}
 	events, err := journal.Newest(m, 0)
 	if err != nil || len(events) != 240 {
@@ -227,9 +221,7 @@ func TestMemoryKeepsChanges(t *testing.T) {
 func noise(t *testing.T, m *journal.Memory, n int) {
 	t.Helper()
 	for i := range n {
-		if _, err := m.Append(journal.Noted, journal.RunStarted, "", "", fmt.Appendf(nil, `{"i":%d}`, i)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(m.Append(journal.Noted, journal.RunStarted, "", "", fmt.Appendf(nil, `{"i":%d}`, i)))
 	}
 }
 
@@ -242,12 +234,8 @@ func TestRan(t *testing.T) {
 	defer s.Close()
 	for name, j := range map[string]journal.Journal{"store": s, "memory": journal.NewMemory(1<<20, nil)} {
 		for i, data := range []string{`{"tool":"a","version":1}`, `{"tool":"ab","version":1}`, `{"code":"x","call":{"tool":"a","version":1}}`, `{"tool":"a","version":2}`, `{"tool":"q\"x","version":1}`} {
-			if _, err := j.Append(journal.Written, journal.RunStarted, fmt.Sprint("r", i), "", []byte(data)); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := j.Append(journal.Written, journal.RunEnded, fmt.Sprint("r", i), "", []byte(`{"tool":"a","version":1}`)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t)(j.Append(journal.Written, journal.RunStarted, fmt.Sprint("r", i), "", []byte(data)))
+			must.Succeed(t)(j.Append(journal.Written, journal.RunEnded, fmt.Sprint("r", i), "", []byte(`{"tool":"a","version":1}`)))
 		}
 		for tool, want := range map[string]string{"a": "[r0 r3]", "ab": "[r1]", `q"x`: "[r4]", "b": "[]"} {
 			events, _, err := j.Read(journal.Query{Kind: journal.RunStarted, Ran: tool, Limit: 9, Last: true})

@@ -239,9 +239,7 @@ func TestOlderSource(t *testing.T) {
 	}
 	for _, o := range older {
 		d := Definition{Name: o.name, Code: []byte(o.source), Text: o.text}
-		if _, err := l.Append(uint64(len(l.changes)), &Change{Kind: Evolved, Stored: Stored{Definition: d, Version: 1, Hash: o.hash}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(l.Append(uint64(len(l.changes)), &Change{Kind: Evolved, Stored: Stored{Definition: d, Version: 1, Hash: o.hash}}))
 	}
 	r := open(t, l, nil)
 	for i, o := range older {
@@ -283,9 +281,7 @@ func TestOlderGroup(t *testing.T) {
 	def2 := func(name, other, last string) Definition {
 		return def(name, fmt.Sprintf("n => if eq(n, 0) then %s else @%s(n - 1)", last, other), "call:"+other)
 	}
-	if _, err := r.EvolveAll([]Definition{def2("even", "odd", "true"), def2("odd", "even", "false")}, make([]Edit, 2)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(r.EvolveAll([]Definition{def2("even", "odd", "true"), def2("odd", "even", "false")}, make([]Edit, 2)))
 	for i := range l.changes { // as it was written when == was eq
 		c := &l.changes[i]
 		c.Code, c.Canonical = bytes.Replace(c.Code, []byte("eq(n, 0)"), []byte("n == 0"), 1), nil
@@ -293,9 +289,7 @@ func TestOlderGroup(t *testing.T) {
 	r = open(t, l, nil)
 	odd, _ := r.Snapshot().Get("odd")
 	must.NoError(t, odd.Problem())
-	if _, err := r.Evolve(def2("even", "odd", "(true)"), Edit{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(r.Evolve(def2("even", "odd", "(true)"), Edit{}))
 	if now, _ := r.Snapshot().Get("odd"); now.Problem() != nil || now.Program().Hash() != odd.Program().Hash() {
 		t.Errorf("odd is carried along as %s: %v", now.Shown(), now.Problem())
 	}

@@ -274,9 +274,7 @@ func TestLongChain(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"a", "b"} {
-		if _, err := r.Retire(name, Edit{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(r.Retire(name, Edit{}))
 	}
 	if len(r.held.count) != 0 || len(r.held.bySeq) != 0 || r.held.code != 0 || r.held.told != 0 {
 		t.Errorf("%d versions are held", len(r.held.count))

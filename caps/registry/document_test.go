@@ -49,9 +49,7 @@ func TestDocument(t *testing.T) {
 	evolve(t, r, def("user", `(code_of("old"), 1)`))
 	evolve(t, r, def("caller", `x => @user(x)`, "call:user"))
 	evolve(t, r, def("old", `2`))
-	if _, err := r.Retire("user", Edit{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(r.Retire("user", Edit{}))
 
 	text := Encode(r.Snapshot())
 	if !json.Valid(text) {
@@ -413,9 +411,7 @@ func TestDeclaredInput(t *testing.T) {
 	if got := Diff(v1, v2); !bytes.Contains(got, []byte("-// input schema "+positive)) {
 		t.Errorf("%s", got)
 	}
-	if _, err := r.Rollback("half", 1, Edit{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(r.Rollback("half", 1, Edit{}))
 	is(r, true)
 	is(open(t, log, nil), true)
 
@@ -472,9 +468,7 @@ func TestDeclaredInputRefused(t *testing.T) {
 	// What was changed on record is never taken for what was declared.
 	log := new(memoryLog)
 	kept := open(t, log, nil)
-	if _, err := kept.Evolve(Definition{Name: "half", Code: []byte(`n => shift(n, -1)`), Text: true, Input: json.RawMessage(positive)}, Edit{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(kept.Evolve(Definition{Name: "half", Code: []byte(`n => shift(n, -1)`), Text: true, Input: json.RawMessage(positive)}, Edit{}))
 	log.changes[0].Input = json.RawMessage(`{"type":"object","properties":{"input":{"$ref":"x"}}}`)
 	tool, ok := open(t, log, nil).Snapshot().Get("half")
 	if !ok {

@@ -219,9 +219,7 @@ func TestRollback(t *testing.T) {
 	evolve(t, r, d)
 	evolve(t, r, def("lib", "2"))
 	evolve(t, r, def("a", `k => k`))
-	if _, err := r.Retire("a", Edit{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(r.Retire("a", Edit{}))
 	back, err := r.Rollback("a", 1, Edit{})
 	must.NoError(t, err)
 	if back.Version != 3 || back.Description != "first" || back.Bound["lib"].Version != 1 || len(back.Examples) != 1 ||
@@ -281,9 +279,7 @@ func TestBoundGoesOn(t *testing.T) {
 	r.log = l
 	evolve(t, r, def("lib", "1"))
 	evolve(t, r, def("a", `code_of("lib")`))
-	if _, err := r.Retire("lib", Edit{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(r.Retire("lib", Edit{}))
 	for _, r := range []*Registry{r, open(t, l, nil)} {
 		a, _ := r.Snapshot().Get("a")
 		if b := a.Bound["lib"]; b == nil || string(b.Program().Canonical()) != "1" || b.Version != 1 {
@@ -356,9 +352,7 @@ func TestExamples(t *testing.T) {
 			t.Errorf("%.20s: %v", text, err)
 		}
 	}
-	if _, err := r.Retire("a", Edit{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(r.Retire("a", Edit{}))
 	if made := evolve(t, r, def("a", "1")); made.Examples != nil {
 		t.Error("examples of a tool that was retired came back")
 	}
@@ -436,14 +430,10 @@ func TestPublished(t *testing.T) {
 		must.NoError(t, evolve("hello", want))
 		as(r, "hello", want)
 	}
-	if _, err := r.Rollback("hello", 1, Edit{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(r.Rollback("hello", 1, Edit{}))
 	as(r, "hello", AsPrompt)
 	must.NoError(t, evolve("page", AsResource))
-	if _, err := r.Evolve(Definition{Name: "told", Code: []byte(`"hi"`), MadeUnder: []string{"mail"}}, Edit{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(r.Evolve(Definition{Name: "told", Code: []byte(`"hi"`), MadeUnder: []string{"mail"}}, Edit{}))
 	again := open(t, log, nil)
 	as(again, "hello", AsPrompt)
 	as(again, "page", AsResource)
@@ -521,8 +511,6 @@ func TestMadeUnder(t *testing.T) {
 	under("carried along", "mail", "web")
 	ds[0].Code, ds[0].MadeUnder = evenOdd()[0].Code, nil
 	evolve(t, r, ds[0])
-	if _, err := r.Rollback("is_even", 1, Edit{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(r.Rollback("is_even", 1, Edit{}))
 	under("rolled back", "mail", "web")
 }

@@ -22,9 +22,7 @@ func TestFactsKept(t *testing.T) {
 	evolve(t, r, def("user", `n => call("lib", n) + 1`, "call:lib"))
 	evolve(t, r, def("get", `k => !toy.get(k)`, "toy.get:notes/**"))
 	evolve(t, r, def("odd", `x => if eq(type_of(x), "int") then x else self`))
-	if _, err := r.Rollback("lib", 1, Edit{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(r.Rollback("lib", 1, Edit{}))
 	for i := range l.changes {
 		f := &l.changes[i].Facts
 		if f.Normal == "" || len(f.Certificate) == 0 || len(f.Input) == 0 || len(f.Output) == 0 || f.Semantics != semantics {
@@ -201,9 +199,7 @@ func TestSame(t *testing.T) {
 		}
 	}
 	evolve(t, r, def("caller", `x => call("sq", x)`, "call:sq")) // holds it still
-	if _, err := r.Retire("sq", Edit{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(r.Retire("sq", Edit{}))
 	x, _ := r.Snapshot().Get("square")
 	if same := r.Same(x); same != nil {
 		t.Errorf("it does the same as %s, which was retired", same.Name)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
 // TestFull: there is room for so many tools, so much code, and so many old
@@ -17,9 +18,7 @@ func TestFull(t *testing.T) {
 		t.Errorf("one tool too many: %v", err)
 	}
 	evolve(t, r, def("t7", "2"))
-	if _, err := r.Retire("t8", Edit{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(r.Retire("t8", Edit{}))
 	evolve(t, r, def("more", "1"))
 	// A log with more than fit: those that do are there.
 	most := MaxTools / whole * recorded
@@ -184,9 +183,7 @@ func TestRoom(t *testing.T) {
 		t.Error(beyond, tooMuch)
 	}
 	evolve(t, all[7], def("t0", "1")) // what takes less always may
-	if _, err := all[0].Retire("t0", Edit{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(all[0].Retire("t0", Edit{}))
 	// What is on record is there all the same, and seen to be too much.
 	late := open(t, fullLog(t, 5, []Example{{Input: []byte(`"` + strings.Repeat("x", 250<<10) + `"`), Expect: []byte("1")}}), nil)
 	late.Enter(room, 1)

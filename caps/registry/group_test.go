@@ -88,16 +88,12 @@ func TestGroup(t *testing.T) {
 	if n := len(r.held.count); n != 3 || len(r.held.bySeq) != 3 {
 		t.Errorf("%d versions are held", n)
 	}
-	if _, err := r.Retire("is_odd", Edit{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(r.Retire("is_odd", Edit{}))
 	if n := len(r.held.count); n != 3 {
 		t.Errorf("%d versions are held", n)
 	}
 	for _, name := range []string{"is_even", "caller"} {
-		if _, err := r.Retire(name, Edit{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(r.Retire(name, Edit{}))
 	}
 	if len(r.held.count) != 0 || r.held.code != 0 || r.held.told != 0 || len(r.held.bySeq) != 0 {
 		t.Errorf("%+v is left", r.held)
@@ -162,9 +158,7 @@ func TestGroupRollback(t *testing.T) {
 		t.Errorf("is_even is at version %d", now.Version)
 	}
 	mutual(t, r, "is_even", "is_odd")
-	if _, err := r.Rollback("is_odd", 1, Edit{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(r.Rollback("is_odd", 1, Edit{}))
 	mutual(t, r, "is_even", "is_odd")
 }
 

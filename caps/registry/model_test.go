@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"pgregory.net/rapid"
 )
 
@@ -159,9 +160,7 @@ func TestModel(t *testing.T) {
 			},
 			"refresh": func(t *rapid.T) {
 				r := rapid.SampledFrom(all).Draw(t, "registry")
-				if _, err := r.Refresh(); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t)(r.Refresh())
 				if got, want := shown(r.Snapshot()), model.String(); got != want {
 					t.Fatalf("it is\n%s\nexpected\n%s", got, want)
 				}
@@ -248,9 +247,7 @@ func TestConcurrent(t *testing.T) {
 	wg.Wait()
 	total := 0
 	for _, r := range all {
-		if _, err := r.Refresh(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(r.Refresh())
 	}
 	for _, tool := range all[0].Snapshot().All() {
 		total += tool.Version
@@ -280,18 +277,14 @@ func TestOnChange(t *testing.T) {
 	evolve(t, other, def("b", "1"))
 	evolve(t, other, def("c", "1"))
 	evolve(t, other, def("d", "1"))
-	if _, err := other.Retire("d", Edit{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(other.Retire("d", Edit{}))
 	if changed, err := mine.Refresh(); !changed || err != nil {
 		t.Error(changed, err)
 	}
 	if changed, err := mine.Refresh(); changed || err != nil {
 		t.Error(changed, err)
 	}
-	if _, err := other.Retire("a", Edit{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(other.Retire("a", Edit{}))
 	evolve(t, mine, def("b", "2")) // hears of a first
 	if want := []string{"a", "b c", "a", "b"}; !slices.Equal(heard, want) {
 		t.Errorf("heard %q, expected %q", heard, want)

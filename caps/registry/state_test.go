@@ -77,31 +77,23 @@ func TestToday(t *testing.T) {
 	}
 	// And by way of what is decided meanwhile.
 	p.Revoke(g.ID)
-	if _, err := r.Refresh(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(r.Refresh())
 	if s, _ := state(t, r, p, "reads"); s != StateBlocked {
 		t.Error(s)
 	}
 	p.Restore(g.ID)
-	if _, err := r.Refresh(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(r.Refresh())
 	if s, why := state(t, r, p, "reads"); s != StateReady {
 		t.Errorf("%s: %s", s, why)
 	}
 	// A denial over all of it, and a policy without the grant.
 	must.NoError(t, p.Deny(caps.Capability{Kind: "toy", Scope: "a/b"}))
-	if _, err := r.Refresh(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(r.Refresh())
 	if s, why := state(t, r, p, "reads"); s != StateBlocked || !strings.Contains(why, "denies") {
 		t.Errorf("%s: %s", s, why)
 	}
 	must.NoError(t, p.Replace([]*caps.Grant{grant(t, p.Kinds(), "toy:a/**")}, nil))
-	if _, err := r.Refresh(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(r.Refresh())
 	if s, why := state(t, r, p, "reads"); s != StateReady {
 		t.Errorf("%s: %s", s, why)
 	}
@@ -121,9 +113,7 @@ func TestOthersTools(t *testing.T) {
 		t.Fatal(made.Capabilities)
 	}
 	evolve(t, maker, def("y", `k => !toy.get(k)`, "toy:b"))
-	if _, err := user.Refresh(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(user.Refresh())
 	if x, _ := user.Snapshot().Get("x"); x.State != StateReady || x.Capabilities[0] != "toy.get:a/**" {
 		t.Errorf("%s %v", x.State, x.Capabilities)
 	}
@@ -156,9 +146,7 @@ func TestPolicyMeanwhile(t *testing.T) {
 	evolve(t, r, def("x", "1"))
 	_, err := r.Evolve(def("x", `k => !toy.get(k)`, "toy:a/b"), Edit{Check: func(*Tool, *Snapshot) *fault.Fault {
 		must.NoError(t, p.Replace(nil, nil))
-		if _, err := r.Refresh(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(r.Refresh())
 		return nil
 	}})
 	if is(err, fault.Refused, "granted") != nil {
@@ -198,9 +186,7 @@ func TestNotCompiled(t *testing.T) {
 	r := open(t, l, nil)
 	other := open(t, l, nil)
 	evolve(t, other, def("new", "1"))
-	if _, err := r.Refresh(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(r.Refresh())
 	for _, tool := range r.Snapshot().All() {
 		if StateOf(tool, r.policy); tool.code.prog.Load() != nil {
 			t.Errorf("%s was compiled", tool.Name)

@@ -23,9 +23,7 @@ func document(t *testing.T, n int, description string) []byte {
 		if i > 0 {
 			d.Code = fmt.Appendf(nil, `{"code_of":"t%d"}`, i-1)
 		}
-		if _, err := r.Evolve(d, registry.Edit{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(r.Evolve(d, registry.Edit{}))
 	}
 	return registry.Encode(r.Snapshot())
 }
@@ -41,9 +39,7 @@ func TestImportAtOnce(t *testing.T) {
 			t.Fatal(sort, err)
 		}
 		for range 7 { // so that numbers of events aren't those of changes
-			if _, err := j.Append(journal.Noted, journal.RunStarted, "r", "", []byte(`{}`)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t)(j.Append(journal.Noted, journal.RunStarted, "r", "", []byte(`{}`)))
 		}
 		tools, err := registry.Decode(bytes.NewReader(text))
 		must.NoError(t, err)

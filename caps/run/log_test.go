@@ -50,12 +50,8 @@ func TestLog(t *testing.T) {
 				t.Fatal(sort, err)
 			}
 		}
-		if _, err := r.Retire("gone", registry.Edit{}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.Rollback("lib", 1, registry.Edit{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(r.Retire("gone", registry.Edit{}))
+		must.Succeed(t)(r.Rollback("lib", 1, registry.Edit{}))
 		again := openTools(t, j)
 		for _, tool := range r.Snapshot().All() {
 			if got, _ := again.Snapshot().Get(tool.Name); tool.Time.IsZero() || !got.Time.Equal(tool.Time) {
@@ -173,9 +169,7 @@ func count(r *registry.Registry, times int, who string) error {
 // counted checks that nothing of what so many did was lost.
 func counted(t *testing.T, r *registry.Registry, total int) {
 	t.Helper()
-	if _, err := r.Refresh(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(r.Refresh())
 	counter, _ := r.Snapshot().Get("counter")
 	shared, _ := r.Snapshot().Get("shared")
 	if counter == nil || shared == nil || string(counter.Source) != strconv.Itoa(total) || counter.Version != total || shared.Version != total {

@@ -499,9 +499,7 @@ func TestClusterScheduleWakes(t *testing.T) {
 		return len(all) > 0
 	})
 	var owner int
-	if _, err := fmt.Sscanf(all[0].Owner[strings.Index(all[0].Owner, "@"):], "@n%d", &owner); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(fmt.Sscanf(all[0].Owner[strings.Index(all[0].Owner, "@"):], "@n%d", &owner))
 	woken := a.nodes[owner-1]
 	must.NoError(t, woken.cmd.Process.Signal(syscall.SIGSTOP))
 	done := func(more int) bool {

@@ -109,9 +109,7 @@ func TestPrincipalsAreBounded(t *testing.T) {
 		hello := func(name string) {
 			t.Helper()
 			near, far := mcp.NewInMemoryTransports()
-			if _, err := ps.all[name].server.Protocol().Connect(t.Context(), near, nil); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t)(ps.all[name].server.Protocol().Connect(t.Context(), near, nil))
 			client, err := far.Connect(t.Context())
 			must.NoError(t, err)
 			go func() { // takes what it is told

@@ -165,9 +165,7 @@ func TestAttackSwappedBetweenHashAndExec(t *testing.T) {
 		defer n.Close()
 		f, err := os.OpenFile(program, os.O_WRONLY|os.O_APPEND, 0)
 		must.NoError(t, err)
-		if _, err := f.WriteString("\nstranger:ships\n"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(f.WriteString("\nstranger:ships\n"))
 		f.Close()
 		if text, failed := ask(t, n); text != "" || !strings.Contains(failed, "was changed since it was checked") {
 			t.Errorf("%q, %s", text, failed)

@@ -147,9 +147,7 @@ func regular(t *testing.T, text string) *os.File {
 func TestFirstLater(t *testing.T) {
 	p := start(t, "--log-level=error")
 	half := len(initialize) / 2
-	if _, err := io.WriteString(p.in, "\n"+initialize[:half]); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(io.WriteString(p.in, "\n"+initialize[:half]))
 	p.send(initialize[half:])
 	if m := p.answer(`"init"`); m.Result == nil {
 		t.Errorf("%+v", m)

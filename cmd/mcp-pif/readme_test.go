@@ -404,9 +404,7 @@ func TestExportedSteering(t *testing.T) {
 	lines := &cli.JSONLines{Out: &shown}
 	text := "{\"a\":\"" + steering + "\"}\n{\"b\":\"" + steering + "\"}\n"
 	for i := range len(text) { // a write may end within a character
-		if _, err := lines.Write([]byte(text[i : i+1])); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(lines.Write([]byte(text[i : i+1])))
 	}
 	if shown.String() != string(cli.EscapeJSON([]byte(text))) {
 		t.Errorf("%q", shown.String())

@@ -36,9 +36,7 @@ func tamper(t *testing.T, store string, sealed bool, pick string, edits map[stri
 	db, err := sql.Open("sqlite", store) // package journal's driver
 	must.NoError(t, err)
 	defer db.Close()
-	if _, err := db.Exec(`UPDATE events SET data=?, hash=? WHERE seq=?`, []byte(e.Data), e.Hash[:], int64(e.Seq)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(db.Exec(`UPDATE events SET data=?, hash=? WHERE seq=?`, []byte(e.Data), e.Hash[:], int64(e.Seq)))
 }
 
 // TestTamperedTool: a tool whose record was edited is never run, not by those that

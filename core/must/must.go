@@ -32,6 +32,14 @@ func NoError(t T, err error) {
 	}
 }
 
+// Succeed is [NoError] of a call that returns something else, too: must.Succeed(t)(f()).
+func Succeed(t T) func(any, error) {
+	return func(_ any, err error) {
+		t.Helper()
+		NoError(t, err)
+	}
+}
+
 // NoFault is [NoError] of what packages of core return.
 func NoFault(t T, f *fault.Fault) {
 	t.Helper()

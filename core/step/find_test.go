@@ -34,9 +34,7 @@ func TestFind(t *testing.T) {
 				t.Fatal(len(all), err)
 			}
 			bare, known := New(rounds, 0), New(rounds, 0)
-			if _, err := known.Summary(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t)(known.Summary(t.Context()))
 			chance := rand.New(rand.NewPCG(1, 2))
 			for _, n := range []uint64{0, uint64(chance.IntN(len(all))), uint64(len(all) - 1), 1 << 60} { // a summary keeps what is looked at first
 				w := New(rounds, 0)
@@ -77,9 +75,7 @@ func TestFind(t *testing.T) {
 							if got := found(w.Previous(t.Context(), p.N, wanted)); got != previous {
 								t.Errorf("%s a summary: the %s before %d is %d, not %d", which, what, p.N, got, previous)
 							}
-							if _, err := w.At(t.Context(), uint64(chance.IntN(len(all)))); err != nil {
-								t.Fatal(err)
-							}
+							must.Succeed(t)(w.At(t.Context(), uint64(chance.IntN(len(all)))))
 						}
 						if near, err := w.Near(t.Context(), p.Steps); err != nil || near.Steps > p.Steps || near.N < p.N || near.N+1 < uint64(len(all)) && all[near.N+1].Steps <= p.Steps {
 							t.Errorf("%s a summary: near %d is %+v: %v", which, p.Steps, near, err)

@@ -566,9 +566,7 @@ func TestHearOut(t *testing.T) {
 	defer r.Close()
 	defer w.Close()
 	hearOut(over, make(chan struct{}), r)
-	if _, err := w.WriteString("words\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(w.WriteString("words\n"))
 	w.Close()
 	heard, given := make(chan struct{}), make(chan struct{})
 	go func() { hearOut(over, heard, r); close(given) }()

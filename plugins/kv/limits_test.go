@@ -72,13 +72,9 @@ func TestFilling(t *testing.T) {
 		h := hold(t, dir, "**")
 		h.does("put", "key", "a", "value", 1)
 		// As if others had filled the rest.
-		if _, err := sharedStore(t, dir).writer.Exec(`UPDATE spaces SET bytes = ? WHERE name = ''`, maxSpaceBytes); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(sharedStore(t, dir).writer.Exec(`UPDATE spaces SET bytes = ? WHERE name = ''`, maxSpaceBytes))
 		h.fails("too_large", "put", "key", "new/x", "value", 1)
-		if _, err := sharedStore(t, dir).writer.Exec(`UPDATE spaces SET bytes = 0, keys = ? WHERE name = ''`, maxKeys); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(sharedStore(t, dir).writer.Exec(`UPDATE spaces SET bytes = 0, keys = ? WHERE name = ''`, maxKeys))
 		h.fails("too_large", "put", "key", "new/x", "value", 1)
 	})
 	t.Run("options", func(t *testing.T) {

@@ -191,9 +191,7 @@ func TestStatusEndsNoOtherCall(t *testing.T) {
 	// The probe, which commands use, makes another session as well.
 	w = newWorld(t, mcptest.Script{}, true, func(s *Settings) { s.Probe = true })
 	args := `{"tool":"note","arguments":"{}"}`
-	if _, err := w.call(w.context(), "call", args); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(w.call(w.context(), "call", args))
 	w.http.Forget()
 	w.fails("call", args, "failed", "HTTP status 404")
 	if _, err := w.call(w.context(), "call", args); err != nil {

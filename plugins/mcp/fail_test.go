@@ -245,9 +245,7 @@ func TestProgress(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		heard := make(chan string, 1000)
 		ctx := sdk.WithProgress(w.context(), func(s string) { heard <- s })
-		if _, err := w.call(ctx, "progress", `{"times":100}`); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(w.call(ctx, "progress", `{"times":100}`))
 		for i := range 100 {
 			if got, want := wait.For(t, heard, "progress"), fmt.Sprintf("srv.progress %d/100", i+1); got != want {
 				t.Fatalf("the progress is %q, want %q", got, want)
@@ -383,9 +381,7 @@ func TestSessionOfRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, mcptest.Script{}, true, func(s *Settings) { s.Session = "run" })
 	for _, key := range []string{"a-1", "a-2", "b-1", "a-3"} {
-		if _, err := w.Invoke(sdk.WithKey(w.context(), key), "srv.note", value.Value(&value.Record{})); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(w.Invoke(sdk.WithKey(w.context(), key), "srv.note", value.Value(&value.Record{})))
 	}
 	if made := w.http.Made(); made != 2 {
 		t.Errorf("%d sessions for two runs", made)
@@ -425,9 +421,7 @@ func TestSessionsEnd(t *testing.T) {
 		s.Server.URL = far.URL
 	})
 	for _, key := range []string{"a-1", "b-1"} {
-		if _, err := w.Invoke(sdk.WithKey(w.context(), key), "srv.note", value.Value(&value.Record{})); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(w.Invoke(sdk.WithKey(w.context(), key), "srv.note", value.Value(&value.Record{})))
 	}
 	w.Handle.Close()
 	if n := heard.Load(); n != 2 {

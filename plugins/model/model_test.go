@@ -301,9 +301,7 @@ func TestRequest(t *testing.T) {
 	t.Parallel()
 	s := newScripted(t, said(`{"found":true,"value":1}`))
 	args := bill("int")
-	if _, err := s.extract(t, nil, args); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(s.extract(t, nil, args))
 	q := s.asked[0]
 	if len(q.Messages) != 2 || q.Messages[1].Role != "user" || q.Messages[1].Content != string(args["text"].(value.Str)) {
 		t.Errorf("the text is in %+v", q.Messages)

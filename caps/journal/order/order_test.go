@@ -164,9 +164,7 @@ func TestEnds(t *testing.T) {
 	for _, p := range []string{"a", "b", "c"} {
 		must.NoError(t, o.Propose(t.Context(), []byte(p)))
 	}
-	if _, err := o.Identity(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(o.Identity(t.Context()))
 	err := o.Follow(t.Context(), 1, func(place uint64, p []byte) error {
 		if place == 3 {
 			m.Truncate(1)
@@ -214,9 +212,7 @@ func TestSuiteSees(t *testing.T) {
 	m := ordertest.NewFaulty(func(p []byte) ordertest.Fate { return ordertest.Fate{Lost: string(p) == "lost"} })
 	o := m.Open()
 	for _, p := range []string{"a", "lost", "z"} {
-		if _, err := ordertest.Propose(t.Context(), o, []byte(p)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(ordertest.Propose(t.Context(), o, []byte(p)))
 	}
 	if got, err := ordertest.Until(t.Context(), o, 1, []byte("z")); err != nil || len(got) != 2 {
 		t.Fatalf("%v, %v", got, err)

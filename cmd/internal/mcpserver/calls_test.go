@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/wait"
 )
 
@@ -78,9 +79,7 @@ func evolved(t testing.TB) *Server {
 		succeed(t, s, "evolve", fmt.Sprintf(`{"name":%q,"code":%s}`, name, code))
 	}
 	// Older stores have such names.
-	if _, err := s.tools.Evolve(registry.Definition{Name: "odd name ☃", Code: []byte(square)}, registry.Edit{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(s.tools.Evolve(registry.Definition{Name: "odd name ☃", Code: []byte(square)}, registry.Edit{}))
 	return s
 }
 

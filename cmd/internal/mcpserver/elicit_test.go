@@ -413,9 +413,7 @@ func TestMeanwhile(t *testing.T) {
 		"refused in the terminal": {func(w *consenting) { w.approves("r", caps.No) }, "", false},
 		"cleared": {func(w *consenting) {
 			w.approves("r", caps.No)
-			if _, err := w.consents.Clear("r"); err != nil {
-				w.t.Fatal(err)
-			}
+			must.Succeed(w.t)(w.consents.Clear("r"))
 		}, "", false},
 		"the grant taken back": {func(w *consenting) {
 			for _, g := range w.policy.Grants() {
@@ -460,13 +458,9 @@ func TestNameApproved(t *testing.T) {
 	want("a narrower one", w.state("r", "k => !toy.get(k)", "toy.get:notes/**"), "asking")
 	w.approves("r", caps.YesName)
 	want("the narrower one acts", w.acts("r"), true)
-	if _, err := w.server.tools.Rollback("r", 1, registry.Edit{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(w.server.tools.Rollback("r", 1, registry.Edit{}))
 	want("rolled back to the wide one", w.acts("r"), false)
-	if _, err := w.server.tools.Rollback("r", 2, registry.Edit{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(w.server.tools.Rollback("r", 2, registry.Edit{}))
 	want("and back to the one approved", w.acts("r"), true)
 	succeed(t, w.server, "retire", `{"name":"r"}`)
 	want("made anew as it was", w.state("r", "k => !toy.get(k)", "toy.get:notes/**"), "ready")
@@ -489,9 +483,7 @@ func TestRetiredElsewhere(t *testing.T) {
 	if err != nil || len(questions) != 1 {
 		t.Fatal(questions, err)
 	}
-	if _, err := w.server.tools.Retire("r", registry.Edit{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(w.server.tools.Retire("r", registry.Edit{}))
 	if left, _, _ := w.consents.All(); len(left) != 0 {
 		t.Errorf("it waits still: %+v", left)
 	}

@@ -513,9 +513,7 @@ func TestReadingGoesOnInRun(t *testing.T) {
 	o := &orderly{Connection: f, server: New(Options{})}
 	f.requests <- &jsonrpc.Request{ID: id, Method: "tools/call", Params: json.RawMessage(`{"name":"evolve"}`)}
 	f.requests <- &jsonrpc.Request{Method: "notifications/cancelled"}
-	if _, err := o.Read(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(o.Read(t.Context()))
 	o.mu.Lock()
 	a := o.calls[id]
 	o.mu.Unlock()

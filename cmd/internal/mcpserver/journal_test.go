@@ -181,9 +181,7 @@ func TestPages(t *testing.T) {
 		default:
 			tools = append(tools, d.Name)
 		}
-		if _, err := s.tools.Evolve(d, registry.Edit{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(s.tools.Evolve(d, registry.Edit{}))
 	}
 	var uris []string
 	for i := range n {
@@ -266,14 +264,10 @@ func TestPages(t *testing.T) {
 			got := all(func() {
 				i++
 				extra := registry.Definition{Name: fmt.Sprintf("extra%d", i), Code: []byte("1")} // before all others
-				if _, err := s.tools.Evolve(extra, registry.Edit{}); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t)(s.tools.Evolve(extra, registry.Edit{}))
 			})
 			for j := range i {
-				if _, err := s.tools.Retire(fmt.Sprintf("extra%d", j+1), registry.Edit{}); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t)(s.tools.Retire(fmt.Sprintf("extra%d", j+1), registry.Edit{}))
 			}
 			if !slices.Equal(got, list.want) {
 				t.Errorf("%s, changed meanwhile: %d listed, expected %d", name, len(got), len(list.want))
@@ -342,9 +336,7 @@ func TestPagesAreKept(t *testing.T) {
 	s := New(Options{})
 	evolve := func(name string) {
 		t.Helper()
-		if _, err := s.tools.Evolve(registry.Definition{Name: name, Code: []byte("1"), Description: "<b>"}, registry.Edit{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(s.tools.Evolve(registry.Definition{Name: name, Code: []byte("1"), Description: "<b>"}, registry.Edit{}))
 	}
 	evolve("a")
 	page := func(first bool, after string) *encodedPage { return s.fill(&mcp.ListToolsResult{}, first, after) }

@@ -224,9 +224,7 @@ func TestReplayRunsTheCodeOfThen(t *testing.T) {
 	was2 := do(t, w.server, "run", `{"tool":"whole","input":1}`)
 	second := w.newest()
 	succeed(t, w.server, "retire", `{"name":"part"}`)
-	if _, err := w.server.Registry().Rollback("whole", 1, registry.Edit{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(w.server.Registry().Rollback("whole", 1, registry.Edit{}))
 	succeed(t, w.server, "retire", `{"name":"whole"}`)
 	must.NoError(t, w.policy.Replace(nil, nil))
 	w.identical(first, was)

@@ -291,9 +291,7 @@ func TestReplayAfterRetention(t *testing.T) {
 	was := succeed(t, w.server, "run", `{"tool":"it","input":1}`)
 	there := w.newest()
 	// Now 6 hours have passed: the first run took 2, and so on.
-	if _, err := w.store.Retain(t.Context(), journal.RetainOptions{MaxAge: 3*time.Hour + time.Minute}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(w.store.Retain(t.Context(), journal.RetainOptions{MaxAge: 3*time.Hour + time.Minute}))
 	for id, want := range map[string]string{gone: "there is no run", half: "its beginning is not on record"} {
 		if _, err := run.ReadRecord(w.store, id); !errors.Is(err, run.ErrNoRecord) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "dropped by retention") {
 			t.Errorf("of %s: %v", id, err)

@@ -140,9 +140,7 @@ func TestProgress(t *testing.T) {
 	ask(t, cs, "evolve", `{"name":"countdown","code":`+countdown+`}`)
 	params := &mcp.CallToolParams{Name: "run", Arguments: json.RawMessage(`{"tool":"countdown","input":50,"drive":true}`)}
 	params.SetProgressToken("p1")
-	if _, err := cs.CallTool(t.Context(), params); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(cs.CallTool(t.Context(), params))
 	// A notification may be handled after the answer.
 	if p := wait.For(t, told, "a report of a round"); p.ProgressToken != "p1" || !strings.HasPrefix(p.Message, "round 1, ") {
 		t.Errorf("of rounds it says %+v", p)
@@ -743,9 +741,7 @@ func TestNothingIsReadMeanwhile(t *testing.T) {
 		o := &orderly{Connection: f, server: New(Options{})}
 		f.requests <- calls(1, test.tool)
 		f.requests <- calls(2, "run")
-		if _, err := o.Read(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(o.Read(t.Context()))
 		read := make(chan error, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {

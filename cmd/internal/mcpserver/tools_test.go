@@ -173,9 +173,7 @@ func TestJournalPages(t *testing.T) {
 func TestListPages(t *testing.T) {
 	s := New(Options{})
 	for i := range 2 * mostListed {
-		if _, err := s.Registry().Evolve(registry.Definition{Name: fmt.Sprintf("t%05d", i), Code: []byte("1")}, registry.Edit{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(s.Registry().Evolve(registry.Definition{Name: fmt.Sprintf("t%05d", i), Code: []byte("1")}, registry.Edit{}))
 	}
 	cs := session(t, s, nil)
 	var names []string
@@ -210,9 +208,7 @@ func TestOthersChanges(t *testing.T) {
 	cs := session(t, s, &mcp.ClientOptions{ToolListChangedHandler: func(_ context.Context, _ *mcp.ToolListChangedRequest) { changed <- struct{}{} }})
 	evolve := func(name, code string) {
 		t.Helper()
-		if _, err := other.Evolve(registry.Definition{Name: name, Code: []byte(code)}, registry.Edit{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(other.Evolve(registry.Definition{Name: name, Code: []byte(code)}, registry.Edit{}))
 	}
 	evolve("five", "5")
 	if text, _ := ask(t, cs, "five", `{}`); text != "5" {
@@ -225,9 +221,7 @@ func TestOthersChanges(t *testing.T) {
 	if err != nil || len(list.Tools) != 10 {
 		t.Errorf("%v, %v", list, err)
 	}
-	if _, err := other.Retire("five", registry.Edit{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(other.Retire("five", registry.Edit{}))
 	if list, err = cs.ListTools(t.Context(), nil); err != nil || len(list.Tools) != 9 {
 		t.Errorf("%v, %v", list, err)
 	}

@@ -174,9 +174,7 @@ func TestRevocation(t *testing.T) {
 	before := b.applied.Load()
 	e := caps.Revocation{ID: "1", Text: "kv:x"}
 	must.NoError(t, a.revocations().Add(e))
-	if _, err := b.Act(within(t, time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(b.Act(within(t, time.Minute)))
 	if list, err := b.revocations().Load(); err != nil || len(list) != 1 || b.applied.Load() == before {
 		t.Fatalf("at the other node: %v, %v", list, err)
 	}
@@ -187,9 +185,7 @@ func TestRevocation(t *testing.T) {
 		must.NoError(t, wait.For(t, done, "the end of a change"))
 	}
 	for _, one := range []*machine{a, b} {
-		if _, err := one.Act(within(t, time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(one.Act(within(t, time.Minute)))
 		if list, err := one.revocations().Load(); err != nil || len(list) != 3 {
 			t.Errorf("%v, %v", list, err)
 		}
@@ -245,9 +241,7 @@ func TestCut(t *testing.T) {
 		t.Error("it has what it can't know")
 	}
 	b.link.cut.Store(false)
-	if _, err := b.Act(within(t, time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(b.Act(within(t, time.Minute)))
 	if list, err := b.revocations().Load(); err != nil || len(list) != 1 {
 		t.Errorf("it acts without what was revoked: %v, %v", list, err)
 	}
@@ -353,9 +347,7 @@ func TestStoppedProfile(t *testing.T) {
 		return s
 	}
 	change := func(s *journal.Store, tool string) {
-		if _, err := s.Change(0, journal.ToolEvolved, fmt.Appendf(nil, `{"tool":%q,"version":1}`, tool), tool); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(s.Change(0, journal.ToolEvolved, fmt.Appendf(nil, `{"tool":%q,"version":1}`, tool), tool))
 	}
 	good := open(a.Node, filepath.Join(t.TempDir(), "j.db"))
 	a.Watch(good)
@@ -390,9 +382,7 @@ func TestDecidesAfterStart(t *testing.T) {
 	t.Parallel()
 	m := order.NewMemory(order.MemoryOptions{})
 	a, b := start(t, m, "a"), start(t, m, "b")
-	if _, err := b.Act(within(t, time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(b.Act(within(t, time.Minute)))
 	b.link.cut.Store(true)
 	t.Cleanup(func() { b.link.cut.Store(false) }) // before it is closed
 	must.NoError(t, a.Close())
@@ -852,9 +842,7 @@ func TestNewProfileWhileSettling(t *testing.T) {
 	come.n = 30
 	come.mu.Unlock()
 	come.another()
-	if _, err := one.Act(within(t, time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(one.Act(within(t, time.Minute)))
 	must.NoError(t, one.revocations().Add(caps.Revocation{ID: "1", Text: "kv:x"})) // after it
 	must.NoError(t, one.Close())
 	one.open(t, "a")

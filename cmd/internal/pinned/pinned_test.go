@@ -168,9 +168,7 @@ func TestInstallWheel(t *testing.T) {
 	} {
 		w, err := z.Create(name)
 		must.NoError(t, err)
-		if _, err := fmt.Fprint(w, text); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(fmt.Fprint(w, text))
 	}
 	must.NoError(t, z.Close())
 	must.NoError(t, os.WriteFile(filepath.Join(wheels, "my_server-1.0-py3-none-any.whl"), out.Bytes(), 0o600))

@@ -46,9 +46,7 @@ func inNode(t *testing.T, requests ...request) []json.RawMessage {
 		t.Skip("Node.js isn't installed: the evaluator isn't run in it")
 	}
 	dir := t.TempDir()
-	if _, err := Write(dir, module, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(Write(dir, module, nil))
 	questions, err := json.Marshal(requests)
 	must.NoError(t, err)
 	script := `import { start } from "./pif.js";

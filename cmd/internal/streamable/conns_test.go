@@ -314,9 +314,7 @@ func TestLongestIdleSessionEnds(t *testing.T) {
 	// done waits for all of an answer: the server has noted it by then.
 	done := func(res *http.Response) *http.Response {
 		t.Helper()
-		if _, err := io.Copy(io.Discard, res.Body); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(io.Copy(io.Discard, res.Body))
 		return res
 	}
 	begin := func() string {
@@ -526,9 +524,7 @@ func TestLargeBodies(t *testing.T) {
 	const head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 	for _, framing := range []string{"Content-Length: %d\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n%x\r\n"} {
 		c := dial()
-		if _, err := fmt.Fprintf(c, head+framing, 3*limit); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(fmt.Fprintf(c, head+framing, 3*limit))
 		tail := ""
 		if strings.Contains(framing, "chunked") {
 			tail = "\r\n0\r\n\r\n"
@@ -539,9 +535,7 @@ func TestLargeBodies(t *testing.T) {
 		answer(t, c)
 	}
 	c := dial()
-	if _, err := fmt.Fprintf(c, head+"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n", 3*limit); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(fmt.Fprintf(c, head+"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n", 3*limit))
 	answer(t, c)
 }
 

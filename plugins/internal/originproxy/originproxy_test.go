@@ -109,9 +109,7 @@ func TestClose(t *testing.T) {
 	c, err := net.Dial("tcp", l.Addr().String())
 	must.NoError(t, err)
 	defer c.Close()
-	if _, err := io.WriteString(c, "CONNECT "+far.Addr().String()+" HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(io.WriteString(c, "CONNECT "+far.Addr().String()+" HTTP/1.1\r\nHost: x\r\n\r\n"))
 	buffer := make([]byte, 100)
 	if n, err := c.Read(buffer); err != nil || !strings.Contains(string(buffer[:n]), "200 Connection") {
 		t.Fatalf("%q, %v", buffer[:n], err)

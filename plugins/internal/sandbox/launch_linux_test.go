@@ -236,13 +236,9 @@ func TestExecutableInMemory(t *testing.T) {
 	defer f.Close()
 	text, err := os.ReadFile(attacker)
 	must.NoError(t, err)
-	if _, err := f.Write(text); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(f.Write(text))
 	must.NoError(t, f.Chmod(0o755))
-	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_GROW|unix.F_SEAL_SHRINK); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_GROW|unix.F_SEAL_SHRINK))
 	for _, as := range users() {
 		if met := results(t, Spec{Executable: f, Mode: BestEffort}, as, "thread", "own"); met["thread"]+met["own"] != "" {
 			t.Errorf("%s: %v", as.name, met)

@@ -134,9 +134,7 @@ func TestListen(t *testing.T) {
 		must.NoError(t, err)
 		defer c.Close()
 		echo := make([]byte, 4)
-		if _, err := c.Write([]byte("ping")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(c.Write([]byte("ping")))
 		if _, err := io.ReadFull(c, echo); err != nil || string(echo) != "ping" {
 			t.Errorf("%s: %q, %v", as.name, echo, err)
 		}

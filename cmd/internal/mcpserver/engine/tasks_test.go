@@ -416,9 +416,7 @@ func TestCancelledLostLate(t *testing.T) {
 	b := two.looking()
 	must.NoError(t, run.CancelTask(b.broker.Journal(), id, "somebody"))
 	for i := range 100 { // a page
-		if _, err := b.broker.Journal().Append(journal.Noted, journal.RunStarted, fmt.Sprint("r-", i), "", []byte("{}")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(b.broker.Journal().Append(journal.Noted, journal.RunStarted, fmt.Sprint("r-", i), "", []byte("{}")))
 	}
 	two.loses(b, time.Now().Add(b.limits.Task), 1)
 }
@@ -1502,9 +1500,7 @@ func TestScheduleFlow(t *testing.T) {
 	now, known := time.Now(), map[string]*due{}
 	ends := func(tool, input string) string {
 		t.Helper()
-		if _, err := SchedulesIn(s.opts.TaskDir).Add(Schedule{Tool: tool, Input: json.RawMessage(input), Every: Period(time.Hour), Added: now}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t)(SchedulesIn(s.opts.TaskDir).Add(Schedule{Tool: tool, Input: json.RawMessage(input), Every: Period(time.Hour), Added: now}))
 		s.startScheduled(t.Context(), known, now)
 		now = now.Add(time.Hour)
 		s.startScheduled(t.Context(), known, now)
@@ -1550,9 +1546,7 @@ func TestScheduleConfirm(t *testing.T) {
 	w := &tasked{t: t, dir: t.TempDir(), confirm: "toy.put:**"}
 	s, _ := w.serves(&noteWorld{notes: map[string]string{}}, "toy:**")
 	w.call(s, "evolve", `{"name":"puts","code":"k => !toy.put({key: k, value: k})","capabilities":["toy:**"]}`)
-	if _, err := SchedulesIn(s.opts.TaskDir).Add(Schedule{Tool: "puts", Input: json.RawMessage(`"a"`), Every: Period(time.Hour), Added: time.Now().Add(-time.Minute)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(SchedulesIn(s.opts.TaskDir).Add(Schedule{Tool: "puts", Input: json.RawMessage(`"a"`), Every: Period(time.Hour), Added: time.Now().Add(-time.Minute)}))
 	known := map[string]*due{}
 	for i, want := range []int{0, 1, 1, 2} {
 		s.startScheduled(t.Context(), known, time.Now().Add(time.Duration(i)*time.Hour))
@@ -1569,9 +1563,7 @@ func TestScheduleConfirm(t *testing.T) {
 			t.Fatalf("%d plans wait, %v", len(waiting), err)
 		}
 		for range []int{0, 1100}[i%2] { // others since
-			if _, err := s.broker.Journal().Append(journal.Noted, journal.PlanMade, "r-1", "", []byte(`{"plan":"p_r-1","content":"{}"}`)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t)(s.broker.Journal().Append(journal.Noted, journal.PlanMade, "r-1", "", []byte(`{"plan":"p_r-1","content":"{}"}`)))
 		}
 		if i == 2 {
 			must.NoError(t, run.AnswerPlan(s.broker.Journal(), waiting[0].Plan, false, "terminal"))

@@ -77,9 +77,7 @@ func (l *load) check(t *testing.T, another order.Order) {
 	l.stop()
 	l.group.Wait()
 	mark := fmt.Appendf(nil, "mark %x", rand.Uint64())
-	if _, err := ordertest.Propose(t.Context(), l.nodes[0], mark); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(ordertest.Propose(t.Context(), l.nodes[0], mark))
 	var views [][]ordertest.Place
 	for _, o := range append(l.nodes, another) {
 		seen, err := ordertest.Until(t.Context(), o, 1, mark)

@@ -188,9 +188,7 @@ func TestFailover(t *testing.T) {
 	if p := wait.For(t, seen, "the other process shows the next"); p != "after" {
 		t.Fatal(p)
 	}
-	if _, err := ordertest.Propose(t.Context(), o, []byte("mine")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(ordertest.Propose(t.Context(), o, []byte("mine")))
 	if p := wait.For(t, seen, "one's own"); p != "mine" {
 		t.Fatal(p)
 	}
@@ -229,9 +227,7 @@ func TestRefused(t *testing.T) {
 	m := order.NewMemory(order.MemoryOptions{})
 	o := open(t, nil, serve(t, "unix:"+filepath.Join(folder(t), "s"), m.Open(), nil))
 	defer o.Close()
-	if _, err := ordertest.Propose(t.Context(), o, []byte("x")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t)(ordertest.Propose(t.Context(), o, []byte("x")))
 	m.Replace()
 	if _, err := ordertest.Propose(t.Context(), o, []byte("x")); !errors.Is(err, order.ErrOther) {
 		t.Errorf("Propose to another order: %v", err)
