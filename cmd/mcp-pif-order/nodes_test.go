@@ -525,6 +525,12 @@ func survives(t *testing.T, at string, rounds int, fail func()) {
 			more("the cluster goes on")
 			fail()
 			whole("after its order was killed")
+			if round%4 == 0 {
+				i := r.IntN(3)
+				p.elsewhere(t, nodes[i], nodes[(i+1)%3], fmt.Sprint("e", round))
+				whole("after a node was paused in the middle of a task")
+				faults++
+			}
 			i := r.IntN(3)
 			n := nodes[i]
 			_ = n.cmd.Process.Signal(syscall.SIGSTOP)

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -25,18 +26,37 @@ import (
 type posts struct {
 	site  *httptest.Server
 	nodes []*node
+	// arrived is told of the first request of a task that is held until its client is gone, or may go on.
+	arrived, goOn chan struct{}
 
 	mu      sync.Mutex
 	tasks   []string
+	holds   string // the task whose first request is
 	times   map[string]int
 	revoked bool     // and acknowledged
 	late    []string // those that arrived while it was
 }
 
 func newPosts(t *testing.T) *posts {
-	p := &posts{times: map[string]int{}}
+	p := &posts{times: map[string]int{}, arrived: make(chan struct{}, 1), goOn: make(chan struct{}, 1)}
 	p.site = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
+		if r.Method == http.MethodGet {
+			p.mu.Lock()
+			held := r.URL.Path == "/"+p.holds
+			if held {
+				p.holds = ""
+			}
+			p.mu.Unlock()
+			if held {
+				p.arrived <- struct{}{}
+				select {
+				case <-p.goOn:
+				case <-r.Context().Done():
+				}
+			}
+			return
+		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if p.times[string(body)]++; p.revoked {
@@ -54,7 +74,7 @@ func (p *posts) capability() string { return "fetch:" + p.site.URL }
 func (p *posts) made(nodes []*node) {
 	p.nodes = nodes
 	nodes[0].does("evolve", map[string]any{"name": "posts", "capabilities": []string{p.capability()},
-		"code": fmt.Sprintf(`id => map(i => !fetch.request({method: "POST", url: "%s/", body: id ++ "-" ++ to_text(i)}).status, range(0, 20))`, p.site.URL)})
+		"code": fmt.Sprintf(`id => let _ = !fetch.request({method: "GET", url: "%s/" ++ id}) in map(i => !fetch.request({method: "POST", url: "%[1]s/", body: id ++ "-" ++ to_text(i)}).status, range(0, 20))`, p.site.URL)})
 }
 
 // ask has a node run something; one that is paused never answers.
@@ -64,8 +84,8 @@ func (p *posts) ask(n *node, arguments map[string]any) (answer, error) {
 	return n.ask(ctx, "run", arguments)
 }
 
-// ended reports whether a task has its answer.
-func (p *posts) ended(n *node, task string) (a answer, ended bool) {
+// told reports whether a task has its answer.
+func (p *posts) told(n *node, task string) (a answer, ended bool) {
 	a, err := p.ask(n, map[string]any{"task": task})
 	return a, err == nil && a.StructuredContent.Status != "working"
 }
@@ -87,10 +107,30 @@ func (p *posts) client(ctx context.Context, i int, r *rand.Rand) {
 			case <-time.After(20 * time.Millisecond):
 			}
 			if ended = task == ""; !ended {
-				_, ended = p.ended(anyNode(), task)
+				_, ended = p.told(anyNode(), task)
 			}
 		}
 	}
+}
+
+// elsewhere pauses a node in the middle of a task, until another node has done that.
+func (p *posts) elsewhere(t *testing.T, paused, other *node, id string) {
+	t.Helper()
+	p.mu.Lock()
+	p.holds = id
+	p.mu.Unlock()
+	task := paused.does("run", map[string]any{"tool": "posts", "input": id, "background": true}).StructuredContent.Task
+	wait.For(t, p.arrived, "the first request of a task")
+	_ = paused.cmd.Process.Signal(syscall.SIGSTOP)
+	wait.Until(t, "its end elsewhere", func() bool {
+		_, ended := p.told(other, task)
+		return ended
+	})
+	p.goOn <- struct{}{}
+	_ = paused.cmd.Process.Signal(syscall.SIGCONT)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tasks = append(p.tasks, task)
 }
 
 // revoke has nobody post from when that is acknowledged, until what happens meanwhile is over.
@@ -124,7 +164,7 @@ func (p *posts) judge(t *testing.T) {
 		for i, n := range p.nodes {
 			var a answer
 			wait.Until(t, "the end of a task", func() (ended bool) {
-				a, ended = p.ended(n, task)
+				a, ended = p.told(n, task)
 				return ended
 			})
 			said := fmt.Sprintf("%+v", a)
