@@ -255,13 +255,13 @@ func overApplied(root, t term.Term) (name string, params int) {
 			}
 		case *term.App:
 			if l, ok := t.Func.(*term.Lam); ok && l.Param == v.Name {
-				params = parameters(t.Arg)
+				params = len(term.Params(t.Arg))
 			}
 		case *term.LetRec:
 			for _, f := range t.Funcs {
 				if f.Name == v.Name {
 					bindings++
-					params = parameters(f.Lam)
+					params = len(term.Params(f.Lam))
 				}
 			}
 		}
@@ -271,14 +271,6 @@ func overApplied(root, t term.Term) (name string, params int) {
 		return "", 0
 	}
 	return v.Name, params
-}
-
-// parameters counts the parameters of a function that is written out.
-func parameters(t term.Term) (n int) {
-	for l, ok := t.(*term.Lam); ok; l, ok = l.Body.(*term.Lam) {
-		n++
-	}
-	return n
 }
 
 // failed returns the operation or application that a fault names, or the conditional, where it stands.
