@@ -92,7 +92,8 @@ const (
 // and that what is compared with null may be null; with 17 parse_time refuses an hour of AM or PM that there is not,
 // pad_left and pad_right give a text as it is for any width below zero, and a ; in a URL's query is part of a value; with 18 the digits of integers
 // in a result take steps beyond those of an integer of 1 MiB, and to_csv quotes what begins with a byte order mark;
-// with 19 a function of several parameters behind lets is given its inputs by their names.
+// with 19 a function behind lets is given its inputs by their names, as any other is, and {x} is a record of one key
+// behind => too.
 const Semantics = 19
 
 // SetPool sets how many bytes all machines of the process may hold together,

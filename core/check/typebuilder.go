@@ -96,7 +96,7 @@ func (d *typeBuilder) union(all []*shape, taken bool) *Type {
 	slices.SortFunc(all, func(a, b *shape) int { return a.id - b.id })
 	all = slices.Compact(all)
 	all = slices.DeleteFunc(all, func(s *shape) bool {
-		return s.unknown != nil && s.unknown.known() && !s.unknown.conflict || s.seed != nil && s.seed.dead&s.kind != 0
+		return s.unknown != nil && s.unknown.known() && !s.unknown.conflict || s.seed != nil && !s.seed.conflict && s.seed.dead&s.kind != 0
 	})
 	structured := false
 	var key strings.Builder

@@ -35,8 +35,9 @@ type Certificate struct {
 	// Effects is the operations that the code can have performed, sorted:
 	// "call:NAME" is a call, "call:*" that of any tool, and "*" any operation.
 	Effects []string `json:"effects,omitempty"`
-	// Cost is the evaluations of terms at most, those of inputs and further steps for large values
-	// apart, or "unbounded": a formula in n, the longest parameter's length, and calls, of self.
+	// Cost is the evaluations of terms at most in a run with an input for each parameter, those of
+	// inputs and further steps for large values apart, or "unbounded": a formula in n, the
+	// longest parameter's length, and calls, of self.
 	Cost  string `json:"cost"`
 	Class string `json:"class"`
 	// Needs is the tools that the code names, and operations ("!fs.read") with a type, sorted by their names.
