@@ -1,6 +1,7 @@
 package caps
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -219,9 +220,7 @@ func (c *Command) complete() error {
 		{"memory", &c.Memory, defaultMemory, 32 << 20}, {"file_size", &c.FileSize, defaultMemory, 1},
 		{"buffer", &c.Buffer, defaultBuffer, 4 << 10}, {"output", &c.Output, defaultMemory, 4 << 10},
 	} {
-		if *n.value == 0 {
-			*n.value = n.none
-		}
+		*n.value = cmp.Or(*n.value, n.none)
 		if *n.value < n.least || *n.value > mostBytes {
 			return fmt.Errorf("%s is %d bytes: at least %d", n.name, *n.value, n.least)
 		}
@@ -231,9 +230,7 @@ func (c *Command) complete() error {
 		value      *int
 		none, most int
 	}{{"sessions", &c.Sessions, defaultSessions, mostSessions}, {"processes", &c.Processes, defaultProcesses, mostProcesses}} {
-		if *n.value == 0 {
-			*n.value = n.none
-		}
+		*n.value = cmp.Or(*n.value, n.none)
 		if *n.value < 1 || *n.value > n.most {
 			return fmt.Errorf("%s is %d: 1 to %d", n.name, *n.value, n.most)
 		}
@@ -246,9 +243,7 @@ func (c *Command) complete() error {
 		value *string
 		none  string
 	}{{"idle", &c.Idle, defaultIdle}, {"total", &c.Total, defaultTotal}} {
-		if *d.value == "" {
-			*d.value = d.none
-		}
+		*d.value = cmp.Or(*d.value, d.none)
 		if n, err := time.ParseDuration(*d.value); err != nil || n <= 0 {
 			return fmt.Errorf("%s is %s: a time such as 30m", d.name, quoted(*d.value))
 		}

@@ -162,10 +162,7 @@ func (d *rootDir) rename(i info, name string, to dir, as string, replace bool) e
 		}
 		return d.top.Rename(path.Join(d.at, name), path.Join(target.at, as))
 	}
-	switch {
-	case replace:
-		return over()
-	case i.isDir(): // which os renames onto nothing that is there
+	if replace || i.isDir() { // os renames a directory onto nothing that is there
 		return over()
 	}
 	return claim(i, target, as, over)
