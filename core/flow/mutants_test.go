@@ -14,7 +14,7 @@ var mutants = []mutate.Mistake{
 	{"eval.go", "w = w.under(l)", ""},
 	{"eval.go", "s := b.shadow.Raise(w.here)", "s := b.shadow.Raise(w.here)\nif M {\ns = b.shadow\n}"},
 	{"eval.go", "return value.NewInt(n.Value), leaf(w.here), nil", "if M {\nreturn value.NewInt(n.Value), leaf(0), nil\n}\nreturn value.NewInt(n.Value), leaf(w.here), nil"},
-	{"eval.go", "return v, leaf(w.here | deep), nil\n\tcase HoleOf", "if M {\nreturn v, leaf(w.here | shadows[0].deep), nil\n}\nreturn v, leaf(w.here | deep), nil\n\tcase HoleOf"},
+	{"eval.go", "return v, leaf(w.here | deep), nil\n\t}", "if M {\nif rule == nil {\nreturn v, leaf(w.here | shadows[0].deep), nil\n}\n}\nreturn v, leaf(w.here | deep), nil\n\t}"},
 	{"eval.go", "return v, rule.of(args, shadows, v).Raise(w.here), nil", "if M {\nreturn v, rule.of(args, shadows, v), nil\n}\nreturn v, rule.of(args, shadows, v).Raise(w.here), nil"},
 	{"eval.go", "return v, leaf(s.deep.Counted() | w.here), nil", "if M {\nreturn v, leaf(s.deep | w.here), nil\n}\nreturn v, leaf(s.deep.Counted() | w.here), nil"},
 	{"flow.go", "c.ctx, c.around, depth, true, w.under(s.own))", "c.ctx, c.around, depth, true, w.under(If(M, 0, s.own)))"},

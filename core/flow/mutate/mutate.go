@@ -42,10 +42,6 @@ func Finds(bin string, mistake int, test string, env ...string) bool {
 // Build builds the tests of the package in the working directory with all mistakes in it. It skips the
 // test in a mutant, and unless PIF_MUTANTS or PIF_FULL asks for mistakes: .ci/run does.
 func Build(t testing.TB, mistakes []Mistake) (bin string) {
-	if os.Getenv(Switch) != "" || os.Getenv("PIF_MUTANTS")+os.Getenv("PIF_FULL") == "" {
-		t.Skip("tests with mistakes in the code are built with PIF_MUTANTS=1")
-	}
-	dir := t.TempDir()
 	sources := map[string]string{}
 	for i, m := range mistakes {
 		src, ok := sources[m[0]]
@@ -65,6 +61,10 @@ func Build(t testing.TB, mistakes []Mistake) (bin string) {
 		instead = strings.NewReplacer("If(M", "If("+condition, "if M", "if "+condition, "!M", fmt.Sprint("Mutant != ", i+1)).Replace(instead)
 		sources[m[0]] = strings.Replace(src, m[1], instead, 1)
 	}
+	if os.Getenv(Switch) != "" || os.Getenv("PIF_MUTANTS")+os.Getenv("PIF_FULL") == "" {
+		t.Skip("tests with mistakes in the code are built with PIF_MUTANTS=1")
+	}
+	dir := t.TempDir()
 	for _, m := range mistakes {
 		_, rest, _ := strings.Cut("\n"+sources[m[0]], "\npackage ")
 		name, _, _ := strings.Cut(rest, "\n")
