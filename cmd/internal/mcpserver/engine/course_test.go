@@ -263,8 +263,9 @@ func TestFlowSectionGoesOn(t *testing.T) {
 	t.Parallel()
 	const goes = `{"name":"goes","code":"k => let m = !toy.get(k) in let p = !toy.put({key: \"DIR/a\", value: m}) in if m == \"hi\" then (if p == null then (let _ = !toy.put({key: \"DIR/b\", value: \"end\"}) in let v = !toy.get(\"DIR/b\") in let _ = !toy.put({key: \"DIR/c\", value: v}) in 0) else 0) else 0","capabilities":["toy:**"]}`
 	said := map[string][]string{}
-	for _, c := range []struct{ dir, text, holds, want string }{
-		{"open", "hi", "", "a=hi b=end c=end"}, {"mail", "hi", "", "a=hi b=end c=end"}, {"mail", "hi", "put", "a=hi b=end"}, {"mail", "ho", "", "a=ho"},
+	for _, c := range []struct{ dir, text, holds, then, want string }{
+		{"open", "hi", "", "", "a=hi b=end c=end"}, {"mail", "hi", "", "", "a=hi b=end c=end"}, {"mail", "hi", "put", "", "a=hi b=end"}, {"mail", "ho", "", "", "a=ho"},
+		{"mail", "hi", "", "retire", "a=hi b=end"}, {"mail", "ho", "", "retire", "a=ho"}, {"mail", "hi", "", "leave", "a=hi b=end"}, {"mail", "ho", "", "leave", "a=ho"},
 	} {
 		w := &tasked{t: t, dir: t.TempDir(), flow: keepsMail, confirm: "toy.put:z/**"} // nothing that it does, but it may
 		begun, held := make(chan struct{}, 10), make(chan struct{})
@@ -299,21 +300,31 @@ func TestFlowSectionGoesOn(t *testing.T) {
 		made, _, err := s.broker.Journal().Read(journal.Query{Kind: journal.PlanMade})
 		must.NoError(t, err)
 		plan, names := "p_"+made[0].Run, namings{}
+		tell := func(a wire.Answer) {
+			said[c.dir+c.text+c.holds+c.then] = append(said[c.dir+c.text+c.holds+c.then], names.of(a))
+		}
+		switch c.then {
+		case "retire":
+			w.call(s, "retire", `{"name":"goes"}`)
+		case "leave": // the call that goes on
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			tell(s.Call(ctx, Call{Tool: "run", Arguments: json.RawMessage(`{"plan":"` + plan + `","resume":true}`)}))
+		}
 		for _, resume := range []string{"", `,"resume":true`, `,"resume":true`} {
-			a := w.call(s, "run", `{"plan":"`+plan+`"`+resume+`}`)
-			said[c.dir+c.text+c.holds] = append(said[c.dir+c.text+c.holds], names.of(a))
+			tell(w.call(s, "run", `{"plan":"`+plan+`"`+resume+`}`))
 		}
 		if got := strings.ReplaceAll(h.done(), c.dir+"/", ""); got != c.want {
-			t.Errorf("%+v: %q was put; it is told %q", c, got, said[c.dir+c.text+c.holds])
+			t.Errorf("%+v: %q was put; it is told %q", c, got, said[c.dir+c.text+c.holds+c.then])
 		}
 	}
 	if open := said["openhi"]; !strings.Contains(open[0], "was begun before and didn't end") || !strings.HasPrefix(open[1], "0{") || !strings.Contains(open[2], "has ended") {
 		t.Errorf("of one that read nothing of the mail it is told %q", open)
 	}
-	for i, without := range said["mailho"] {
-		for _, c := range []string{"mailhi", "mailhiput"} {
-			if with := said[c][i]; with != without {
-				t.Errorf("%s, call %d: with a second section it is told\n%s\nand without\n%s", c, i, with, without)
+	for with, without := range map[string]string{"mailhi": "mailho", "mailhiput": "mailho", "mailhiretire": "mailhoretire", "mailhileave": "mailholeave"} {
+		for i, answer := range said[without] {
+			if said[with][i] != answer {
+				t.Errorf("%s, call %d: with a second section it is told\n%s\nand without\n%s", with, i, said[with][i], answer)
 			}
 		}
 	}

@@ -381,9 +381,15 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 		a.Tell([]string{"the user hasn't approved it yet: `mcp-pif approve " + p.ID + "` in a terminal shows it"}, "")
 		return a
 	}
+	halt := func(a wire.Answer) wire.Answer {
+		if keeps && p.Section > 1 { // which it tells
+			return s.sealPlan(p.Plan, a)
+		}
+		return a
+	}
 	record, err := run.ReadRecord(s.broker.Journal(), p.Run)
 	if err != nil {
-		return wire.Failed(cantGoOn(err.Error()))
+		return halt(wire.Failed(cantGoOn(err.Error())))
 	}
 	if f := s.showsPlan(p.Plan); f != nil {
 		return wire.Failed(f)
@@ -391,12 +397,8 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 	if n, op := record.Unsettled(s.broker.Policy()); n > 0 {
 		goesOn := fmt.Sprintf(`; then {"name":"run","arguments":{"plan":%q,"resume":true}} goes on.`, name)
 		if keeps {
-			say := tell
-			if p.Section > 1 { // which it tells
-				say = refuse
-			}
-			return say(fault.OutcomeUnknown, "the server ended while a step of the run "+p.Run+" was under way; nobody knows whether it was done",
-				"The user can find out which with `mcp-pif journal`, and say it with `mcp-pif resolve`"+goesOn)
+			return halt(tell(fault.OutcomeUnknown, "the server ended while a step of the run "+p.Run+" was under way; nobody knows whether it was done",
+				"The user can find out which with `mcp-pif journal`, and say it with `mcp-pif resolve`"+goesOn))
 		}
 		return tell(fault.OutcomeUnknown, fmt.Sprintf("the server ended while step %d of the run %s, %s, was under way; nobody knows whether it was done", n, p.Run, op),
 			fmt.Sprintf("The user can find out, and say it with `mcp-pif resolve %s %d did` or `did-not`", p.Run, n)+goesOn)
@@ -404,8 +406,8 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 	t := s.newTask(p.Run, c)
 	t.call.Tool = record.Call.Tool
 	if f := s.takeUp(t, &run.Task{ID: p.Run, Call: record.Call, AsOf: record.AsOf}); f != nil {
-		f.Message = strings.Replace(f.Message, taskStays, "the plan "+p.ID+" can't be done", 1)
-		return wire.Failed(f)
+		f.Message = strings.Replace(f.Message, taskStays, "the plan "+name+" can't be done", 1)
+		return halt(wire.Failed(f))
 	}
 	if p.Started == 0 && p.Section == 1 && fresh {
 		anew := &planCall{only: true, held: held, record: t.record}
@@ -437,7 +439,7 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 		}
 	}
 	a := s.Call(context.WithValue(ctx, planKey{}, &planCall{does: p, record: t.record, held: held}), t.call)
-	if keeps && a.Fault != nil && errors.Is(a.Fault, run.ErrWithdrawn) {
+	if keeps && a.Fault != nil && (p.Section > 1 || errors.Is(a.Fault, run.ErrWithdrawn)) {
 		a = s.sealPlan(p.Plan, a)
 	}
 	if doer != nil {
