@@ -45,7 +45,7 @@ var maxLines = map[string]int{
 	"cmd/internal/programs":        220,
 	"cmd/internal/recording":       211,
 	"cmd/internal/stdio":           1920,
-	"cmd/internal/streamable":      2110,
+	"cmd/internal/streamable":      2120,
 	"cmd/internal/telemetry":       225,
 	"cmd/internal/tour":            579,
 	"cmd/internal/ui":              2980,

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -298,6 +299,14 @@ func (l *live) takeStream(ctx context.Context, id string) {
 	}
 }
 
+// streams reports whether the headers of a GET are those that get a stream. An earlier stream isn't given again.
+func streams(header http.Header) bool {
+	return len(header.Values("Last-Event-Id")) == 0 && slices.ContainsFunc(strings.Split(strings.Join(header.Values("Accept"), ","), ","), func(one string) bool {
+		kind, _, _ := strings.Cut(one, ";")
+		return slices.Contains([]string{"text/event-stream", "text/*", "*/*"}, strings.ToLower(strings.TrimSpace(kind)))
+	})
+}
+
 // serveSession answers a request of a session, or one that makes it.
 func (h *Handler) serveSession(w http.ResponseWriter, r *http.Request, server *mcp.Server) {
 	id := r.Header.Get(sessionHeader)
@@ -305,7 +314,7 @@ func (h *Handler) serveSession(w http.ResponseWriter, r *http.Request, server *m
 	if r.Method == http.MethodDelete && id != "" {
 		h.live.endSession(principalOf(r.Context()), id)
 	}
-	if r.Method == http.MethodGet && id != "" && r.Header.Get("Last-Event-Id") == "" { // an earlier stream isn't given again
+	if r.Method == http.MethodGet && id != "" && streams(r.Header) { // another is refused
 		h.live.takeStream(r.Context(), id)
 	}
 	h.session.ServeHTTP(w, r)

@@ -548,7 +548,8 @@ func TestTLS(t *testing.T) {
 	})
 }
 
-// TestSecondStream: a session's newest stream has what there is to tell, and the one before ends; another principal's stays.
+// TestSecondStream: a session's newest stream has what there is to tell, and the one before ends; another principal's stays,
+// and one stays where the next is refused.
 func TestSecondStream(t *testing.T) {
 	ann, bob := told("ann"), told("bob")
 	var tokens Tokens
@@ -559,24 +560,31 @@ func TestSecondStream(t *testing.T) {
 	url := start(t, Options{Verify: tokens.Verify, Server: func(_ context.Context, p string) (*mcp.Server, error) {
 		return map[string]*mcp.Server{"ann": ann, "bob": bob}[p], nil
 	}}) + Path
-	open := func(token, id string) io.ReadCloser {
+	open := func(token, id string, want int, headers ...string) io.ReadCloser {
 		t.Helper()
 		r, _ := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-		r.Header.Set("Accept", "text/event-stream")
+		r.Header.Set("Accept", "application/json, Text/Event-Stream;q=0.5")
 		r.Header.Set("Authorization", "Bearer "+token)
 		r.Header.Set(sessionHeader, id)
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Set(headers[i], headers[i+1])
+		}
 		res, err := http.DefaultClient.Do(r)
 		must.NoError(t, err)
 		t.Cleanup(func() { res.Body.Close() })
-		if res.StatusCode != http.StatusOK {
+		if res.StatusCode != want {
 			t.Fatalf("%s is answered %s", token, res.Status)
 		}
 		return res.Body
 	}
 	id := session(t, url, annToken)
-	first := open(annToken, id)
-	other := open(bobToken, session(t, url, bobToken))
-	second := open(annToken, id)
+	first := open(annToken, id, http.StatusOK)
+	bobs := session(t, url, bobToken)
+	other := open(bobToken, bobs, http.StatusOK)
+	open(bobToken, bobs, http.StatusBadRequest, "Accept", "application/json")
+	open(bobToken, bobs, http.StatusBadRequest, "Last-Event-Id", "")
+	open(bobToken, bobs, http.StatusBadRequest, versionHeader, "2025-01-01")
+	second := open(annToken, id, http.StatusOK)
 	if _, err := io.Copy(io.Discard, first); err != nil {
 		t.Error(err)
 	}
