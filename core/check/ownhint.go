@@ -229,7 +229,8 @@ func NoFunction(root term.Term, src *term.Source, f *fault.Fault) (message, hint
 		if params > 1 {
 			arguments = strconv.Itoa(params) + " arguments"
 		}
-		return fmt.Sprintf("%s takes %s, and this is one more", name, arguments), fmt.Sprintf("Leave it out, or give %s a parameter for it.", name)
+		return fmt.Sprintf("%s takes %s and gave %s, which can't be called with one more", name, arguments, got),
+			fmt.Sprintf("Leave the last argument out, give %s a parameter for it, or have it give a function.", name)
 	}
 	return "only a function can be called, not " + got, "Write f(x) with a function f, x[i] for an item or a field; operators stand between two operands."
 }
