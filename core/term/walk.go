@@ -67,10 +67,27 @@ func Children(t Term, visit func(Term) bool) bool {
 }
 
 // LooseContinues visits every continue in the code of a tool that is not in tail
-// position: in the tool's outermost lambdas, then in branches of if and in the bodies of
-// lambdas applied at once. free is how many free variables the code has: with one, code
+// position: in the tool's outermost lambdas, also behind lets, then in branches of if and in
+// the bodies of lambdas applied at once. free is how many free variables the code has: with one, code
 // that is no lambda is the body of a lambda.
 func LooseContinues(t Term, free int, visit func(*Continue)) {
+	for lets := free == 0; lets; {
+		switch u := t.(type) {
+		case *LetRec:
+			for _, f := range u.Funcs {
+				looseContinues(f.Lam, false, visit)
+			}
+			t = u.Body
+		case *App:
+			var l *Lam
+			if l, lets = u.Func.(*Lam); lets {
+				looseContinues(u.Arg, false, visit)
+				t = l.Body
+			}
+		default:
+			lets = false
+		}
+	}
 	lam, isLam := t.(*Lam)
 	for ; isLam && lam != nil; lam, _ = t.(*Lam) {
 		t = lam.Body

@@ -262,7 +262,7 @@ func TestContinuePlaces(t *testing.T) {
 	for _, src := range []string{
 		`n => continue(n)`, `n => if n > 1 then continue(n) else 2`, `n => let m = n in continue(m)`, `n => ((a, b) => continue(a))(1, 2)`, `n => m => continue(n)`,
 		`continue(n)`, `continue(1)`, `n => 1 + continue(n)`, `n => continue(continue(n))`, `n => let m = continue(n) in m`, `n => if continue(n) then 1 else 2`,
-		`n => '{continue(1)}`, `n => [continue(n)]`, `n => (m => m)(continue(1))`, `n => ((a, b) => continue(a))(1)`, `n => eval('{1 + continue(n)})`, `n => (m => continue(m))`, `n => (a => continue(a))(1, 2)`, `n => ((m => k => continue(m)))(1)(2)`,
+		`n => '{continue(1)}`, `n => [continue(n)]`, `n => (m => m)(continue(1))`, `n => ((a, b) => continue(a))(1)`, `n => eval('{1 + continue(n)})`, `n => (m => continue(m))`, `n => (a => continue(a))(1, 2)`, `let step = 1 in n => continue(n - step)`, `let f = n => continue(n) in f`, `let a = 1 in continue(a)`, `let g = (k) => g(k) in (n, m) => continue(n)`, `n => ((m => k => continue(m)))(1)(2)`,
 	} {
 		q, f := text.Parse([]byte(src), text.Options{})
 		must.NoFault(t, f)

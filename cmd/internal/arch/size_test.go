@@ -71,7 +71,7 @@ var maxLines = map[string]int{
 	"core/parse":                   2580,
 	"core/prim":                    10800,
 	"core/step":                    1110,
-	"core/term":                    460,
+	"core/term":                    480,
 	"core/text":                    10140,
 	"core/value":                   400,
 	"plugins/clock":                60,
