@@ -366,7 +366,7 @@ type Cut struct {
 	Kept *Reference `json:"kept,omitempty"`
 	// Previous is the hash of the checkpoint that this one replaced.
 	Previous *Hash `json:"previous,omitempty"`
-	// Store is the [Store.ID].
+	// Store is the store's identity.
 	Store string `json:"store"`
 	// Key is the public key that the signature is by, in hexadecimal.
 	Key string `json:"key"`

@@ -362,7 +362,7 @@ const maxLine = 4*MaxData + 4096
 // so that no other reader can see something else in it. What was exported by a
 // query that leaves events out has breaks where they are. The signature of a
 // checkpoint is checked with the key that it names: compare [Cut.Key] with
-// [Store.Key]. The error is the report's, or that of reading.
+// the store's own. The error is the report's, or that of reading.
 func VerifyLines(r io.Reader, anchors ...Anchor) (Report, error) {
 	w := newWalk(anchors)
 	in := bufio.NewScanner(r)

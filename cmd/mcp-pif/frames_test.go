@@ -533,6 +533,9 @@ var edited = []struct{ method, params, says string }{
 	{"textDocument/hover", `{"textDocument":{"uri":"d"},"position":{"line":1,"character":38}}`, `"value":"n: int"`},
 	{"textDocument/hover", `{"textDocument":{"uri":"d"},"position":{"line":1,"character":57}}`, `"value":"next: {a?: num, *: a}"`},
 	{"textDocument/hover", `{"textDocument":{"uri":"d"},"position":{"line":0,"character":3}}`, `-\u003e num\ncost`},
+	{"textDocument/didChange", `{"textDocument":{"uri":"d"},"contentChanges":[{"text":"rows => map(rows => rows.count + 1, rows)"}]}`, `"uri":"d"`},
+	{"textDocument/hover", `{"textDocument":{"uri":"d"},"position":{"line":0,"character":1}}`, `"value":"rows: list[{count?: num, *: a}]"`},
+	{"textDocument/hover", `{"textDocument":{"uri":"d"},"position":{"line":0,"character":27}}`, `"value":"count: num"`},
 	{"textDocument/didClose", `{"textDocument":{"uri":"c"}}`, `"params":{"diagnostics":[],"uri":"c"}`},
 	{"textDocument/hover", `{"textDocument":{"uri":"gone"},"position":{"line":7,"character":7}}`, `"result":null`},
 	{"no/such", `{}`, `-32601`},
@@ -582,5 +585,15 @@ func TestGrammarOfEditors(t *testing.T) {
 	copied, err := os.ReadFile("../editors/vscode/syntaxes/pif.tmLanguage.json")
 	if err != nil || !bytes.Equal(grammar, copied) {
 		t.Errorf("cmd/editors/vscode/syntaxes has another grammar than core/text: copy it (%v)", err)
+	}
+}
+
+// TestInJSON: what help writes in JSON goes, and no line of a tool's code or of a stranger's words.
+func TestInJSON(t *testing.T) {
+	const code = "code: n =>\n  if n == 1 then\n    [1]\n  else\n    \"many\"\n\nlist_issues: gives the issues, in JSON format, 100 at most"
+	const row = "  head(list) gives any%s\n  head([1])  → 1%s\n  head([])  fails: out_of_range%s\n\nno_tool is a kind of failure: it occurs when.\n  @t(1)%s\n"
+	asJSON := fmt.Sprintf(row, `, in JSON {"head":list}`, "\n    {\"head\":[1]}", "\n    {\"head\":[]}", "\n    {\"call\":{}}")
+	if got := inJSON.ReplaceAllString(asJSON+code, "$1$2$3"); got != fmt.Sprintf(row, "", "", "", "")+code {
+		t.Errorf("%s", got)
 	}
 }

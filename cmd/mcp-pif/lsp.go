@@ -263,7 +263,10 @@ func (s *languageServer) typeAt(src, word string, at int) *check.Type {
 				found = v
 			}
 		case *term.Lam:
-			if v.Param == word && v.Pos() == at { // as its first use
+			switch {
+			case v.Param == word && bound: // another
+				return true
+			case v.Param == word && v.Pos() == at: // as its first use
 				bound = true
 				walk(v.Body)
 				return false
@@ -284,7 +287,8 @@ func (s *languageServer) hover(ctx context.Context, src string, at lspPosition) 
 		if span[0] > len(before) || span[1] < len(before) || slices.Contains(text.Keywords(), word) {
 			continue
 		}
-		if _, _, row := prim.Lookup(word); row || strings.HasPrefix(line[span[0]:], "!") {
+		field := span[0] > 0 && line[span[0]-1] == '.' && !strings.HasPrefix(line[span[1]:], "(")
+		if _, _, row := prim.Lookup(word); row && !field || strings.HasPrefix(line[span[0]:], "!") {
 			if a := app.CallTool(ctx, s.help, "help", map[string]any{"name": word}); a.Fault == nil {
 				return markup(a.Text)
 			}

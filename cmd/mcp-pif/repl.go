@@ -167,7 +167,7 @@ func (r *repl) do(entry string) bool {
 		r.call("help", nil)
 	case word == ":help":
 		a := app.CallTool(cli.Context(r.cmd), r.server, "help", map[string]any{"name": rest})
-		a.Text = inJSON.ReplaceAllString(strings.Replace(a.Text, fmt.Sprintf(`help with "category":%q gives examples`, rest), "help NAME gives examples of one", 1), "")
+		a.Text = inJSON.ReplaceAllString(strings.Replace(a.Text, fmt.Sprintf(`help with "category":%q gives examples`, rest), "help NAME gives examples of one", 1), "$1$2$3")
 		_ = printAnswer(r.cmd, a, "", false)
 	case word == ":tools":
 		r.tools()

@@ -299,7 +299,7 @@ another language (while).`,
 			text := strings.Replace(a.Text, "It is granted: a tool declares "+word+".", "A tool declares "+word+", and --cap "+word+" grants it.", 1)
 			text = strings.Replace(text, `help with "category":"`+word+`" gives examples`, "'mcp-pif help NAME' gives examples of one", 1)
 			if !verbose {
-				text = inJSON.ReplaceAllString(text, "")
+				text = inJSON.ReplaceAllString(text, "$1$2$3")
 			}
 			if width := cli.TerminalWidth(cmd.OutOrStdout()); width > 0 {
 				text = ansi.Wordwrap(text, width, "")
@@ -314,7 +314,7 @@ another language (while).`,
 }
 
 // inJSON matches how help shows an operation and an example in JSON, after the text form.
-var inJSON = lazyregexp.New(`, in JSON .*|\n    [{\["].*`)
+var inJSON = lazyregexp.New(`(?m)^(  \S.* gives .*), in JSON .*$|^(  .*(?:  → |  fails: ).*)\n    [{\["].*$|^(\w+ is a kind of failure: .*\n  .*)\n    [{\["].*$`)
 
 // grantNamed grants an operation of a server of the lock, so that help tells all of it: nothing
 // is ever called.

@@ -35,11 +35,8 @@ type advice struct {
 
 // newAdvice walks through the program once.
 func (c *checker) newAdvice() *advice {
-	a := &advice{at: map[int]term.Term{}, selves: map[int]string{}, pairs: map[term.Term]string{}, walked: map[*term.Lam]bool{}, excused: map[int]bool{}}
+	a := &advice{params: term.Params(c.root), at: map[int]term.Term{}, selves: map[int]string{}, pairs: map[term.Term]string{}, walked: map[*term.Lam]bool{}, excused: map[int]bool{}}
 	a.isText = c.src != nil && c.src.Form == term.PIF
-	for l, ok := c.root.(*term.Lam); ok; l, ok = l.Body.(*term.Lam) {
-		a.params = append(a.params, l.Param)
-	}
 	a.walk(c.root, "", nil)
 	return a
 }

@@ -109,6 +109,9 @@ func Of(t term.Term, o Options) Report {
 	}
 	s := scope{tool: o.Tool}
 	v, c := a.eval(t, s)
+	if o.Tool && a.o.self == nil {
+		a.o.self = v // what the code gives, as soon as it is applied
+	}
 	roots := a.names(t)
 	c = c.plus(a.run(t, v, roots, s))
 	r := Report{Steps: a.bound(c.steps, c.none), Roots: roots}

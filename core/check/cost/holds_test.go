@@ -250,6 +250,7 @@ func TestBoundsHold(t *testing.T) {
 // shapes is programs that have bounds of every class, and inputs are made for
 // them at random.
 var shapes = []string{
+	"let k = 1 in n => if n <= 0 then 0 else 1 + self(n - k)", "let h = n => if n <= 0 then 0 else 1 + self(n - 1) in h",
 	"x => x * x", "xs => sum(xs)", "xs => fold(p => fst(p) + snd(p), 0, xs)", "xs => map(x => x * 2, xs)",
 	"xs => filter(x => x > 2, xs)", "xs => map(x => map(y => x + y, xs), xs)", "xs => sort(xs)",
 	"n => if n <= 1 then 1 else n * self(n - 1)", "n => if n <= 0 then 0 else 1 + self(n - 1)",
@@ -386,7 +387,7 @@ func TestCalls(t *testing.T) {
 // TestShapesHold: programs of every shape take no more than their bounds, and
 // all but a few have some.
 func TestShapesHold(t *testing.T) {
-	n := must.Full(850, 200_000)
+	n := must.Full(900, 200_000)
 	without := map[string]bool{}
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 52))

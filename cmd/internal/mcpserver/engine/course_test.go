@@ -257,11 +257,13 @@ func TestFlowPlansCourse(t *testing.T) {
 	}
 }
 
+// goes is a tool whose plan has a second section where what it reads is "hi".
+const goes = `{"name":"goes","code":"k => let m = !toy.get(k) in let p = !toy.put({key: \"DIR/a\", value: m}) in if m == \"hi\" then (if p == null then (let _ = !toy.put({key: \"DIR/b\", value: \"end\"}) in let v = !toy.get(\"DIR/b\") in let _ = !toy.put({key: \"DIR/c\", value: v}) in 0) else 0) else 0","capabilities":["toy:**"]}`
+
 // TestFlowSectionGoesOn: a later section of a plan that was begun, and whose server ended, goes on by the plan's name. Where
 // it may not be told that there is one, the same is told as where there is none.
 func TestFlowSectionGoesOn(t *testing.T) {
 	t.Parallel()
-	const goes = `{"name":"goes","code":"k => let m = !toy.get(k) in let p = !toy.put({key: \"DIR/a\", value: m}) in if m == \"hi\" then (if p == null then (let _ = !toy.put({key: \"DIR/b\", value: \"end\"}) in let v = !toy.get(\"DIR/b\") in let _ = !toy.put({key: \"DIR/c\", value: v}) in 0) else 0) else 0","capabilities":["toy:**"]}`
 	said := map[string][]string{}
 	for _, c := range []struct{ dir, text, holds, then, want string }{
 		{"open", "hi", "", "", "a=hi b=end c=end"}, {"mail", "hi", "", "", "a=hi b=end c=end"}, {"mail", "hi", "put", "", "a=hi b=end"}, {"mail", "ho", "", "", "a=ho"},
@@ -327,6 +329,32 @@ func TestFlowSectionGoesOn(t *testing.T) {
 				t.Errorf("%s, call %d: with a second section it is told\n%s\nand without\n%s", with, i, said[with][i], answer)
 			}
 		}
+	}
+}
+
+// TestFlowSectionWaits: a second section that another call is about to do isn't told of where it may not be.
+func TestFlowSectionWaits(t *testing.T) {
+	t.Parallel()
+	said := map[string]string{}
+	for _, text := range []string{"hi", "ho"} {
+		w := &tasked{t: t, dir: t.TempDir(), flow: keepsMail, confirm: "toy.put:z/**"}
+		s, stop := w.serves(&noteWorld{notes: map[string]string{"mail/1": text}}, "toy:**")
+		w.call(s, "evolve", strings.ReplaceAll(goes, "DIR", "mail"))
+		plan := regexp.MustCompile(`p_[a-z0-9-]+`).FindString(w.call(s, "run", `{"tool":"goes","input":"mail/1"}`).Text)
+		for _, id := range []string{plan, plan + ".2"} {
+			if p, err := run.FindPlan(s.broker.Journal(), id); err == nil && p != nil {
+				must.NoError(t, run.AnswerPlan(s.broker.Journal(), p.Plan, true, "terminal"))
+			}
+			if id == plan {
+				w.call(s, "run", `{"plan":"`+plan+`"}`)
+			}
+		}
+		s.doing.Store(plan+".2", true)
+		said[text] = namings{}.of(w.call(s, "run", `{"plan":"`+plan+`"}`))
+		stop()
+	}
+	if said["hi"] != said["ho"] || said["hi"] == "" {
+		t.Errorf("with a second section it is told\n%s\nand without\n%s", said["hi"], said["ho"])
 	}
 }
 

@@ -348,6 +348,12 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 			return s.sealPlan(p.Plan, tell(kind, message, hint))
 		}
 	}
+	halt := func(a wire.Answer) wire.Answer {
+		if keeps && p.Section > 1 { // which it tells
+			return s.sealPlan(p.Plan, a)
+		}
+		return a
+	}
 	_, here := s.doing.LoadOrStore(p.ID, true)
 	if x := sectionsOf(ctx); x != nil && !here { // until the next one is there
 		x.doing = append(x.doing, p.ID)
@@ -358,7 +364,7 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 	case keeps && p.Confirm && p.By == run.Withdrawn && !p.Once:
 		return s.showPlan(p.Plan, "waiting") // as one that waits
 	case here, s.doneElsewhere(p):
-		return tell(fault.Conflict, "another call is doing the plan "+name, "Wait for that call: a plan is done once.")
+		return halt(tell(fault.Conflict, "another call is doing the plan "+name, "Wait for that call: a plan is done once."))
 	case p.Ended:
 		return refuse(fault.Conflict, "the plan "+name+" was begun and has ended: the journal shows what was done", again)
 	case p.Refused && p.By == run.Withdrawn:
@@ -370,7 +376,7 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 	case p.Started > 0 && !resume:
 		return tell(fault.Conflict, "the plan "+name+" was begun before and didn't end", `Call run with "plan" and "resume":true: it goes on where it was.`)
 	case p.Started == 0 && p.TooOld():
-		return tell(fault.Conflict, "the plan "+name+" is too old: it could be done for an hour", again)
+		return halt(tell(fault.Conflict, "the plan "+name+" is too old: it could be done for an hour", again))
 	case p.Confirm && !p.Approved && s.withholds():
 		if f := s.showsPlan(p.Plan); f != nil {
 			return wire.Failed(f)
@@ -379,12 +385,6 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 	case p.Confirm && !p.Approved:
 		a := wire.Succeeded(wire.Begin().Text("plan", p.ID).Text("state", "waiting").Text("expires", p.Expires().Format(time.RFC3339)))
 		a.Tell([]string{"the user hasn't approved it yet: `mcp-pif approve " + p.ID + "` in a terminal shows it"}, "")
-		return a
-	}
-	halt := func(a wire.Answer) wire.Answer {
-		if keeps && p.Section > 1 { // which it tells
-			return s.sealPlan(p.Plan, a)
-		}
 		return a
 	}
 	record, err := run.ReadRecord(s.broker.Journal(), p.Run)

@@ -48,8 +48,8 @@ func listed(all ...string) [][]byte {
 func PoolsFor(p *core.Program) *pools {
 	c := commonPools()
 	c.compared = map[string][][]byte{}
-	if l, ok := p.Term().(*term.Lam); ok {
-		c.param = l.Param
+	if params := p.Params(); len(params) > 0 {
+		c.param = params[0]
 	}
 	words, numbers := c.literals(p.Term())
 	for _, n := range numbers {
