@@ -319,6 +319,9 @@ func TestSpokenPlaces(t *testing.T) {
 func TestNotes(t *testing.T) {
 	for _, c := range []struct{ code, want string }{
 		{`x => type_of(x) == "number"`, `line 1, column 20: type_of never gives "number", but one of int, dec, bool`},
+		{`p => match try(!fs.read(p)) { {ok: s} => s; {error: e} if e.kind == "not_found" => null }`, `an effect that fails has the kind "effect_failed", and its message says not_found: write contains(e.message, "not_found")`},
+		{`p => match try(!fs.read(p)) { {error: {kind: "not_found"}} => null; _ => 1 }`, `write contains(e.message, "not_found")`},
+		{`p => filter(e => e.kind == "file", !fs.list(p))`, ""},
 		{`x => match type_of(x) { "null" => 1; _ => 2 }`, `type_of never gives "null"`},
 		{`s => length(s) == "2"`, "line 1, column 16: this is never true: an integer and a string"},
 		{`xs => if xs[0] == "put" then xs[1] + 1 else 0`, ""},

@@ -118,10 +118,13 @@ func comparing(u *use) *variable {
 	if u.t.ID == prim.Equal {
 		u.c.remark(u.t)
 		u.wants()
-		if p, ok := u.t.Args[0].(*term.Prim); ok && p.ID == typeOf {
-			if s, ok := u.t.Args[1].(*term.Str); ok {
-				u.c.pattern(p, u.c.tested, u.c.named(s), "")
-			}
+		p, isPrim := u.t.Args[0].(*term.Prim)
+		switch s, literal := u.t.Args[1].(*term.Str); {
+		case !isPrim || !literal:
+		case p.ID == typeOf:
+			u.c.pattern(p, u.c.tested, u.c.named(s), "")
+		default:
+			u.c.reason(p, s)
 		}
 	}
 	return u.given()

@@ -204,7 +204,7 @@ var Codes = []Code{
 	{Kind: Refused, When: "evolve won't make a tool: it uses what was not declared, declares what was not granted, or an example differs; or what is on record of a tool was changed"},
 	{Kind: FlowError, When: "evolve won't make a tool: what it gives an operation breaks, each time, a rule of the operator about where data may go"},
 	{Kind: Denied, When: "an effect is asked for without the authority for it"},
-	{Kind: EffectFailed, When: "an effect was carried out and failed"},
+	{Kind: EffectFailed, When: "an effect was carried out and failed; its message says why, as in fs.read: not_found: \"a\" not found"},
 	{Kind: OutcomeUnknown, When: "an effect that is not idempotent was interrupted, so that nobody knows whether it happened"},
 	{Kind: Conflict, When: "a tool changed since the version the caller named"},
 	{Kind: InvalidRequest, When: "a call's arguments are not what the tool takes"},
