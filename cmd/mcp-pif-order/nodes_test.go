@@ -511,10 +511,12 @@ func TestNodes(t *testing.T) {
 }
 
 func survives(t *testing.T, at string, rounds int, fail func()) {
-	p := newPosts(t)
-	nodes := joined(t, []string{at, at, at}, slices.Concat(rated, []string{"--cap", p.capability()})...)
+	p, a := newPosts(t), approvals{newPosts(t)}
+	nodes := joined(t, []string{at, at, at}, slices.Concat(rated, []string{"--cap", p.capability(), "--ask", a.capability()})...)
 	w, r, faults := watched(nodes), seeded(t), 0
-	p.made(nodes)
+	p.made(nodes, "posts", 20)
+	a.forbids(true)
+	a.made(slices.Clone(nodes), "asked", 1)
 	w.also = p.client
 	w.goes(t, func(more, whole func(string)) {
 		for round := range rounds {
@@ -525,6 +527,11 @@ func survives(t *testing.T, at string, rounds int, fail func()) {
 			more("the cluster goes on")
 			fail()
 			whole("after its order was killed")
+			if round < 2 { // five questions an hour are put
+				a.nemesis(t, r, fail)
+				whole("after approvals")
+				faults += 3
+			}
 			if round%4 == 0 {
 				i := r.IntN(3)
 				p.elsewhere(t, nodes[i], nodes[(i+1)%3], fmt.Sprint("e", round))

@@ -70,11 +70,11 @@ func newPosts(t *testing.T) *posts {
 // capability is that of posting there.
 func (p *posts) capability() string { return "fetch:" + p.site.URL }
 
-// made are the nodes, which get the tool.
-func (p *posts) made(nodes []*node) {
+// made are the nodes, which get a tool that posts some times.
+func (p *posts) made(nodes []*node, tool string, times int) {
 	p.nodes = nodes
-	nodes[0].does("evolve", map[string]any{"name": "posts", "capabilities": []string{p.capability()},
-		"code": fmt.Sprintf(`id => let _ = !fetch.request({method: "GET", url: "%s/" ++ id}) in map(i => !fetch.request({method: "POST", url: "%[1]s/", body: id ++ "-" ++ to_text(i)}).status, range(0, 20))`, p.site.URL)})
+	nodes[0].does("evolve", map[string]any{"name": tool, "capabilities": []string{p.capability()},
+		"code": fmt.Sprintf(`id => let _ = !fetch.request({method: "GET", url: "%s/" ++ id}) in map(i => !fetch.request({method: "POST", url: "%[1]s/", body: id ++ "-" ++ to_text(i)}).status, range(0, %d))`, p.site.URL, times)})
 }
 
 // ask has a node run something; one that is paused never answers.
@@ -116,9 +116,7 @@ func (p *posts) client(ctx context.Context, i int, r *rand.Rand) {
 // elsewhere pauses a node in the middle of a task, until another node has done that.
 func (p *posts) elsewhere(t *testing.T, paused, other *node, id string) {
 	t.Helper()
-	p.mu.Lock()
-	p.holds = id
-	p.mu.Unlock()
+	p.hold(id)
 	task := paused.does("run", map[string]any{"tool": "posts", "input": id, "background": true}).StructuredContent.Task
 	wait.For(t, p.arrived, "the first request of a task")
 	_ = paused.cmd.Process.Signal(syscall.SIGSTOP)
@@ -133,6 +131,20 @@ func (p *posts) elsewhere(t *testing.T, paused, other *node, id string) {
 	p.tasks = append(p.tasks, task)
 }
 
+// forbids says whether what is posted from now on is late.
+func (p *posts) forbids(is bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.revoked = is
+}
+
+// hold has the first request of a task be held.
+func (p *posts) hold(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.holds = id
+}
+
 // revoke has nobody post from when that is acknowledged, until what happens meanwhile is over.
 func (p *posts) revoke(t *testing.T, n *node, meanwhile func()) {
 	t.Helper()
@@ -143,15 +155,10 @@ func (p *posts) revoke(t *testing.T, n *node, meanwhile func()) {
 	}
 	before := arrived()
 	wait.Until(t, "tasks post", func() bool { return arrived() > before })
-	set := func(is bool) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.revoked = is
-	}
 	n.says("no node of the cluster acts under it any more", "caps", "revoke", p.capability())
-	set(true)
+	p.forbids(true)
 	meanwhile()
-	set(false)
+	p.forbids(false)
 	n.says("restored", "caps", "restore", p.capability())
 }
 
