@@ -356,7 +356,7 @@ func (a *act) do(ctx context.Context, until time.Time) (v value.Value, size int6
 	}
 	by.Ask = a.asking(by)
 	if r.b.act != nil {
-		taken := false // it is asked again where it is begun
+		taken, approved := false, a.consent() // it is asked again where it is begun
 		by.Lease = func(ctx context.Context) (lease.Time, error) {
 			if !taken {
 				if err := r.b.takeRate(ctx, p.Held.Grant); err != nil {
@@ -364,7 +364,15 @@ func (a *act) do(ctx context.Context, until time.Time) (v value.Value, size int6
 				}
 			}
 			taken = true
-			return r.lease(ctx)
+			until, err := r.lease(ctx)
+			if now := a.consent(); err == nil && now != approved { // answered or cleared meanwhile
+				a.decided = time.Time{}
+				if f := a.renew(); f != nil {
+					return 0, f
+				}
+				approved = now
+			}
+			return until, err
 		}
 	}
 	if err := r.moves(a, true); err != nil {
@@ -634,6 +642,9 @@ func (a *act) handle(ctx context.Context, by Act) (value.Value, int64, *fault.Fa
 	}
 	if by.Lease != nil {
 		if _, err := by.Lease(waiting); err != nil {
+			if f, ok := errors.AsType[*fault.Fault](err); ok {
+				return nil, 0, f
+			}
 			return nil, 0, &fault.Fault{
 				Kind:    fault.EffectFailed,
 				Message: fmt.Sprintf("%s was not begun: %v", by.Operation.Name, err),

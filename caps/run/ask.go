@@ -115,12 +115,9 @@ func (a *act) ask(ctx context.Context, by Act, q Question) Reply {
 // permitQuestion decides a question; again is set where it was permitted before.
 func (a *act) permitQuestion(message string, again bool) (*caps.Permit, *fault.Fault) {
 	r := a.run
-	r.mu.Lock()
-	consent := r.consent(a.tool)
-	r.mu.Unlock()
 	request := caps.Request{
 		Operation: r.b.asker.AskOperation(), Arg: value.Str(message), With: a.request.With, Tool: a.request.Tool,
-		Declared: a.tool.Declared, Consent: consent, Again: again,
+		Declared: a.tool.Declared, Consent: a.consent(), Again: again,
 	}
 	if r.flows != nil {
 		request.From = uint32(r.flows.entered)
@@ -292,6 +289,12 @@ func (r *Run) consent(t *registry.Tool) caps.Consent {
 		r.subjects[t] = s
 	}
 	return r.b.consents.Of(s)
+}
+
+func (a *act) consent() caps.Consent {
+	a.run.mu.Lock()
+	defer a.run.mu.Unlock()
+	return a.run.consent(a.tool)
 }
 
 // PollConsents takes in what was answered, and puts on record what is new.

@@ -93,6 +93,37 @@ func TestRateOfSeveral(t *testing.T) {
 	}
 }
 
+// TestClearedMeanwhile: an effect whose approval is cleared while its node waits until it may act isn't begun.
+func TestClearedMeanwhile(t *testing.T) {
+	t.Parallel()
+	kinds, err := caps.NewKinds(toy)
+	must.NoError(t, err)
+	consents := &caps.Consents{Path: filepath.Join(t.TempDir(), "consent.json"), Kinds: kinds}
+	clear := false
+	o := run.Options{Consents: consents, Act: func(context.Context) (lease.Time, error) {
+		if clear {
+			must.Succeed(t)(consents.Clear("get"))
+			must.NoError(t, consents.Poll())
+		}
+		return lease.Now().Add(lease.Length), nil
+	}}
+	w := newWorldOfKinds(t, kinds, o, echo)
+	c, err := caps.Parse("toy:notes/**", kinds)
+	must.NoError(t, err)
+	g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: kinds})
+	must.NoError(t, err)
+	g.Asked = true
+	must.NoError(t, w.policy.Grant(g))
+	q := caps.Question{Tool: "get", Subject: *registry.SubjectOf(w.evolve("get", "k => !toy.get(k)", "toy.get:notes/**"))}
+	id, _, err := consents.Ask(q)
+	must.NoError(t, err)
+	must.NoError(t, consents.Answer(id, &q.Subject, caps.YesVersion, "terminal"))
+	must.NoError(t, consents.Poll())
+	w.gives("get", `"notes/a"`, `"notes/a"`)
+	clear = true
+	w.fails("get", `"notes/a"`, fault.Denied, "approve")
+}
+
 // A stranger's question takes one of such a rate, too.
 func TestRateOfSeveralAsked(t *testing.T) {
 	t.Parallel()
