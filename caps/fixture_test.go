@@ -69,7 +69,7 @@ var (
 		Verbs: []caps.Verb{{Name: "get", Flags: reads}, {Name: "put", Flags: ruins}, {Name: "keys", Flags: reads}},
 		Operations: []caps.Operation{
 			{Name: "kv.get", Verb: "get", Params: []caps.Param{{Name: "key", Type: "string", Main: true, Designates: true}}},
-			{Name: "kv.keys", Verb: "keys", Params: []caps.Param{{Name: "key", Type: "string", Main: true, Designates: true, Optional: true}}},
+			{Name: "kv.keys", Verb: "keys", Params: []caps.Param{{Name: "prefix", Type: "string", Main: true, Designates: true, Prefix: true, Optional: true}}},
 			{Name: "kv.put", Verb: "put", Params: []caps.Param{{Name: "key", Type: "string", Designates: true}, {Name: "value", Type: "any"}}},
 		},
 	}

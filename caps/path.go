@@ -103,7 +103,7 @@ func relative(s string) (string, error) {
 	}
 	s = strings.TrimPrefix(s, "./")
 	if strings.HasSuffix(s, "/") {
-		return "", errors.New("leave out the / at its end")
+		return "", errors.New("it ends with a slash: leave that out, or write the name in the folder after it")
 	}
 	if err := checkPath(s); err != nil {
 		return "", err

@@ -108,11 +108,12 @@ func (p *Permit) Places() (list []string) {
 	return list
 }
 
-// prefix reports whether whatever begins with what is designated is acted on.
-func (p *Permit) prefix(designated string) bool {
+// begins reports whether something in a scope of segments begins with what is designated, where all that does is acted on.
+func (p *Permit) begins(scope, designated string) bool {
 	return slices.ContainsFunc(p.Operation.Takes(), func(q Param) bool {
-		v, ok := field(p.Args, q.Name)
-		return q.Prefix && ok && v == value.Value(value.Str(designated))
+		v, _ := field(p.Args, q.Name)
+		s, _ := v.(value.Str)
+		return q.Prefix && strings.TrimSuffix(string(s), "/") == designated && segmentsBegin(split(scope), split(string(s)))
 	})
 }
 
@@ -453,6 +454,14 @@ func (c *check) designated(args *value.Record) (*value.Record, *fault.Fault) {
 		}
 		s, _ := v.(value.Str)
 		argument := string(s)
+		if param.Prefix {
+			if argument == "" && param.Optional { // whatever there is
+				args = &value.Record{Fields: slices.DeleteFunc(slices.Clone(args.Fields), func(f value.Field) bool { return f.Key == param.Name })}
+				continue
+			}
+			// All that begins with notes/ begins with notes, too, so that what permits the one permits the other.
+			argument = folder(argument)
+		}
 		if c.m.Algebra == Path {
 			rel, f := c.path(&param, argument)
 			if f != nil {
@@ -500,6 +509,11 @@ func (c *check) designated(args *value.Record) (*value.Record, *fault.Fault) {
 // path decides a path: every well-formed one is within the capability, but for
 // that of a single file.
 func (c *check) path(param *Param, argument string) (string, *fault.Fault) {
+	// A lone path that ends in a slash is a folder's. It is refused beside other arguments: a file moved to docs/ is meant
+	// to go into that folder. The pattern */ is of folders alone.
+	if param.Main && param.Name != "pattern" {
+		argument = folder(argument)
+	}
 	rel, err := relative(argument)
 	if err != nil {
 		return "", denied(fmt.Sprintf("%s: %s is not a %s within %s: %v", c.o.Name, quoted(argument), QuoteName(param.Name), c.h, err), example(c.o))
@@ -512,6 +526,14 @@ func (c *check) path(param *Param, argument string) (string, *fault.Fault) {
 		return file, nil
 	}
 	return rel, nil
+}
+
+// folder is a path without the slash at its end.
+func folder(path string) string {
+	if path == "/" {
+		return path
+	}
+	return strings.TrimSuffix(path, "/")
 }
 
 func baseOf(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

@@ -2,6 +2,7 @@ package caps_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +85,58 @@ func TestNotHeld(t *testing.T) {
 				t.Errorf("the hint is missing, or the place of the grant is told: %v", f)
 			}
 		})
+	}
+}
+
+// TestSlashAtEnd: a folder and a prefix may end in a slash, and are decided as without it. A path beside other arguments
+// may not: what is moved to docs/ is meant to go there, not to be called so.
+func TestSlashAtEnd(t *testing.T) {
+	w := newWorld(t, "sandbox/in/", "sandbox/secret/")
+	w.grant("fs:./sandbox", "kv:**")
+	w.deny("fs:./sandbox/secret", "kv:notes/secret/**")
+	held := w.hold("fs:./sandbox", "kv:notes/**")
+	for _, c := range []struct {
+		op         string
+		arg        value.Value
+		designates string // what is decided; "": denied
+		given      string // what the plugin gets
+	}{
+		{"fs.list", str("in/"), "in", "in"},
+		{"fs.list", str("./in/"), "in", "in"},
+		{"fs.mkdir", str("new/"), "new", "new"},
+		{"fs.remove", rec("path", "in/", "recursive", true), "in", "in"},
+		{"fs.list", str("secret/"), "", ""},
+		{"fs.list", str("in//"), "", ""},
+		{"fs.list", str("/"), "", ""},
+		{"fs.list", str("../"), "", ""},
+		{"fs.glob", str("*/"), "", ""},
+		{"fs.move", rec("from", "a", "to", "in/"), "", ""},
+		{"fs.write", rec("path", "in/", "content", "x"), "", ""},
+		{"kv.keys", str("notes/"), "notes", "notes/"},
+		{"kv.keys", str("notes/a/"), "notes/a", "notes/a/"},
+		{"kv.keys", str("notes/secret/"), "", ""},
+		{"kv.keys", str("notes2/"), "", ""},
+		{"kv.keys", str("notes//"), "", ""},
+		{"kv.keys", str("/"), "", ""},
+		{"kv.get", str("notes/a/"), "", ""},
+	} {
+		p, f := w.permit(caps.NewLedger(), held, c.op, c.arg)
+		switch {
+		case c.designates == "":
+			wantFault(t, f, fault.Denied)
+		case f != nil:
+			t.Errorf("%s %v: %v", c.op, c.arg, f)
+		case p.Designates[0] != c.designates || !slices.ContainsFunc(p.Args.Fields, func(f value.Field) bool { return f.Value == value.Value(str(c.given)) }):
+			t.Errorf("%s %v: %v is decided, and the plugin gets %v", c.op, c.arg, p.Designates, p.Args)
+		}
+	}
+	// The empty prefix is whatever there is, of which a part is denied here, and none in another space.
+	_, f := w.permit(caps.NewLedger(), held, "kv.keys", str(""))
+	wantFault(t, f, fault.Denied, "a part of")
+	p, f := w.permit(caps.NewLedger(), w.hold("kv:other/**"), "kv.keys", str(""))
+	must.NoFault(t, f)
+	if len(p.Args.Fields) > 0 {
+		t.Errorf("the plugin gets %v", p.Args)
 	}
 }
 

@@ -228,7 +228,7 @@ func (r *Requests) touches(p *Permit, redirected bool) bool {
 		return a.Overlaps(r.where.Scope, p.Held.Scope)
 	}
 	return slices.ContainsFunc(p.Designates, func(s string) bool {
-		return a.Covers(r.where.Scope, s) == nil || p.prefix(s) && segmentsBegin(split(r.where.Scope), split(s))
+		return a.Covers(r.where.Scope, s) == nil || p.begins(r.where.Scope, s)
 	})
 }
 

@@ -4,13 +4,14 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
 type listArgs struct {
-	Prefix *string `pif:"prefix,main,designates,prefix" doc:"what the keys begin with, such as notes/2026, without a slash at the end; all that the capability has if left out"`
+	Prefix *string `pif:"prefix,main,designates,prefix" doc:"what the keys begin with, such as notes/ or notes/2026; all that the capability has if left out"`
 	After  *string `pif:"after" doc:"a key: those that come after it, to go on from the last of a list"`
 	Limit  *int    `pif:"limit" doc:"at most so many, from 1 to 10000; if left out, more than 1000 are a failure"`
 }
@@ -42,10 +43,11 @@ func list(ctx context.Context, s *scope, a listArgs) ([]listed, error) {
 	prefix, after := "", ""
 	if a.Prefix != nil {
 		prefix = *a.Prefix
-		if err := checkKey(prefix); err != nil {
+		key := strings.TrimSuffix(prefix, "/")
+		if err := checkKey(key); err != nil {
 			return nil, err
 		}
-		if !s.has("list", prefix) {
+		if !s.has("list", key) {
 			return nil, outside(prefix, s.pattern)
 		}
 	}

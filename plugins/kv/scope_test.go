@@ -43,11 +43,16 @@ func TestOtherPrefixes(t *testing.T) {
 	for _, prefix := range append(others, "n") {
 		h.fails("denied", "list", "prefix", prefix)
 	}
-	for _, prefix := range []string{"notes/a", "notes/a/m", "notes/a/mine"} {
+	for _, prefix := range []string{"notes/a", "notes/a/", "notes/a/m", "notes/a/mine"} {
 		if got := h.keys("prefix", prefix); !slices.Equal(got, []string{"notes/a/mine"}) {
 			t.Errorf("the prefix %q shows %q", prefix, got)
 		}
 	}
+	if got := all.keys("prefix", "notes/a/"); !slices.Equal(got, []string{"notes/a/mine"}) {
+		t.Errorf("notes/a/ shows %q", got)
+	}
+	h.fails("denied", "list", "prefix", "notes/")
+	h.fails("denied", "list", "prefix", "notes/a2/")
 	for _, after := range []string{"a", "notes", "notes/a/m", "notes/b"} {
 		for _, key := range h.keys("after", after) {
 			if key != "notes/a/mine" {
@@ -69,7 +74,9 @@ func TestKeys(t *testing.T) {
 		h.fails("invalid", "put", "key", key, "value", 1)
 		h.fails("invalid", "cas", "key", key, "value", 1, "version", 0)
 		h.fails("invalid", "delete", "key", key)
-		h.fails("invalid", "list", "prefix", key)
+		if key != "a/" { // of what is below a
+			h.fails("invalid", "list", "prefix", key)
+		}
 		h.fails("invalid", "list", "after", key)
 	}
 	for _, key := range []string{"a", "a/b", "a.b", "...", "a b", "%2e%2e/x", `a\..\b`, "a'; DROP TABLE entries; --", "é", "e\u0301", strings.Repeat("k", 512)} {

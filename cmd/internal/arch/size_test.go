@@ -19,7 +19,7 @@ import (
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
 	"(tests)":                      5770,
-	"caps":                         7880,
+	"caps":                         7890,
 	"caps/filename":                20,
 	"caps/flow":                    1820,
 	"caps/journal":                 5840,
@@ -86,7 +86,7 @@ var maxLines = map[string]int{
 	"plugins/internal/originproxy": 258,
 	"plugins/internal/sandbox":     2027,
 	"plugins/internal/wire":        1075,
-	"plugins/kv":                   830,
+	"plugins/kv":                   840,
 	"plugins/lock":                 1136,
 	"plugins/mcp":                  2446,
 	"plugins/mcp/mcpprobe":         140,
