@@ -20,6 +20,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
@@ -33,6 +34,7 @@ import (
 // An acting is some nodes of a cluster with tools that act.
 type acting struct {
 	t        *testing.T
+	order    *pgtest.Server
 	machines []string
 	flags    [][]string
 	nodes    []*webServer
@@ -45,13 +47,13 @@ const actorToken = "0123456789abcdef0123456789abcdef"
 // actors starts one for each of own, with flags of all and these.
 func actors(t *testing.T, flags []string, own ...[]string) *acting {
 	t.Helper()
-	url := pgtest.Start(t).URL()
-	a := &acting{t: t, nodes: make([]*webServer, len(own)), clients: make([]*webClient, len(own))}
+	at := pgtest.Start(t)
+	a := &acting{t: t, order: at, nodes: make([]*webServer, len(own)), clients: make([]*webClient, len(own))}
 	tokens := filepath.Join(t.TempDir(), "tokens")
 	must.NoError(t, os.WriteFile(tokens, []byte("ann "+actorToken+"\n"), 0o600))
 	for i, more := range own {
 		a.machines, a.flags = append(a.machines, t.TempDir()), append(a.flags, slices.Concat([]string{"--cluster", "--http-tokens", tokens}, flags, more))
-		says(t, a.machines[i], [2]string{fmt.Sprintf("cluster %s --name n%d %s", []string{"init", "join"}[min(i, 1)], i+1, url), fmt.Sprintf("is the node n%d", i+1)})
+		says(t, a.machines[i], [2]string{fmt.Sprintf("cluster %s --name n%d %s", []string{"init", "join"}[min(i, 1)], i+1, at.URL()), fmt.Sprintf("is the node n%d", i+1)})
 		a.start(i)
 	}
 	return a
@@ -223,55 +225,81 @@ func heldSite(t *testing.T) (site *httptest.Server, arrived chan string, answer 
 	return site, arrived, answer
 }
 
-// TestClusterPaused: a node, or its plugin, that is stopped while a revocation is acknowledged at the other node begins
-// nothing under it when it goes on: neither what its program asks for next, nor what the plugin was asked for before.
+// TestClusterPaused: a node, or its plugin, that is stopped while a revocation, or the clearing of an approval, is
+// acknowledged at the other node begins nothing under it when it goes on: neither what its program asks for next, nor what
+// the plugin was asked for before.
 func TestClusterPaused(t *testing.T) {
 	t.Parallel()
-	site, arrived, answer := heldSite(t)
-	defer close(answer)
-	a := actors(t, []string{"--cap", "fetch:" + site.URL}, nil, nil)
-	a.clients[0].makes("asks", fmt.Sprintf(`n => map(i => !fetch.request({method: "GET", url: "%s/" ++ to_text(i)}).status, range(0, n))`, site.URL), "fetch:"+site.URL)
-	begin := func(n int) (ended func()) {
-		task := regexp.MustCompile(`"task":"([^"]+)"`).FindStringSubmatch(a.gives(0, "task", map[string]any{"tool": "asks", "input": n, "background": true}))
-		if task == nil {
-			t.Fatal("no task")
+	t.Run("revoked", func(t *testing.T) {
+		t.Parallel()
+		site, arrived, answer := heldSite(t)
+		defer close(answer)
+		a := actors(t, []string{"--cap", "fetch:" + site.URL}, nil, nil)
+		paused(a, site.URL, arrived, answer, []bool{false, true}, "revoked by the operator", func() {
+			says(t, a.machines[1], [2]string{"caps revoke fetch:" + site.URL, "no node of the cluster acts under it any more"})
+		}, func() { says(t, a.machines[1], [2]string{"caps restore fetch:" + site.URL, ""}) }) // the first time it isn't revoked
+	})
+	t.Run("cleared", func(t *testing.T) {
+		t.Parallel()
+		site, arrived, answer := heldSite(t)
+		defer close(answer)
+		a := actors(t, []string{"--ask", "fetch:" + site.URL}, nil, nil)
+		person, waits := &caps.Consents{Path: filepath.Join(a.machines[1], "mcp-pif", "consent.json")}, "waits for the operator's approval"
+		// While the node goes on, what the plugin was asked for is under way, and done.
+		paused(a, site.URL, arrived, answer, []bool{true}, waits, func() { must.Succeed(t)(person.Clear("asks")) }, func() {
+			a.gives(1, waits, map[string]any{"tool": "asks", "input": 1})
+			all, _, err := person.All()
+			if err != nil || len(all) != 1 {
+				t.Fatal(all, err)
+			}
+			must.NoError(t, person.Answer(all[0].ID, &all[0].Subject, caps.YesVersion, "terminal"))
+		})
+	})
+}
+
+// paused has what one node does at a site be forbidden and permitted at the other one, while it or its plugin is stopped.
+// both says of each time that the plugin is whether the node is, too, and why what a program is told.
+func paused(a *acting, site string, arrived chan string, answer chan bool, both []bool, why string, forbid, permit func()) {
+	t := a.t
+	a.clients[0].makes("asks", fmt.Sprintf(`n => map(i => !fetch.request({method: "GET", url: "%s/" ++ to_text(i)}).status, range(0, n))`, site), "fetch:"+site)
+	refused := func(text string) {
+		t.Helper()
+		if !strings.Contains(text, why) {
+			t.Errorf("its end: %s", text)
 		}
-		return func() {
-			t.Helper()
-			text := "working"
-			wait.Until(t, "the end of the task", func() bool {
-				text, _ = a.clients[1].asks("run", map[string]any{"task": task[1]})
-				return !strings.Contains(text, "working")
-			})
-			if !strings.Contains(text, "revoked by the operator") {
-				t.Errorf("the task: %s", text)
-			}
-			select {
-			case path := <-arrived:
-				t.Errorf("%s was asked for after the revocation", path)
-			default:
-			}
+		select {
+		case path := <-arrived:
+			t.Errorf("%s was asked for after that was forbidden", path)
+		default:
 		}
 	}
-	revoke := [2]string{"caps revoke fetch:" + site.URL, "no node of the cluster acts under it any more"}
-
-	ended := begin(3)
-	wait.For(t, arrived, "the first request")
-	must.NoError(t, a.nodes[0].cmd.Process.Signal(syscall.SIGSTOP))
-	answer <- true
-	says(t, a.machines[1], revoke)
-	must.NoError(t, a.nodes[0].cmd.Process.Signal(syscall.SIGCONT))
-	ended()
-
 	var all []int
 	start := func() {
 		t.Helper()
-		says(t, a.machines[1], [2]string{"caps restore fetch:" + site.URL, "restored"})
+		permit()
 		answer <- true
 		a.gives(0, "200", map[string]any{"tool": "asks", "input": 1})
 		wait.For(t, arrived, "the request that starts a plugin")
 		all = children(t, a.nodes[0].cmd.Process.Pid)
 	}
+
+	start()
+	task := regexp.MustCompile(`"task":"([^"]+)"`).FindStringSubmatch(a.gives(0, "task", map[string]any{"tool": "asks", "input": 3, "background": true}))
+	if task == nil {
+		t.Fatal("no task")
+	}
+	wait.For(t, arrived, "the first request")
+	must.NoError(t, a.nodes[0].cmd.Process.Signal(syscall.SIGSTOP))
+	answer <- true
+	forbid()
+	must.NoError(t, a.nodes[0].cmd.Process.Signal(syscall.SIGCONT))
+	text := "working"
+	wait.Until(t, "the end of the task", func() bool {
+		text, _ = a.clients[1].asks("run", map[string]any{"task": task[1]})
+		return !strings.Contains(text, "working")
+	})
+	refused(text)
+
 	plugins := func(s syscall.Signal) {
 		for _, pid := range all {
 			_ = syscall.Kill(pid, s) // one whose grant was revoked has ended
@@ -285,23 +313,32 @@ func TestClusterPaused(t *testing.T) {
 		must.NoError(t, err)
 		return len(events)
 	}
-	for _, both := range []bool{false, true} {
+	for _, both := range both {
 		start()
 		before := requested()
 		plugins(syscall.SIGSTOP)
-		ended = begin(1)
+		ended := make(chan string, 1)
+		go func() { // not as a task, which looks at once whose it is
+			text, _ := a.clients[0].asks("run", map[string]any{"tool": "asks", "input": 1})
+			ended <- text
+		}()
 		wait.Until(t, "the plugin is asked", func() bool { return requested() > before })
 		if both { // so that the node neither ends it nor takes back what it asked for
 			a.clients[0].names() // by then the plugin has the request
 			must.NoError(t, a.nodes[0].cmd.Process.Signal(syscall.SIGSTOP))
 		}
-		says(t, a.machines[1], revoke)
+		forbid()
+		if both { // so that it has the plugin's answer before it hears of that
+			a.order.Signal(syscall.SIGSTOP)
+		}
 		plugins(syscall.SIGCONT)
 		if both {
-			says(t, a.machines[1], [2]string{"caps revoked", site.URL}) // while the plugin looks
+			says(t, a.machines[1], [2]string{"caps revoked", ""}) // while the plugin looks
 			must.NoError(t, a.nodes[0].cmd.Process.Signal(syscall.SIGCONT))
+			says(t, a.machines[0], [2]string{"cluster status", "can't act now"})
+			a.order.Signal(syscall.SIGCONT)
 		}
-		ended()
+		refused(wait.For(t, ended, "the end of the call"))
 	}
 }
 
