@@ -6,8 +6,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,6 +31,7 @@ import (
 type tester interface {
 	must.T
 	Error(...any)
+	Errorf(string, ...any)
 	Cleanup(func())
 }
 
@@ -495,7 +498,8 @@ func (w without) Follow(ctx context.Context, from uint64, fn func(uint64, []byte
 
 // TestClusterDeterminism: whatever an order does with what three nodes propose, doubled,
 // refused though it is stored, late, and whenever they restart, they come to have the same
-// events, of which each acknowledged one is one, once; and so does a file that follows later.
+// events, of which each acknowledged one is one, once; and so does a file that follows later. What the order determines of
+// their files is the same in all tables, and a store that is in no cluster makes the same events of the same proposals.
 func TestClusterDeterminism(t *testing.T) {
 	t.Parallel()
 	all, runs, most := t.TempDir(), 0, must.Full(6, 100)
@@ -539,8 +543,9 @@ func TestClusterDeterminism(t *testing.T) {
 			name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "tool")
 			text := fmt.Sprintf(`{"tool":"%s","version":1,"step":%d}`, name, i)
 			known, _ := nodes[n].Changed()
+			known -= min(known, rapid.SampledFrom([]uint64{0, 0, 1, 2}).Draw(t, "behind"))
 			var err error
-			switch rapid.IntRange(0, 6).Draw(t, "what") {
+			switch rapid.IntRange(0, 8).Draw(t, "what") {
 			case 0:
 				_, err = nodes[n].Append(journal.Noted, journal.RunStarted, "r", "", []byte(text))
 			case 1:
@@ -568,6 +573,10 @@ func TestClusterDeterminism(t *testing.T) {
 				}
 			case 6:
 				err = nodes[n].Barrier(context.Background())
+			case 7:
+				_, err = nodes[n].PutBlob(context.Background(), []byte(text))
+			case 8: // in several proposals
+				_, err = nodes[n].Append(journal.Noted, journal.RunStarted, "r", "", fmt.Appendf(nil, `{"step":%d,"text":"%s"}`, i, strings.Repeat("x", 1<<20)))
 			}
 			if err != nil && !errors.Is(err, journal.ErrBehind) {
 				t.Fatal(err)
@@ -598,7 +607,112 @@ func TestClusterDeterminism(t *testing.T) {
 				t.Fatalf("%s is there %d times", text, times[text])
 			}
 		}
+		sameTables(t, m.Open(), dir, nodes)
 	})
+}
+
+// sameTables ends nodes and holds the tables of their files against each other, and against those of a store that was given
+// the same proposals.
+func sameTables(t tester, o order.Order, dir string, nodes []*journal.Store) {
+	t.Helper()
+	for _, s := range nodes {
+		must.NoError(t, s.Close())
+	}
+	path := func(i int) string { return filepath.Join(dir, fmt.Sprint(i, ".db")) }
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for to, alike := uint64(0), 0; alike < len(nodes); { // also what was sent and comes late
+		alike = 0
+		for i := range nodes {
+			place, err := journal.CatchUp(ctx, path(i), to, journal.Options{Order: o, Node: fmt.Sprint("n", i)})
+			must.NoError(t, err)
+			if place == to {
+				alike++
+			}
+			to = max(to, place)
+		}
+	}
+	first := tables(t, path(0))
+	for i := range nodes {
+		sameRows(t, fmt.Sprint("node ", i), first, tables(t, path(i)))
+	}
+
+	var now atomic.Int64
+	alone := filepath.Join(dir, "alone.db")
+	s, err := journal.Open(alone, journal.Options{Now: func() time.Time { return time.UnixMicro(now.Load()) }})
+	must.NoError(t, err)
+	f := journal.Feeder{Store: s, Now: &now}
+	end := errors.New("the end")
+	m, err := journal.Member(path(0))
+	must.NoError(t, err)
+	if err := o.Follow(ctx, 1, func(place uint64, p []byte) error {
+		if err := f.Feed(p); err != nil || place < m.Place {
+			return err
+		}
+		return end
+	}); err != end {
+		t.Error(err)
+	}
+	must.NoError(t, s.Close())
+	for _, name := range []string{"cluster", "proposers", "pieces", "newest"} { // which only a cluster has
+		delete(first, name)
+	}
+	sameRows(t, "the store that is in no cluster", first, tables(t, alone))
+}
+
+func sameRows(t tester, whose string, want, got map[string][]string) {
+	t.Helper()
+	if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, slices.Sorted(maps.Keys(want))) {
+		t.Error(whose, " has the tables ", names)
+	}
+	for name := range want {
+		if !slices.Equal(want[name], got[name]) {
+			t.Errorf("the table %s of node 0 is\n%s\nthat of %s is\n%s", name, strings.Join(want[name], "\n"), whose, strings.Join(got[name], "\n"))
+		}
+	}
+}
+
+// tables gives the rows of all tables of a file but for what is its own: when it was made, its name and key, and when
+// bytes were put there, by its machine's clock.
+func tables(t tester, path string) map[string][]string {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	must.NoError(t, err)
+	defer db.Close()
+	rows := func(query string) (all []string) {
+		r, err := db.Query(query)
+		must.NoError(t, err)
+		defer r.Close()
+		columns, err := r.Columns()
+		must.NoError(t, err)
+		values, at := make([]sql.RawBytes, len(columns)), make([]any, len(columns))
+		for i := range values {
+			at[i] = &values[i]
+		}
+		for r.Next() {
+			must.NoError(t, r.Scan(at...))
+			text := ""
+			for i, v := range values {
+				if columns[i] != "used" {
+					text += fmt.Sprintf("%.200q ", v)
+				}
+			}
+			all = append(all, text)
+		}
+		must.NoError(t, r.Err())
+		return all
+	}
+	all := map[string][]string{}
+	for _, name := range rows(`SELECT name FROM sqlite_schema WHERE type = 'table'`) {
+		name, err := strconv.Unquote(strings.TrimSpace(name))
+		must.NoError(t, err)
+		query := `SELECT * FROM ` + name
+		if name == "meta" {
+			query += ` WHERE name NOT IN ('id', 'key', 'made')`
+		}
+		all[name] = rows(query + ` ORDER BY 1, 2`)
+	}
+	return all
 }
 
 // A slowOrder delivers each proposal after a while.

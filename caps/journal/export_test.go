@@ -3,6 +3,10 @@ package journal
 import (
 	"context"
 	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -57,4 +61,66 @@ func Newest(j Journal, through uint64) (events []Event, err error) {
 		return nil
 	})
 	return events, err
+}
+
+// A Feeder appends what is in an order to a store that is in no cluster.
+type Feeder struct {
+	Store *Store
+	Now   *atomic.Int64 // the store's clock, in microseconds
+
+	last    map[boot]uint64
+	content map[boot][]byte
+	newest  map[string]uint64 // of each tool
+	changed uint64
+}
+
+// Feed takes the next proposal. One that was there before is left out, as nodes do; times are its proposer's. The store
+// knows conditions of all tools only: who asked for one of some tools that holds has read the newest change, as who is refused
+// reads it.
+func (f *Feeder) Feed(payload []byte) error {
+	p, err := decodeProposal(payload)
+	if err != nil || p.n <= f.last[p.boot] {
+		return err
+	}
+	if f.last == nil {
+		f.last, f.content, f.newest = map[boot]uint64{}, map[boot][]byte{}, map[string]uint64{}
+	}
+	if p.n != f.last[p.boot]+1 {
+		return fmt.Errorf("of a boot of the node %s %d comes after %d", p.node, p.n, f.last[p.boot])
+	}
+	f.last[p.boot] = p.n
+	content := append(f.content[p.boot], p.content...)
+	if f.content[p.boot] = content; p.piece < p.pieces-1 {
+		return nil
+	}
+	delete(f.content, p.boot)
+	batch, err := decodeEntries(content)
+	if err != nil {
+		return err
+	}
+	for _, x := range batch {
+		if len(x.tools) > 0 && !slices.ContainsFunc(x.tools, func(name string) bool { return f.newest[name] > x.after }) {
+			x.after = f.changed
+		} else if len(x.tools) > 0 {
+			x.after = 0
+		}
+		f.Now.Store(x.e.Time.UnixMicro())
+		seq, err := f.Store.Take(encodeEntries([]*entry{x}))
+		if errors.Is(err, ErrBehind) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		parts := x.all
+		if x.blob == nil && parts == nil {
+			parts = []Part{{Kind: x.e.Kind, Data: x.e.Data}}
+		}
+		for i, part := range parts {
+			if e := (Event{Kind: part.Kind, Data: part.Data}); e.Kind.Changes() {
+				f.changed = seq + uint64(i)
+				f.newest[e.Tool()] = f.changed
+			}
+		}
+	}
+	return nil
 }
