@@ -312,7 +312,7 @@ var cardLines = []struct {
 	Written
 	say string
 }{
-	{say: "evolve makes a function a tool. Input of one parameter: its value, of several: an object by name. help NAME explains an operation, sign, topic (errors) or word of another language; list shows what may be declared."},
+	{say: "evolve makes a function a tool. Input of one parameter: its value, of several: an object by name. help NAME explains an operation, sign, topic (errors) or word of another language."},
 	{Written{
 		Code:  `(order, rate) => { let net = sum(map(l => l.price * l.n, order.lines)); {id: order.id, net, tax: round_dec(net * rate, 2, "half_up")} }`,
 		Input: `{"order":{"id":7,"lines":[{"price":2.5,"n":3}]},"rate":0.19}`, Want: `{"id":7,"net":7.5,"tax":1.43}`,
@@ -320,8 +320,8 @@ var cardLines = []struct {
 	{Written{Code: `n => if n <= 1 then 1 else n * self(n - 1)`, Input: `5`, Want: `120`}, " (self is the tool; let go = (i, acc) => … go(i + 1, acc) …)"},
 	{Written{Code: `v => match v { [] => "none"; (a, b) => a; [x, ...rest] => x; {k} if k > 0 => k; _ => null }`, Input: `{"k":1,"l":2}`, Want: `1`}, ""},
 	{Written{Code: `s => match try(parse_int(s)) { {ok: n} => n; {error: e} => raise(e.message) }`, Input: `"x"`, Fault: fault.Raised}, ""},
-	{Written{Code: `p => !fs.read({path: p}) |> split("\n") |> filter(l => contains(l, "ERROR"))`, Input: `"a.log"`, Gives: `"ERROR a\nok"`, Want: `["ERROR a"]`}, " (fs.list: [{path, kind: \"file\"|\"directory\"|\"link\"|\"other\", size}], one level)"},
-	{Written{Code: `key => !kv.put({key, value: !kv.get({key, default: 0}) + 1})`, Input: `"a"`, Gives: `1`, Want: `1`}, " (kv:notes/**; kv:notes is one key)"},
+	{Written{Code: `p => !fs.read({path: p}) |> split("\n") |> filter(l => contains(l, "ERROR"))`, Input: `"a.log"`, Gives: `"ERROR a\nok"`, Want: `["ERROR a"]`}, " (fs.list: [{path, kind: \"file\"|\"directory\"|…, size}], one level)"},
+	{Written{Code: `key => !kv.put({key, value: !kv.get({key, default: 0}) + 1})`, Input: `"a"`, Gives: `1`, Want: `1`}, " (kv:notes/**; kv:notes is one key; kv.list: [{key, size, version}])"},
 	{Written{
 		Code:  `s => map((k, ws) => $"{k}: {length(ws)}", entries(group_by(w => w[0], split(s, " "))))`,
 		Input: `"b ab a"`, Want: `["a: 2","b: 1"]`,
