@@ -297,13 +297,30 @@ func (p *Policy) operationHint(name string) string {
 				return fmt.Sprintf("%s is a verb of grants: write !%s({%s: %s, …}).", name, text.Effect(o.Name), o.VerbParam, quoted(verb))
 			}
 		}
+		if how := prim.Instead(name); how != "" {
+			hint = upper(how) + ". "
+		}
 		return hint + fmt.Sprintf("The operations of %s: %s.", kind, strings.Join(operationNames(m), ", "))
 	}
 	return cmp.Or(strings.TrimSuffix(hint, " "), "Kinds that there are: "+strings.Join(p.kinds.names(), ", ")+".")
 }
 
+// nearOperation returns the operation that an unknown name most likely means: of its kind, where there is that.
 func (p *Policy) nearOperation(name string) string {
+	if prim.Instead(name) != "" {
+		return ""
+	}
 	var names []string
+	kind, verb, _ := strings.Cut(name, ".")
+	if m, ok := p.kinds[kind]; ok {
+		for _, of := range operationNames(m) {
+			names = append(names, strings.TrimPrefix(of, kind+"."))
+		}
+		if near := prim.Closest(verb, names); near != "" {
+			return kind + "." + near
+		}
+		return ""
+	}
 	for _, m := range p.kinds {
 		names = append(names, operationNames(m)...)
 	}

@@ -207,6 +207,19 @@ func TestInsteadRuns(t *testing.T) {
 	}
 }
 
+// TestInsteadOfEffects: what is said to write in place of an operation on files or keys that there isn't is code.
+func TestInsteadOfEffects(t *testing.T) {
+	for _, name := range []string{
+		"fs.copy", "fs.delete", "fs.rename", "fs.exists", "fs.ls", "fs.read_file", "fs.write_file", "kv.set", "kv.has", "kv.keys", "kv.remove", "kv.incr", "clock.time", "clock.today",
+	} {
+		code, ok := strings.CutPrefix(prim.Instead(name), "write ")
+		code, _, _ = strings.Cut(code, "; of what")
+		if _, err := core.Compile([]byte("(a, b, from, k, p, s, to, v) => " + code)); !ok || err != nil {
+			t.Errorf("%s: %s: %v", name, prim.Instead(name), err)
+		}
+	}
+}
+
 // TestInlineSelf: self in code that is a function and no tool's is that function, alike on both
 // evaluators, for several parameters too; in quoted code, and elsewhere, it is none.
 func TestInlineSelf(t *testing.T) {

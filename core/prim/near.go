@@ -47,6 +47,29 @@ var instead = map[string]string{
 	"sha512": noHash,
 	"hash":   noHash,
 
+	"fs.copy":       copyFile,
+	"fs.cp":         copyFile,
+	"fs.delete":     removeFile,
+	"fs.unlink":     removeFile,
+	"fs.rm":         removeFile,
+	"fs.rename":     `write !fs.move({from: a, to: b})`,
+	"fs.mv":         `write !fs.move({from: a, to: b})`,
+	"fs.exists":     `write match try(!fs.stat(p)) { {ok: _} => true; {error: e} if contains(e.message, "not_found") => false }`,
+	"fs.ls":         `write !fs.list(p)`,
+	"fs.readdir":    `write !fs.list(p)`,
+	"fs.read_file":  `write !fs.read(p)`,
+	"fs.readfile":   `write !fs.read(p)`,
+	"fs.write_file": `write !fs.write({path: p, content: s})`,
+	"fs.writefile":  `write !fs.write({path: p, content: s})`,
+	"kv.set":        `write !kv.put({key: k, value: v})`,
+	"kv.has":        `write !kv.entry(k).version != 0`,
+	"kv.exists":     `write !kv.entry(k).version != 0`,
+	"kv.keys":       `write map(e => e.key, !kv.list({}))`,
+	"kv.remove":     `write !kv.delete(k)`,
+	"kv.incr":       `write !kv.put({key: k, value: !kv.get({key: k, default: 0}) + 1})`,
+	"clock.time":    `write !clock.now({}).rfc3339`,
+	"clock.today":   `write !clock.now({}).rfc3339[:10]`,
+
 	"ne":        Unequal,
 	"neq":       Unequal,
 	"not_equal": Unequal,
@@ -235,6 +258,12 @@ const powers = `ln = x => let h = fold((h, i) => sqrt(h, 40), x, range(0, 8)), z
 const (
 	trimStart = `write re_replace(s, "^\\s+", "")`
 	trimEnd   = `write re_replace(s, "\\s+$", "")`
+)
+
+// What files have no operation of that name for.
+const (
+	copyFile   = `write !fs.write({path: to, content: !fs.read(from)}); of what is no text {path: from, encoding: "base64"} is read and written`
+	removeFile = `write !fs.remove(p)`
 )
 
 const noHash = "use sha256, hmac_sha256 or crc32, the only hashes"

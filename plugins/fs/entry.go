@@ -120,10 +120,11 @@ func mkdir(ctx context.Context, s *scope, a mkdirArgs) (made, error) {
 	}
 	defer c.end()
 	if !a.Recursive {
-		if err := c.mkdirOne(a.Path); err != nil {
-			return made{}, because(a.Path, err)
+		err := because(a.Path, c.mkdirOne(a.Path))
+		if f, ok := errors.AsType[sdk.Failure](err); ok && (f.Code == "exists" || f.Code == "not_found") {
+			err = f.WithHint("!fs.mkdir({path: " + quote(a.Path) + ", recursive: true}) makes the directories above it, too, and doesn't fail if the directory is there.")
 		}
-		return made{1}, nil
+		return made{1}, err
 	}
 	names, err := split(a.Path)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
 	"(tests)":                      5770,
-	"caps":                         7890,
+	"caps":                         7900,
 	"caps/filename":                20,
 	"caps/flow":                    1820,
 	"caps/journal":                 5840,
@@ -69,7 +69,7 @@ var maxLines = map[string]int{
 	"core/lazyregexp":              15,
 	"core/naive":                   930,
 	"core/parse":                   2580,
-	"core/prim":                    10800,
+	"core/prim":                    10830,
 	"core/step":                    1110,
 	"core/term":                    480,
 	"core/text":                    10140,
