@@ -94,6 +94,21 @@ func TestSecretsAreTaken(t *testing.T) {
 	}
 }
 
+// Calls whose values are drawn by chance pass, also where a few of them in a row happen to be alike.
+func TestChancePasses(t *testing.T) {
+	var calls atomic.Int64
+	p := honest()
+	p.Operations[0] = sdk.Op("draw", "draws a coin", sdk.Flags{ReadOnly: true}, func(context.Context, any, named) (string, error) {
+		if calls.Add(1)%4 == 0 {
+			return "tails", nil
+		}
+		return "heads", nil
+	})
+	if r := run(t, Options{Plugin: &p, only: []string{"concurrency"}}); !r.Passed() {
+		t.Errorf("\n%s", r)
+	}
+}
+
 // Every defect is found, by the check that is for it and in words that say what.
 func TestDefectsAreFound(t *testing.T) {
 	plugin := func(p sdk.Plugin) Options { return Options{Plugin: &p} }
