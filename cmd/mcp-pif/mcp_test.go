@@ -247,6 +247,8 @@ func TestAttackSandboxProposals(t *testing.T) {
 		w.says(mcptest.Script{Noise: c.says, DieAt: "initialize"})
 		w.fails(add(flags...), c.proposes, "words of the server third, not of this program:\n  | "+c.says)
 	}
+	w.says(mcptest.Script{DieAt: "initialize"})
+	w.fails(add(flags...), "no session with it can be made: it ended before it answered\n", "doesn't speak MCP\n")
 	w.says(mcptest.Script{})
 	w.prints(add("--read", filepath.Dir(w.script), "--write", w.log), "added third")
 	folder := t.TempDir()

@@ -101,7 +101,7 @@ func (s *session) fail(ctx context.Context, o *operation, x *exchange, err error
 		}
 		return &trouble{wasSent: true, failure: f}
 	case errors.Is(err, errAnswer):
-		return &trouble{wasSent: true, failure: unknown(o, "the server's answer is against the protocol, or made of more than a million values")}
+		return &trouble{wasSent: true, failure: unknown(o, "the server's answer is against the protocol, nested too deep, or made of more than a million values")}
 	case errors.As(err, &rpc):
 		return &trouble{wasSent: true, failure: s.rpcFailure(o, rpc)}
 	case ctx.Err() != nil && x.sent.Load():

@@ -34,6 +34,22 @@ import (
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
+// A person reads in plain words why there is no answer; only what the server may have said is quoted.
+func TestSaid(t *testing.T) {
+	for want, err := range map[string]error{
+		"it gave no answer in time":          fmt.Errorf("calling %q: %w", "initialize", context.DeadlineExceeded),
+		"it ended before it answered":        fmt.Errorf("calling %q: %w", "tools/call", io.EOF),
+		"HTTP status 307":                    fmt.Errorf("calling: %w", &statusError{status: 307}),
+		"the answer is against the protocol": errAnswer,
+		`JSON-RPC error -32000, "a token?"`:  fmt.Errorf("calling: %w", &jsonrpc.Error{Code: -32000, Message: "a token?"}),
+		`"unsupported \x1b"`:                 errors.New("unsupported \x1b"),
+	} {
+		if got := said(err); got != want {
+			t.Errorf("%v is said as %s, not %s", err, got, want)
+		}
+	}
+}
+
 // A failure's message is ours; the server's words are in its value.
 func TestFailures(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -62,10 +63,32 @@ func (u *upstream) look(ctx context.Context, c *capability, name string, args va
 
 // said is an error for a person, with what the server says in quotes.
 func said(err error) string {
+	if ours := plainly(err); ours != "" {
+		return ours
+	}
 	if rpc := (*jsonrpc.Error)(nil); errors.As(err, &rpc) {
 		return fmt.Sprintf("JSON-RPC error %d, %q", rpc.Code, short(rpc.Message))
 	}
 	return fmt.Sprintf("%q", short(err.Error()))
+}
+
+// plainly is why there is no answer, for a person; "": the error may have words of the server's.
+func plainly(err error) string {
+	for _, known := range []error{errAnswer, errTooLarge, errLost} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	status := (*statusError)(nil)
+	switch {
+	case errors.As(err, &status):
+		return status.Error()
+	case errors.Is(err, context.DeadlineExceeded):
+		return "it gave no answer in time"
+	case errors.Is(err, io.EOF), errors.Is(err, sdkmcp.ErrConnectionClosed):
+		return "it ended before it answered"
+	}
+	return ""
 }
 
 // inJSON is a listing as a value.

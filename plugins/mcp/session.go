@@ -67,7 +67,11 @@ func (s *session) connect() {
 		s.list(ctx)
 	}
 	if err != nil {
-		s.u.log.quote("no session with it can be made", err.Error())
+		if why := plainly(err); why != "" {
+			s.u.log.say("no session with it can be made: " + why)
+		} else {
+			s.u.log.quote("no session with it can be made", err.Error())
+		}
 		s.failed = s.u.noSession(err)
 		s.u.rejected(s, s.failed)
 		s.end()
@@ -241,9 +245,9 @@ func (u *upstream) noSession(err error) error {
 	if status := (*statusError)(nil); errors.As(err, &status) {
 		return u.refusal(status, "nothing was asked of it")
 	}
-	what := "can't be reached"
-	if u.settings.Server.URL == "" {
-		what = "doesn't start, or doesn't speak MCP"
+	what := "doesn't start, or doesn't speak MCP"
+	if u.settings.Server.URL != "" {
+		what = "can't be reached, or doesn't speak MCP"
 	}
 	return sdk.Fail("unreachable", "the server %s; nothing was asked of it", what).
 		WithHint("Tell the user: the operator's log says why, and mcp-pif mcp test " + u.settings.Name + " tries it.").WithRetry()
