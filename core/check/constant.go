@@ -43,13 +43,13 @@ type standing struct {
 	// depends on the world, and anywhere if it is constant.
 	param  int
 	failed bool // it has a place that fails
-	size   int  // in terms, with those of the constants in it
+	size   int  // in terms, with those of the constants in it, mostRun at most
 }
 
 const anywhere = math.MaxInt
 
 func (s standing) with(o standing) standing {
-	return standing{min(s.param, o.param), s.failed || o.failed, s.size + o.size}
+	return standing{min(s.param, o.param), s.failed || o.failed, min(s.size+o.size, mostRun)}
 }
 
 func (s standing) constant() bool { return s.param == anywhere && !s.failed }

@@ -381,6 +381,23 @@ func TestWorst(t *testing.T) {
 	}
 }
 
+// TestConstantsBounded: constants whose sizes double from let to let are evaluated until the bound of all of them is
+// used up, and no further, however large a size is.
+func TestConstantsBounded(t *testing.T) {
+	runs := func(lets int) (n int) {
+		src := `0`
+		for range lets {
+			src = `{"app":[{"lam":"x","body":` + src + `},{"pair":[{"var":"x"},{"var":"x"}]}]}`
+		}
+		p := code(t, "", `{"app":[{"lam":"x","body":`+src+`},0]}`)
+		check.Infer(p.Term, p.Source, check.Env{Run: func(term.Term) *fault.Fault { n++; return nil }}, check.Budget{})
+		return n
+	}
+	if few, many := runs(30), runs(150); few < 10 || few != many {
+		t.Errorf("%d are evaluated of 30, and %d of 150", few, many)
+	}
+}
+
 // TestSameTwice: one program has one report, to the byte.
 func TestSameTwice(t *testing.T) {
 	for name, src := range worst() {
