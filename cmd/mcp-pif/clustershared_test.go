@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -35,6 +36,7 @@ import (
 type acting struct {
 	t        *testing.T
 	order    *pgtest.Server
+	command  string
 	machines []string
 	flags    [][]string
 	nodes    []*webServer
@@ -48,7 +50,7 @@ const actorToken = "0123456789abcdef0123456789abcdef"
 func actors(t *testing.T, flags []string, own ...[]string) *acting {
 	t.Helper()
 	at := pgtest.Start(t)
-	a := &acting{t: t, order: at, nodes: make([]*webServer, len(own)), clients: make([]*webClient, len(own))}
+	a := &acting{t: t, order: at, command: "mcp-pif", nodes: make([]*webServer, len(own)), clients: make([]*webClient, len(own))}
 	tokens := filepath.Join(t.TempDir(), "tokens")
 	must.NoError(t, os.WriteFile(tokens, []byte("ann "+actorToken+"\n"), 0o600))
 	for i, more := range own {
@@ -62,7 +64,7 @@ func actors(t *testing.T, flags []string, own ...[]string) *acting {
 // start starts the server of a node.
 func (a *acting) start(i int) {
 	a.t.Helper()
-	a.nodes[i] = startWeb(a.t, a.machines[i], a.flags[i]...)
+	a.nodes[i] = startWebAs(a.t, a.command, a.machines[i], a.flags[i]...)
 	wait.Until(a.t, "the node is ready", func() bool { return a.nodes[i].readyz() == http.StatusOK })
 	a.clients[i] = a.nodes[i].connect(actorToken, eras[1])
 }
@@ -339,6 +341,51 @@ func paused(a *acting, site string, arrived chan string, answer chan bool, both 
 			a.order.Signal(syscall.SIGCONT)
 		}
 		refused(wait.For(t, ended, "the end of the call"))
+	}
+}
+
+// TestClusterTaken: a node that is stopped in the middle of a task, which another then does, begins nothing more of it when it
+// goes on. One that doesn't see whose the task is does all of it once more, so that this test can fail.
+func TestClusterTaken(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"mcp-pif", "unfenced"} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			var gets, posts atomic.Int64
+			arrived, answer := make(chan bool, 1), make(chan bool)
+			site := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPost {
+					posts.Add(1)
+				} else if gets.Add(1) == 1 {
+					arrived <- true
+					select {
+					case <-answer:
+					case <-r.Context().Done():
+					}
+				}
+			}))
+			t.Cleanup(site.Close)
+			release := sync.OnceFunc(func() { close(answer) })
+			defer release()
+			a := actors(t, []string{"--cap", "fetch:" + site.URL}, nil, nil)
+			a.kill(0)
+			a.command = command
+			a.start(0)
+			a.clients[0].makes("asks", fmt.Sprintf(`i => let a = !fetch.request({method: "GET", url: "%s/"}) in !fetch.request({method: "POST", url: "%s/"}).status`, site.URL, site.URL), "fetch:"+site.URL)
+			a.clients[1].names()
+			a.gives(0, "task", map[string]any{"tool": "asks", "input": 1, "background": true})
+			wait.For(t, arrived, "the first request")
+			must.NoError(t, a.nodes[0].cmd.Process.Signal(syscall.SIGSTOP))
+			wait.Until(t, "the other node does the task", func() bool { return posts.Load() == 1 })
+			release()
+			must.NoError(t, a.nodes[0].cmd.Process.Signal(syscall.SIGCONT))
+			wait.Until(t, "its end at the node that was stopped", func() bool {
+				return strings.Contains(a.nodes[0].logged(), "another server has taken over this task") || posts.Load() > 1
+			})
+			if n := posts.Load(); (n == 1) != (command == "mcp-pif") {
+				t.Errorf("%s: it was done %d times", command, n)
+			}
+		})
 	}
 }
 

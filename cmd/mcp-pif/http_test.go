@@ -49,8 +49,14 @@ type webServer struct {
 // startWeb starts one, with the tokens of ann and bob where there is a file for them.
 func startWeb(t testing.TB, state string, flags ...string) *webServer {
 	t.Helper()
+	return startWebAs(t, "mcp-pif", state, flags...)
+}
+
+// startWebAs starts one of the commands of TestMain.
+func startWebAs(t testing.TB, command, state string, flags ...string) *webServer {
+	t.Helper()
 	s := &webServer{t: t, state: state, stdout: new(strings.Builder), log: new(strings.Builder), mu: new(sync.Mutex), ended: make(chan struct{})}
-	s.cmd = self("mcp-pif", append([]string{"--http", "127.0.0.1:0"}, flags...)...)
+	s.cmd = self(command, append([]string{"--http", "127.0.0.1:0"}, flags...)...)
 	s.cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "XDG_STATE_HOME=") }), "XDG_STATE_HOME="+state)
 	s.cmd.Dir = t.TempDir()
 	s.cmd.Stdout, s.cmd.Stderr = locked{s.mu, s.stdout}, locked{s.mu, s.log}

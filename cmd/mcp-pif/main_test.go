@@ -50,9 +50,10 @@ func TestMain(m *testing.M) {
 		main() // started by its host, by the path of the test binary
 	}
 	testscript.Main(homeless{m}, map[string]func(){
-		"mcp-pif": main,
-		"noop":    noop,
-		"dying":   dying,
+		"mcp-pif":  main,
+		"noop":     noop,
+		"dying":    dying,
+		"unfenced": unfenced,
 	})
 }
 
