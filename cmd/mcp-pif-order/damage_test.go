@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -112,6 +114,94 @@ func TestFlips(t *testing.T) {
 	}))
 	if files < 3 {
 		t.Errorf("%d files", files)
+	}
+}
+
+// TestFlipsOfThree: where one of three processes has files of the engine's agreement, its logs or snapshots among them, or of
+// the stream, in which a byte is another one, the order has all at each process, or says that it hasn't; a process that doesn't
+// start says so, and takes all from the others when its folder is gone.
+func TestFlipsOfThree(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Limit(t))
+	defer cancel()
+	all := three(t)
+	o := open(t, all, 0)
+	for n := range 20 {
+		_, err := ordertest.Propose(ctx, o, fmt.Appendf(nil, "before %d", n))
+		must.NoError(t, err)
+	}
+	for _, p := range all { // who is ended makes snapshots
+		p.signal(syscall.SIGTERM)
+		_ = p.cmd.Wait()
+	}
+	for _, p := range all {
+		p.start()
+	}
+	before := keeps(t, ctx, o)
+	must.NoError(t, o.Close())
+	var whole []string
+	for i, p := range all {
+		p.kill()
+		whole = append(whole, filepath.Join(t.TempDir(), fmt.Sprint(i)))
+		must.NoError(t, exec.Command("cp", "-a", p.args[3], whole[i]).Run())
+	}
+	for what, names := range map[string]string{"logs": `/_js_/.*\.blk$`, "snapshots": `/_js_/.*/snap\.`, "rest": `/_js_/.*\.(idx|inf|sum|db)$`, "stream": `/streams/`} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), wait.Limit(t))
+			defer cancel()
+			var files []string
+			must.NoError(t, filepath.WalkDir(whole[0], func(path string, d fs.DirEntry, err error) error {
+				if err == nil && !d.IsDir() && regexp.MustCompile(names).MatchString(path) {
+					files = append(files, path[len(whole[0]):])
+				}
+				return err
+			}))
+			if len(files) < 2 {
+				t.Fatalf("only %q", files)
+			}
+			all, cases := three(t), [][]string{files}
+			if must.Full(0, 1) > 0 {
+				for _, file := range files {
+					cases = append(cases, []string{file})
+				}
+			}
+			for _, files := range cases {
+				for i, p := range all {
+					p.kill()
+					must.NoError(t, errors.Join(os.RemoveAll(p.args[3]), exec.Command("cp", "-a", whole[i], p.args[3]).Run()))
+				}
+				for _, file := range files {
+					path := filepath.Join(all[0].args[3], file)
+					data, err := os.ReadFile(path)
+					must.NoError(t, err)
+					data[len(data)/2] ^= 1
+					must.NoError(t, os.WriteFile(path, data, 0o600))
+				}
+				for _, p := range all {
+					p.start()
+				}
+				serves := func(p *process) bool { return strings.Contains(p.log.String(), "serving the order") }
+				repaired := ""
+				wait.Until(t, "it serves, or says why it doesn't", func() bool {
+					if strings.Contains(all[0].log.String(), "move that folder away") && serves(all[1]) && serves(all[2]) {
+						all[0].kill()
+						must.NoError(t, os.RemoveAll(all[0].args[3]))
+						all[0].start()
+						repaired = ", once it was without its folder"
+					}
+					return serves(all[0])
+				})
+				for i := range all {
+					o := open(t, all[i:i+1], 0)
+					got := before.stands(t, ctx, o)
+					if t.Logf("%q: at process %d %s%s", files, i, got, repaired); ctx.Err() != nil {
+						t.Fatal("one of three is enough that it stands still")
+					}
+					must.NoError(t, o.Close())
+				}
+			}
+		})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -86,8 +87,16 @@ func startEngine(o engineOptions, log *slog.Logger) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.SetLoggerV2(&natsLog{log}, false, false, false)
+	says := &natsLog{log: log}
+	s.SetLoggerV2(says, false, false, false)
 	s.Start()
+	if why := says.fatal.Load(); why != nil {
+		s.Shutdown()
+		if o.listen != "" {
+			return nil, fmt.Errorf("%s; if a file in %s is damaged, and the other processes serve the order, move that folder away: this process takes all from them", *why, o.dir)
+		}
+		return nil, errors.New(*why)
+	}
 	if !s.ReadyForConnections(20 * time.Second) {
 		s.Shutdown()
 		return nil, errors.New("the server doesn't start within 20 s")
@@ -123,11 +132,17 @@ func (e *engine) stop() {
 }
 
 // A natsLog has the server's warnings in the log of this process.
-type natsLog struct{ log *slog.Logger }
+type natsLog struct {
+	log   *slog.Logger
+	fatal atomic.Pointer[string] // why it can't start
+}
 
 func (l *natsLog) Noticef(format string, v ...any) { l.log.Debug(fmt.Sprintf(format, v...)) }
 func (l *natsLog) Warnf(format string, v ...any)   { l.log.Warn(fmt.Sprintf(format, v...)) }
-func (l *natsLog) Fatalf(format string, v ...any)  { l.log.Error(fmt.Sprintf(format, v...)) }
-func (l *natsLog) Errorf(format string, v ...any)  { l.log.Error(fmt.Sprintf(format, v...)) }
-func (l *natsLog) Debugf(format string, v ...any)  {}
-func (l *natsLog) Tracef(format string, v ...any)  {}
+func (l *natsLog) Fatalf(format string, v ...any) {
+	why := fmt.Sprintf(format, v...)
+	l.fatal.Store(&why)
+}
+func (l *natsLog) Errorf(format string, v ...any) { l.log.Error(fmt.Sprintf(format, v...)) }
+func (l *natsLog) Debugf(format string, v ...any) {}
+func (l *natsLog) Tracef(format string, v ...any) {}
