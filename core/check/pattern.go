@@ -94,12 +94,12 @@ func turned(p *text.Parsed, steps *int) map[int]bool {
 	return at
 }
 
-// reasons is what effects fail with, as their messages say.
-var reasons = []string{"not_found", "exists", "not_a_file", "not_a_directory", "unreachable", "too_large"}
+// Reasons is what effects fail with, as their messages say.
+var Reasons = []string{"not_found", "exists", "not_a_file", "not_a_directory", "unreachable", "too_large"}
 
 // reason notes that a kind of failure is compared with the reason why an effect failed.
 func (c *checker) reason(of *term.Prim, s *term.Str) {
-	if of.ID != get || !slices.Contains(reasons, s.Value) {
+	if of.ID != get || !slices.Contains(Reasons, s.Value) {
 		return
 	}
 	if key, ok := of.Args[1].(*term.Str); ok && key.Value == "kind" {

@@ -238,7 +238,7 @@ var Topics = []Topic{
 	},
 	{
 		Names: []string{"testing", "tests", "test", "unit tests", "assert", "expect", "debug", "debugging", "mock", "mocks"},
-		Doc:   "evolve takes examples, [{\"input\":3,\"expect\":9}]: each is run first, a tool that gives something else is refused, and later versions must pass them too. \"error\" in place of \"expect\" names a kind of failure, and \"effects\" says what effects give.",
+		Doc:   "evolve takes examples, [{\"input\":3,\"expect\":9}]: each is run first, a tool that gives something else is refused, and later versions must pass them too. \"error\" in place of \"expect\" names a kind of failure, and \"effects\" says what effects give, [{\"op\":\"fs.read\",\"value\":\"text\"}], or \"error\":\"not_found\" for one that fails.",
 		Examples: []Written{
 			{Code: `n => if equal(n * n, 9) then "as expected" else raise({got: n * n})`, Input: `3`, Want: `"as expected"`},
 		},

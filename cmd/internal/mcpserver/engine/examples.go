@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -372,10 +373,10 @@ var (
 const maxExampleEffects = registry.MaxExampleBytes / 16
 
 // exampleShape is how examples are written.
-const exampleShape = `"examples":[{"input":3,"expect":9}], or {"input":"x","error":"type_error"} where it is to fail; for a tool that acts also "effects":[{"op":"fs.read","args":{"path":"a.txt"},"value":"text"}]`
+const exampleShape = `"examples":[{"input":3,"expect":9}], or {"input":"x","error":"type_error"} where it is to fail; for a tool that acts also "effects":[{"op":"fs.read","args":{"path":"a.txt"},"value":"text"}], with "error":"not_found" in place of "value" where it fails`
 
-// effectFaults is how an effect can fail.
-var effectFaults = []string{string(fault.EffectFailed), string(fault.Denied), string(fault.Conflict), string(fault.OutcomeUnknown)}
+// effectFaults is how an effect can fail: the kinds, and the reasons of an effect_failed.
+var effectFaults = append([]string{string(fault.EffectFailed), string(fault.Denied), string(fault.Conflict), string(fault.OutcomeUnknown)}, check.Reasons...)
 
 // examples reads the examples of evolve; nil: there is no such argument. An empty
 // list, or null, drops those kept from earlier versions.
@@ -544,6 +545,8 @@ func readOutcome(raw json.RawMessage, at fault.Pointer) (o registry.ExampleEffec
 		return o, misshapen(at, `an effect gives a "value" or fails with an "error", not both`)
 	case fails && !slices.Contains(effectFaults, kind):
 		return o, misshapen(at.Key("error"), "an effect fails with %s, not %q", strings.Join(effectFaults, ", "), wire.Short([]byte(kind)))
+	case fails && slices.Contains(check.Reasons, kind): // as a plugin's failure reads
+		o.Error, o.Message = string(fault.EffectFailed), o.Op+": "+kind+": "+cmp.Or(message, "as the example says")
 	case fails:
 		o.Error, o.Message = kind, message
 	case !gives:
@@ -568,7 +571,7 @@ func unwritten(q *core.Request, args []byte) *fault.Fault {
 	return &fault.Fault{
 		Kind: fault.Refused, At: q.At, In: q.Where,
 		Message: fmt.Sprintf("it asks for %s with %s, and the example has no outcome for that", q.Op, shown),
-		Hint: fmt.Sprintf(`Effects of an example aren't carried out. Write what this one gives into the example: "effects":[%s], with "value":V, or with "error":"effect_failed" where it fails; "args" may be left out.`,
+		Hint: fmt.Sprintf(`Effects of an example aren't carried out. Write what this one gives into the example: "effects":[%s], with "value":V, or with "error":"not_found" where it fails; "args" may be left out.`,
 			o.Raw("value", []byte(`"…"`)).End()),
 	}
 }

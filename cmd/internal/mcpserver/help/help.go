@@ -255,8 +255,9 @@ var more = map[string][]string{
 	"evolve": {
 		"examples are tests: each is run on the new version, without authority, before anything is changed. Where one gives something else, the tool is refused and the old version stays.",
 		`{"name":"evolve","arguments":{"name":"square","code":"n => n * n","examples":[{"input":3,"expect":9},{"input":"x","error":"type_error"}]}}`,
-		`What an effect gives in an example is written there, in order: "value", or "error" (effect_failed, denied, conflict, outcome_unknown). "args" may be left out.`,
+		`What an effect gives in an example is written there, in order: "value", or "error", which is why it fails (not_found, exists, …) or a kind (effect_failed, denied, conflict, outcome_unknown). "args" may be left out.`,
 		`{"input":"a.txt","expect":5,"effects":[{"op":"fs.read","args":{"path":"a.txt"},"value":"hello"}]}`,
+		`{"input":"a.txt","expect":null,"effects":[{"op":"fs.read","error":"not_found"}]}`,
 		`Results are compared as equal does: 1 and 1.0 are the same, 1 and "1" aren't. A function is expected as "<function>", a continue as {"continue":{"input":T}}.`,
 		fmt.Sprintf("All examples of a tool together may take %d steps. They are kept: later versions must pass them too. One with the same input and effects replaces the kept one, \"examples\":[] drops all.", wire.ExampleSteps),
 		"Code with places that fail each time they are reached is refused with up to eight of them; quotes, what try evaluates, raise and a match without a case that fits don't count. \"draft\":true makes it all the same. description, as, examples and input_schema are kept for later versions unless given anew, and null drops one. What is the current version already makes none.",
