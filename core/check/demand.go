@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"math/bits"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -275,6 +276,9 @@ func (c *checker) spoken(f fault.Fault, x *test) string {
 	return f.Message
 }
 
+// manyKinds is how many kinds a fault names of what an operation doesn't take.
+const manyKinds = 4
+
 func mismatch(x *test) *fault.Fault {
 	if x.fault != nil {
 		return x.fault
@@ -283,6 +287,9 @@ func mismatch(x *test) *fault.Fault {
 		return mistaken(x)
 	}
 	got, row := describe(x.bad), prim.Get(x.id)
+	if bits.OnesCount(uint(x.bad&prim.KindAny)) > manyKinds {
+		got = "a value of another kind"
+	}
 	if p := row.Params[min(x.operand, len(row.Params)-1)]; x.inner == "" && p.Kinds&x.want == p.Kinds {
 		f := prim.Mismatch(x.id, x.operand, got)
 		f.Hint = cmp.Or(inOneCall(x.t), f.Hint)

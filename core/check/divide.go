@@ -25,16 +25,20 @@ type quotients struct {
 	loops  map[string]*term.Lam // functions that call themselves
 	lets   map[string]term.Term
 	counts map[*term.App]bool // calls of functions in themselves: whether the last argument is an integer
+	ages   map[string]int64   // what is divided by 100 or by 400: the last of the two
+	dates  bool               // something is divided by both: leap years are counted, and all is whole
 }
 
 // divides returns those divisions of a program, by their places.
 func divides(root term.Term, src *term.Source) []*term.Prim {
-	q := quotients{whole: map[string]bool{}, up: map[string]bool{}, exact: map[string]bool{}, rest: map[string]bool{}, loops: map[string]*term.Lam{}, lets: map[string]term.Term{}, counts: map[*term.App]bool{}}
+	q := quotients{whole: map[string]bool{}, up: map[string]bool{}, exact: map[string]bool{}, rest: map[string]bool{}, loops: map[string]*term.Lam{}, lets: map[string]term.Term{}, counts: map[*term.App]bool{}, ages: map[string]int64{}}
 	q.loops["self"], _ = root.(*term.Lam)
 	if src != nil && src.Form == term.PIF {
 		q.isText, q.src = true, string(src.Text)
 	}
-	q.note(root)
+	if q.note(root); q.dates {
+		return nil
+	}
 	for t := range q.counts {
 		q.counts[t] = !q.gathers(t)
 	}
@@ -83,6 +87,13 @@ func (q *quotients) note(t term.Term) {
 		if row.Name == "ceil" || row.Name == "round" {
 			if v, ok := t.Args[0].(*term.Var); ok {
 				q.up[v.Name] = true
+			}
+		}
+		if t.ID == prim.Div {
+			if n, ok := t.Args[1].(*term.Int); ok && (n.Value == 100 || n.Value == 400) {
+				of := canonical(t.Args[0])
+				q.dates = q.dates || q.ages[of]+n.Value == 500
+				q.ages[of] = n.Value
 			}
 		}
 		if row.Name == "mod" || row.Name == "divmod" || t.ID == prim.Sub && is(t.Args[1], prim.Mul) { // a - q * b
@@ -188,6 +199,9 @@ func (q *quotients) divided(t term.Term) bool {
 	return false
 }
 
+// absolute reports whether t has no sign: abs(a) / abs(b) is one that rounds towards 0.
+func absolute(t term.Term) bool { p, ok := t.(*term.Prim); return ok && prim.Get(p.ID).Name == "abs" }
+
 // next reports whether n * (n + 1), or the like, is among the factors of t.
 func next(t *term.Prim) bool {
 	var factors []term.Term
@@ -211,7 +225,7 @@ func next(t *term.Prim) bool {
 	return false
 }
 
-// upward reports whether a / b is rounded up: a is n + b - 1, with numbers too.
+// upward reports whether a / b is rounded up, or to the nearest: a is n + b - 1 or n + half of b, with numbers too.
 func upward(a, b term.Term) bool {
 	p, ok := a.(*term.Prim)
 	if !ok || p.ID != prim.Add && p.ID != prim.Sub {
@@ -220,7 +234,9 @@ func upward(a, b term.Term) bool {
 	by, _ := b.(*term.Int)
 	more, n := p.Args[1].(*term.Int)
 	if p.ID == prim.Add {
-		return n && by != nil && more.Value == by.Value-1 && more.Value > 0
+		twice, _ := b.(*term.Prim)
+		return n && by != nil && more.Value > 0 && (more.Value == by.Value-1 || 2*more.Value == by.Value) ||
+			twice != nil && twice.ID == prim.Mul && isTwo(twice.Args[0]) && canonical(twice.Args[1]) == canonical(p.Args[1])
 	}
 	sum, ok := p.Args[0].(*term.Prim)
 	return ok && n && more.Value == 1 && sum.ID == prim.Add && (canonical(sum.Args[0]) == canonical(b) || canonical(sum.Args[1]) == canonical(b))
@@ -340,6 +356,8 @@ func hasQuotient(t term.Term) bool {
 	return ok && (p.ID == prim.Div || (p.ID == prim.Add || p.ID == prim.Sub || p.ID == prim.Mul) && slices.ContainsFunc(p.Args, hasQuotient))
 }
 
+func isTwo(t term.Term) bool { n, ok := t.(*term.Int); return ok && n.Value == 2 }
+
 func isInt(t term.Term) bool { _, ok := t.(*term.Int); return ok }
 
 func hundred(t term.Term) bool { n, ok := t.(*term.Int); return ok && n.Value == 100 }
@@ -356,7 +374,7 @@ func (q *quotients) meant(t *term.Prim) bool {
 			return false // it fails, or has no digits
 		}
 	}
-	if _, dec := b.(*term.Dec); dec || q.rest[canonical(a)] || q.rest["="+canonical(t)] || q.divided(a) || q.divided(b) || upward(a, b) {
+	if _, dec := b.(*term.Dec); dec || q.rest[canonical(a)] || q.rest["="+canonical(t)] || q.divided(a) || q.divided(b) || upward(a, b) || absolute(a) && absolute(b) {
 		return false
 	}
 	if q.isText && t.Pos() >= 0 && t.Pos() < len(q.src) && q.src[t.Pos()] == '/' {

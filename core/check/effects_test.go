@@ -391,6 +391,12 @@ func TestNotes(t *testing.T) {
 		{`xs => let m = mean(xs) in let v = sum(map(x => (x - m) ** 2, xs)) / (length(xs) - 1) in sqrt(v)`, "line 1, column 67: / of two integers is rounded down: ratio(sum(map(x => (x - m) ** 2, xs)), length(xs) - 1) has the digits after the point, round(sum(map(x => (x - m) ** 2, xs)) / (length(xs) - 1), 2) two of them"},
 		{`xs => mean(xs) * 1.5 / 2`, ""},
 		{`(n, d) => (n + d - 1) / d + (n + 9) / 10`, ""},
+		// Rounded to the nearest, towards 0, and of days.
+		{`(a, b) => if a < 0 then -((-2 * a + b) / (2 * b)) else (a * 12 + 120) / 240`, ""},
+		{`(a, b) => (a + b) / (3 * b)`, "column 19: /"},
+		{`(a, b) => let q = abs(a) / abs(b) in if (a < 0) == (b < 0) then q else -q`, ""},
+		{`(y, m) => 365 * y + y / 4 - y / 100 + y / 400 + (m * 153 + 2) / 5`, ""},
+		{`(y, m) => y / 4 - y / 100 + m / 400`, "column 13: /"},
 		{`(a, b) => let rate = a / b in rate`, "line 1, column 24: / of two integers is rounded down"},
 		{`xs => floor(sum(xs) / length(xs))`, ""},
 		{`n => n / 2.0 * 1.5`, ""},

@@ -211,7 +211,7 @@ var failure = []Row{
 			if f != nil {
 				return nil, f
 			}
-			hint := `The program raised this; catch it with {"try":T}.`
+			hint := `The program raises this itself; whoever calls it can catch it with {"try":T}.`
 			if s == negativeExponent {
 				hint = `Divide by the power: {"div_dec":[1,{"pow":[A,N]},20,"half_even"]}.`
 			}

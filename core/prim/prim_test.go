@@ -269,6 +269,14 @@ func TestCard(t *testing.T) {
 	}
 }
 
+// TestRaisedHint: who runs into a raise is not told to catch it in the code that raises on purpose.
+func TestRaisedHint(t *testing.T) {
+	_, r, _ := prim.Lookup("raise")
+	if _, f := r.Walk([]value.Value{value.Str("no")}, &prim.Meter{Left: prim.Unlimited}); !strings.HasPrefix(f.Hint, "The program raises this itself; whoever calls it can catch it") {
+		t.Error(f.Hint)
+	}
+}
+
 // TestNoItem: what is expected can be given, and the hint shows the row that
 // failed.
 func TestNoItem(t *testing.T) {

@@ -58,7 +58,7 @@ func TestCheckAnswered(t *testing.T) {
 		{"never", `k => let f = x => !toy.put({key: x, value: 1}) in !toy.get(k)`, `,"capabilities":["toy.get:notes/**","toy.put:notes/**"]`,
 			`"effects":["toy.get"]`, "it declares toy.put:notes/**, and no run of it can come to use that"},
 		{"says", `x => !toy.say("a")`, `,"capabilities":["toy.get:notes/**"]`, `"effects":["toy.say"]`, "[]"},
-		{"counts", `k => length(!toy.get(k))`, `,"capabilities":["toy.get:notes/**"]`, `"notes":["may fail, line 1, column 6: length takes a string or a list as its operand`, ""},
+		{"counts", `k => length(!toy.get(k))`, `,"capabilities":["toy.get:notes/**"]`, `"notes":["may fail, line 1, column 6: length takes a string or a list as its operand, not a value of another kind"]`, ""},
 		{"any", `c => eval(c, ["toy.get:notes/**"])`, `,"capabilities":["toy.get:notes/**"]`, `"effects":["toy.get"],`, "what eval at 1:6 will be"},
 		{"calls", `k => call("note", k)`, `,"capabilities":["call:note"]`, `"effects":["call:note","toy.get"]`, "[]"},
 		{"endless", `n => self(n + 1)`, "", `"cost":"bounded by its budget only"`, "[]"},
