@@ -295,7 +295,7 @@ func (o *revokeOptions) revocable(text string) (r caps.Revocations, e caps.Revoc
 		return r, e, false, err
 	}
 	if e, err = caps.RevocationOf(text, all, "", o.principal); err != nil {
-		return r, e, false, fmt.Errorf("the capability %q: %w", text, err)
+		return r, e, false, err
 	}
 	_, err = caps.ParsePattern(text, all)
 	return r, e, err == nil, nil
@@ -387,6 +387,7 @@ func newRestore() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "restore CAPABILITY",
 		Short:   "Restore a revoked grant",
+		Long:    "Restore a grant that was revoked, and wait until every running server has it again.",
 		Example: `  mcp-pif caps restore fs:./sandbox`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -405,7 +406,11 @@ func newRestore() *cobra.Command {
 				return cli.Failed(fmt.Errorf("%s%s is not revoked; 'mcp-pif caps revoked' lists what is", e.Text, ofPrincipal(e.Principal)))
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "restored %s%s\n", cli.Printable(e.Text), ofPrincipal(e.Principal))
-			return nil
+			got, err := app.AwaitServers(cli.Context(cmd), r)
+			if err == nil && len(got.Silent) > 0 {
+				err = fmt.Errorf("not confirmed by %s", strings.Join(got.Silent, ", "))
+			}
+			return cli.Failed(err)
 		},
 	}
 	o.register(cmd)

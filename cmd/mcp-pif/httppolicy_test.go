@@ -284,7 +284,6 @@ func TestHTTPOwnGrantsChange(t *testing.T) {
 		t.Errorf("bob's next call: %s", text)
 	}
 	s.operator("caps", "restore", slow, "--principal", "ann")
-	s.wait("the restoring", func() bool { return strings.Contains(s.logged(), "msg=restored") })
 	if text, failed := ann.asks("slow", map[string]any{"input": "restored"}); failed {
 		t.Errorf("ann's call after it was restored: %s", text)
 	}
@@ -321,6 +320,10 @@ func TestHTTPOwnGrantsChange(t *testing.T) {
 	ann, bob = s.connect(annToken, eras[1]), s.connect(bobToken, eras[0])
 	if text, failed := ann.asks("reads", map[string]any{"input": "a.txt"}); failed || !strings.Contains(text, "ann's words") {
 		t.Errorf("after a restart ann's tool: %s", text)
+	}
+	// What holds for a principal's profile is told of it, without the flags of its server.
+	if said := s.operator("tools", "list", "--profile", "http:ann"); !strings.Contains(said, "annsdocs") || strings.Contains(said, "doesn't hold here") {
+		t.Errorf("of what holds for ann the operator is told %s", said)
 	}
 	bob.makes("calls", `p => @reads(p)`, "call:reads")
 	for _, tool := range []string{"reads", "calls"} {

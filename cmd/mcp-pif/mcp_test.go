@@ -448,3 +448,12 @@ func TestUpstreamAsks(t *testing.T) {
 		})
 	}
 }
+
+// What help lists of a server at a shell names commands, and says of nothing that it is granted.
+func TestHelpAtShell(t *testing.T) {
+	t.Parallel()
+	said := "up: calls the MCP server up\nup.a({}) → {text}  granted\nand 14 more: help {\"search\":…} finds those of a word"
+	if got := asked(said, "up"); got != "up: calls the MCP server up\nup.a({}) → {text}\nand 14 more: 'mcp-pif mcp show up' lists all" {
+		t.Error(got)
+	}
+}

@@ -295,9 +295,7 @@ another language (while).`,
 			if a.Fault != nil {
 				return fmt.Errorf("there is no command, operation or topic %q%s\n'mcp-pif help' lists the commands, 'mcp-pif help language' the operations", word, cli.DidYouMean(a.Fault.Near))
 			}
-			// Nothing is granted by a question.
-			text := strings.Replace(a.Text, "It is granted: a tool declares "+word+".", "A tool declares "+word+", and --cap "+word+" grants it.", 1)
-			text = strings.Replace(text, `help with "category":"`+word+`" gives examples`, "'mcp-pif help NAME' gives examples of one", 1)
+			text := asked(a.Text, word)
 			if !verbose {
 				text = inJSON.ReplaceAllString(text, "$1$2$3")
 			}
@@ -311,6 +309,14 @@ another language (while).`,
 	at.Register(cmd)
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "show how each operation and example is written in JSON, too")
 	return cmd
+}
+
+// asked is what help says at a shell, where nothing is granted by a question.
+func asked(text, word string) string {
+	text = strings.Replace(text, "It is granted: a tool declares "+word+".", "A tool declares "+word+", and --cap "+word+" grants it.", 1)
+	text = strings.TrimSuffix(strings.ReplaceAll(text+"\n", "  granted\n", "\n"), "\n")
+	text = strings.Replace(text, `help {"search":…} finds those of a word`, "'mcp-pif mcp show "+word+"' lists all", 1)
+	return strings.Replace(text, `help with "category":"`+word+`" gives examples`, "'mcp-pif help NAME' gives examples of one", 1)
 }
 
 // inJSON matches how help shows an operation and an example in JSON, after the text form.

@@ -388,7 +388,7 @@ func badTime(row, s, problem string) *fault.Fault {
 	f.Hint += "."
 	if problem != "" {
 		f.Message += ": " + problem
-		f.Hint = `Catch the failure if it may be there: {"try":{"parse_time":S}}.`
+		f.Hint = `Catch the failure if it may be there: {"try":{"parse_time":[S]}}.`
 	}
 	return f
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,5 +97,17 @@ func TestToolsOfPrincipals(t *testing.T) {
 			t.Errorf("by a link to what %s has: %s, want %s", profile, got, want)
 		}
 		k.Close()
+	}
+}
+
+// TestNothingLeft: why a server has no operation to grant is told: it had none, or the policy removes them.
+func TestNothingLeft(t *testing.T) {
+	m := &caps.Manifest{Kind: "up", Server: "up"}
+	if err := remove(&caps.Capability{}, m, &caps.ServerPolicy{}); err == nil || !strings.Contains(err.Error(), "had no tools when it was added") {
+		t.Error(err)
+	}
+	m.Verbs = []caps.Verb{{Name: "a"}}
+	if err := remove(&caps.Capability{}, m, &caps.ServerPolicy{Tools: map[string]*caps.ToolPolicy{"a": nil}}); err == nil || !strings.Contains(err.Error(), "the policy file removes") {
+		t.Error(err)
 	}
 }

@@ -82,6 +82,29 @@ const (
 	ToMake // where there is none, too
 )
 
+// asPrincipal makes the options those of the principal whose store it is, by whatever name that is opened: its tools may
+// do what it may.
+func (o *CapOptions) asPrincipal(path string) error {
+	if name, ok := strings.CutPrefix(o.Profile, PrincipalMark); ok {
+		o.Principal, o.Principals = name, true
+	}
+	file, err := o.policyFile()
+	if err != nil {
+		return err
+	}
+	there, _ := os.Stat(path)
+	for name := range file.Principals {
+		own, err := FolderPath(FolderName(PrincipalMark + name))
+		if err != nil {
+			continue
+		}
+		if kept, err := os.Stat(own); own == path || err == nil && os.SameFile(kept, there) {
+			o.Principal, o.Principals = name, true
+		}
+	}
+	return nil
+}
+
 // Tools opens the tools that the flags mean. No server starts with it, so that
 // nothing but what the command does is recorded.
 func (o *CapOptions) Tools(cmd *cobra.Command, how Opening) (_ *Kept, err error) {
@@ -94,23 +117,8 @@ func (o *CapOptions) Tools(cmd *cobra.Command, how Opening) (_ *Kept, err error)
 	if how == ToRead {
 		k.Ungrantable = !o.Recall(cmd, path)
 	}
-	// A principal's tools may do what it may, by whatever name the store is opened.
-	if name, ok := strings.CutPrefix(o.Profile, PrincipalMark); ok {
-		o.Principal, o.Principals = name, true
-	}
-	file, err := o.policyFile()
-	if err != nil {
+	if err := o.asPrincipal(path); err != nil {
 		return nil, err
-	}
-	there, _ := os.Stat(path)
-	for name := range file.Principals {
-		own, err := FolderPath(FolderName(PrincipalMark + name))
-		if err != nil {
-			continue
-		}
-		if kept, err := os.Stat(own); own == path || err == nil && os.SameFile(kept, there) {
-			o.Principal, o.Principals = name, true
-		}
 	}
 	if k.Auth, err = o.Prepare(log); err != nil {
 		return nil, err

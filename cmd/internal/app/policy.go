@@ -258,8 +258,12 @@ func (a *Authority) resolve(principal string, s sayings, secrets *hidden, common
 		}
 		if err != nil {
 			err = badCapability("granting", text, err)
-			if folder, isFolder := strings.CutPrefix(text, "fs:"); isFolder && !asked && !strings.Contains(folder, ",") && errors.As(err, new(WrongText)) {
-				err = fmt.Errorf("%w (--folder '%s' takes any path)", err, folder)
+			if kind, folder, _ := strings.Cut(text, ":"); strings.HasPrefix(text, "fs") && !strings.Contains(folder, ",") && errors.As(err, new(WrongText)) {
+				if kind == "fs" && !asked {
+					err = fmt.Errorf("%w (--folder '%s' takes any path)", err, folder)
+				} else if abs, failed := filepath.Abs(filepath.Join(a.options.dir, folder)); failed == nil && strings.Contains(folder, "..") && !strings.ContainsAny(abs, " '*=") {
+					err = fmt.Errorf("%w (an absolute path is taken: '%s:%s')", err, kind, abs)
+				}
 			}
 			return got, err
 		}
@@ -506,7 +510,11 @@ func (o *CapOptions) Recall(cmd *cobra.Command, store string) bool {
 	}
 	last.dir = strings.Join(said["dir"], "")
 	last.policy, last.pluginLock, last.McpLock = strings.Join(said["policy"], ""), strings.Join(said["plugin-lock"], ""), strings.Join(said["mcp-lock"], "")
-	auth, err := last.Look(Warnings(cmd))
+	var auth *Authority
+	err := last.asPrincipal(store)
+	if err == nil {
+		auth, err = last.Look(Warnings(cmd))
+	}
 	if err != nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "What the last server granted can't be granted now, so nothing is: %s\n", cli.Printable(err.Error()))
 		return false

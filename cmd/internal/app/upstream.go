@@ -333,6 +333,8 @@ func remove(c *caps.Capability, m *caps.Manifest, policy *caps.ServerPolicy) err
 		}
 	}
 	switch {
+	case len(m.Verbs) == 0:
+		return fmt.Errorf("the server had no tools when it was added: 'mcp-pif mcp diff %s' shows those that it has", m.Kind)
 	case len(left) == 0:
 		return errors.New("nothing is left of it: the policy file removes its tools")
 	case len(left) < len(m.Verbs):

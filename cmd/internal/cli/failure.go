@@ -102,6 +102,7 @@ var placeholder = regexp.MustCompile(`([:\[,{])…`)
 var spoken = strings.NewReplacer(
 	", or make one with evolve", "", ", or ask help what it is called here", "; 'mcp-pif help language' lists the operations", `(run's "steps")`, "(run's --steps)", `(run's "memory")`, "(run's --memory and --max-memory)",
 	"For more ask the operator to start the server with", "For more give this command", "Ask the operator to start the server with", "Give this command", "ask the operator to start the server with", "give this command",
+	`Plan it again: run with`, `Have your model plan it again: run with`,
 	`Call run with "plan" and "resume":true once`, `Have your model call run with "plan" and "resume":true once`,
 	"if_version is", "--if-version is", "with describe, work your change into it, then use if_version", "with 'mcp-pif tools show NAME', then use --if-version",
 	"with describe, then use if_version", "with 'mcp-pif tools show NAME', then use --if-version", "with history, then use if_version", "with 'mcp-pif tools history NAME', then use --if-version",
@@ -126,6 +127,7 @@ func InCommands(text string) string {
 				Run     string
 				Input   json.RawMessage
 				Version int
+				From    int `json:"from_version"`
 			}
 		}
 		if json.Unmarshal([]byte(placeholder.ReplaceAllString(parts[2], "${1}null")), &c) != nil {
@@ -138,8 +140,9 @@ func InCommands(text string) string {
 		command, known := map[string]string{
 			"list": "tools list", "describe": "tools show " + name, "history": "tools history " + name, "help": "help " + name,
 			"journal": "journal runs", "run": "run " + cmp.Or(c.Arguments.Tool, "CODE") + " INPUT", "retire": "tools retire " + name,
+			"evolve": "tools rollback " + name + " " + strconv.Itoa(c.Arguments.From),
 		}[c.Name]
-		if !known || c.Name == "run" && c.Arguments.Tool+c.Arguments.Code == "" {
+		if !known || c.Name == "evolve" && c.Arguments.From == 0 || c.Name == "run" && c.Arguments.Tool+c.Arguments.Code == "" {
 			return call
 		}
 		command = "'" + strings.TrimSpace("mcp-pif "+command) + "'"

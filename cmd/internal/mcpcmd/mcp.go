@@ -308,8 +308,11 @@ func hintWords(t *mcplock.Tool) string {
 		set  *bool
 		word string
 	}{{t.Claims.ReadOnly, "read-only"}, {t.Claims.Idempotent, "idempotent"}, {t.Claims.Destructive, "destructive"}, {t.Claims.OpenWorld, "open-world"}} {
-		if isSet(f.set) {
+		switch {
+		case isSet(f.set):
 			claims = append(claims, f.word)
+		case f.set != nil:
+			claims = append(claims, "not "+f.word)
 		}
 	}
 	said := "nothing of its effects"

@@ -143,3 +143,17 @@ func TestMasked(t *testing.T) {
 		t.Errorf("it is shown: %s", got)
 	}
 }
+
+// TestHintWords: what a server says of a tool is told also where it says no.
+func TestHintWords(t *testing.T) {
+	yes, no := true, false
+	for want, claims := range map[string]mcplock.Hints{
+		"it says: nothing of its effects":         {},
+		"it says: read-only":                      {ReadOnly: &yes},
+		"it says: not read-only, not destructive": {ReadOnly: &no, Destructive: &no},
+	} {
+		if got := hintWords(&mcplock.Tool{Claims: claims}); !strings.HasSuffix(got, want) {
+			t.Errorf("%s, not %s", got, want)
+		}
+	}
+}

@@ -152,19 +152,20 @@ func TestHintInText(t *testing.T) {
 func TestHintsSpeakText(t *testing.T) {
 	s := New(Options{})
 	for text, json := range map[string]string{
-		`x => equal(x, 1) + 1`:     `{"lam":"x","body":{"add":[{"equal":[{"var":"x"},1]},1]}}`,
-		`x => "a" ++ x`:            `{"lam":"x","body":{"concat":["a",{"var":"x"}]}}`,
-		`x => {a: 1}.b`:            `{"lam":"x","body":{"get":[{"record":{"a":1}},"b"]}}`,
-		`x => if 1 then 2 else 3`:  `{"lam":"x","body":{"if":{"cond":1,"then":2,"else":3}}}`,
-		`x => fst(x)`:              `{"lam":"x","body":{"fst":{"var":"x"}}}`,
-		`x => y`:                   `{"lam":"x","body":{"var":"y"}}`,
-		`x => eq(x, "a")`:          `{"lam":"x","body":{"eq":[{"var":"x"},"a"]}}`,
-		`x => 1 / 0`:               `{"lam":"x","body":{"div":[1,0]}}`,
-		`x => head([])`:            `{"lam":"x","body":{"head":[]}}`,
-		`x => fold(1, 2, [3])`:     `{"lam":"x","body":{"fold":[1,2,[3]]}}`,
-		`x => slice(x, "a", "b")`:  `{"lam":"x","body":{"slice":[{"var":"x"},"a","b"]}}`,
-		`x => map(x, y => y + 1)`:  `{"lam":"x","body":{"map":[{"var":"x"},{"lam":"y","body":{"add":[{"var":"y"},1]}}]}}`,
-		`x => parse_int("x" ++ x)`: `{"lam":"x","body":{"parse_int":{"concat":["x",{"var":"x"}]}}}`,
+		`x => equal(x, 1) + 1`:    `{"lam":"x","body":{"add":[{"equal":[{"var":"x"},1]},1]}}`,
+		`x => "a" ++ x`:           `{"lam":"x","body":{"concat":["a",{"var":"x"}]}}`,
+		`x => {a: 1}.b`:           `{"lam":"x","body":{"get":[{"record":{"a":1}},"b"]}}`,
+		`x => if 1 then 2 else 3`: `{"lam":"x","body":{"if":{"cond":1,"then":2,"else":3}}}`,
+		`x => fst(x)`:             `{"lam":"x","body":{"fst":{"var":"x"}}}`,
+		`x => y`:                  `{"lam":"x","body":{"var":"y"}}`,
+		`x => eq(x, "a")`:         `{"lam":"x","body":{"eq":[{"var":"x"},"a"]}}`,
+		`x => 1 / 0`:              `{"lam":"x","body":{"div":[1,0]}}`,
+		`x => head([])`:           `{"lam":"x","body":{"head":[]}}`,
+		`x => fold(1, 2, [3])`:    `{"lam":"x","body":{"fold":[1,2,[3]]}}`,
+		`x => slice(x, "a", "b")`: `{"lam":"x","body":{"slice":[{"var":"x"},"a","b"]}}`,
+		`x => map(x, y => y + 1)`: `{"lam":"x","body":{"map":[{"var":"x"},{"lam":"y","body":{"add":[{"var":"y"},1]}}]}}`,
+		`x => parse_time("2026-13-0" ++ to_text(x))`: `{"lam":"x","body":{"parse_time":[{"concat":["2026-13-0",{"to_text":{"var":"x"}}]}]}}`,
+		`x => parse_int("x" ++ x)`:                   `{"lam":"x","body":{"parse_int":{"concat":["x",{"var":"x"}]}}}`,
 	} {
 		for _, call := range []string{`{"code":` + quoteJSON(text) + `,"input":7}`, `{"code":` + json + `,"input":7}`} {
 			a := do(t, s, "run", call)
