@@ -506,7 +506,7 @@ func TestNodes(t *testing.T) {
 	t.Run("Postgres", func(t *testing.T) {
 		t.Parallel()
 		pg := pgtest.Start(t)
-		survives(t, pg.URL(), must.Full(1, 100), func() { pg.Kill(); pg.Start() })
+		survives(t, pg.URL(), must.Full(1, 80), func() { pg.Kill(); pg.Start() })
 	})
 }
 
