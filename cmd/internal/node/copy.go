@@ -114,7 +114,6 @@ func Copy(ctx context.Context, o order.Order, name, from, dir string) (c Copies,
 	defer cancel()
 	id := fmt.Sprintf("%s-%d", name, time.Now().UnixNano())
 	ask := func(of string) { go func() { _ = say(ctx, o, name, message{ID: id, Of: of}, nil) }() }
-	ask("")
 	c = Copies{From: from, Files: map[string]string{}}
 	anchors := map[string]map[string]journal.Anchor{} // by profile and node
 	present, asked := time.Time{}, false
@@ -125,7 +124,7 @@ func Copy(ctx context.Context, o order.Order, name, from, dir string) (c Copies,
 		silence = fmt.Errorf("the node %s doesn't run, or doesn't answer", from)
 	}
 	first, begun := uint64(0), false // a cluster is in this order, or was
-	err = hear(ctx, o, 0, silence, func(place uint64, h journal.Heard) (bool, error) {
+	fn := func(place uint64, h journal.Heard) (bool, error) {
 		if begun = begun || !h.IsMessage; first == 0 {
 			first = place
 		}
@@ -160,7 +159,12 @@ func Copy(ctx context.Context, o order.Order, name, from, dir string) (c Copies,
 			return false, errDone
 		}
 		return true, pieces.take(m, raw)
-	})
+	}
+	for err = order.ErrTrimmed; errors.Is(err, order.ErrTrimmed) && !asked; { // a node that starts trims it meanwhile
+		present, first = time.Time{}, 0
+		ask("")
+		err = hear(ctx, o, 0, silence, fn)
+	}
 	if asked && errors.Is(err, silence) {
 		err = fmt.Errorf("the node %s began to give its files, and hasn't gone on for %v: try again", c.From, deaf)
 	}

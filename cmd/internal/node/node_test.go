@@ -649,6 +649,19 @@ func TestLeft(t *testing.T) {
 	}
 }
 
+// A trimmed order is rid of what is old while it is followed for the first time.
+type trimmed struct {
+	order.Order
+	once atomic.Bool
+}
+
+func (o *trimmed) Follow(ctx context.Context, from uint64, fn func(uint64, []byte) error) error {
+	if !o.once.Swap(true) {
+		return order.ErrTrimmed
+	}
+	return o.Order.Follow(ctx, from, fn)
+}
+
 // TestRefused: a machine that got copies to join, and was refused, is no node that is gone, nor is one whose name one that
 // left had; the order is kept for both.
 func TestRefused(t *testing.T) {
@@ -659,7 +672,7 @@ func TestRefused(t *testing.T) {
 	a.open(t, "a")
 	var got []*journal.Membership
 	for _, name := range []string{"b", "left"} {
-		c, err := node.Copy(within(t, 2*time.Minute), m.Open(), name, "", t.TempDir())
+		c, err := node.Copy(within(t, 2*time.Minute), &trimmed{Order: m.Open()}, name, "", t.TempDir())
 		must.NoError(t, err)
 		authority, err := journal.Member(c.Files[node.AuthorityProfile])
 		must.NoError(t, err)
