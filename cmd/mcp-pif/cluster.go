@@ -323,7 +323,7 @@ func joinCluster(cmd *cobra.Command, target, name string, first bool) (err error
 	}
 	if len(copies.Files) > 0 {
 		if err := asNode(ctx, at, config, app.Warnings(cmd), func(n *node.Node) error { return n.Report(ctx, false) }); err != nil {
-			return err
+			return fmt.Errorf("this machine is the node %s, but the others may not know of it yet: start it with 'mcp-pif serve --http ADDRESS --cluster', which tells them, or take it out with 'mcp-pif cluster leave --offline': %w", name, err)
 		}
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "this machine is the node %s; start it with: mcp-pif serve --http ADDRESS --cluster\n", name)

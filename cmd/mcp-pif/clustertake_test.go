@@ -2,12 +2,15 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -17,6 +20,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/node"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/orders/remote"
 	"github.com/mcp-pif/mcp-pif/core/must"
 )
 
@@ -155,6 +159,50 @@ func TestJoins(t *testing.T) {
 		if file, err := journal.Member(path); err != nil || file == nil || file.Seq != 1 {
 			t.Errorf("of the profile %s: %+v, %v", profile, file, err)
 		}
+	}
+}
+
+// unfollowed is an order that is another one for who follows it from a place on, as a node does.
+type unfollowed struct{ order.Order }
+
+func (o unfollowed) Follow(ctx context.Context, from uint64, fn func(uint64, []byte) error) error {
+	if from > 0 {
+		return order.ErrOther
+	}
+	return o.Order.Follow(ctx, from, fn)
+}
+
+// TestJoinUntold: a machine that has all and can't tell the others that it joined is told what it is and what to do.
+func TestJoinUntold(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	m := order.NewMemory(order.MemoryOptions{})
+	a, err := node.Open(t.Context(), node.Options{Order: m.Open(), Name: "a", Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
+	must.NoError(t, err)
+	t.Cleanup(func() { _ = a.Close() })
+	folder, err := os.MkdirTemp("", "o") // short enough for a socket's path
+	must.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	at := "unix:" + filepath.Join(folder, "s")
+	l, err := remote.Listen(at, false)
+	must.NoError(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = remote.Serve(ctx, l, unfollowed{m.Open()}, nil) })
+	t.Cleanup(func() { stop(); serving.Wait() })
+
+	cmd := &cobra.Command{}
+	cmd.SetContext(t.Context())
+	cmd.SetOut(io.Discard)
+	cmd.SetErr(io.Discard)
+	if err := joinCluster(cmd, at, "b", false); err == nil || !strings.Contains(err.Error(), "this machine is the node b") || !strings.Contains(err.Error(), "'mcp-pif cluster leave --offline'") {
+		t.Error(err)
+	}
+	if _, config, err := clusterOf(); err != nil || config.Node != "b" {
+		t.Error(config, err)
+	}
+	must.NoError(t, leaveCluster(cmd, true))
+	if _, config, err := clusterOf(); err != nil || config.Node != "" {
+		t.Error(config, err)
 	}
 }
 
