@@ -56,7 +56,7 @@ func infer(code []*value.Code, m *prim.Meter) (value.Value, *fault.Fault) {
 		return nil, f
 	}
 	t, expects := a.closed()
-	env := check.Env{}
+	env := check.Env{OneKind: true}
 	if a.tool {
 		env.Tool = "tool"
 	}

@@ -239,6 +239,7 @@ type shape struct {
 	length              length      // of a list
 	base                *shape      // of one of which a test has shown that: what it was before
 	items               []*variable // of a list that is written out, each by itself
+	from                int         // of a caller's list, the place of its first item in that
 	record              *record
 	param, result       *variable // of a function
 	effects, raised     *variable
@@ -288,9 +289,12 @@ type checker struct {
 	queue      []event
 	pending    []*seed
 	seeds      []*seed
+	byPlace    bool                // each place of a caller's list has an unknown of its own
+	tuples     map[*term.Prim]bool // what takes items of tuples
 
 	basic    map[prim.Kinds]*variable
 	dynamic  *shape
+	anything *shape // an item of a tuple
 	quotient *shape // a decimal of ratio, which an integer may stand for
 	dynData  *shape
 	empty    *shape // the empty list
@@ -359,8 +363,8 @@ func newChecker(t term.Term, src *term.Source, env Env, b Budget) *checker {
 		c.basic[k] = c.fixed(c.shape(k))
 	}
 	c.quotient = c.shape(prim.KindDec)
-	c.dynamic, c.dynData = c.shape(0), c.shape(0)
-	c.dynamic.dynamic, c.dynData.dynamic, c.dynData.data = true, true, true
+	c.dynamic, c.dynData, c.anything = c.shape(0), c.shape(0), c.shape(0)
+	c.dynamic.dynamic, c.dynData.dynamic, c.anything.dynamic, c.dynData.data = true, true, true, true
 	c.empty = c.shape(prim.KindList)
 	c.empty.item = c.fixed()
 	c.main, c.self, c.effects, c.raised, c.lent = c.variable(), c.variable(), c.variable(), c.variable(), c.variable()

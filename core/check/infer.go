@@ -411,11 +411,25 @@ func (c *checker) conditional(t *term.If, e env, ctx context) *variable {
 // infer runs a check.
 func infer(t term.Term, src *term.Source, env Env, b Budget, single bool) *checker {
 	c := newChecker(t, src, env, b)
-	c.run(single)
+	c.typeProgram(single)
+	tuples, took := c.findTuples()
+	if tuples != nil {
+		took += c.steps
+		c = newChecker(t, src, env, b)
+		c.tuples = tuples
+		c.typeProgram(single)
+	}
+	c.conclude()
+	c.steps += took
 	return c
 }
 
 func (c *checker) run(single bool) {
+	c.typeProgram(single)
+	c.conclude()
+}
+
+func (c *checker) typeProgram(single bool) {
 	c.single = single
 	if single {
 		c.nodes = map[term.Term]*variable{}
@@ -437,10 +451,14 @@ func (c *checker) run(single bool) {
 	c.solve()
 	c.escapes(c.main)
 	c.solve()
+}
+
+// conclude finds what fails, and what isn't known.
+func (c *checker) conclude() {
 	if c.over {
 		c.found = nil
 		c.failed, c.remarked = nil, nil
-		c.unknownAt(t.Pos(), ReasonComplex, "", "the program is too complex to be typed within the budget; all of it is tested when it runs")
+		c.unknownAt(c.root.Pos(), ReasonComplex, "", "the program is too complex to be typed within the budget; all of it is tested when it runs")
 		return
 	}
 	c.decide()
@@ -448,7 +466,7 @@ func (c *checker) run(single bool) {
 	c.judgeCalls()
 	conflict := false
 	for _, s := range c.seeds {
-		if s.used && (s.conflict || s.known() && !s.fits()) {
+		if s.used && !s.tuple && (s.conflict || s.known() && !s.fits()) {
 			c.conflict(s)
 			conflict = true
 		}

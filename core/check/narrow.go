@@ -496,7 +496,7 @@ func (c *checker) ofLength(s *shape, n length) *shape {
 	m, ok := c.interned[key]
 	if !ok {
 		m = c.shape(prim.KindList)
-		m.seed, m.item, m.length, m.base, m.items = s.seed, s.item, n, s, s.items
+		m.seed, m.item, m.length, m.base, m.items, m.from = s.seed, s.item, n, s, s.items, s.from
 		c.interned[key] = m
 	}
 	return m

@@ -51,11 +51,9 @@ type rowField struct {
 func (c *checker) rowField(r *row, key string) *rowField {
 	f, ok := r.fields[key]
 	if !ok {
-		f = &rowField{v: c.variable()}
+		f = &rowField{v: c.partOf(r.seed)}
 		r.fields[key] = f
 		r.keys = append(r.keys, key)
-		c.opens(f.v, r.seed.pos, r.seed.name)
-		f.v.open.parent, f.v.open.deepness = r.seed, r.seed.deepness+1
 		for _, w := range r.watch {
 			w(key, f.v)
 		}

@@ -59,6 +59,9 @@ type Env struct {
 	// Run evaluates a closed term that asks for nothing, in a small budget, and gives
 	// what it fails with; nil: what fails by its constants isn't looked for.
 	Run func(t term.Term) *fault.Fault
+	// OneKind is set where the answer decides what a run does, which changes with core.Semantics
+	// only: all items of a caller's list are of one kind then.
+	OneKind bool
 }
 
 // A Callee is what is known of a tool.
@@ -126,7 +129,7 @@ const (
 	ReasonTested   = "tested"      // a value may be of a kind that the operation doesn't take
 	ReasonWhole    = "whole"       // a number may have digits after the point where an integer is taken
 	ReasonIndex    = "index"       // a caller's list or record is indexed by a caller's value
-	ReasonConflict = "conflict"    // a parameter is used in ways that no one value permits
+	ReasonConflict = "conflict"    // a parameter, or all items of its list, are used in ways that no one value permits
 	ReasonEffect   = "effect"      // an operation whose answer isn't declared
 	ReasonCall     = "call"        // a call of a tool that isn't known
 	ReasonEval     = "eval"        // code that isn't known is evaluated

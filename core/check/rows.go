@@ -49,7 +49,7 @@ func (c *checker) prim(t *term.Prim, e env, ctx context) *variable {
 	}
 	u := &c.freeUses[0]
 	c.freeUses = c.freeUses[1:]
-	*u = use{c: c, t: t, row: row, ctx: ctx}
+	*u = use{c: c, t: t, row: row, ctx: ctx, own: c.library == elsewhere}
 	u.args = u.first[:0]
 	for _, a := range t.Args {
 		u.args = append(u.args, c.infer(a, e, ctx))
@@ -199,6 +199,7 @@ type use struct {
 	t    *term.Prim
 	row  *prim.Row
 	ctx  context
+	own  bool // it stands in the program
 	args []*variable
 	// first is room for the operands; most rows have no more.
 	first [2]*variable

@@ -155,21 +155,33 @@ func itemOf(u *use) *variable {
 
 // item lets the item at the place that is written in the code, or that may be any, flow into v.
 func (u *use) item(s *shape, v *variable) {
-	i := 0 // head
+	i, written := 0, true // head
 	if len(u.t.Args) > 1 {
-		n, ok := u.t.Args[1].(*term.Int)
-		if i = -1; ok && -n.Value <= int64(len(s.items)) && n.Value < int64(len(s.items)) {
-			i = int(n.Value)
-			if i < 0 && u.t.ID == prim.At {
-				i += len(s.items)
-			}
+		if i, written = intOf(u.t.Args[1]); i < 0 && u.t.ID != prim.At {
+			written = false
 		}
 	}
-	if i >= 0 && i < len(s.items) {
-		u.c.flow(s.items[i], v)
-		return
+	among := i
+	if i < 0 {
+		among += len(s.items)
 	}
-	u.items(s, v)
+	switch {
+	case written && among >= 0 && among < len(s.items):
+		u.c.flow(s.items[among], v)
+	case written && u.own && s.seed != nil && s.item != nil:
+		u.c.flow(u.c.place(s, i, u.t), v)
+	default:
+		u.items(s, v)
+	}
+}
+
+// intOf is the integer that is written in the code as t.
+func intOf(t term.Term) (int, bool) {
+	n, ok := t.(*term.Int)
+	if !ok || n.Value != int64(int(n.Value)) {
+		return 0, false
+	}
+	return int(n.Value), true
 }
 
 // rest tests the operands from the i-th on, of which only the kind counts.
@@ -181,15 +193,22 @@ func (u *use) rest(i int) {
 
 func partOfList(u *use) *variable {
 	res := u.c.variable()
-	u.take(0, func(s *shape) { u.c.add(res, u.c.some(s, u.t.ID == prim.Tail)) })
+	u.take(0, func(s *shape) { u.c.add(res, u.some(s)) })
 	u.rest(1)
 	return res
 }
 
 // some is a list with some of the items of s, in their order; of a tail, with all but the first.
-func (c *checker) some(s *shape, tail bool) *shape {
+func (u *use) some(s *shape) *shape {
+	c, tail, from := u.c, u.t.ID == prim.Tail, 1
 	if s.length == filled {
 		s = s.base
+	}
+	if !tail {
+		from, _ = intOf(u.t.Args[1])
+	}
+	if u.own && from > 0 && s.seed != nil && s.kind == prim.KindList {
+		return c.rest(s, from, u.t)
 	}
 	if s.items == nil {
 		return s
@@ -494,7 +513,7 @@ func indexing(u *use) *variable {
 		case s.group:
 			c.flow(c.basic[s.kind], res)
 		case s.dynamic || sliced:
-			c.add(res, c.some(s, false))
+			c.add(res, u.some(s))
 		case s.kind == prim.KindString:
 			c.add(res, c.letterOf(s))
 		case s.kind == prim.KindList:

@@ -43,6 +43,10 @@ type seed struct {
 	// mixed is set for the items of a list, and the fields whose keys aren't written: it
 	// stands for many values, which one test makes of one kind though they need not be.
 	mixed bool
+	// taking is what is taken by its place of it as a list; tuple is set for the items of one
+	// that holds several kinds.
+	taking *taking
+	tuple  bool
 }
 
 // A holder is a variable into which an unknown has flowed, or what of it isn't null.
@@ -97,6 +101,9 @@ const maxSeedDepth = 30
 // become makes values of an unknown, of the kinds that are permitted wherever
 // it has flowed.
 func (c *checker) become(s *seed) {
+	if s.tuple {
+		return
+	}
 	kinds, last := s.deep, prim.Kinds(0)
 	for _, h := range s.holders {
 		if !c.spend(1 + len(h.v.watch)/16) {
@@ -168,30 +175,32 @@ func (s *seed) makes(c *checker, k prim.Kinds) {
 func (c *checker) unknownOf(k prim.Kinds, s *seed) *shape {
 	m := c.shape(k)
 	m.seed = s
-	part := func() *variable {
-		v := c.variable()
-		c.opens(v, s.pos, s.name)
-		v.open.parent, v.open.deepness = s, s.deepness+1
-		return v
-	}
 	switch k {
 	case prim.KindList:
-		m.item = part()
+		m.item = c.partOf(s)
 		m.item.open.mixed = true
 	case prim.KindPair:
-		m.first, m.second = part(), part()
+		m.first, m.second = c.partOf(s), c.partOf(s)
 	case prim.KindRecord:
-		m.record = &record{row: &row{rest: part(), fields: map[string]*rowField{}, seed: s}}
+		m.record = &record{row: &row{rest: c.partOf(s), fields: map[string]*rowField{}, seed: s}}
 		m.record.row.rest.open.mixed = true
 	case prim.KindFunction:
 		m.param, m.effects = c.variable(), c.lent
-		m.result, m.raised = part(), part()
+		m.result, m.raised = c.partOf(s), c.partOf(s)
 		// The caller's function may apply what it is given, at any time.
 		c.lends(m.param)
 	case prim.KindContinuation:
-		m.next = part()
+		m.next = c.partOf(s)
 	}
 	return m
+}
+
+// partOf is a part of an unknown, an unknown itself.
+func (c *checker) partOf(s *seed) *variable {
+	v := c.variable()
+	c.opens(v, s.pos, s.name)
+	v.open.parent, v.open.deepness = s, s.deepness+1
+	return v
 }
 
 // alive is what an unknown may be.

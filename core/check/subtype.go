@@ -307,7 +307,7 @@ func (t *Type) widenRecord(given []member) *Type {
 // tomorrow, and a run has to be the same then.
 func Takes(name string, t term.Term) func(param int, v value.Value) bool {
 	params := sync.OnceValue(func() []Parameter {
-		params, _ := Infer(t, nil, Env{Tool: name}, Budget{Steps: takesSteps}).Arguments()
+		params, _ := Infer(t, nil, Env{Tool: name, OneKind: true}, Budget{Steps: takesSteps}).Arguments()
 		return params
 	})
 	return func(param int, v value.Value) bool {

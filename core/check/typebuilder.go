@@ -53,6 +53,10 @@ func (d *typeBuilder) taken(v *variable) *Type {
 		return Nothing
 	case v.open == nil || d.flows:
 		return d.given(v)
+	case v.open.tuple && v.open.deep == prim.KindAny:
+		return Any
+	case v.open.tuple:
+		return &Type{Kinds: v.open.deep, Deep: true}
 	case v.open.conflict:
 		return Dynamic
 	}
@@ -96,7 +100,7 @@ func (d *typeBuilder) union(all []*shape, taken bool) *Type {
 	slices.SortFunc(all, func(a, b *shape) int { return a.id - b.id })
 	all = slices.Compact(all)
 	all = slices.DeleteFunc(all, func(s *shape) bool {
-		return s.unknown != nil && s.unknown.known() && !s.unknown.conflict || s.seed != nil && !s.seed.conflict && s.seed.dead&s.kind != 0
+		return s.unknown != nil && s.unknown.known() && !s.unknown.mayDiffer() || s.seed != nil && s.seed.dead&s.kind != 0 && !s.seed.mayDiffer()
 	})
 	structured := false
 	var key strings.Builder
@@ -137,7 +141,7 @@ func (d *typeBuilder) fill(t *Type, all []*shape, taken bool) {
 			d.unknown(t, s.unknown, taken)
 			continue
 		case s.dynamic:
-			t.Dynamic = true
+			t.Dynamic, t.Any = t.Dynamic || s != d.c.anything, t.Any || s == d.c.anything
 			continue
 		}
 		t.Kinds |= s.kind
@@ -171,6 +175,9 @@ func (d *typeBuilder) fill(t *Type, all []*shape, taken bool) {
 	if cs := by[prim.KindQuoted]; cs != nil {
 		d.codes(t, cs)
 	}
+	if t.Any {
+		*t = Type{Kinds: prim.KindAny, Any: true}
+	}
 	if !d.flows && t.Kinds == prim.KindData && !t.Dynamic && d.anyData(by) {
 		*t = Type{Kinds: prim.KindData, Deep: true, Vars: t.Vars}
 	}
@@ -185,6 +192,8 @@ func (d *typeBuilder) anyData(by map[prim.Kinds][]*shape) bool {
 
 func (d *typeBuilder) unknown(t *Type, s *seed, taken bool) {
 	switch {
+	case s.ofTuple():
+		t.Any = true
 	case s.conflict:
 		t.Dynamic = true
 	case s.deep == prim.KindAny:
