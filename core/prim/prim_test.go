@@ -269,6 +269,17 @@ func TestCard(t *testing.T) {
 	}
 }
 
+// TestTypeNames: help with types, and with type_of, says all that type_of gives.
+func TestTypeNames(t *testing.T) {
+	topic, _ := prim.TopicNamed("types")
+	_, r, _ := prim.Lookup("type_of")
+	for _, of := range []value.Type{value.TypeInt, value.TypeDec, value.TypeBool, value.TypeString, value.TypeUnit, value.TypeList, value.TypePair, value.TypeRecord, value.TypeFunction, value.TypeQuoted, value.TypeContinuation} {
+		if name := string(of); !strings.Contains(topic.Doc, name) || !strings.Contains(r.Doc, name) {
+			t.Errorf("%s isn't told", name)
+		}
+	}
+}
+
 // TestRaisedHint: who runs into a raise is not told to catch it in the code that raises on purpose.
 func TestRaisedHint(t *testing.T) {
 	_, r, _ := prim.Lookup("raise")

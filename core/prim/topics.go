@@ -255,7 +255,7 @@ var Topics = []Topic{
 	},
 	{
 		Names: []string{"types", "type", "typeof", "instanceof", "isinstance", "cast", "casts", "conversion", "generics", "type hints", "annotations", "strict"},
-		Doc:   "Nothing is declared: evolve tells the type that it infers, and strict refuses what isn't known to be free of type errors. type_of gives the name of a value's type. Nothing is converted by itself: to_text, parse_int, to_dec and to_int do.",
+		Doc:   "Nothing is declared: evolve tells the type that it infers, and strict refuses what isn't known to be free of type errors. type_of gives the name of a value's type: \"int\", \"dec\", \"bool\", \"string\", \"unit\" of null, \"list\", \"pair\", \"record\", \"function\", \"quoted\" or \"continuation\". Nothing is converted by itself: to_text, parse_int, to_dec and to_int do.",
 		Examples: []Written{
 			{Code: `v => if equal(type_of(v), "list") then length(v) else 1`, Input: `[1,2]`, Want: `2`},
 			{Code: `s => parse_int(s) + 1`, Input: `"41"`, Want: `42`},
