@@ -217,7 +217,7 @@ func TestHTTPHostile(t *testing.T) {
 	defer stop()
 	address := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), streamable.Path)
 	head := "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + annToken + "\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
-	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"help","arguments":{}}}`
+	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"help","arguments":{"category":"library"}}}`
 	for i := range 200 {
 		c, err := net.Dial("tcp", address)
 		must.NoError(t, err)

@@ -62,6 +62,15 @@ func TestHelpAnswers(t *testing.T) {
 			t.Errorf("help %s lacks %q:\n%s", word, want, a.Text)
 		}
 	}
+	whole := succeed(t, s, "help", `{}`)
+	for i := range prim.Table {
+		if r := &prim.Table[i]; !strings.Contains(whole.Text, text.Shape(r)) || !slices.Contains(wire.Categories(), r.Group) {
+			t.Errorf("help {} lacks %s", text.Shape(r))
+		}
+	}
+	if n := len(whole.Text) + len(whole.Structured); n > 14_000 { // a client may show both to its model
+		t.Errorf("help {} takes %d bytes", n)
+	}
 	for word, begins := range map[string]string{
 		"match": "match: match takes the first branch", "text": "strings: A string stands", "exec": "effects: ", "sessions": "effects: ",
 	} {

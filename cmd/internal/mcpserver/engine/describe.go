@@ -186,7 +186,7 @@ func (s *Engine) help(c Call, in wire.HelpArguments) wire.Answer {
 	case in.Category != "":
 		return help.Category(in.Category)
 	}
-	return help.All()
+	return help.Overview()
 }
 
 // Known is what is known of a version before it runs, as describe tells it with detail.

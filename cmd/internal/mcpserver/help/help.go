@@ -21,17 +21,32 @@ import (
 
 // All lists every topic, and every operation in a line.
 func All() wire.Answer {
+	return language(prim.Table, func(b *strings.Builder, group string) { b.WriteString("\n" + group + "\n"); listGroup(b, group) })
+}
+
+// Overview is [All] with no more of an operation than how it is written.
+func Overview() wire.Answer {
+	return language(nil, func(b *strings.Builder, group string) {
+		var shapes []string
+		for i := range prim.Table {
+			if prim.Table[i].Group == group {
+				shapes = append(shapes, text.Shape(&prim.Table[i]))
+			}
+		}
+		fmt.Fprintf(b, "%s: %s\n", group, strings.Join(shapes, "; "))
+	})
+}
+
+// language is the card, the topics, and each category of operations as list writes it. rows are given as data.
+func language(rows []prim.Row, list func(b *strings.Builder, group string)) wire.Answer {
 	var b strings.Builder
-	b.WriteString(prim.Card())
-	fmt.Fprintf(&b, "\nTopics: %s.\n\nEvery operation, by category:\n", strings.Join(Topics(), ", "))
+	fmt.Fprintf(&b, "%s\nTopics: %s.\n\nEvery operation, by category:\n", prim.Card(), strings.Join(Topics(), ", "))
 	for _, group := range wire.Categories() {
-		fmt.Fprintf(&b, "\n%s\n", group)
-		listGroup(&b, group)
+		list(&b, group)
 	}
-	b.WriteString("\nhelp with a topic, a category, an operation, an operator or a word of another language gives examples. The server's own tools: ")
-	b.WriteString(strings.Join(wire.ToolNames(), ", "))
-	b.WriteString(".")
-	return helpAnswer(b.String(), prim.Table)
+	b.WriteString("\nhelp with a category or an operation says what it does, with examples, and so it does of a topic, an operator, a kind of failure or a word of another language. The server's own tools: ")
+	b.WriteString(strings.Join(wire.ToolNames(), ", ") + ".")
+	return helpAnswer(b.String(), rows)
 }
 
 // listGroup writes a line for each operation of a category, and returns them.

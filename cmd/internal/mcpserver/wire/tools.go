@@ -150,7 +150,7 @@ var Tools = []Tool{
 	},
 	{
 		Name: "help", title: "How to write PIF",
-		Description: "Explain PIF: all of it, a category, or one name.",
+		Description: "Explain PIF: an overview, a category, or one name.",
 		Example:     `{"name":"help","arguments":{"name":"recursion"}}`,
 		Arguments:   HelpArguments{},
 		output: `"text":{"type":"string"},"categories":{"type":"array","items":{"type":"string"}},` +
