@@ -13,6 +13,24 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
+// names is so many names, with commas between.
+func names(n int) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("a%04d", i)
+	}
+	return strings.Join(all, ",")
+}
+
+// TestMethodsBeyondNotes: what a method is like isn't looked for where there is no room for another note.
+func TestMethodsBeyondNotes(t *testing.T) {
+	const most = 1000
+	src := []byte("r => [" + strings.Repeat("r.mapp(1),", most) + "1]")
+	if each := testing.AllocsPerRun(1, func() { text.Parse(src, text.Options{}) }) / most; each > 200 {
+		t.Errorf("%.0f allocations for each of %d calls", each, most)
+	}
+}
+
 // TestFaults: where each failure is, what it says, and that its hint tells what
 // to write.
 func TestFaults(t *testing.T) {
@@ -214,6 +232,7 @@ func TestFaults(t *testing.T) {
 		{"[" + strings.Repeat("1e4000,", 4294) + `dec("1.5")]`, "1:30060", "more than 16777216 digits", ""},
 		{strings.Repeat("[", 10_100), "1:10009", "nested more than 10000 deep", ""},
 		{strings.Repeat("1+", 6000) + "1", "1:1", "as JSON, the term is nested more than 10000 deep", ""},
+		{"let {" + names(6000) + "} = {} in 1", "1:30006", "patterns are too large", ""},
 		{`t => 1 + continue(1)`, "", "", ""},
 		{`{name} => name`, "1:8", "", "parentheses: ({name}) =>"},
 		{`map([a, b] => a, [])`, "1:12", "", "parentheses: ([a, b]) =>"},

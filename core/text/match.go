@@ -352,7 +352,9 @@ func (r *reader) bindPattern(t token, bound *[]string) (p prim.Pattern, ok bool)
 			Expected: "each name once", Hint: "Bind two names and compare them: (x, y) => equal(x, y).",
 		})
 	}
-	*bound = append(*bound, name)
+	if *bound = append(*bound, name); len(*bound) > MaxDepth/2 {
+		return p, r.costs(t, prim.MaxPatterns+1) // what stands behind them all is nested deeper than may be
+	}
 	return prim.Pattern{At: term.At(t.off), Name: name, Bind: true}, true
 }
 

@@ -612,7 +612,7 @@ func (r *reader) suffixes(t term.Term) (term.Term, bool) {
 					t = m
 					continue
 				}
-				if v, free := field.Args[0].(*term.Var); !free || r.scope[v.Name] > 0 {
+				if v, free := field.Args[0].(*term.Var); len(r.notes) < maxNotes && (!free || r.scope[v.Name] > 0) {
 					if hint := r.otherMethod(key, field.Args[0], args); hint != "" {
 						r.note(int(before.off), "values have no methods, unless a record has a function as its %s; %s", key, hint)
 					} else if _, _, known := prim.Lookup(r.near(key, true)); known && len(args) > 0 {
