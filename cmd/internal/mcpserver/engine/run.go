@@ -206,14 +206,10 @@ func neither(text string, tools *registry.Snapshot) *fault.Fault {
 // before the input does, and both before anything runs.
 func (s *Engine) perform(ctx context.Context, c Call, t task, program *core.Program) wire.Answer {
 	if t.tool == nil {
-		free := program.Free()
-		t.notes = slices.DeleteFunc(t.notes, func(note string) bool { // which suggests an operation where a tool is meant
-			return slices.ContainsFunc(free, func(name string) bool {
-				_, isTool := c.Tools.Get(name)
-				return isTool && strings.Contains(note, fmt.Sprintf("%q is neither bound here nor a primitive", name))
-			})
+		t.notes = facts.RunMeant(t.notes, program.Free(), func(name string) bool {
+			_, ok := c.Tools.Get(name)
+			return ok
 		})
-		t.notes = append(t.notes, facts.RunMeant(free, c.Tools)...)
 	}
 	in, back, f := s.readLarge(ctx, &t)
 	if f != nil && t.instead != nil {

@@ -3,6 +3,7 @@ package facts
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
@@ -216,13 +217,17 @@ func ToolsMeant(t *registry.Tool, free []string, tools *registry.Snapshot) (note
 	return notes
 }
 
-// RunMeant is the same of code that is run, which calls tools that ask for no effect.
-func RunMeant(free []string, tools *registry.Snapshot) (notes []string) {
-	for _, name := range free {
-		if _, ok := tools.Get(name); ok && len(notes) < MostPlaces {
-			notes = append(notes, fmt.Sprintf("the tool %[1]s is called as @%[1]s(x), if it asks for no effect; else call %[2]s",
-				name, wire.Begin().Text("name", "run").Raw("arguments", wire.Begin().Text("tool", name).Raw("input", []byte("…")).End()).End()))
-		}
+// RunMeant is the same of code that is run, which calls tools that ask for no effect, after the notes that there are
+// but for those that suggest an operation where a tool is meant.
+func RunMeant(notes, free []string, isTool func(name string) bool) []string {
+	tools := slices.DeleteFunc(free, func(name string) bool { return !isTool(name) })
+	notes = slices.DeleteFunc(notes, func(note string) bool {
+		before, _, found := strings.Cut(note, " is neither bound here nor a primitive")
+		return found && slices.ContainsFunc(tools, func(name string) bool { return strings.HasSuffix(before, strconv.Quote(name)) })
+	})
+	for _, name := range tools[:min(len(tools), MostPlaces)] {
+		notes = append(notes, fmt.Sprintf("the tool %[1]s is called as @%[1]s(x), if it asks for no effect; else call %[2]s",
+			name, wire.Begin().Text("name", "run").Raw("arguments", wire.Begin().Text("tool", name).Raw("input", []byte("…")).End()).End()))
 	}
 	return notes
 }
