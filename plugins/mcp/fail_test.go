@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +20,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -333,8 +336,12 @@ func TestGivenValuesAreHidden(t *testing.T) {
 	must.NoError(t, err)
 	over := make(chan struct{})
 	go func() { defer close(over); u.log.copy(r) }()
+	encoded := []string{base64.StdEncoding.EncodeToString([]byte(token)), hex.EncodeToString([]byte(token)), strings.ReplaceAll(token, "-", "%2D"), strings.ReplaceAll(token, "-", `\u002d`)}
 	for _, before := range []int{0, maxLine - 5, 4<<10 - 5, maxWritten - 5} {
-		words := strings.Repeat("x", before) + token
+		words := strings.Repeat("x ", before/2) + strings.Join(encoded, " ")
+		fmt.Fprintln(w, words)
+		s.notice("notifications/message", json.RawMessage(`{"data":`+strconv.Quote(words)+`}`))
+		words = strings.Repeat("x", before) + token
 		s.notice("notifications/message", json.RawMessage(`{"data":"`+words+`"}`))
 		(&stdioConn{log: u.log}).message(frame{line: []byte(words), size: int64(len(words))})
 		fmt.Fprintf(w, "%s\n%s", words, key)
@@ -344,7 +351,7 @@ func TestGivenValuesAreHidden(t *testing.T) {
 	kept, err := os.ReadFile(u.log.file)
 	must.NoError(t, err)
 	for name, text := range map[string]string{"log": log.String(), "file": string(kept)} {
-		for _, part := range []string{"s3cr", "t0ken", "first", "second"} {
+		for _, part := range append([]string{"s3cr", "t0ken", "first", "second"}, encoded[0][:4], encoded[1][:6]) {
 			if strings.Contains(text, part) {
 				t.Errorf("the %s has %s", name, part)
 			}

@@ -155,16 +155,18 @@ type logger struct {
 	room  float64
 	since time.Time
 	file  string // keeps what the server wrote; empty: nothing does
-	// hide has what is never logged: the values that the server was given; longest is the bytes of the longest.
+	// hide and given have what is never logged: the values that the server was given, as they are and as they may be
+	// encoded; longest is the bytes of the longest.
 	hide    *strings.Replacer
+	given   *caps.Scrubber
 	longest int
 	// scrub has the tokens of a login; nil: there can be none.
 	scrub func() *caps.Scrubber
 }
 
-// hiding makes a replacer of the values that a server was given, which may be secrets: of each line of them, and of
-// credentials without their scheme. longest is the bytes of the longest.
-func hiding(given ...map[string]string) (hide *strings.Replacer, longest int) {
+// keepOut has the values that a server was given, which may be secrets, not logged: each line of them, and credentials
+// without their scheme.
+func (l *logger) keepOut(given ...map[string]string) {
 	names := map[string]string{}
 	for _, values := range given {
 		for name, value := range values {
@@ -174,17 +176,23 @@ func hiding(given ...map[string]string) (hide *strings.Replacer, longest int) {
 					line = strings.TrimPrefix(line, scheme)
 				}
 				if len(line) >= 6 {
-					names[line], longest = name, max(longest, len(line))
+					names[line], l.longest = name, max(l.longest, len(line))
 				}
 			}
 		}
 	}
-	var pairs []string
+	var (
+		pairs   []string
+		secrets []*caps.Secret
+	)
 	// One that another begins with comes after that.
 	for _, line := range slices.SortedFunc(maps.Keys(names), func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }) {
 		pairs = append(pairs, line, "["+names[line]+"]")
+		if s, err := caps.NewSecret(caps.Binding{Name: names[line]}, line); err == nil {
+			secrets = append(secrets, s)
+		}
 	}
-	return strings.NewReplacer(pairs...), longest
+	l.hide, l.given = strings.NewReplacer(pairs...), caps.NewScrubber(secrets)
 }
 
 // The bounds of what is logged: lines at once and then in a second, bytes of a line, of one
@@ -213,7 +221,7 @@ func (l *logger) say(text string) (logged bool) {
 
 // quote logs the server's words, unless there were too many.
 func (l *logger) quote(what, words string) (logged bool) {
-	words = l.hide.Replace(words)
+	words = l.given.Text(l.hide.Replace(words))
 	if l.scrub != nil {
 		words = l.scrub().Text(words)
 	}
@@ -230,9 +238,9 @@ func (l *logger) copy(from *os.File) {
 	r := bufio.NewReaderSize(from, maxWritten)
 	for {
 		line, err := r.ReadSlice('\n')
-		words := l.hide.Replace(strings.TrimSuffix(string(line), "\n"))
+		words := l.given.Text(l.hide.Replace(strings.TrimSuffix(string(line), "\n")))
 		if errors.Is(err, bufio.ErrBufferFull) { // its end may be the beginning of what is hidden
-			words = words[:max(0, len(words)-l.longest)] + "…"
+			words = l.given.Cut(words[:max(0, len(words)-l.longest)]) + "…"
 		}
 		for errors.Is(err, bufio.ErrBufferFull) {
 			_, err = r.ReadSlice('\n')

@@ -70,7 +70,7 @@ func newUpstream(s Settings, m *caps.Manifest) *upstream {
 		log: &logger{name: s.Name, to: os.Stderr}, sessions: map[string]*session{}, told: map[string]bool{},
 	}
 	u.log.scrub = u.hide.Load
-	u.log.hide, u.log.longest = hiding(s.Env, s.Headers)
+	u.log.keepOut(s.Env, s.Headers)
 	if s.Login != "" && s.Server.URL != "" {
 		u.login = mcplogin.NewSource(s.Login, s.Server.URL, u.hideTokens)
 	}
