@@ -22,6 +22,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -88,8 +89,13 @@ func (l *Login) Write(folder string) error {
 
 func (l *Login) write(folder string) error {
 	text, err := json.Marshal(l)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case strings.ContainsFunc(l.Access, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return errors.New("the authorization server gives a token that can't be sent")
+	case len(text) > maxFile:
+		return fmt.Errorf("the authorization server gives more than the %d bytes that are kept of a login", maxFile)
 	}
 	return statefile.Replace(filepath.Join(folder, FileName), text, 0o600)
 }

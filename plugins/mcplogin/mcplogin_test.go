@@ -385,3 +385,20 @@ func TestSlowRenewal(t *testing.T) {
 		})
 	}
 }
+
+// A token that can't be sent, or whose login can't be read again, isn't kept.
+func TestUselessTokens(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	good := Login{Server: "https://s.example", Access: strings.Repeat("x", maxFile/2)}
+	must.NoError(t, good.Write(folder))
+	for _, token := range []string{"abc\r\nX-Evil: 1", "ab c", "é", strings.Repeat("x", maxFile)} {
+		bad := good
+		if bad.Access = token; bad.Write(folder) == nil {
+			t.Errorf("%.20q is kept", token)
+		}
+	}
+	if l, err := Read(folder, good.Server); err != nil || l.Access != good.Access {
+		t.Errorf("the login before is gone: %v", err)
+	}
+}
