@@ -404,6 +404,23 @@ func TestDeepResult(t *testing.T) {
 	}
 }
 
+// TestDeepCode: code that nests deeper than that is described as a text.
+func TestDeepCode(t *testing.T) {
+	s := New(Options{})
+	for _, n := range []int{800, 1000} {
+		code := strings.Repeat("[", n) + strings.Repeat("]", n)
+		succeed(t, s, "evolve", `{"name":"deep","code":`+quoteJSON(code)+`}`)
+		a := succeed(t, s, "describe", `{"name":"deep","canonical":true}`)
+		if n <= wire.MaxDepth {
+			if field(t, a, "code") != code || field(t, a, "canonical") != code {
+				t.Errorf("%d levels: %.300s", n, a.Structured)
+			}
+		} else if wire.DeeperThan(a.Structured, 20) || field(t, a, "text") != quoteJSON(code) || field(t, a, "canonical") != quoteJSON(code) {
+			t.Errorf("%d levels: %.300s", n, a.Structured)
+		}
+	}
+}
+
 // TestCancellation: an endless run stops within a slice, and the next goes on.
 func TestCancellation(t *testing.T) {
 	s := New(Options{})

@@ -33,7 +33,11 @@ func (s *Engine) Describe(c Call, in wire.DescribeArguments) wire.Answer {
 	}
 	o := s.description(t, current, in.Detail, c.Tools)
 	if in.Canonical {
-		o = o.Raw("canonical", t.Program().Canonical())
+		if code := t.Program().Canonical(); wire.DeeperThan(code, wire.MaxDepth) {
+			o = o.Text("canonical", string(code)) // many readers of JSON don't take it, as of results
+		} else {
+			o = o.Raw("canonical", code)
+		}
 	}
 	return wire.Succeeded(o)
 }
@@ -67,7 +71,7 @@ func (s *Engine) description(t *registry.Tool, current, detail bool, tools *regi
 	case len(code) > wire.MaxDescribed:
 		o = o.Text("text", display.Truncate(code, wire.MaxDescribed))
 		notes = append(notes, fmt.Sprintf("the code has %d bytes, of which these are the first", len(code)))
-	case !t.Text && json.Valid(code):
+	case !t.Text && json.Valid(code) && !wire.DeeperThan(code, wire.MaxDepth):
 		o = o.Raw("code", code)
 	default:
 		o = o.Text("text", string(code))
