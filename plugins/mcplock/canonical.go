@@ -19,8 +19,11 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
-// maxLevels is how deep a definition may be nested.
-const maxLevels = 64
+// How deep a definition may be nested, and the file, in which its schemas stand four levels deeper.
+const (
+	maxLevels  = 64
+	fileLevels = maxLevels + 4
+)
 
 // Canonical returns the one text of a JSON document: RFC 8785, except that a number that no
 // double holds exactly keeps its digits, so that two documents of different worth never have

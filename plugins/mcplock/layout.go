@@ -17,7 +17,7 @@ const noSchema = "{}"
 const schemaLevel = 5
 
 // deepest is the start of the line that is nested deepest, in the layout of [encode].
-var deepest = "\n" + strings.Repeat("  ", maxLevels)
+var deepest = "\n" + strings.Repeat("  ", fileLevels)
 
 // schemaKey is what is before a schema, and nowhere else in that layout.
 var schemaKey = lazyregexp.New(`\n {10}"(in|out)put": `)
@@ -105,7 +105,7 @@ func (l *layout) value(level int) bool {
 	case open != '{' && open != '[':
 		word := l.take(max(0, bytes.IndexAny(l.text, ",\n")))
 		return json.Valid(word) && !bytes.ContainsAny(word, " \t\r")
-	case level == maxLevels:
+	case level == fileLevels:
 		return false
 	}
 	l.take(1)

@@ -137,7 +137,7 @@ func parse(text []byte) (map[string]*Server, error) {
 	if !isLaidOut {
 		rest = text
 	}
-	if err := statefile.UniqueKeys(rest, false, maxLevels); err != nil {
+	if err := statefile.UniqueKeys(rest, false, fileLevels); err != nil {
 		return nil, errors.New(lock.Shown(err.Error(), 300))
 	}
 	var c content

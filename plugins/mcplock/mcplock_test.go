@@ -160,7 +160,7 @@ func TestLayout(t *testing.T) {
 		var c content
 		d := json.NewDecoder(bytes.NewReader(text))
 		d.DisallowUnknownFields()
-		if d.Decode(&c) != nil || c.Format != format || checkServers(c.Servers) != nil || statefile.UniqueKeys(text, false, maxLevels) != nil || !utf8.Valid(text) {
+		if d.Decode(&c) != nil || c.Format != format || checkServers(c.Servers) != nil || statefile.UniqueKeys(text, false, fileLevels) != nil || !utf8.Valid(text) {
 			return false
 		}
 		for _, s := range c.Servers {
@@ -195,7 +195,7 @@ func TestLayout(t *testing.T) {
 	if read < len(text) {
 		t.Errorf("only %d of the changed texts are read", read)
 	}
-	for levels := maxLevels - 8; levels <= maxLevels; levels++ {
+	for levels := fileLevels - 8; levels <= fileLevels; levels++ {
 		for _, inner := range []string{"", "1"} {
 			s.Tools["a"].Output = json.RawMessage(`{"x":` + strings.Repeat("[", levels) + inner + strings.Repeat("]", levels) + `}`)
 			text, err := encode(map[string]*Server{"x": s})
@@ -204,6 +204,32 @@ func TestLayout(t *testing.T) {
 			if want := isExact(text); (err == nil) != want {
 				t.Errorf("%d levels: %v, want %t", levels, err, want)
 			}
+		}
+	}
+}
+
+// A file has whatever tools are accepted, however deep their schemas are: one that can't be read stops all servers.
+func TestDeepSchemas(t *testing.T) {
+	t.Parallel()
+	for _, member := range []string{"inputSchema", "outputSchema"} {
+		deepest := 0
+		for levels := 1; levels <= maxLevels; levels++ {
+			raw := `{"name":"a","` + member + `":` + strings.Repeat(`{"a":`, levels) + "1" + strings.Repeat("}", levels) + "}"
+			word, deep, err := NewTool(json.RawMessage(raw))
+			if err != nil {
+				continue
+			}
+			deepest = levels
+			s := server(t, tool("b", ""))
+			s.Tools[word] = deep
+			text, err := encode(map[string]*Server{"x": s})
+			must.NoError(t, err)
+			if _, err := parse(text); err != nil {
+				t.Fatalf("%s of %d levels: %v", member, levels, err)
+			}
+		}
+		if deepest != maxLevels-1 {
+			t.Errorf("%s is accepted to %d levels", member, deepest)
 		}
 	}
 }
