@@ -71,7 +71,8 @@ func TestClusterDev(t *testing.T) {
 		if names := c.names(); !slices.Contains(names, "first") || !slices.Contains(names, name) {
 			t.Errorf("tools: %v", names)
 		}
-		says(t, state, [2]string{"cluster status", "node n1 of the order"}, [2]string{"caps revoke kv:x", "revoked kv:x"},
+		says(t, state, [2]string{"cluster status", "node n1 of the order"}, [2]string{"cluster status --json", `"nodes": []`}, [2]string{"caps revoke kv:x", "revoked kv:x"},
+			[2]string{"cluster repair", "no other node has a copy"},
 			[2]string{"caps restore kv:x", "restored kv:x"}, [2]string{"tools retire " + name + " --profile http", "is retired"}, [2]string{"tools rollback " + name + " 1 --profile http", name},
 			[2]string{"cluster leave", "end it first"}, [2]string{"journal verify --profile http", "ok"})
 		must.NoError(t, s.cmd.Process.Kill())

@@ -218,7 +218,10 @@ member has shown its files, but for those that --without names.`,
 
 func repairCluster(cmd *cobra.Command, target, from string, without []string) (err error) {
 	dir, config, err := clusterOf()
-	if err != nil || config.Order == "" || config.Order == devOrder {
+	if err == nil && config.Order == devOrder {
+		return errors.New("the order of --cluster=dev is in its server's memory, and no other node has a copy to repair it from")
+	}
+	if err != nil || config.Order == "" {
 		return cmp.Or(err, errNoCluster)
 	}
 	if err := ended(config); err != nil {

@@ -73,6 +73,7 @@ func TestMCPCommands(t *testing.T) {
 	w.fails([]string{"mcp", "add", "third", "--env", "TOKEN=abc123", "--", "npx", "server@latest"}, "fewer than 8 characters", "--env NAME without the value")
 	w.fails([]string{"mcp", "add", "third", "--", "docker", "run", "image:latest"}, "by its digest")
 	w.fails([]string{"mcp", "add", "third", "http://example.com/mcp"}, "without encryption")
+	w.fails([]string{"mcp", "add", "third", "wss://example.com/mcp"}, "begins with https, or http on this machine, not with wss")
 	w.fails([]string{"mcp", "add", "third", "--network", "https://example.com/x", "--", w.program}, "--network", "is no origin")
 	w.prints([]string{"mcp", "list"}, "SERVER", "second", "up", "ok")
 	w.prints([]string{"mcp", "show", "second", "echo"}, "words of the server second, not of this program", "takes")

@@ -108,6 +108,7 @@ func TestLeftAlone(t *testing.T) {
 	for _, test := range []struct{ client, file, text, says string }{
 		{"cursor", "c.json", `{"mcpServers":`, "is not JSON, so it is left alone: line 1"},
 		{"cursor", "c.json", `[]`, "is not JSON"},
+		{"cursor", "c.json", "\uFEFF{}", "so it is left alone: it begins with a byte order mark"},
 		{"cursor", "c.json", `{"mcpServers":[]}`, "is not an object"},
 		{"codex", "c.toml", "a = ", "is not TOML"},
 		{"codex", "c.toml", "mcp_servers = {a = {command = \"x\"}}\n", "left alone"},

@@ -11,6 +11,9 @@ import (
 
 // readJSON reads JSON with comments and trailing commas.
 func readJSON(text []byte) (hujson.Value, error) {
+	if bytes.HasPrefix(text, []byte("\uFEFF")) {
+		return hujson.Value{}, errors.New("it begins with a byte order mark: save it as UTF-8 without one")
+	}
 	if len(bytes.TrimSpace(text)) == 0 {
 		text = []byte("{\n}\n")
 	}

@@ -239,6 +239,9 @@ func locate(cmd *cobra.Command, l *mcplock.Lock, line []string, o *serverOptions
 		}
 		return &mcplock.Server{URL: line[0]}, undo, checkServerURL(line[0])
 	}
+	if scheme, _, isURL := strings.Cut(line[0], "://"); isURL && !isThere(line[0]) {
+		return nil, undo, fmt.Errorf("%s: the URL of a server begins with https, or http on this machine, not with %s", lock.Shown(line[0], 200), lock.Shown(scheme, 60))
+	}
 	p, isRunner, err := pinned.Parse(line)
 	if isRunner && !o.unpinned {
 		if err == nil && p.Version == "" {

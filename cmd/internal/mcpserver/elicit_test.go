@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps"
@@ -298,6 +299,15 @@ func TestAskUserRefused(t *testing.T) {
 	}})
 	if a := w.server.Call(unreadable, Call{Tool: "order", Arguments: json.RawMessage(`{"input":"?"}`)}); !strings.Contains(a.Text, "the client's answer can't be read") {
 		t.Error(a.Text)
+	}
+	for want, err := range map[string]error{
+		`the client doesn't ask the user: "no forms"`:     fmt.Errorf("calling elicitation/create: %w", &jsonrpc.Error{Code: -32601, Message: "no forms"}),
+		"the client's answer isn't what was asked for: m": errors.New("elicitation result content does not match requested schema: validating root"),
+	} {
+		refused := elicit.With(t.Context(), &elicit.Elicitor{Put: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) { return nil, err }})
+		if a := w.server.Call(refused, Call{Tool: "order", Arguments: json.RawMessage(`{"input":"?"}`)}); !strings.Contains(a.Text, want) {
+			t.Error(a.Text)
+		}
 	}
 	silent := speaking(t, w.server, eras[0], nil)
 	if text, res := ask(t, silent, "order", `{"input":"?"}`); !res.IsError || !strings.Contains(text, "can't put a question to its user") {

@@ -544,7 +544,7 @@ type Peer struct {
 // Status returns what is so now.
 func (n *Node) Status() Status {
 	c, _ := n.store.Cluster()
-	st := Status{Node: n.o.Name, Order: PrintedOrder(n.o.Config.Order), Identity: c.Identity, CanAct: n.CanAct(), Unlike: n.Unlike()}
+	st := Status{Node: n.o.Name, Order: PrintedOrder(n.o.Config.Order), Identity: c.Identity, CanAct: n.CanAct(), Unlike: n.Unlike(), Profiles: []Profile{}, Nodes: []Peer{}}
 	if err := n.Ready(); err != nil {
 		st.Stopped = err.Error()
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps"
@@ -165,7 +166,14 @@ func askUser(ctx context.Context, a *run.Act) (value.Value, int64, *fault.Fault)
 	if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) {
 		return nil, 0, unasked("the client's answer can't be read", "Tell the user that the client has a defect.")
 	}
-	if err != nil {
+	rpc := (*jsonrpc.Error)(nil)
+	switch {
+	case err == nil:
+	case strings.Contains(err.Error(), "does not match requested schema"): // the SDK's words
+		return nil, 0, unasked("the client's answer isn't what was asked for", "Don't ask again in this run.")
+	case errors.As(err, &rpc):
+		return nil, 0, unasked(fmt.Sprintf("the client doesn't ask the user: %.200q", rpc.Message), "Don't ask again in this run.")
+	default:
 		return nil, 0, unasked(fmt.Sprintf("the user gave no answer: %.200s", err), "Don't ask again in this run.")
 	}
 	content := wire.Object("{}")
