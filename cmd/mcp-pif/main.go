@@ -58,13 +58,13 @@ func command(args []string, in io.Reader, out, errs io.Writer) int {
 		return 0
 	case errors.As(err, &f):
 		if f.Err != nil {
-			cli.PrintPlaced(shownErrs, cli.Red, "mcp-pif: "+f.Err.Error())
+			cli.PrintPlaced(shownErrs, cli.Red, "mcp-pif: "+cli.Words(f.Err))
 		}
 		if wrong := (app.WrongText{}); errors.As(f.Err, &wrong) {
 			return cli.StatusUsage
 		}
 		return cmp.Or(f.Status, cli.StatusFailed)
 	}
-	cli.PrintPlaced(shownErrs, cli.Red, fmt.Sprintf("mcp-pif: %s\nRun '%s --help' for usage.", err, cmd.CommandPath()))
+	cli.PrintPlaced(shownErrs, cli.Red, fmt.Sprintf("mcp-pif: %s\nRun '%s --help' for usage.", cli.Words(err), cmd.CommandPath()))
 	return cli.StatusUsage
 }

@@ -172,6 +172,9 @@ func suggest(root, cmd *cobra.Command, args []string, err error) error {
 	if number, isNumber := strings.CutSuffix(err.Error(), `"`); isNumber && strings.Contains(number, "missing unit in duration") {
 		return fmt.Errorf("%w: write %ss for seconds", err, number[strings.LastIndex(number, `"`)+1:])
 	}
+	if before, _, isBool := strings.Cut(err.Error(), ": strconv.ParseBool:"); isBool {
+		return fmt.Errorf("%s: it is true or false", before)
+	}
 	if word, one := strings.CutPrefix(err.Error(), "unknown command "); one {
 		word, _, _ = strings.Cut(word, " for ")
 		return fmt.Errorf("%s takes no argument: %s", cmd.CommandPath(), word)

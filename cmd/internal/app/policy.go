@@ -240,7 +240,7 @@ func (a *Authority) resolve(principal string, s sayings, secrets *hidden, common
 	for _, text := range said.confirmed {
 		c, err := caps.ParseRequests(text, a.options.dir, a.Kinds)
 		if err != nil {
-			return got, fmt.Errorf("--confirm %s: %w", text, err)
+			return got, badCapability("--confirm", text, err)
 		}
 		got.Confirms = append(got.Confirms, c)
 	}

@@ -37,7 +37,7 @@ func (o *secretOptions) bindings(kinds caps.Kinds) (all []caps.Binding, err erro
 	for _, text := range o.secrets {
 		b, err := caps.ParseBinding(text, kinds)
 		if err != nil {
-			return nil, fmt.Errorf("--secret: %w", err)
+			return nil, cli.UsageError(fmt.Errorf("--secret: %w", err))
 		}
 		all = append(all, b)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"regexp"
 	"strconv"
 	"strings"
@@ -46,6 +47,15 @@ func Failed(err error) error {
 
 // UsageError is the end of a command that was given something that can't be meant.
 func UsageError(err error) error { return &Failure{Err: err, Status: StatusUsage} }
+
+// Words is an error as a person reads it: of a file that isn't there it names no system call.
+func Words(err error) string {
+	text := err.Error()
+	if f := (*fs.PathError)(nil); errors.As(err, &f) && errors.Is(f, fs.ErrNotExist) {
+		text = strings.Replace(text, f.Error(), "there is no file "+f.Path, 1)
+	}
+	return text
+}
 
 // Closest returns the name that a word was probably meant to be: one that is spelt
 // nearly so, or the first that begins so; "" if there is none.

@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 )
@@ -30,6 +33,21 @@ func TestInCommands(t *testing.T) {
 	} {
 		if got := InCommands(text); got != want {
 			t.Errorf("%s is %s, not %s", text, got, want)
+		}
+	}
+}
+
+// TestWords: a file that isn't there is told in words; what stands around that stays.
+func TestWords(t *testing.T) {
+	t.Parallel()
+	_, err := os.Open("no/such.pif")
+	for want, err := range map[string]error{
+		"there is no file no/such.pif":         Failed(err),
+		"a lock: there is no file no/such.pif": fmt.Errorf("a lock: %w", err),
+		"another":                              errors.New("another"),
+	} {
+		if got := Words(err); got != want {
+			t.Errorf("%s, not %s", got, want)
 		}
 	}
 }
