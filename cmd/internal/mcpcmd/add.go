@@ -157,7 +157,7 @@ func freeName(l *mcplock.Lock, name string) error {
 		return fmt.Errorf("%s is a kind that ships with mcp-pif: choose another name", name)
 	}
 	if _, isThere := l.Servers[name]; isThere {
-		return fmt.Errorf("there is a server %s already: 'mcp-pif mcp upgrade %s' shows what changes", name, name)
+		return fmt.Errorf("there is a server %s already, which 'mcp-pif mcp upgrade %s' changes", name, name)
 	}
 	return nil
 }
@@ -426,7 +426,7 @@ func addServer(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Serv
 		return err
 	}
 	fmt.Fprintf(out, "added %s to %s; grant it with --cap %s, or let each tool ask with --ask %s\n", name, l.Path, name, name)
-	if !accept {
+	if !accept && len(s.Tools) > 0 {
 		fmt.Fprintf(out, takeItsWord, name)
 	}
 	return nil
@@ -458,7 +458,8 @@ func fill(s *mcplock.Server, listed *mcp.Listing, rename map[string]string) erro
 }
 
 func printAdded(out io.Writer, s *mcplock.Server) {
-	fmt.Fprintf(out, "%s %s, protocol %s, %s, pinned to %s\n", lock.Shown(s.Info.Name, 60), lock.Shown(s.Info.Version, 40), lock.Shown(s.Protocol, 20), cli.Count(len(s.Tools), "tool", "tools"), lock.Shown(pinnedBy(s), 200))
+	called := cmp.Or(strings.TrimSpace(lock.Shown(s.Info.Name, 60)+" "+lock.Shown(s.Info.Version, 40)), "a server without a name")
+	fmt.Fprintf(out, "%s, protocol %s, %s, pinned to %s\n", called, lock.Shown(s.Protocol, 20), cli.Count(len(s.Tools), "tool", "tools"), lock.Shown(pinnedBy(s), 200))
 	printClaims(out, s)
 	printGiven(out, s)
 }

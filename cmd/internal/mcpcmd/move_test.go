@@ -157,3 +157,14 @@ func TestHintWords(t *testing.T) {
 		}
 	}
 }
+
+// TestPrintAdded: a server that says no name of itself is shown as one.
+func TestPrintAdded(t *testing.T) {
+	for want, info := range map[string]mcplock.Info{"a server without a name, protocol 1, 0 tools": {}, "good 1.0, protocol 1, 0 tools": {Name: "good", Version: "1.0"}} {
+		var out strings.Builder
+		printAdded(&out, &mcplock.Server{URL: "https://example.com/mcp", Protocol: "1", Info: info})
+		if !strings.HasPrefix(out.String(), want) {
+			t.Error(out.String())
+		}
+	}
+}
