@@ -256,7 +256,7 @@ func (o *checking) compare(cmd *cobra.Command, s *subject) error {
 			return err
 		}
 	}
-	v := normal.Equal(s.tool.Program().Term(), other.Program().Term(), true, normal.Limits{})
+	v := normal.Equal(s.tool.Program().Term(), other.Program().Term(), true, normal.Limits{Lets: true})
 	if v.Answer == normal.Same && !registry.SameVersions(s.tool, other) {
 		v = normal.Verdict{Answer: normal.Unknown, Reason: "their code does the same, but the tools it names are bound to other versions"}
 	}

@@ -3,21 +3,20 @@ package term
 // Params returns the names of the parameters of the function that a term gives: those of
 // directly nested lambdas, also where lets are around them, or of one that a let has bound to
 // the name that the term comes to. It is nil where the form of the term doesn't show a function.
-func Params(t Term) []string {
+func Params(t Term) (names []string) {
+	for l := Main(t); l != nil; l, _ = l.Body.(*Lam) {
+		names = append(names, l.Param)
+	}
+	return names
+}
+
+// Main returns the function whose parameters [Params] names, nil where there is none.
+func Main(t Term) *Lam {
 	var lets *bound
 	for {
 		switch u := t.(type) {
 		case *Lam:
-			n := 0
-			for l, ok := u, true; ok; l, ok = l.Body.(*Lam) {
-				n++
-			}
-			names := make([]string, n)
-			for i := range names {
-				l := t.(*Lam)
-				names[i], t = l.Param, l.Body
-			}
-			return names
+			return u
 		case *App:
 			l, ok := u.Func.(*Lam)
 			if !ok {

@@ -54,6 +54,9 @@ type Limits struct {
 	RunSteps uint64
 	// RunMemory is the budget of memory of each run in bytes, 0: 8 MiB.
 	RunMemory int64
+	// Lets is set to give inputs to a function behind lets, too. What equivalent answers a
+	// program, which changes with core.Semantics, it does without.
+	Lets bool
 	// Spend is told of the steps of normalising (see [Options]), and Ran of those
 	// of each run after it; where they aren't nil and say no, nothing more is
 	// done, and the verdict is [Unknown].

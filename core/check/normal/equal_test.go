@@ -109,11 +109,16 @@ var verdicts = []struct {
 	{"x => raise(x)", "x => let y = raise(x) in 1", normal.Same, "normal form"},
 	{"x => let y = x + 1 in 1", "x => 1", normal.Different, ""},
 	{"x => let y = 1 / 0 in 1", "x => 1 / 0", normal.Same, "normal form"},
+	{"let k = 2 in x => x * k", "x => x + x", normal.Same, "normal form"},
+	{"let k = 2 in x => x * k", "x => x + 1", normal.Different, "0"},
+	{"let k = 3, f = n => if n <= 0 then 0 else self(n - k) in f", "n => let m = n - 1 in 1", normal.Different, "0"},
+	{"let add = (a, b) => a + b in add", "let k = x => x in (a, b) => a + k(b)", normal.Same, "normal form"},
+	{"let add = (a, b) => if a == 1234 then b else 0 in add", "let k = 0 in (a, b) => k * (a + b)", normal.Different, ""},
 }
 
 func TestEqual(t *testing.T) {
 	for _, c := range verdicts {
-		v := normal.Equal(parseText(t, c.a), parseText(t, c.b), true, normal.Limits{})
+		v := normal.Equal(parseText(t, c.a), parseText(t, c.b), true, normal.Limits{Lets: true})
 		inputs := ""
 		for _, in := range v.Inputs {
 			inputs += string(in) + " "
@@ -123,7 +128,7 @@ func TestEqual(t *testing.T) {
 			y, _ := normal.Of(parseText(t, c.b), normal.Options{Tool: true})
 			t.Errorf("%s and %s: %+v, want %s %s\n%s\n%s", c.a, c.b, v, c.answer, c.reason, x.JSON, y.JSON)
 		}
-		back := normal.Equal(parseText(t, c.b), parseText(t, c.a), true, normal.Limits{})
+		back := normal.Equal(parseText(t, c.b), parseText(t, c.a), true, normal.Limits{Lets: true})
 		if back.Answer != v.Answer {
 			t.Errorf("%s and %s are %s, and the other way round %s", c.a, c.b, v.Answer, back.Answer)
 		}

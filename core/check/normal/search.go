@@ -43,7 +43,7 @@ const (
 func newSearch(a, b term.Term, tool bool, l Limits) *search {
 	s := &search{terms: [2]term.Term{a, b}, limits: l, left: l.Runs}
 	s.draw = &draw{state: uint64(len(text.Canonical(a))) ^ 0x9e3779b97f4a7c15}
-	s.params = min(params(a), params(b))
+	s.params = min(s.paramsOf(a), s.paramsOf(b))
 	// More than one argument is given by applying the code to them, which is
 	// the same as running it where it doesn't look for its tool.
 	s.wrap = s.params > 1 && !(tool && (contextual(a) || contextual(b)))
@@ -56,14 +56,12 @@ func newSearch(a, b term.Term, tool bool, l Limits) *search {
 	return s
 }
 
-// params returns how many lambdas a term begins with.
-func params(t term.Term) int {
-	n := 0
-	for l, ok := t.(*term.Lam); ok; l, ok = t.(*term.Lam) {
-		n++
-		t = l.Body
+// paramsOf returns how many parameters a program has.
+func (s *search) paramsOf(t term.Term) int {
+	if _, ok := t.(*term.Lam); !ok && !s.limits.Lets {
+		return 0
 	}
-	return n
+	return len(term.Params(t))
 }
 
 // contextual reports whether a term uses what only a tool's code has.

@@ -1,6 +1,7 @@
 package normal
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"math/big"
@@ -276,6 +277,7 @@ func (s *shape) items() *shape {
 // A guesser collects shapes, and the literals that programs mention.
 type guesser struct {
 	params []*shape
+	given  map[*term.Lam]*shape // of the functions whose parameters these are
 	ints   []int64
 	// literals is the integers that programs mention.
 	literals []int64
@@ -288,18 +290,18 @@ const common = 7
 
 // demands guesses what two programs want of their first n parameters.
 func demands(a, b term.Term, n int) *guesser {
-	g := &guesser{left: 20_000, ints: []int64{0, 1, -1, 2, 3, 5, 10}[:common:common], strings: []string{"", "a", "b", "ab", "a b", "x,y", "1"}}
+	g := &guesser{left: 20_000, given: map[*term.Lam]*shape{}, ints: []int64{0, 1, -1, 2, 3, 5, 10}[:common:common], strings: []string{"", "a", "b", "ab", "a b", "x,y", "1"}}
 	for range n {
 		g.params = append(g.params, &shape{})
 	}
 	for _, t := range []term.Term{a, b} {
-		var e *guess
-		for i := range n {
-			l := t.(*term.Lam)
-			e = &guess{l.Param, g.params[i], e}
-			t = l.Body
+		l := term.Main(t)
+		for _, s := range g.params {
+			g.given[l] = s
+			l, _ = l.Body.(*term.Lam)
 		}
-		g.walk(t, e)
+		g.left += n
+		g.walk(t, nil)
 	}
 	g.mix()
 	return g
@@ -363,7 +365,7 @@ func (g *guesser) walk(t term.Term, e *guess) *shape {
 		return e.lookup(t.Name)
 	case *term.Quote:
 	case *term.Lam:
-		g.walk(t.Body, &guess{t.Param, &shape{}, e})
+		g.walk(t.Body, &guess{t.Param, cmp.Or(g.given[t], &shape{}), e})
 	case *term.App:
 		if l, ok := t.Func.(*term.Lam); ok {
 			return g.walk(l.Body, &guess{l.Param, g.walk(t.Arg, e), e})
