@@ -21,6 +21,8 @@ func TestFactsKept(t *testing.T) {
 	evolve(t, r, def("lib", "n => n * 2"))
 	evolve(t, r, def("user", `n => call("lib", n) + 1`, "call:lib"))
 	evolve(t, r, def("get", `k => !toy.get(k)`, "toy.get:notes/**"))
+	evolve(t, r, def("behind", "let k = 2 in n => n * k"))
+	evolve(t, r, def("caller", `n => call("behind", n) + 1`, "call:behind"))
 	evolve(t, r, def("odd", `x => if eq(type_of(x), "int") then x else self`))
 	must.Succeed(t)(r.Rollback("lib", 1, Edit{}))
 	for i := range l.changes {

@@ -237,7 +237,7 @@ func (t *Tool) certified(found map[*Tool]known) cert.Tools {
 			return cert.Need{}, nil, false
 		}
 		need := cert.Need{Name: name, Version: b.Version, Hash: b.Hash}
-		if _, ok := b.Program().Term().(*term.Lam); !ok || k.proof == nil || len(k.proof.Types) == 0 {
+		if term.Main(b.Program().Term()) == nil || k.proof == nil || len(k.proof.Types) == 0 {
 			return need, nil, true
 		}
 		return need, k.proof.Table[k.proof.Types[0]], true
