@@ -27,7 +27,7 @@ var flowMistakes = []mutate.Mistake{
 	{"engine/journal.go", "case begun && known && !same:", "case !M && begun && known && !same:"},
 	{"engine/run.go", "if s.seals(&t) {", "if If(M, false, s.seals(&t)) {"},
 	// What runs know of their data.
-	{"../../../caps/requests.go", "segmentsBegin(split(r.where.Scope), split(s))", `If(M, a.Overlaps(r.where.Scope, s+"/**"), segmentsBegin(split(r.where.Scope), split(s)))`},
+	{"../../../caps/permit.go", "segmentsBegin(split(scope), split(string(s)))", `If(M, Segments.Overlaps(scope, designated+"/**"), segmentsBegin(split(scope), split(string(s))))`},
 	{"../../../caps/run/flow.go", "labels[a.index] = r.came(a)", ""},
 	{"../../../caps/run/flow.go", "r.enter(c.all, origin{a.n, a.request.Op, string(a.request.At)})", ""},
 	{"../../../caps/run/flow.go", "if p.About(r.flows.entered)&^from != 0 || len(where) > 1 {", "if If(M, false, p.About(r.flows.entered)&^from != 0 || len(where) > 1) {"},
