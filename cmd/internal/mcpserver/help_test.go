@@ -546,6 +546,12 @@ func TestNextIsPlausible(t *testing.T) {
 		{`xs => map(s => re_match(replace(s, " ", ""), "^[a-z]{1,}$"), xs)`, `["abc","b"]`},
 		{`xs => map(s => type_of(trim(s)) == "string", xs)`, `["abc","b"]`},
 		{`xs => map(s => {left: s}.left ++ "", xs)`, `["abc","b"]`},
+		{`xs => map(s => split(s, "|")[0], xs)`, `["abc","b"]`},
+		{`ps => map(p => p.name, filter(p => p.age >= 18, ps))`, `[{"age":5,"name":"Ann"},{"age":2,"name":"Bob"}]`},
+		{`(start, days) => add_time(start, {days: days})`, `{"start":"2026-01-15","days":5}`},
+		{`es => map(e => diff_time(e.end, e.start, "hours"), es)`, `[{"end":"2026-02-01","start":"2026-01-15"},{"end":"2026-03-09","start":"2026-03-02"}]`},
+		{`(title, tags) => {title: upper(title), tags: unique(tags)}`, `{"title":"First steps","tags":["work","home"]}`},
+		{`(start, end) => range(start, end)`, `{"start":5,"end":2}`},
 	} {
 		_, arguments, notes := nextOf(t, s, fmt.Sprintf("t%d", i), c.code, "")
 		if want := fmt.Sprintf(`{"tool":"t%d","input":%s}`, i, c.input); arguments != want || notes != "[]" {

@@ -28,7 +28,7 @@ type pools struct {
 
 func commonPools() *pools {
 	return &pools{
-		ints:  listed("5", "2", "3", "1", "0", "10", "100", "-1"),
+		ints:  listed("5", "2", "3", "1", "10", "4", "0", "-1"),
 		decs:  listed("1.5", "0.25", "100.0"),
 		bools: listed("true", "false"),
 		texts: listed(`"abc"`, `"b"`, `"x"`, `"a b c"`, `"b"`, `"5"`, `"2026-01-15"`),
@@ -55,10 +55,37 @@ func PoolsFor(p *core.Program) *pools {
 	for _, n := range numbers {
 		c.ints = append(c.ints, strconv.AppendInt(nil, n, 10), strconv.AppendInt(nil, n+1, 10))
 	}
-	for i, w := range words {
-		c.texts = slices.Insert(c.texts, 1+i, wire.Encode(w))
+	slices.Reverse(words)
+	for _, w := range words {
+		at := 1
+		if !strings.ContainsFunc(w, unicode.IsLetter) { // a sign
+			at = len(c.texts)
+		}
+		c.texts = slices.Insert(c.texts, at, wire.Encode(w))
 	}
 	return c
+}
+
+// named is texts for what has such a name, or one that ends so. Those of dates are for texts alone: a number is as likely.
+var named = map[string][]string{
+	"name": people, "customer": people, "author": people, "owner": people, "user": people, "person": people, "player": people,
+	"city": {"Paris", "Rome"}, "country": {"France", "Italy"}, "email": {"ann@example.com", "bob@example.com"}, "url": {"https://example.com/a", "https://example.com/b"},
+	"path": {"docs/a.txt", "docs/b.txt"}, "file": {"a.txt", "b.txt"}, "title": {"First steps", "More of it"}, "category": {"food", "books"}, "tag": {"work", "home"},
+	"date": dates, "start": dates, "from": dates, "since": dates, "end": later, "to": later, "until": later, "due": later, "deadline": later,
+}
+
+var people, dates, later = []string{"Ann", "Bob"}, []string{"2026-01-15", "2026-03-02"}, []string{"2026-02-01", "2026-03-09"}
+
+// textNamed is a text for the value of t that has a name; nil: none is known.
+func (s *sampler) textNamed(name string, t *check.Type) []byte {
+	name = strings.ToLower(name[strings.LastIndexByte(name, '_')+1:])
+	of := named[name]
+	free := t.Any || t.Kinds == 0 || t.Kinds&prim.KindInt != 0
+	if of == nil || s.turn > 3 || t.Kinds != 0 && t.Kinds&prim.KindString == 0 || free && of[0][0] == '2' {
+		return nil
+	}
+	s.names[name]++
+	return wire.Encode(of[(s.names[name]-1)%len(of)])
 }
 
 // noInput is the operands that are no part of an input where they are written out, and part of
@@ -139,7 +166,7 @@ func Sample(t *registry.Tool, params []check.Parameter, c *pools, turn int) ([]b
 	if t != nil {
 		declared, _ = t.Narrowed()
 	}
-	s := &sampler{pools: c, turn: turn, taken: map[prim.Kinds]int{}, left: maxSampled}
+	s := &sampler{pools: c, turn: turn, taken: map[prim.Kinds]int{}, names: map[string]int{}, left: maxSampled}
 	o, v := wire.Begin(), []byte("null")
 	for _, p := range params {
 		known := false
@@ -174,6 +201,8 @@ type sampler struct {
 	*pools
 	turn    int
 	name    string             // of the parameter or field whose value comes next
+	item    string             // of the items of the list that comes next
+	names   map[string]int     // texts, by the names that they are for
 	taken   map[prim.Kinds]int // leaves, by their kinds
 	left    int
 	depth   int
@@ -226,11 +255,18 @@ func (s *sampler) of(t *check.Type) ([]byte, bool) {
 	}
 	s.depth++
 	defer func() { s.depth-- }()
-	words := s.compared[s.name]
+	name, words := s.name, s.compared[s.name]
+	s.item = strings.TrimSuffix(name, "s")
 	if s.name = ""; len(words) > 0 && (t.Wanted() == prim.KindString || t.Kinds&^prim.KindUnit == prim.KindString && !t.Deep) {
 		return words[s.turn%len(words)], true
 	}
-	if k := t.Wanted(); k != 0 {
+	k := t.Wanted()
+	if k == 0 || k == prim.KindString {
+		if text := s.textNamed(name, t); text != nil {
+			return text, true
+		}
+	}
+	if k != 0 {
 		return s.leaf(k &^ prim.KindDec), true
 	}
 	if t.Any || t.Deep && t.Kinds&prim.KindInt != 0 || t.Dynamic && t.Kinds == 0 {
@@ -328,10 +364,13 @@ func (s *sampler) inCode(t *check.Type) ([]byte, bool) {
 // list is a list with two items or a few, or none where an item can't be made up.
 func (s *sampler) list(t *check.Type) []byte {
 	free := t.Item == nil || t.Item.Any || t.Item.Kinds == 0 || t.Item.Kinds&prim.KindInt != 0
-	if t.Deep || free && s.turn%2 == 0 && t.Kinds != prim.KindAny {
+	item := s.item
+	if t.Deep || free && s.turn%2 == 0 && t.Kinds != prim.KindAny && named[item] == nil {
 		return []byte("[3,1,4,2]")
 	}
+	s.name = item
 	one, ok := s.of(t.Item)
+	s.name = item
 	two, ok2 := s.of(t.Item)
 	switch {
 	case ok && ok2:
