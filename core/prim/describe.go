@@ -329,7 +329,7 @@ var cardLines = []struct {
 	{Written{
 		Code:  `s => map(t => format_time(add_time(t, {days: 1}), "DD.MM.YYYY"), re_find_all(s, "\\d+(?:-\\d+)+"))`,
 		Input: `"from 2026-01-31 on"`, Want: `["01.02.2026"]`,
-	}, `; re_match(s, p) tests, re_find(s, p) gives the groups, one alone as text, or null; !clock.now({}).rfc3339 (clock:main), diff_time(a, b, "days") is a - b, weekday(t) "Monday"`},
+	}, `; re_match(s, p) tests, re_find(s, p) gives the groups ("" for none), one alone as text, or null; !clock.now({}).rfc3339, diff_time(a, b, "days") is a - b, weekday(t) "Monday"`},
 	{say: "+ - * / % (/ floors; mean(xs), ratio(a, b), round(a / b, 2) don't; 1.50 is exact; no sin, log) < <= > >= (texts too; compare(a, b): -1, 0, 1) == != and or not ++ xs[0] s[1:-1] r[k], (1, true) a pair, @tool(e), code '{e}"},
 	{Written{Code: `xs => fold((acc, x) => acc + x, 0, xs)`, Input: `[1,2]`, Want: `3`}, " (push(xs, x) adds last, cons(x, xs) first, append joins lists; range(1, 3) is [1, 2])"},
 }
@@ -337,7 +337,7 @@ var cardLines = []struct {
 // unlisted is the categories of which the card has only the name, and some of the
 // operations: they are called what they are elsewhere.
 var unlisted = []struct{ group, some string }{
-	{"numbers", `round, sqrt, gcd, to_base, format(x, 2) "1,234.50"`}, {"texts", "pad_left, table"}, {"collections", "group_by, get_in"}, {"regex", ""}, {"dates", ""}, {"formats", "base64_encode, sha256"}, {"meta", ""}, {"code", ""},
+	{"numbers", `round, sqrt, gcd, to_base, format(x, 2) "1,234.50"`}, {"texts", "pad_left, table"}, {"collections", "group_by, get_in"}, {"regex", ""}, {"dates", ""}, {"formats", "parse_csv, base64_encode, sha256"}, {"meta", ""}, {"code", ""},
 }
 
 // listed reports whether the card has the operations of a category.

@@ -81,6 +81,9 @@ func TestHelpAnswers(t *testing.T) {
 	if a := do(t, s, "run", `{"code":"!exec(\"ls\")"}`); !strings.Contains(a.Text, "ask help for proc") {
 		t.Error(a.Text)
 	}
+	if a := succeed(t, s, "help", `{"name":"Schedule"}`); !strings.Contains(a.Text, "mcp-pif tasks every 24h TOOL") {
+		t.Error(a.Text)
+	}
 	if a := do(t, s, "help", `{"name":"recursoin"}`); a.Fault == nil || a.Fault.Near != "recursion" {
 		t.Errorf("%s", a.Text)
 	}
@@ -193,6 +196,7 @@ github.merge({"user-id", if, "пользователь", "a.b", of, list, x, mer
 		"note":                 "toy.get({key, part?}) → any  granted\ntoy.say({text}) → any  granted",
 		"toy.put":              "toy.get({key, part?}) → any  granted\ntoy.say({text}) → any  granted",
 		"isseus":               `Nothing granted matches "isseus". The closest are github.list_issues, github.create_issue, github.issues.`,
+		"csv names":            "Nothing granted is about that. The language has:\nparse_csv(s, separator?)  reads comma-separated values as a list of records of strings by the names in the first line; another separator can be given.",
 		"zyzzyva\n\u202e":      `Nothing granted matches "zyzzyva\n\u202e". Granted are operations of github, toy.`,
 	} {
 		got := succeed(t, s, "help", string(wire.Encode(map[string]string{"search": query}))).Text

@@ -538,3 +538,39 @@ func mustJSON(v any) string {
 	}
 	return string(b)
 }
+
+// TestJournalOfOperations: kind selects by operation, by kind of capability, and what may change something.
+func TestJournalOfOperations(t *testing.T) {
+	s := newRecordedWorld(t, 1).server
+	succeed(t, s, "evolve", `{"name":"reads","code":"k => try(!toy.get(k))","capabilities":["toy.get:notes/**"]}`)
+	succeed(t, s, "evolve", `{"name":"both","code":"k => (try(!toy.get(k)), try(!toy.put({key: k, value: 1})))","capabilities":["toy.get:notes/**","toy.put:notes/**"]}`)
+	do(t, s, "reads", `{"input":"notes/a"}`)
+	do(t, s, "both", `{"input":"notes/b"}`)
+	for arguments, want := range map[string][]string{
+		`{"kind":"toy.get"}`:               {"toy.get", "", "toy.get", ""},
+		`{"kind":"toy"}`:                   {"toy.get", "", "toy.get", "", "toy.put", ""},
+		`{"kind":"toy","tool":"reads"}`:    {"toy.get", ""},
+		`{"kind":"change"}`:                {"toy.put", ""},
+		`{"kind":"change","after":0}`:      {"toy.put", ""},
+		`{"kind":"change","tool":"reads"}`: nil,
+		`{"kind":"toy.put","tool":"both"}`: {"toy.put", ""},
+	} {
+		var page struct {
+			Events []struct{ Data struct{ Op string } }
+		}
+		must.NoError(t, json.Unmarshal(succeed(t, s, "journal", arguments).Structured, &page))
+		var got []string
+		for _, e := range page.Events {
+			got = append(got, e.Data.Op)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, expected %q", arguments, got, want)
+		}
+	}
+	if got, calls := pagesOf(t, s, `{"kind":"toy","limit":1}`); len(got) != 6 || calls != 6 {
+		t.Errorf("%d events in %d pages", len(got), calls)
+	}
+	if a := do(t, s, "journal", `{"kind":"toys"}`); !strings.Contains(a.Text, `no events of kind "toys"`) {
+		t.Error(a.Text)
+	}
+}

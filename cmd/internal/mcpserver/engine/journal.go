@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
@@ -17,6 +18,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // The numbers of events in an answer.
@@ -27,14 +29,14 @@ const (
 
 // journal shows recent events.
 func (s *Engine) Journal(_ Call, in wire.JournalArguments) wire.Answer {
-	q, f := query(in)
+	q, of, f := s.query(in)
 	if f == nil {
 		f = s.Secretive()
 	}
 	if f != nil {
 		return wire.Failed(f)
 	}
-	events, more, on, err := s.events(q)
+	events, more, on, err := s.events(q, of)
 	if err != nil {
 		s.log.Error("reading the journal", "error", err)
 		return wire.Failed(&fault.Fault{Kind: fault.Internal, Message: "the journal can't be read", Hint: "Tell the operator.", Cause: err})
@@ -63,7 +65,7 @@ func (s *Engine) Journal(_ Call, in wire.JournalArguments) wire.Answer {
 				args = args.Number("before", q.Before)
 			}
 		}
-		for _, filter := range []struct{ name, value string }{{"run", q.Run}, {"kind", string(q.Kind)}, {"tool", q.Tool}} {
+		for _, filter := range []struct{ name, value string }{{"run", q.Run}, {"kind", in.Kind}, {"tool", q.Tool}} {
 			if filter.value != "" {
 				args = args.Text(filter.name, filter.value)
 			}
@@ -208,9 +210,9 @@ func (s *Engine) tellsOf(id string, rec *run.Record) (under []string, kept flow.
 
 // events is what a query selects. more is set where there may be others: on, where
 // it isn't 0, is the event to go on from.
-func (s *Engine) events(q journal.Query) (events []journal.Event, more bool, on uint64, err error) {
-	if ofRuns(&q) {
-		events, on, err = s.readRuns(q)
+func (s *Engine) events(q journal.Query, of operations) (events []journal.Event, more bool, on uint64, err error) {
+	if ofRuns(&q) || of != "" {
+		events, on, err = s.readRuns(q, of)
 		return events, on > 0, on, err
 	}
 	events, more, err = s.broker.Journal().Read(q)
@@ -248,9 +250,36 @@ func (s *Engine) rows(events []journal.Event, newest bool, more *bool) (list, ch
 	return wire.Array(rows), wire.Array(whole), first, last
 }
 
+// operations selects events of effects: those of a kind of capability ("fs"), of one operation
+// ("fs.write"), or of all that may change something ("change"); "": any.
+type operations string
+
+const changing operations = "change"
+
+// has reports whether an event that names its operation is selected.
+func (of operations) has(kinds caps.Kinds, e *journal.Event) bool {
+	var d struct {
+		Op   string
+		Args json.RawMessage
+	}
+	if of == "" {
+		return true
+	}
+	if json.Unmarshal(e.Data, &d) != nil || of != changing {
+		return d.Op == string(of) || strings.HasPrefix(d.Op, string(of)+".")
+	}
+	m, o, ok := kinds.Operation(d.Op)
+	if !ok {
+		return true // its kind is granted no more
+	}
+	args, _ := journal.ReadValue(d.Args)
+	record, _ := args.(*value.Record)
+	return !m.FlagsOf(o, record).ReadOnly
+}
+
 // query reads which events are wanted: the newest, unless it is said where to
 // begin.
-func query(in wire.JournalArguments) (q journal.Query, f *fault.Fault) {
+func (s *Engine) query(in wire.JournalArguments) (q journal.Query, of operations, f *fault.Fault) {
 	q = journal.Query{
 		Limit: int(cmp.Or(in.Limit, defaultEvents)), Run: in.Run, Kind: journal.Kind(in.Kind), Tool: in.Tool,
 		Before: uint64(in.Before), Last: in.After == nil,
@@ -258,10 +287,17 @@ func query(in wire.JournalArguments) (q journal.Query, f *fault.Fault) {
 	if in.After != nil {
 		q.After = uint64(*in.After)
 	}
-	if err := journal.CheckKind(q.Kind); err != nil {
-		f = &fault.Fault{Kind: fault.InvalidRequest, Message: err.Error(), Hint: "A correct call: " + wire.ToolNamed("journal").Example + "."}
+	err := journal.CheckKind(q.Kind)
+	if err == nil {
+		return q, "", nil
 	}
-	return q, f
+	kinds := s.broker.Policy().Kinds()
+	_, _, known := kinds.Operation(in.Kind)
+	if _, ok := kinds[in.Kind]; ok || known || in.Kind == string(changing) {
+		q.Kind = "effect"
+		return q, operations(in.Kind), nil
+	}
+	return q, "", &fault.Fault{Kind: fault.InvalidRequest, Message: err.Error(), Hint: "A correct call: " + wire.ToolNamed("journal").Example + "."}
 }
 
 // forReplay is the members of a run's events that only a replay needs: the same
@@ -323,18 +359,20 @@ func ofRuns(q *journal.Query) bool {
 }
 
 // A runsReader finds the events of a tool's runs: those of the runs of the tool, and
-// what it asked for itself in a run of another.
+// what it asked for itself in a run of another; or of these those of some operations.
 type runsReader struct {
 	journal journal.Journal
-	tool    string
+	tool    string // "": any
+	of      operations
+	kinds   caps.Kinds
 	runs    map[string]bool // whether a run is the tool's
 	asked   map[uint64]bool // whether a request, by its number, is
 }
 
-// readRuns gives the events that a query for a tool's runs selects. on is set where
-// there may be more: the event from which to go on.
-func (s *Engine) readRuns(q journal.Query) (events []journal.Event, on uint64, err error) {
-	r := &runsReader{journal: s.broker.Journal(), tool: q.Tool, runs: map[string]bool{}, asked: map[uint64]bool{}}
+// readRuns gives the events that a query for a tool's runs, or for operations, selects. on is set
+// where there may be more: the event from which to go on.
+func (s *Engine) readRuns(q journal.Query, of operations) (events []journal.Event, on uint64, err error) {
+	r := &runsReader{journal: s.broker.Journal(), tool: q.Tool, of: of, kinds: s.broker.Policy().Kinds(), runs: map[string]bool{}, asked: map[uint64]bool{}}
 	page := q
 	page.Tool, page.Limit = "", lookedAtOnce
 	for looked := 0; ; {
@@ -382,12 +420,14 @@ func inOrder(events []journal.Event, last bool) []journal.Event {
 
 // mine reports whether an event is of the tool's runs.
 func (r *runsReader) mine(e *journal.Event) (bool, error) {
-	if mine, err := r.run(e); mine || err != nil {
-		return mine, err
+	if r.of == "" {
+		if mine, err := r.run(e); mine || err != nil {
+			return mine, err
+		}
 	}
 	switch e.Kind {
 	case journal.EffectRequested, journal.EffectDenied:
-		return toolIn(e) == r.tool, nil
+		return r.asks(e)
 	case journal.EffectOutcome, journal.EffectAsked, journal.EffectAnswered:
 		var d struct{ Request uint64 }
 		if json.Unmarshal(e.Data, &d) != nil || d.Request == 0 {
@@ -421,10 +461,22 @@ func (r *runsReader) request(seq uint64) (mine bool, err error) {
 		return mine, nil
 	}
 	events, _, err := r.journal.Read(journal.Query{After: seq - 1, Before: seq + 1, Limit: 1})
-	if err == nil {
-		r.asked[seq] = len(events) > 0 && toolIn(&events[0]) == r.tool
+	if err == nil && len(events) > 0 {
+		mine, err = r.asks(&events[0])
 	}
-	return r.asked[seq], err
+	r.asked[seq] = mine
+	return mine, err
+}
+
+// asks reports whether a request for an effect is the tool's, and for one of the operations.
+func (r *runsReader) asks(e *journal.Event) (bool, error) {
+	if !r.of.has(r.kinds, e) {
+		return false, nil
+	}
+	if r.tool == "" || toolIn(e) == r.tool {
+		return true, nil
+	}
+	return r.run(e)
 }
 
 // toolIn is the tool that an event of a run names, "" where it names none.

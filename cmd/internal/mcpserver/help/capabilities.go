@@ -326,16 +326,31 @@ func Search(policy *caps.Policy, query string) wire.Answer {
 		return wire.Failed(fault.Newf(fault.InvalidRequest, "a search has at most %d words and %d bytes", maxQueryWords, maxQuery).
 			Hinted(`Name what the operation is about: {"search":"create issue"}.`))
 	}
-	said := ""
-	offers := findOffers(policy)
-	if found := find(offers, query); len(found) > 0 {
+	said, offers := "", findOffers(policy)
+	found := find(offers, query)
+	switch {
+	case len(found) > 0:
 		said = offerLines(found)
-	} else if len(offers) == 0 {
+	case len(ofLanguage(query)) > 0:
+		said = "Nothing granted is about that. The language has:\n" + strings.Join(ofLanguage(query), "\n")
+	case len(offers) == 0:
 		said = "No operation is granted here: ask the operator to start the server with --cap."
-	} else {
+	default:
 		said = fmt.Sprintf("Nothing granted matches %s. %s", caps.Quote(wire.Short([]byte(query))), closest(offers, query))
 	}
 	return wire.Answer{Text: said, Structured: []byte(wire.Begin().Text("text", said).End())}
+}
+
+// ofLanguage is a line for each operation of the language that has all words of a query, at most [MaxFound].
+func ofLanguage(query string) (lines []string) {
+	for i := range prim.Table {
+		r, words := &prim.Table[i], wordsOf(query)
+		about := strings.ToLower(r.Name + " " + r.Doc)
+		if len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(about, word) }) {
+			lines = append(lines, text.Shape(r)+"  "+r.Doc)
+		}
+	}
+	return lines[:min(len(lines), MaxFound)]
 }
 
 // Where a query was found, the best first.

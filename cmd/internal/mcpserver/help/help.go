@@ -100,6 +100,16 @@ func Category(category string) wire.Answer {
 	return helpAnswer(strings.TrimSuffix(b.String(), "\n"), rows)
 }
 
+var (
+	scheduled = []string{"No tool starts itself, and no program waits for a time of day. The operator has a tool run again and again by a command: mcp-pif tasks every 24h TOOL 'INPUT'."}
+	approved  = []string{"The operator answers what a tool asks for, in a terminal of their own, by the command mcp-pif approve. Until then a run that needs it is denied, and says so."}
+	// operators is what a model may look for here and operators do.
+	operators = map[string][]string{
+		"schedule": scheduled, "scheduling": scheduled, "cron": scheduled, "timer": scheduled, "every": scheduled,
+		"approve": approved, "approval": approved,
+	}
+)
+
 // Name explains an operation, an operator, a tool of the server's, an evolved one, a
 // topic, what a capability is for, or a kind of failure. evolved is what there is to say of an evolved tool of
 // that name, and tools are the names of all.
@@ -156,6 +166,9 @@ func Name(policy *caps.Policy, name, evolved string, tools []string) wire.Answer
 	}
 	if how := prim.Instead(name); how != "" && len(parts) == 0 {
 		parts = append(parts, fmt.Sprintf("There is no operation %s: %s.", name, how))
+	}
+	if len(parts) == 0 {
+		parts = operators[strings.ToLower(name)]
 	}
 	if len(parts) > 0 {
 		for i := range parts {

@@ -106,7 +106,7 @@ type HistoryArguments struct {
 type JournalArguments struct {
 	Limit  Count   `arg:"limit" max:"1000" more:"at most so many; 50 if left out"`
 	Run    string  `arg:"run" more:"of this run only"`
-	Kind   string  `arg:"kind" brief:"effect, run, tool or policy" more:"or server, consent, task, plan, flow, session, store, result, released or checkpoint; or one of their events, effect.denied"`
+	Kind   string  `arg:"kind" brief:"effect, change, run, tool or policy" more:"or server, consent, task, plan, flow, session, store, result, released or checkpoint; or one of their events, effect.denied. change is the effects that may change something; a kind of capability or an operation, fs or fs.write, its own"`
 	Tool   string  `arg:"tool" more:"what became of this tool only; with the kind effect or run, what its runs did"`
 	Before Number  `arg:"before" more:"the newest before the event of this number"`
 	After  *Number `arg:"after" more:"the oldest after the event of this number"`
