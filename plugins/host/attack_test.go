@@ -5,7 +5,14 @@ package host
 import (
 	"bufio"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +24,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-plugin"
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-pif/mcp-pif/caps"
@@ -24,6 +32,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/core/wait"
+	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
 )
 
 // A plugin that doesn't introduce itself as it should is killed and not used.
@@ -65,6 +74,48 @@ func TestAttackHandshake(t *testing.T) {
 				t.Fatalf("%s, %s; want a problem with %q", s.State, s.Problem, says)
 			}
 		})
+	}
+}
+
+// Whoever reaches a plugin's socket is answered only with the certificate of its host. The
+// plugin's own is on P-256: go-plugin's, on P-521, costs each start tens of milliseconds.
+func TestAttackStrangerAtTheSocket(t *testing.T) {
+	t.Parallel()
+	host := must.Value(wire.NewCertificate(x509.ExtKeyUsageClientAuth))
+	cmd := exec.Command(must.Value(os.Executable()), "toy")
+	cmd.Env = append(os.Environ(), wire.Handshake.MagicCookieKey+"="+wire.Handshake.MagicCookieValue, "PLUGIN_PROTOCOL_VERSIONS=1",
+		plugin.EnvUnixSocketDir+"="+t.TempDir(), "PLUGIN_CLIENT_CERT="+string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: host.Certificate[0]})))
+	out, err := cmd.StdoutPipe()
+	must.NoError(t, err)
+	must.NoError(t, wait.Start(cmd))
+	kill := func() { _ = cmd.Process.Kill() }
+	t.Cleanup(func() { kill(); _ = cmd.Wait() })
+	defer time.AfterFunc(wait.Limit(t), kill).Stop()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	must.NoError(t, err)
+	parts := strings.Split(strings.TrimSpace(line), "|")
+	if len(parts) != 6 {
+		t.Fatalf("it introduces itself by %q", line)
+	}
+	own, err := x509.ParseCertificate(must.Value(base64.RawStdEncoding.DecodeString(parts[5])))
+	must.NoError(t, err)
+	if key, ok := own.PublicKey.(*ecdsa.PublicKey); !ok || key.Curve != elliptic.P256() {
+		t.Errorf("its certificate has the key %v", own.PublicKey)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(own)
+	for name, certificates := range map[string][]tls.Certificate{
+		"the host": {host}, "none": nil, "another": {must.Value(wire.NewCertificate(x509.ExtKeyUsageClientAuth))},
+	} {
+		c, err := net.Dial("unix", parts[3])
+		must.NoError(t, err)
+		must.NoError(t, c.SetDeadline(time.Now().Add(wait.Limit(t))))
+		// The server speaks first, once it knows who it is.
+		_, err = tls.Client(c, &tls.Config{RootCAs: roots, ServerName: "localhost", Certificates: certificates, NextProtos: []string{"h2"}}).Read(make([]byte, 1))
+		if isHost := name == "the host"; isHost && err != nil || !isHost && !strings.Contains(fmt.Sprint(err), "remote error: tls: ") {
+			t.Errorf("with the certificate of %s: %v", name, err)
+		}
+		c.Close()
 	}
 }
 

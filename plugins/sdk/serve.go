@@ -71,6 +71,7 @@ func Serve(p Plugin) {
 	watch := &hostWatch{end: time.AfterFunc(neverCame, leave), give: time.AfterFunc(neverCame, giveBack)}
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig: wire.Handshake,
+		TLSProvider:     serverTLS,
 		Plugins:         plugin.PluginSet{wire.Service: &contract{server: s}},
 		Logger:          hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: stderr, JSONFormat: true}),
 		GRPCServer: func(options []grpc.ServerOption) *grpc.Server {
