@@ -2,12 +2,12 @@ package text
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
@@ -247,7 +247,7 @@ func while(at term.At, f, list term.Term, take bool) term.Term {
 }
 
 // numberLayout is how other languages say how a number is written: +,.2f, 05d, .1% or #,##0.00.
-var numberLayout = regexp.MustCompile(`^(?:\{:)?(\+?)(?:(0?)([1-9]\d?))?(#,##|,|)(?:0(?:\.(0{1,9}))?(%?)|(?:\.(\d))?([fd%]))\}?$`)
+var numberLayout = lazyregexp.New(`^(?:\{:)?(\+?)(?:(0?)([1-9]\d?))?(#,##|,|)(?:0(?:\.(0{1,9}))?(%?)|(?:\.(\d))?([fd%]))\}?$`)
 
 // laid returns the parts of a layout that is written out; nil where t is none.
 func laid(t term.Term) []string {

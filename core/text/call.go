@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -390,7 +391,7 @@ var textFirst = map[string]bool{"split": true, "contains": true, "starts_with": 
 	"re_match": true, "re_find": true, "re_find_all": true, "re_split": true, "re_replace": true, "replace": true}
 
 // patterned is a pattern that hardly is a text in which one is looked for.
-var patterned = regexp.MustCompile(`\\[dwsbDWSB]|^\^|\[\^|\[\w-\w|\(\?|\.[*+]`)
+var patterned = lazyregexp.New(`\\[dwsbDWSB]|^\^|\[\^|\[\w-\w|\(\?|\.[*+]`)
 
 // isSought reports whether a literal can't be the text in which the row looks for what
 // another operand is, since nothing but itself could be there: one character, for split

@@ -3,12 +3,12 @@ package text
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
@@ -150,7 +150,7 @@ type comment struct {
 }
 
 // dated is a comment that says when, or from where to where.
-var dated = regexp.MustCompile(`^[ \t]*(\d{4}-\d\d|\d+-\d+[ \t]*$)`)
+var dated = lazyregexp.New(`^[ \t]*(\d{4}-\d\d|\d+-\d+[ \t]*$)`)
 
 // divides returns where the operand ends by which the comment divides, 0: it doesn't.
 // unclosed says that a bracket is open before it that nothing closes.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
@@ -188,7 +189,7 @@ func (r *reader) unknownFormat(x term.Term, spec string) string {
 }
 
 // wholeOf is how other languages name a group, or the whole, in what is put in.
-var wholeOf = regexp.MustCompile(`\\(?:0|g<(\w+)>)`)
+var wholeOf = lazyregexp.New(`\\(?:0|g<(\w+)>)`)
 
 // noteReplaced notes that what re_replace puts in has a group as Python names it.
 func (r *reader) noteReplaced(c callee, args []term.Term) {

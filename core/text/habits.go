@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
@@ -731,13 +732,13 @@ func (r *reader) bindWords() {
 
 // grouped is a group without a name that is repeated or holds a choice, as those do that
 // aren't meant to be what is found.
-var grouped = regexp.MustCompile(`(?:^|[^\\])\((?:[^?()|][^()|]*\)(?:[*+]|\{)|[^?()|][^()|]*\|[^()]*\))`)
+var grouped = lazyregexp.New(`(?:^|[^\\])\((?:[^?()|][^()|]*\)(?:[*+]|\{)|[^?()|][^()|]*\|[^()]*\))`)
 
 // wordy is what isn't only signs around a group, so that it may be meant to be found, too.
-var wordy = regexp.MustCompile(`[\pL\pN]`)
+var wordy = lazyregexp.New(`[\pL\pN]`)
 
 // edges is what fits no sign of a text.
-var edges = regexp.MustCompile(`\\[bB]|[$^]`)
+var edges = lazyregexp.New(`\\[bB]|[$^]`)
 
 // takesApart reports whether a function looks at parts of what it gets.
 func takesApart(f *term.Lam) (found bool) {
@@ -764,7 +765,7 @@ func takesApart(f *term.Lam) (found bool) {
 var sought = map[string]bool{"index_of": true, "last_index_of": true, "split": true, "replace": true, "contains": true, "starts_with": true, "ends_with": true, "equal": true}
 
 // kept is a text up to its first escape that is none of JSON's, so that the backslash stays.
-var kept = regexp.MustCompile("(?s)^\"(?:[^\"\\\\]|\\\\[\"\\\\/bfnrtu'`])*(\\\\[^\"\\\\/bfnrtu'`])")
+var kept = lazyregexp.New("(?s)^\"(?:[^\"\\\\]|\\\\[\"\\\\/bfnrtu'`])*(\\\\[^\"\\\\/bfnrtu'`])")
 
 // noteEscape notes that a text keeps a backslash which only a pattern has a use for.
 func (r *reader) noteEscape(args ...term.Term) {

@@ -3,7 +3,6 @@ package text
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/json"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
@@ -159,7 +159,7 @@ var foreign = []struct{ wrote, hint string }{
 }
 
 // sets is what stands before and after & of two sets.
-var sets = [2]*regexp.Regexp{regexp.MustCompile(`set\(([^()]{1,60})\)\s*$`), regexp.MustCompile(`^\s*set\(([^()]{1,60})\)`)}
+var sets = [2]*lazyregexp.Regexp{lazyregexp.New(`set\(([^()]{1,60})\)\s*$`), lazyregexp.New(`^\s*set\(([^()]{1,60})\)`)}
 
 // startsForeign tells the first bytes of foreign; starting is the kinds of tokens by
 // their first byte, the longest first.

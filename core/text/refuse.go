@@ -3,12 +3,12 @@ package text
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
@@ -355,7 +355,7 @@ func (r *reader) note(off int, format string, args ...any) {
 }
 
 // divisor is a comment that reads as what one divides by in Python.
-var divisor = regexp.MustCompile(`^//[ \t]*(?:\d[\d.]*|([A-Za-z_]\w*)(?:\(.*\))?|\(.*\))[ \t]*(?:\r?\n|$)`)
+var divisor = lazyregexp.New(`^//[ \t]*(?:\d[\d.]*|([A-Za-z_]\w*)(?:\(.*\))?|\(.*\))[ \t]*(?:\r?\n|$)`)
 
 // noteComments notes comments behind an operand that may be meant as a division: brackets, or
 // a name that the program has, too; and refuses a number: as before Semantics 14.

@@ -2,11 +2,11 @@ package text
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
@@ -175,7 +175,7 @@ func (r *reader) template() (term.Term, bool) {
 
 // spec is how Python says how a value is shown: which side is filled, up to how many
 // characters, and the digits after the point.
-var spec = regexp.MustCompile(`^([<>]?)(0?)(\d*)((,?)(?:\.(\d))?f?|d|s)$`)
+var spec = lazyregexp.New(`^([<>]?)(0?)(\d*)((,?)(?:\.(\d))?f?|d|s)$`)
 
 // shownAs reads what stands behind a colon in a template; x is what is shown.
 func (r *reader) shownAs(x term.Term) term.Term {

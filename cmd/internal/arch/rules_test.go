@@ -87,7 +87,7 @@ var rules = map[string]rule{
 	"core/examples": {std: append([]string{"embed"}, pure...)},
 	"core/prim/gen": {std: pure, ours: low, tests: true},
 	"core/parse":    {std: pure, ours: low},
-	"core/text":     {std: pure, ours: low},
+	"core/text":     {std: pure, ours: with("core/lazyregexp")},
 	"core/code":     {std: pure, ours: low},
 	"core/eval":     {std: memory, ours: with("core/parse", "core/text", "core/code"), unsafe: true},
 	"core/naive":    {std: pure, ours: with("core/parse", "core/text", "core/code")},
