@@ -97,7 +97,7 @@ func measure(ctx context.Context, binary, only, out string, every int) error {
 // build builds the server that is examined.
 func build(ctx context.Context, dir string) (string, error) {
 	binary := filepath.Join(dir, "mcp-pif")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "github.com/mcp-pif/mcp-pif/cmd/mcp-pif").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", binary, "github.com/mcp-pif/mcp-pif/cmd/mcp-pif").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the server: %w\n%s", err, out)
 	}
 	return binary, nil
