@@ -540,3 +540,22 @@ func TestInOneCall(t *testing.T) {
 		t.Error(a.Text)
 	}
 }
+
+// TestExamplesOfMessages: an example can expect the words of a failure, of what the code raises without its kind.
+func TestExamplesOfMessages(t *testing.T) {
+	s := New(Options{})
+	for _, c := range []struct{ expected, want string }{
+		{`Bolt: the quantity is -1`, ""},
+		{`raised: the quantity is`, ""},
+		{`raised`, ""},
+		{`the quantity is -2`, "raised: the quantity is -2 is expected"},
+		{`type_error: the quantity is -1`, "type_error: the quantity is -1 is expected"},
+		{`rased`, `no example can expect the error "rased"`},
+	} {
+		a := do(t, s, "evolve", string(wire.Encode(map[string]any{"name": "refuses", "code": `o => if o.n < 0 then raise($"{o.p}: the quantity is {o.n}") else o.n`,
+			"examples": []any{map[string]any{"input": map[string]any{"p": "Bolt", "n": -1}, "error": c.expected}}})))
+		if got := a.Fault != nil; got != (c.want != "") || !strings.Contains(a.Text, c.want) {
+			t.Errorf("%s: %s", c.expected, a.Text)
+		}
+	}
+}

@@ -251,7 +251,7 @@ func (t *trial) judge(i int, p *product) *fault.Fault {
 		return t.refused(i, f, f.Message, "")
 	case f != nil && f.Kind == fault.OutOfFuel && e.Error != string(fault.OutOfFuel):
 		return t.exhausted(i)
-	case f != nil && e.Error == string(f.Kind):
+	case f != nil && fails(e.Error, f):
 	case f != nil && e.Error != "":
 		return t.refused(i, f, fmt.Sprintf("it fails with %s (%s), and %s is expected", f.Kind, f.Message, e.Error), e.Error)
 	case f != nil:
@@ -282,6 +282,13 @@ func (t *trial) judge(i int, p *product) *fault.Fault {
 		}
 	}
 	return nil
+}
+
+// fails reports whether a fault is the failure that an example expects: a kind, and behind
+// a colon words that its message has.
+func fails(expected string, f *fault.Fault) bool {
+	kind, words, _ := strings.Cut(expected, ": ")
+	return kind == string(f.Kind) && strings.Contains(f.Message, words)
 }
 
 // placed says where a fault is as the caller knows it: the candidate's code is
@@ -446,14 +453,14 @@ func readExample(raw json.RawMessage, at fault.Pointer) (e registry.Example, f *
 		e.Input = json.RawMessage("null") // as in a call without one
 	}
 	expect, hasExpect := a.Any("expect")
-	kind, hasError, f := a.Text("error")
+	expected, hasError, f := a.Text("error")
 	switch {
 	case f != nil:
-		return e, misshapen(at.Key("error"), "the error that an example expects is a kind such as type_error")
+		return e, misshapen(at.Key("error"), "the error that an example expects is a text: a kind such as type_error, or the words that the code raises")
 	case hasError && hasExpect && string(expect) != "null":
 		return e, misshapen(at, `an example expects a result ("expect") or a failure ("error"), not both`)
 	case hasError:
-		if e.Error, f = failureKind(kind, at.Key("error")); f != nil {
+		if e.Error, f = failure(expected, at.Key("error")); f != nil {
 			return e, f
 		}
 	case !hasExpect:
@@ -485,8 +492,9 @@ func readExample(raw json.RawMessage, at fault.Pointer) (e registry.Example, f *
 	return e, nil
 }
 
-// failureKind is the kind of failure that an example expects.
-func failureKind(kind string, at fault.Pointer) (string, *fault.Fault) {
+// failure is the failure that an example expects: a kind, or the kind, a colon and words of the
+// message. Words alone are what the code raises.
+func failure(expected string, at fault.Pointer) (string, *fault.Fault) {
 	var known []string
 	for _, c := range fault.Codes {
 		switch c.Kind {
@@ -495,8 +503,12 @@ func failureKind(kind string, at fault.Pointer) (string, *fault.Fault) {
 		}
 		known = append(known, string(c.Kind))
 	}
-	if slices.Contains(known, kind) {
-		return kind, nil
+	kind, _, _ := strings.Cut(expected, ": ")
+	switch {
+	case slices.Contains(known, kind):
+		return expected, nil
+	case strings.Contains(expected, " "):
+		return string(fault.Raised) + ": " + expected, nil
 	}
 	f := misshapen(at, "no example can expect the error %q; it can be %s", wire.Short([]byte(kind)), strings.Join(known, ", "))
 	f.Near = wire.Nearest(kind, known)

@@ -283,6 +283,7 @@ var more = map[string][]string{
 	"evolve": {
 		"examples are tests: each is run on the new version, without authority, before anything is changed. Where one gives something else, the tool is refused and the old version stays.",
 		`{"name":"evolve","arguments":{"name":"square","code":"n => n * n","examples":[{"input":3,"expect":9},{"input":"x","error":"type_error"}]}}`,
+		`"error" is a kind of failure, or words that the code raises: "the quantity is negative".`,
 		`What an effect gives in an example is written there, in order: "value", or "error", which is why it fails (not_found, exists, …) or a kind (effect_failed, denied, conflict, outcome_unknown). "args" may be left out.`,
 		`{"input":"a.txt","expect":5,"effects":[{"op":"fs.read","args":{"path":"a.txt"},"value":"hello"}]}`,
 		`{"input":"a.txt","expect":null,"effects":[{"op":"fs.read","error":"not_found"}]}`,
