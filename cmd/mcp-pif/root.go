@@ -22,6 +22,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpcmd"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/help"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/plugincmd"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/tour"
 	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
@@ -277,10 +278,6 @@ another language (while).`,
 				return sub.Help()
 			}
 			word := strings.Join(args, " ") // let rec
-			question := map[string]any{"name": word}
-			if word == "language" {
-				question = nil
-			}
 			servers, err := app.OpenUpstreams(&app.CapOptions{UpstreamOptions: app.UpstreamOptions{McpLock: at.Path}})
 			if err != nil {
 				servers = &app.Upstreams{} // their operations are unknown here
@@ -294,7 +291,10 @@ another language (while).`,
 				return cli.Failed(err)
 			}
 			broker := run.New(run.Options{Policy: policy, Journal: journal.NewMemory(app.PureJournal, nil)})
-			a := app.CallTool(cli.Context(cmd), engine.New(engine.Options{Broker: broker}), "help", question)
+			a := app.CallTool(cli.Context(cmd), engine.New(engine.Options{Broker: broker}), "help", map[string]any{"name": word})
+			if word == "language" {
+				a = help.All()
+			}
 			if a.Fault != nil {
 				return fmt.Errorf("there is no command, operation or topic %q%s\n'mcp-pif help' lists the commands, 'mcp-pif help language' the operations", word, cli.DidYouMean(a.Fault.Near))
 			}

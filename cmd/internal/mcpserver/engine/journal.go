@@ -269,12 +269,10 @@ func (of operations) has(kinds caps.Kinds, e *journal.Event) bool {
 		return d.Op == string(of) || strings.HasPrefix(d.Op, string(of)+".")
 	}
 	m, o, ok := kinds.Operation(d.Op)
-	if !ok {
-		return true // its kind is granted no more
-	}
 	args, _ := journal.ReadValue(d.Args)
-	record, _ := args.(*value.Record)
-	return !m.FlagsOf(o, record).ReadOnly
+	record, whole := args.(*value.Record)
+	// Its kind may be granted no more, and arguments that are long stand elsewhere.
+	return !ok || o.VerbParam != "" && !whole || !m.FlagsOf(o, record).ReadOnly
 }
 
 // query reads which events are wanted: the newest, unless it is said where to
