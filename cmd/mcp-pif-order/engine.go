@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -90,14 +91,18 @@ func startEngine(o engineOptions, log *slog.Logger) (*engine, error) {
 	says := &natsLog{log: log}
 	s.SetLoggerV2(says, false, false, false)
 	s.Start()
+	ready := false
+	for begun := time.Now(); !ready && says.fatal.Load() == nil && time.Since(begun) < 20*time.Second; {
+		ready = s.ReadyForConnections(100 * time.Millisecond) // the port for routes is opened after Start
+	}
 	if why := says.fatal.Load(); why != nil {
 		s.Shutdown()
-		if o.listen != "" {
+		if o.listen != "" && strings.HasPrefix(*why, "Can't start JetStream") { // it reads the files
 			return nil, fmt.Errorf("%s; if a file in %s is damaged, and the other processes serve the order, move that folder away: this process takes all from them", *why, o.dir)
 		}
 		return nil, errors.New(*why)
 	}
-	if !s.ReadyForConnections(20 * time.Second) {
+	if !ready {
 		s.Shutdown()
 		return nil, errors.New("the server doesn't start within 20 s")
 	}
@@ -142,6 +147,7 @@ func (l *natsLog) Warnf(format string, v ...any)   { l.log.Warn(fmt.Sprintf(form
 func (l *natsLog) Fatalf(format string, v ...any) {
 	why := fmt.Sprintf(format, v...)
 	l.fatal.Store(&why)
+	l.log.Error(why)
 }
 func (l *natsLog) Errorf(format string, v ...any) { l.log.Error(fmt.Sprintf(format, v...)) }
 func (l *natsLog) Debugf(format string, v ...any) {}
