@@ -205,7 +205,7 @@ func TestUnheld(t *testing.T) {
 // quotes.
 func TestNearOnce(t *testing.T) {
 	w := newWorld(t)
-	_, f := w.policy.Permit(caps.NewLedger(), nil, caps.Request{Operation: "fs.nope", Arg: str("a"), Tool: "t"})
+	_, f := w.policy.Permit(caps.NewLedger(), nil, caps.Request{Operation: "fs.raed", Arg: str("a"), Tool: "t"})
 	if f == nil || f.Near == "" || !strings.Contains(f.Error(), `"`+f.Near+`"`) {
 		t.Errorf("got %v, near %q", f, f.Near)
 	}
