@@ -463,7 +463,7 @@ func (c *check) designated(args *value.Record) (*value.Record, *fault.Fault) {
 			argument = folder(argument)
 		}
 		if c.m.Algebra == Path {
-			rel, f := c.path(&param, argument)
+			rel, f := c.path(&param, argument, args)
 			if f != nil {
 				return nil, f
 			}
@@ -508,10 +508,14 @@ func (c *check) designated(args *value.Record) (*value.Record, *fault.Fault) {
 
 // path decides a path: every well-formed one is within the capability, but for
 // that of a single file.
-func (c *check) path(param *Param, argument string) (string, *fault.Fault) {
-	// A lone path that ends in a slash is a folder's. It is refused beside other arguments: a file moved to docs/ is meant
-	// to go into that folder. The pattern */ is of folders alone.
-	if param.Main && param.Name != "pattern" {
+func (c *check) path(param *Param, argument string, args *value.Record) (string, *fault.Fault) {
+	// A slash at a folder's end is left out where nothing but flags is beside it. Beside anything else it is refused: what is
+	// moved or written to docs/ is meant to go into that folder. Nobody looks whether it is one: fs.remove("a.txt/") removes
+	// the file a.txt. The pattern */ is of folders alone.
+	isMore := slices.ContainsFunc(args.Fields, func(f value.Field) bool {
+		return f.Key != param.Name && value.Force(f.Value).Type() != value.TypeBool
+	})
+	if param.Main && param.Name != "pattern" && !isMore {
 		argument = folder(argument)
 	}
 	rel, err := relative(argument)

@@ -88,13 +88,23 @@ func TestNotHeld(t *testing.T) {
 	}
 }
 
-// TestSlashAtEnd: a folder and a prefix may end in a slash, and are decided as without it. A path beside other arguments
-// may not: what is moved to docs/ is meant to go there, not to be called so.
+// TestSlashAtEnd: a folder and a prefix may end in a slash, and are decided as without it. A path beside other arguments than
+// flags may not, whatever plugin takes them: what is moved or written to docs/ is meant to go there, not to be called so.
 func TestSlashAtEnd(t *testing.T) {
 	w := newWorld(t, "sandbox/in/", "sandbox/secret/")
-	w.grant("fs:./sandbox", "kv:**")
+	var err error
+	w.kinds, err = caps.NewKinds(fsKind, kvKind, &caps.Manifest{
+		Kind: "toy", Algebra: caps.Path, Verbs: []caps.Verb{{Name: "put", Flags: ruins}},
+		Operations: []caps.Operation{{Name: "toy.put", Verb: "put", Params: []caps.Param{
+			path, {Name: "content", Type: "any", Optional: true}, {Name: "new", Type: "bool", Optional: true},
+		}}},
+	})
+	must.NoError(t, err)
+	w.policy = caps.NewPolicy(w.kinds, w.clock.now)
+	t.Cleanup(func() { w.policy.Close() })
+	w.grant("fs:./sandbox", "kv:**", "toy:./sandbox")
 	w.deny("fs:./sandbox/secret", "kv:notes/secret/**")
-	held := w.hold("fs:./sandbox", "kv:notes/**")
+	held := w.hold("fs:./sandbox", "kv:notes/**", "toy:./sandbox")
 	for _, c := range []struct {
 		op         string
 		arg        value.Value
@@ -112,6 +122,13 @@ func TestSlashAtEnd(t *testing.T) {
 		{"fs.glob", str("*/"), "", ""},
 		{"fs.move", rec("from", "a", "to", "in/"), "", ""},
 		{"fs.write", rec("path", "in/", "content", "x"), "", ""},
+		{"fs.list", rec("path", "in/", "recursive", true), "in", "in"},
+		{"toy.put", str("in/"), "in", "in"},
+		{"toy.put", rec("path", "in/", "new", true), "in", "in"},
+		{"toy.put", rec("path", "in", "content", "x"), "in", "in"},
+		{"toy.put", rec("path", "in/", "content", "x"), "", ""},
+		{"toy.put", rec("path", "in/", "content", "x", "new", true), "", ""},
+		{"fs.read", rec("path", "in/", "encoding", "utf8"), "", ""},
 		{"kv.keys", str("notes/"), "notes", "notes/"},
 		{"kv.keys", str("notes/a/"), "notes/a", "notes/a/"},
 		{"kv.keys", str("notes/secret/"), "", ""},
