@@ -165,6 +165,7 @@ func AllRunning(dir string) ([]Running, error) {
 	}
 	all := make([]Running, len(paths))
 	for i, path := range paths {
+		_, _ = fmt.Sscanf(filepath.Base(path), "%d-", &all[i].PID) // of one that hasn't said it yet
 		text, err := statefile.Read(path + runningSays)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -385,9 +385,13 @@ func ofPrincipal(name string) string {
 func newRestore() *cobra.Command {
 	var o revokeOptions
 	cmd := &cobra.Command{
-		Use:     "restore CAPABILITY",
-		Short:   "Restore a revoked grant",
-		Long:    "Restore a grant that was revoked, and wait until every running server has it again.",
+		Use:   "restore CAPABILITY",
+		Short: "Restore a revoked grant",
+		Long: `Restore a grant that was revoked, and wait until every running server has it
+again.
+
+The exit status is 1 if it isn't revoked, or a running server doesn't answer:
+it is restored then, and that server has it again once it goes on.`,
 		Example: `  mcp-pif caps restore fs:./sandbox`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -408,7 +412,7 @@ func newRestore() *cobra.Command {
 			fmt.Fprintf(cmd.OutOrStdout(), "restored %s%s\n", cli.Printable(e.Text), ofPrincipal(e.Principal))
 			got, err := app.AwaitServers(cli.Context(cmd), r)
 			if err == nil && len(got.Silent) > 0 {
-				err = fmt.Errorf("not confirmed by %s", strings.Join(got.Silent, ", "))
+				err = fmt.Errorf("restored; not yet confirmed by %s: it takes effect there when that goes on", strings.Join(got.Silent, ", "))
 			}
 			return cli.Failed(err)
 		},

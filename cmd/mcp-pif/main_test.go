@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
@@ -412,6 +413,32 @@ func TestLostOutput(t *testing.T) {
 		if status != cli.StatusFailed || errs.String() != "mcp-pif: the disk is full\n" {
 			t.Errorf("%s: status %d\nstderr: %s", line, status, errs.String())
 		}
+	}
+}
+
+// TestRestoreUnconfirmed: what is restored is said to be, also where a server that is starting says nothing of it yet.
+func TestRestoreUnconfirmed(t *testing.T) {
+	state := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", state)
+	defer func(looks int) { app.MostLooks = looks }(app.MostLooks)
+	app.MostLooks = 1
+	do := func(args ...string) (int, string, string) {
+		var out, errs strings.Builder
+		return command(append([]string{"caps"}, args...), strings.NewReader(""), &out, &errs), out.String(), errs.String()
+	}
+	if status, out, errs := do("revoke", "kv:notes"); status != cli.StatusFailed || errs != "" {
+		t.Fatalf("revoke: status %d\n%s%s", status, out, errs)
+	}
+	server, err := caps.Announce(filepath.Join(state, "mcp-pif", "running"))
+	must.NoError(t, err)
+	defer server.Close()
+	status, out, errs := do("restore", "kv:notes")
+	want := fmt.Sprintf("mcp-pif: restored; not yet confirmed by a server that is starting (pid %d): it takes effect there when that goes on\n", os.Getpid())
+	if status != cli.StatusFailed || out != "restored kv:notes\n" || errs != want {
+		t.Errorf("restore: status %d\n%s%s", status, out, errs)
+	}
+	if status, out, errs := do("revoked"); status != 0 || out != "nothing is revoked\n" {
+		t.Errorf("revoked: status %d\n%s%s", status, out, errs)
 	}
 }
 
