@@ -47,8 +47,14 @@ func TestSaid(t *testing.T) {
 		`JSON-RPC error -32000, "a token?"`:  fmt.Errorf("calling: %w", &jsonrpc.Error{Code: -32000, Message: "a token?"}),
 		`"unsupported \x1b"`:                 errors.New("unsupported \x1b"),
 	} {
-		if got := said(err); got != want {
+		u := &upstream{settings: Settings{Server: &mcplock.Server{}}}
+		if got := u.said(err); got != want {
 			t.Errorf("%v is said as %s, not %s", err, got, want)
+		}
+		u.settings.Server.URL = "https://mcp.example.com/" // far away a connection ends, not a process
+		want = strings.Replace(want, "it ended", "the connection ended", 1)
+		if got := u.said(err); got != want {
+			t.Errorf("%v of a URL is said as %s, not %s", err, got, want)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (u *upstream) look(ctx context.Context, c *capability, name string, args va
 		listed, _, err := s.tools(ctx)
 		if err != nil {
 			lost = &trouble{isLost: true}
-			return nil, sdk.Fail("failed", "its list of tools can't be read: %s", said(err))
+			return nil, sdk.Fail("failed", "its list of tools can't be read: %s", u.said(err))
 		}
 		hello := s.client.InitializeResult()
 		l := Listing{Protocol: hello.ProtocolVersion, Instructions: hello.Instructions, Tools: listed}
@@ -56,14 +56,14 @@ func (u *upstream) look(ctx context.Context, c *capability, name string, args va
 		if status, ok := errors.AsType[*statusError](err); ok {
 			lost = &trouble{isLost: status.isLost}
 		}
-		return nil, sdk.Fail("failed", "the server gives no answer: %s", said(err))
+		return nil, sdk.Fail("failed", "the server gives no answer: %s", u.said(err))
 	}
 	return value.Str(u.hide.Load().Text(valid(string(raw)))), nil
 }
 
 // said is an error for a person, with what the server says in quotes.
-func said(err error) string {
-	if ours := plainly(err); ours != "" {
+func (u *upstream) said(err error) string {
+	if ours := u.plainly(err); ours != "" {
 		return ours
 	}
 	if rpc := (*jsonrpc.Error)(nil); errors.As(err, &rpc) {
@@ -73,7 +73,7 @@ func said(err error) string {
 }
 
 // plainly is why there is no answer, for a person; "": the error may have words of the server's.
-func plainly(err error) string {
+func (u *upstream) plainly(err error) string {
 	for _, known := range []error{errAnswer, errTooLarge, errLost} {
 		if errors.Is(err, known) {
 			return known.Error()
@@ -86,6 +86,9 @@ func plainly(err error) string {
 	case errors.Is(err, context.DeadlineExceeded):
 		return "it gave no answer in time"
 	case errors.Is(err, io.EOF), errors.Is(err, sdkmcp.ErrConnectionClosed):
+		if u.settings.Server.URL != "" {
+			return "the connection ended before it answered"
+		}
 		return "it ended before it answered"
 	}
 	return ""

@@ -67,7 +67,7 @@ func (s *session) connect() {
 		s.list(ctx)
 	}
 	if err != nil {
-		if why := plainly(err); why != "" {
+		if why := s.u.plainly(err); why != "" {
 			s.u.log.say("no session with it can be made: " + why)
 		} else {
 			s.u.log.quote("no session with it can be made", err.Error())
