@@ -276,7 +276,7 @@ func (c *checker) spoken(f fault.Fault, x *test) string {
 	return f.Message
 }
 
-// manyKinds is how many kinds a fault names of what an operation doesn't take.
+// manyKinds is how many kinds a fault names of what an operation doesn't take; int and dec are one.
 const manyKinds = 4
 
 func mismatch(x *test) *fault.Fault {
@@ -287,7 +287,7 @@ func mismatch(x *test) *fault.Fault {
 		return mistaken(x)
 	}
 	got, row := describe(x.bad), prim.Get(x.id)
-	if bits.OnesCount(uint(x.bad&prim.KindAny)) > manyKinds {
+	if numbers := x.bad & prim.KindNumber; got != "data" && bits.OnesCount(uint(x.bad&prim.KindAny&^numbers))+min(1, bits.OnesCount(uint(numbers))) > manyKinds {
 		got = "a value of another kind"
 	}
 	if p := row.Params[min(x.operand, len(row.Params)-1)]; x.inner == "" && p.Kinds&x.want == p.Kinds {
