@@ -83,7 +83,7 @@ func (a *advice) walk(t term.Term, in string, around *function) {
 		a.matches = a.matches || prim.Get(t.ID).Name == "re_match"
 		a.passed(t, around)
 		if t.ID == prim.Or || t.ID == prim.And {
-			if x, y := comparison(t.Args[0]), comparison(t.Args[1]); x != nil && y != nil && canonical(x.Args[0]) == canonical(y.Args[0]) {
+			if x, y := comparison(t.Args[0]), comparison(t.Args[1]); x != nil && y != nil && same(x.Args[0], y.Args[0]) {
 				for _, p := range []*term.Prim{x, y} {
 					_, null := p.Args[1].(*term.Unit)
 					a.excused[p.Pos()] = null

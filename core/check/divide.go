@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,41 +20,66 @@ type quotients struct {
 	src    string
 	found  []*term.Prim
 	whole  map[string]bool      // names that stand where an integer has to
+	ints   map[term.Term]bool   // arithmetic that stands there
 	up     map[string]bool      // names of what is rounded
 	exact  map[string]bool      // names of what divides without a rest, or is a rest
 	rest   map[string]bool      // what mod and the like divide, and by what a quotient is multiplied again
 	loops  map[string]*term.Lam // functions that call themselves
 	lets   map[string]term.Term
 	counts map[*term.App]bool // calls of functions in themselves: whether the last argument is an integer
-	ages   map[string]int64   // what is divided by 100 or by 400: the last of the two
-	dates  bool               // something is divided by both: leap years are counted, and all is whole
+	years  map[string]int64   // what is divided by 100, by 400 or, as leap years are counted, by both, which is 500
+	leap   map[string]bool    // names of leap years
+	sums   map[term.Term]bool // what leap years are added to: whole days
+	dates  bool               // such sums are looked for
 }
 
 // divides returns those divisions of a program, by their places.
 func divides(root term.Term, src *term.Source) []*term.Prim {
-	q := quotients{whole: map[string]bool{}, up: map[string]bool{}, exact: map[string]bool{}, rest: map[string]bool{}, loops: map[string]*term.Lam{}, lets: map[string]term.Term{}, counts: map[*term.App]bool{}, ages: map[string]int64{}}
+	q := quotients{whole: map[string]bool{}, ints: map[term.Term]bool{}, up: map[string]bool{}, exact: map[string]bool{}, rest: map[string]bool{}, loops: map[string]*term.Lam{}, lets: map[string]term.Term{}, counts: map[*term.App]bool{}, years: map[string]int64{}, leap: map[string]bool{}, sums: map[term.Term]bool{}}
 	q.loops["self"], _ = root.(*term.Lam)
 	if src != nil && src.Form == term.PIF {
 		q.isText, q.src = true, string(src.Text)
 	}
-	if q.note(root); q.dates {
-		return nil
-	}
+	q.note(root)
 	for t := range q.counts {
 		q.counts[t] = !q.gathers(t)
 	}
 	for t, counts := range q.counts {
 		if counts {
 			q.integer(t.Arg)
-			q.rest["="+canonical(t.Arg)] = true // go(n / 5, zeros + n / 5)
+			q.rest["="+key(t.Arg)] = true // go(n / 5, zeros + n / 5)
 		}
+	}
+	for _, long := range []string{"", "="} {
+		delete(q.rest, long)
+		delete(q.years, long)
+	}
+	if q.dates = slices.Contains(slices.Collect(maps.Values(q.years)), 500); q.dates {
+		whole := q.whole
+		q.whole, q.ints = map[string]bool{}, map[term.Term]bool{}
+		q.days(root)
+		maps.Copy(q.whole, whole)
 	}
 	q.walk(root, true)
 	slices.SortFunc(q.found, func(a, b *term.Prim) int { return a.Pos() - b.Pos() })
 	return q.found
 }
 
-func canonical(t term.Term) string { return string(text.Canonical(t)) }
+// longestKey is the length of a term in canonical JSON up to which it is compared with others.
+const longestKey = 512
+
+// key returns the canonical JSON of a term; "" if it is long: those of all dividends of
+// n / 100 / 100 … take time and memory by the square of the code.
+func key(t term.Term) string {
+	w := text.NewWriter(longestKey, longestKey)
+	if w.Canonical(t); w.Full() {
+		return ""
+	}
+	return string(w.Bytes())
+}
+
+// same reports whether two terms are equal, and short.
+func same(a, b term.Term) bool { k := key(a); return k != "" && k == key(b) }
 
 func is(t term.Term, id term.ID) bool { p, ok := t.(*term.Prim); return ok && p.ID == id }
 
@@ -91,13 +117,11 @@ func (q *quotients) note(t term.Term) {
 		}
 		if t.ID == prim.Div {
 			if n, ok := t.Args[1].(*term.Int); ok && (n.Value == 100 || n.Value == 400) {
-				of := canonical(t.Args[0])
-				q.dates = q.dates || q.ages[of]+n.Value == 500
-				q.ages[of] = n.Value
+				q.years[key(t.Args[0])] |= n.Value
 			}
 		}
 		if row.Name == "mod" || row.Name == "divmod" || t.ID == prim.Sub && is(t.Args[1], prim.Mul) { // a - q * b
-			q.rest[canonical(t.Args[0])] = true
+			q.rest[key(t.Args[0])] = true
 		}
 	}
 	each(t, q.note)
@@ -166,11 +190,18 @@ func (q *quotients) by(t term.Term, param string) bool {
 // integer notes the names in what has to be an integer.
 func (q *quotients) integer(t term.Term) {
 	if v, ok := t.(*term.Var); ok {
-		q.whole[v.Name] = true
+		known := q.whole[v.Name]
+		if q.whole[v.Name] = true; q.dates && !known && q.lets[v.Name] != nil {
+			q.integer(q.lets[v.Name])
+		}
+		return
+	}
+	if q.ints[t] {
 		return
 	}
 	p, ok := t.(*term.Prim)
 	if _, branches := t.(*term.If); branches || ok && p.ID != prim.At && (prim.Get(p.ID).Group == "arithmetic" || prim.Get(p.ID).Name == "min" || prim.Get(p.ID).Name == "max") {
+		q.ints[t] = true
 		each(t, q.integer)
 	}
 }
@@ -192,37 +223,74 @@ func (q *quotients) divided(t term.Term) bool {
 		case row.Name == "get":
 			key, ok := t.Args[1].(*term.Str)
 			return ok && slices.Contains([]string{"year", "month", "day", "hour", "minute"}, key.Value)
-		case t.ID == prim.Add, t.ID == prim.Sub, t.ID == prim.Mul:
-			return q.divided(t.Args[0]) || q.divided(t.Args[1]) || t.ID == prim.Mul && next(t)
+		case t.ID == prim.Add, t.ID == prim.Sub:
+			return q.divided(t.Args[0]) || q.divided(t.Args[1])
+		case t.ID == prim.Mul:
+			all := factors(t, nil)
+			return slices.ContainsFunc(all, q.divided) || next(all)
 		}
 	}
 	return false
 }
 
-// absolute reports whether t has no sign: abs(a) / abs(b) is one that rounds towards 0.
-func absolute(t term.Term) bool { p, ok := t.(*term.Prim); return ok && prim.Get(p.ID).Name == "abs" }
-
-// next reports whether n * (n + 1), or the like, is among the factors of t.
-func next(t *term.Prim) bool {
-	var factors []term.Term
-	var take func(term.Term)
-	take = func(f term.Term) {
-		if p, ok := f.(*term.Prim); ok && p.ID == prim.Mul {
-			take(p.Args[0])
-			take(p.Args[1])
-			return
-		}
-		factors = append(factors, f)
-	}
-	take(t)
-	for _, f := range factors {
-		if p, ok := f.(*term.Prim); ok && (p.ID == prim.Add || p.ID == prim.Sub) {
-			if of := canonical(p.Args[0]); slices.ContainsFunc(factors, func(g term.Term) bool { return canonical(g) == of }) {
-				return true
+// days reports whether t is leap years, y / 4 - y / 100 + y / 400, or what they are added to. It
+// notes the whole of such a sum, and that what its names are bound to is made of integers.
+func (q *quotients) days(t term.Term) bool {
+	found, sum := false, is(t, prim.Add) || is(t, prim.Sub) || is(t, prim.Mul)
+	see := func(child term.Term) {
+		if q.days(child) {
+			if found = true; !sum {
+				q.sums[child] = true
+				q.integer(child)
 			}
 		}
 	}
-	return false
+	switch t := t.(type) {
+	case *term.Quote:
+		return false
+	case *term.Var:
+		return q.leap[t.Name]
+	case *term.App:
+		if l, ok := t.Func.(*term.Lam); ok {
+			see(t.Arg)
+			of := t.Arg
+			for f, ok := of.(*term.Lam); ok; f, ok = of.(*term.Lam) {
+				of = f.Body
+			}
+			q.leap[l.Param] = q.leap[l.Param] || q.sums[of]
+			see(l.Body)
+			return false
+		}
+		name, _ := applied(t)
+		each(t, see)
+		return q.leap[name]
+	}
+	each(t, see)
+	return sum && found || is(t, prim.Div) && q.years[key(t.(*term.Prim).Args[0])] == 500
+}
+
+// absolute reports whether t has no sign: abs(a) / abs(b) is one that rounds towards 0.
+func absolute(t term.Term) bool { p, ok := t.(*term.Prim); return ok && prim.Get(p.ID).Name == "abs" }
+
+// factors appends those of t to all.
+func factors(t term.Term, all []term.Term) []term.Term {
+	if is(t, prim.Mul) {
+		p := t.(*term.Prim)
+		return factors(p.Args[1], factors(p.Args[0], all))
+	}
+	return append(all, t)
+}
+
+// next reports whether n * (n + 1), or the like, is among factors.
+func next(factors []term.Term) bool {
+	keys := map[string]bool{}
+	for _, f := range factors {
+		keys[key(f)] = true
+	}
+	delete(keys, "")
+	return slices.ContainsFunc(factors, func(f term.Term) bool {
+		return (is(f, prim.Add) || is(f, prim.Sub)) && keys[key(f.(*term.Prim).Args[0])]
+	})
 }
 
 // upward reports whether a / b is rounded up, or to the nearest: a is n + b - 1 or n + half of b, with numbers too.
@@ -236,10 +304,10 @@ func upward(a, b term.Term) bool {
 	if p.ID == prim.Add {
 		twice, _ := b.(*term.Prim)
 		return n && by != nil && more.Value > 0 && (more.Value == by.Value-1 || 2*more.Value == by.Value) ||
-			twice != nil && twice.ID == prim.Mul && isTwo(twice.Args[0]) && canonical(twice.Args[1]) == canonical(p.Args[1])
+			twice != nil && twice.ID == prim.Mul && isTwo(twice.Args[0]) && same(twice.Args[1], p.Args[1])
 	}
 	sum, ok := p.Args[0].(*term.Prim)
-	return ok && n && more.Value == 1 && sum.ID == prim.Add && (canonical(sum.Args[0]) == canonical(b) || canonical(sum.Args[1]) == canonical(b))
+	return ok && n && more.Value == 1 && sum.ID == prim.Add && (same(sum.Args[0], b) || same(sum.Args[1], b))
 }
 
 // counts are words for what is an integer, as keys and names.
@@ -289,19 +357,20 @@ func (q *quotients) walk(t term.Term, used bool) {
 
 func (q *quotients) operation(t *term.Prim, used bool) {
 	row := prim.Get(t.ID)
+	used = used && !q.sums[t]
 	switch {
 	case t.ID == prim.Div && used && q.meant(t):
 		q.found = append(q.found, t)
 		return
 	case t.ID == prim.Mul:
 		for i := range 2 { // down to a multiple: x / 10 * 10
-			if p, ok := t.Args[i].(*term.Prim); ok && p.ID == prim.Div && canonical(p.Args[1]) == canonical(t.Args[1-i]) {
+			if p, ok := t.Args[i].(*term.Prim); ok && p.ID == prim.Div && same(p.Args[1], t.Args[1-i]) {
 				used = used && isInt(p.Args[0]) && isInt(p.Args[1])
 			}
 		}
 	case t.ID == prim.Sub: // what is left: a - a / b * b
 		if p, ok := t.Args[1].(*term.Prim); ok && p.ID == prim.Mul && slices.ContainsFunc(p.Args, func(d term.Term) bool {
-			return is(d, prim.Div) && canonical(d.(*term.Prim).Args[0]) == canonical(t.Args[0])
+			return is(d, prim.Div) && same(d.(*term.Prim).Args[0], t.Args[0])
 		}) {
 			q.walk(t.Args[0], used)
 			q.walk(p, false)
@@ -374,7 +443,7 @@ func (q *quotients) meant(t *term.Prim) bool {
 			return false // it fails, or has no digits
 		}
 	}
-	if _, dec := b.(*term.Dec); dec || q.rest[canonical(a)] || q.rest["="+canonical(t)] || q.divided(a) || q.divided(b) || upward(a, b) || absolute(a) && absolute(b) {
+	if _, dec := b.(*term.Dec); dec || q.rest[key(a)] || q.years[key(a)] == 500 || q.rest["="+key(t)] || q.divided(a) || q.divided(b) || upward(a, b) || absolute(a) && absolute(b) {
 		return false
 	}
 	if q.isText && t.Pos() >= 0 && t.Pos() < len(q.src) && q.src[t.Pos()] == '/' {

@@ -3,6 +3,7 @@ package check_test
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -300,9 +301,15 @@ func TestSpokenPlaces(t *testing.T) {
 		`(cs, n) => fold((b, a) => push(b, fold((m, c) => if b[a - c] != null then [c, ...b[a - c]] else m, null, cs)), [[]], range(1, n))`: ``,
 		`(cs, n) => fold((b, a) => push(b, fold((m, c) => if b[a - c] != null then [c, ...b[a + c]] else m, null, cs)), [[]], range(1, n))`: `what is joined to a list is a list, not null`,
 		`s => map(([a, b]) => a, map(l => re_find(l, "(a)(b)"), split(s, ",")))`:                                                            `the pattern [a, b] takes a list, not null`,
-		`s => {...(if s == "a" then null else {a: 2}), b: 1}`:                                                                               `what ... takes into a record is a record, not null`,
+		`s => parse_json(s)(1)`: `app takes a function as its "func", not data`,
+		`n => keys(if n > 4 then {a: 1} else if n > 3 then "a" else if n > 2 then null else if n > 1 then [1] else if n > 0 then 1.5 else 2)`:    `keys takes a record as its operand, not a number or a string or null or a list`,
+		`n => keys(if n > 4 then {a: 1} else if n > 3 then "a" else if n > 2 then null else if n > 1 then [1] else if n > 0 then n == 0 else 2)`: `not a value of another kind`,
+		`s => {...(if s == "a" then null else {a: 2}), b: 1}`: `what ... takes into a record is a record, not null`,
 	} {
 		var all []string
+		for _, d := range reportOf(t, code).Diagnostics {
+			all = append(all, d.Message)
+		}
 		for _, u := range reportOf(t, code).Dynamic {
 			if u.Reason == check.ReasonTested {
 				all = append(all, u.Message)
@@ -397,6 +404,10 @@ func TestNotes(t *testing.T) {
 		{`(a, b) => let q = abs(a) / abs(b) in if (a < 0) == (b < 0) then q else -q`, ""},
 		{`(y, m) => 365 * y + y / 4 - y / 100 + y / 400 + (m * 153 + 2) / 5`, ""},
 		{`(y, m) => y / 4 - y / 100 + m / 400`, "column 13: /"},
+		{`(y, mo, d) => let a = (14 - mo) / 12, m = mo + 12 * a - 3 in let y = y + 4800 - a in d + (153 * m + 2) / 5 + 365 * y + y / 4 - y / 100 + y / 400 - 32045`, ""},
+		{`(y, m) => let leaps = n => n / 4 - n / 100 + n / 400, q = y / 400, c = y / 100 in [365 * y + leaps(y - 1) + (367 * m - 362) / 12, y * 365 + y / 4 - c + q + m * 3 / 5]`, ""},
+		{`o => {vat: o.sum / 100, part: o.sum / 400, avg: o.total / o.n}`, "column 57: / of two integers is rounded down: ratio(o.total, o.n) has the digits after the point, round(o.total / o.n, 2) two of them"},
+		{`(y, n) => {days: y / 4 - y / 100 + y / 400, avg: (y + 1) / n}`, "column 58: / of two integers is rounded down: ratio(y + 1, n) has the digits after the point, round((y + 1) / n, 2) two of them"},
 		{`(a, b) => let rate = a / b in rate`, "line 1, column 24: / of two integers is rounded down"},
 		{`xs => floor(sum(xs) / length(xs))`, ""},
 		{`n => n / 2.0 * 1.5`, ""},
@@ -449,6 +460,21 @@ func TestNotes(t *testing.T) {
 		}
 		if said := strings.Join(got, "\n"); !strings.Contains(said, c.want) || c.want == "" && said != "" {
 			t.Errorf("%s: the notes are %q, want %q", c.code, said, c.want)
+		}
+	}
+}
+
+// TestLongDividends: what is noted of divisions takes memory in proportion to the code.
+func TestLongDividends(t *testing.T) {
+	for before, part := range map[string]string{"n => n": " / 100", "m => m": " % 100", "a => a / (1": " * (n - 1)", "b => 1": " - 2 * b"} {
+		code := before + strings.Repeat(part, 400)
+		p, f := text.Parse([]byte(code+strings.Repeat(")", strings.Count(code, "(")-strings.Count(code, ")"))), text.Options{Tool: "t"})
+		must.NoFault(t, f)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		check.Noted(p.Term, p.Source, check.Budget{Steps: 1})
+		if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 1<<20 {
+			t.Errorf("%.30s… takes %d KiB", code, (after.TotalAlloc-before.TotalAlloc)>>10)
 		}
 	}
 }
