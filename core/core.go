@@ -753,7 +753,7 @@ const readSteps = 60_000
 // for a missing or unknown parameter.
 func (p *Program) ReadInput(src []byte) (Input, error) {
 	src = bytes.Clone(src)
-	env := check.Env{Tool: p.prog.Tool}
+	env := check.Env{Tool: p.prog.Tool, OneKind: true}
 	r, f := check.Read(json.RawMessage(src), check.Infer(p.Term(), p.Tool().Source, env, check.Budget{Steps: readSteps, Places: 1}), nil)
 	if f != nil {
 		return Input{}, f

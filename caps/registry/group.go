@@ -585,7 +585,7 @@ func (g *group) infer() {
 			k := known{answers: m.relied(found)}
 			r := m.widen(check.Infer(m.Program().Term(), m.Program().Tool().Source, m.noting(m.env(found), &k), check.Budget{Steps: typeSteps / len(g.members), Places: 1}))
 			c := callee(r)
-			told := &check.Report{Type: c.Type, Params: r.Params, Effects: c.Effects, Dynamic: r.Dynamic[:min(len(r.Dynamic), 1)]}
+			told := &check.Report{Type: c.Type, Reads: c.Reads, Params: r.Params, Effects: c.Effects, Dynamic: r.Dynamic[:min(len(r.Dynamic), 1)]}
 			if !c.Sound && len(told.Dynamic) == 0 {
 				told.Dynamic = []check.Unknown{{Reason: check.ReasonCall}}
 			}

@@ -160,10 +160,10 @@ const mostParts = 500
 
 // callee is what a caller is told of a tool.
 func callee(r *check.Report) check.Callee {
-	c := check.Callee{Type: r.Type, Params: r.Params, Effects: fewer(r.Effects, mostFound), Sound: r.Sound()}
+	c := check.Callee{Type: r.Type, Reads: r.Reads, Params: r.Params, Effects: fewer(r.Effects, mostFound), Sound: r.Sound()}
 	if parts := mostParts; !count(r.Type, &parts) {
 		c.Sound = false
-		c.Type = check.Function(check.Dynamic, check.Dynamic, check.Row{})
+		c.Type, c.Reads = check.Function(check.Dynamic, check.Dynamic, check.Row{}), nil
 	}
 	return c
 }

@@ -68,6 +68,9 @@ func (c *checker) compareTwo(a, b *shape, ordered bool, x *test, t term.Term) {
 	if !c.spend(1) {
 		return
 	}
+	if c.byPlace {
+		likens(a, b)
+	}
 	if ordered {
 		c.unsaid(a)
 		c.unsaid(b)

@@ -295,8 +295,9 @@ type Declared struct {
 	OfFields bool
 
 	params   []Parameter
-	rules    []*rule // of each parameter; nil: nothing was declared
-	types    []*Type // likewise
+	reads    []Parameter // by the types that inputs are read by
+	rules    []*rule     // of each parameter; nil: nothing was declared
+	types    []*Type     // likewise
 	required []string
 }
 
@@ -309,6 +310,7 @@ func Declare(r *Report, declared json.RawMessage) (*Declared, *fault.Fault) {
 	}
 	d := &Declared{Size: 30 * len(declared)}
 	d.params, _ = r.Arguments()
+	d.reads, _ = r.read()
 	fields := fieldSchema(d.params, declared)
 	if fields != nil {
 		declared = slices.Concat([]byte(`{"type":"object","properties":{"`+Input+`":`), fields, []byte("}}"))
@@ -351,7 +353,7 @@ func Declare(r *Report, declared json.RawMessage) (*Declared, *fault.Fault) {
 			}
 			for _, name := range names {
 				if !slices.ContainsFunc(d.params, func(p Parameter) bool { return p.Name == name }) {
-					return nil, undeclarable(name, "the tool has no such parameter", "the arguments "+sketch(d.params))
+					return nil, undeclarable(name, "the tool has no such parameter", "the arguments "+sketch(d.params, nil))
 				}
 				required[name] = true
 			}
@@ -384,8 +386,11 @@ func Declare(r *Report, declared json.RawMessage) (*Declared, *fault.Fault) {
 }
 
 // Params is the parameters, of the declared types where there are any.
-func (d *Declared) Params() []Parameter {
-	params := slices.Clone(d.params)
+func (d *Declared) Params() []Parameter { return d.in(d.params) }
+
+// in is parameters with the types that were declared in place of theirs.
+func (d *Declared) in(params []Parameter) []Parameter {
+	params = slices.Clone(params)
 	for i, t := range d.types {
 		if t != nil {
 			params[i].Type = t
@@ -449,7 +454,7 @@ func (d *Declared) properties(c *ruling, raw json.RawMessage, whole map[string]a
 	for _, m := range all {
 		i := slices.IndexFunc(d.params, func(p Parameter) bool { return p.Name == m.key })
 		if i < 0 {
-			return undeclarable(m.key, "the tool has no such parameter", "the arguments "+sketch(d.params))
+			return undeclarable(m.key, "the tool has no such parameter", "the arguments "+sketch(d.params, nil))
 		}
 		if d.rules[i] != nil {
 			return undeclarable(m.key, "duplicate property", "")

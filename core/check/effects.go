@@ -336,6 +336,9 @@ func (c *checker) calleeAsks(name string, t *term.Prim, ctx context) (callee Cal
 	if c.env.Callee != nil {
 		callee, ok = c.env.Callee(name)
 	}
+	if callee.Reads != nil && !c.final {
+		callee.Type, c.differs = callee.Reads, true
+	}
 	if !ok || callee.Type == nil {
 		c.asks(atom{op: "*", pos: t.Pos(), via: name}, ctx)
 		return callee, false

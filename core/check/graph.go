@@ -289,8 +289,14 @@ type checker struct {
 	queue      []event
 	pending    []*seed
 	seeds      []*seed
-	byPlace    bool                // each place of a caller's list has an unknown of its own
-	tuples     map[*term.Prim]bool // what takes items of tuples
+	byPlace    bool                    // each place of a caller's list has an unknown of its own
+	tuples     map[int]prim.Kinds      // the paths of lists that a caller gives as tuples, with what all items of each may be
+	params     map[*variable]*term.Lam // whose parameters they are, where paths are asked for
+	paths      map[partKey]int         // their numbers
+	oneKind    *checker                // the same where no list is a tuple; nil: none is
+	final      bool                    // it knows which lists are tuples, also of tools that are called
+	differs    bool                    // a tool is called of which the check without tuples knows another type
+	took       int                     // steps of checks beside this one
 
 	basic    map[prim.Kinds]*variable
 	dynamic  *shape

@@ -259,6 +259,9 @@ func (c *checker) function(t *term.Lam, e env, ctx context) *variable {
 	s := c.shape(prim.KindFunction)
 	s.param, s.result, s.effects, s.raised = c.variable(), c.variable(), c.variable(), c.variable()
 	s.param.loops = c.loops[t]
+	if c.params != nil {
+		c.params[s.param] = t
+	}
 	inside := ctx
 	inside.effects, inside.raised = s.effects, s.raised
 	inside.sure = ctx.sure && c.outermost(t)
@@ -411,16 +414,18 @@ func (c *checker) conditional(t *term.If, e env, ctx context) *variable {
 // infer runs a check.
 func infer(t term.Term, src *term.Source, env Env, b Budget, single bool) *checker {
 	c := newChecker(t, src, env, b)
-	c.typeProgram(single)
-	tuples, took := c.findTuples()
-	if tuples != nil {
-		took += c.steps
-		c = newChecker(t, src, env, b)
-		c.tuples = tuples
-		c.typeProgram(single)
+	c.run(single)
+	if tuples := c.findTuples(); tuples != nil {
+		d := newChecker(t, src, env, b)
+		d.root, d.params, d.paths, d.tuples, d.final = c.root, map[*variable]*term.Lam{}, c.paths, tuples, true
+		d.run(single)
+		if d.over {
+			c.took += d.steps
+			return c
+		}
+		d.oneKind, d.took = c, c.took+c.steps
+		return d
 	}
-	c.conclude()
-	c.steps += took
 	return c
 }
 

@@ -13,9 +13,12 @@ import (
 
 // report says what was found.
 func (c *checker) report() *Report {
-	r := &Report{Type: Dynamic, Steps: min(c.steps, c.limit), Open: c.over && mayAsk(c.root), Params: term.Params(c.root)}
+	r := &Report{Type: Dynamic, Steps: min(c.steps+c.took, c.limit), Open: c.over && mayAsk(c.root), Params: term.Params(c.root)}
 	if !c.over {
 		r.Type = c.mainType()
+		if c.oneKind != nil {
+			r.Reads = c.oneKind.mainType()
+		}
 	} else if len(r.Params) > 0 {
 		r.Type = Function(Dynamic, Dynamic, Row{Open: r.Open})
 	}

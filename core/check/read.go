@@ -66,7 +66,7 @@ func ReadArguments(arguments json.RawMessage, r *Report, d *Declared) (*Reading,
 // The only parameter, too, has its name and must be given, unless it is a record, whose
 // fields are given; see [Report.PromptArguments].
 func ReadPrompt(arguments json.RawMessage, r *Report) (*Reading, *fault.Fault) {
-	params, _ := r.Arguments()
+	params, _ := r.read()
 	if string(arguments) == "null" {
 		arguments = nil
 	}
@@ -74,6 +74,7 @@ func ReadPrompt(arguments json.RawMessage, r *Report) (*Reading, *fault.Fault) {
 		return ReadArguments(arguments, r, nil)
 	}
 	c := &call{params: []Parameter{{r.Params[0], params[0].Type}}}
+	c.shown = c.params
 	given, _ := members(arguments)
 	for _, m := range given {
 		if m.key != r.Params[0] {
@@ -91,7 +92,7 @@ func ReadPrompt(arguments json.RawMessage, r *Report) (*Reading, *fault.Fault) {
 // PromptArguments is what a prompt of the code is given: its parameters by their names
 // in the code, or the fields of the record that the only one is.
 func (r *Report) PromptArguments() []Field {
-	params, _ := r.Arguments()
+	params, _ := r.read()
 	if len(params) == 1 && fields(params[0].Type) != nil {
 		return params[0].Type.Fields
 	}
@@ -105,7 +106,7 @@ func (r *Report) PromptArguments() []Field {
 // ReadResult reads what a program is expected to give, by the type of its result. What
 // isn't of that type, or is code, is given back as it is.
 func ReadResult(src json.RawMessage, r *Report) json.RawMessage {
-	_, result := r.Arguments()
+	_, result := r.read()
 	v := readValue(src, Parameter{"result", result})
 	if v.misfit || v.bad != nil || len(v.codes) > 0 {
 		return src
@@ -116,7 +117,8 @@ func ReadResult(src json.RawMessage, r *Report) json.RawMessage {
 // A call is parameters that are given values.
 type call struct {
 	params  []Parameter
-	names   []string // of the parameters in the code
+	shown   []Parameter // they as callers are told of them
+	names   []string    // of the parameters in the code
 	byName  bool
 	reading Reading
 	values  []read
@@ -137,11 +139,12 @@ func readWith(src json.RawMessage, r *Report, d *Declared, byName bool) (*Readin
 
 // call reads the value of each parameter.
 func (r *Report) call(src json.RawMessage, d *Declared, byName bool) (*call, *fault.Fault) {
-	params, _ := r.Arguments()
+	params, _ := r.read()
+	shown, _ := r.Arguments()
 	if d != nil {
-		params = d.Params()
+		params, shown = d.in(d.reads), d.Params()
 	}
-	c := &call{params: params, names: r.Params, byName: byName}
+	c := &call{params: params, shown: shown, names: r.Params, byName: byName}
 	src = bytes.TrimSpace(src)
 	if len(src) == 0 {
 		if !byName && len(params) > 1 {
@@ -338,7 +341,7 @@ func (c *call) several(src json.RawMessage) *fault.Fault {
 	if src[0] == '"' && !c.inString {
 		// No string is wanted for all of them: some clients send objects so.
 		if inner := unquote(src); inner != nil && (inner[0] == '{' || inner[0] == '[') && json.Valid(inner) {
-			in := call{params: c.params, names: c.names, byName: c.byName, inString: true}
+			in := call{params: c.params, shown: c.shown, names: c.names, byName: c.byName, inString: true}
 			if in.several(inner) == nil {
 				in.reading.Notes = []string{Input + ": the string was read as JSON"}
 				*c = in
@@ -522,26 +525,24 @@ func (c *call) unknown(given []member, names []string) *fault.Fault {
 func (c *call) fault(message string, given []member) *fault.Fault {
 	return &fault.Fault{
 		Kind: fault.InvalidRequest, Message: message, Expected: "every parameter by its name",
-		Hint: "Call with " + c.sketch(given) + ".",
+		Hint: "Call with " + sketch(c.shown, given) + ".",
 	}
 }
 
-func sketch(params []Parameter) string { return (&call{params: params}).sketch(nil) }
-
 // sketch is an object with the parameters, or the fields of the only one, and what
 // was given of them, or their types.
-func (c *call) sketch(given []member) string {
+func sketch(params []Parameter, given []member) string {
 	type wanted struct {
 		name string
 		t    *Type
 	}
 	var all []wanted
-	for _, p := range c.params {
+	for _, p := range params {
 		all = append(all, wanted{p.Name, p.Type})
 	}
-	if len(c.params) == 1 && fields(c.params[0].Type) != nil {
+	if len(params) == 1 && fields(params[0].Type) != nil {
 		all = nil
-		for _, f := range c.params[0].Type.Fields {
+		for _, f := range params[0].Type.Fields {
 			all = append(all, wanted{f.Key, f.Type})
 		}
 	}

@@ -29,6 +29,7 @@ func TestReadNotes(t *testing.T) {
 		{`r => sum(r.a.b) / 2`, `{"input":{"a":{"b":[1,"2"]}}}`, []string{"input/a/b/1: the string was read as JSON"}},
 		{`rows => filter(r => r[0] == "10115" and r[1] > 2, rows)`, `{"input":[["10115",3],["01067",2]]}`, nil},
 		{`rows => map(([zip, n]) => {zip, n: n * 2}, rows)`, `{"input":[["10115",3],["1e3",2]]}`, nil},
+		{`rows => map(([name, n]) => {name, n: n * 2}, rows)`, `{"input":[["a","2"]]}`, []string{"input/0/1: the string was read as JSON"}},
 		{`rows => map(r => sum(r), rows)`, `{"input":[["1"],[2]]}`, []string{"input/0/0: the string was read as JSON"}},
 		{`r => r.a / r.b`, `{"a":1,"b":"2"}`, []string{"input/b: the string was read as JSON"}},
 		{`r => match r.age { a if type_of(a) != "int" => "no"; a if a < 0 => "less"; _ => "ok" }`, `{"input":{"age":"4"}}`, nil},

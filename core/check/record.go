@@ -51,7 +51,7 @@ type rowField struct {
 func (c *checker) rowField(r *row, key string) *rowField {
 	f, ok := r.fields[key]
 	if !ok {
-		f = &rowField{v: c.partOf(r.seed)}
+		f = &rowField{v: c.partOf(r.seed, "."+key)}
 		r.fields[key] = f
 		r.keys = append(r.keys, key)
 		for _, w := range r.watch {

@@ -68,6 +68,8 @@ type Env struct {
 type Callee struct {
 	// Type is the type of the tool's code: its function, or its value.
 	Type *Type
+	// Reads is [Report.Reads] of it, by which its callers' inputs are read.
+	Reads *Type
 	// Params is the names of its parameters, as in [Report].
 	Params []string
 	// Effects is what it asks for itself.
@@ -162,6 +164,9 @@ type Effect struct {
 type Report struct {
 	// Type is the type of the code's value: for a tool, of its function.
 	Type *Type `json:"type"`
+	// Reads is the type that inputs are read by, in which all items of a caller's list are of
+	// one kind; nil: Type is so.
+	Reads *Type `json:"-"`
 	// Typed is what Sound reports.
 	Typed bool `json:"typed"`
 	// Params is the names of the parameters; see [term.Params].

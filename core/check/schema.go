@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -35,8 +36,14 @@ type Parameter struct {
 // one after the other, has them by their names, and code that is no function
 // has none. What clients don't take in a name is written "_", and of two
 // parameters with one name the later one gets a number.
-func (r *Report) Arguments() (params []Parameter, result *Type) {
-	t := r.Type
+func (r *Report) Arguments() (params []Parameter, result *Type) { return r.argumentsOf(r.Type) }
+
+// read is the parameters and the result by the types that inputs are read by.
+func (r *Report) read() (params []Parameter, result *Type) {
+	return r.argumentsOf(cmp.Or(r.Reads, r.Type))
+}
+
+func (r *Report) argumentsOf(t *Type) (params []Parameter, result *Type) {
 	last := map[string]int{} // the number of a name's last use; 1: it has none
 	for _, name := range r.Params {
 		if !t.IsFunction() || t.Name != "" {

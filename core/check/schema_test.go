@@ -230,6 +230,9 @@ func TestReadArguments(t *testing.T) {
 		{`c => if c == null then 0 else eval(c)`, `{"input":{"add":[1,2]}}`, `{"quote":{"add":[1,2]}}`},
 		{`42`, `{}`, `null`},
 		{`42`, ``, `null`},
+		{`([x, y], k) => {x, y: y * k}`, `[[1,2],3]`, `[1,2] 3`},
+		{`p => {x: p[0], y: p[1] * 2}`, `{"input":["1","2"]}`, `[1,2]`},
+		{`rows => map(([name, n]) => {name, n: n * 2}, rows)`, `{"input":[["a","2"]]}`, `[["a",2]]`},
 	} {
 		d, f := check.ReadArguments(json.RawMessage(c.arguments), reportOf(t, c.code), nil)
 		if f != nil {

@@ -47,6 +47,10 @@ type seed struct {
 	// that holds several kinds.
 	taking *taking
 	tuple  bool
+	whole  prim.Kinds     // of a tuple's items: what they may be, by what is demanded of all
+	part   string         // which part of its parent it is
+	like   map[*seed]bool // other places of the same list that it is compared with
+	path   int            // see pathOf
 }
 
 // A holder is a variable into which an unknown has flowed, or what of it isn't null.
@@ -177,29 +181,32 @@ func (c *checker) unknownOf(k prim.Kinds, s *seed) *shape {
 	m.seed = s
 	switch k {
 	case prim.KindList:
-		m.item = c.partOf(s)
+		m.item = c.partOf(s, anItem)
 		m.item.open.mixed = true
 	case prim.KindPair:
-		m.first, m.second = c.partOf(s), c.partOf(s)
+		m.first, m.second = c.partOf(s, "<"), c.partOf(s, ">")
 	case prim.KindRecord:
-		m.record = &record{row: &row{rest: c.partOf(s), fields: map[string]*rowField{}, seed: s}}
+		m.record = &record{row: &row{rest: c.partOf(s, "*"), fields: map[string]*rowField{}, seed: s}}
 		m.record.row.rest.open.mixed = true
 	case prim.KindFunction:
 		m.param, m.effects = c.variable(), c.lent
-		m.result, m.raised = c.partOf(s), c.partOf(s)
+		m.result, m.raised = c.partOf(s, "="), c.partOf(s, "!")
 		// The caller's function may apply what it is given, at any time.
 		c.lends(m.param)
 	case prim.KindContinuation:
-		m.next = c.partOf(s)
+		m.next = c.partOf(s, "~")
 	}
 	return m
 }
 
+// anItem is which part an item of a list is, whatever its place.
+const anItem = "[]"
+
 // partOf is a part of an unknown, an unknown itself.
-func (c *checker) partOf(s *seed) *variable {
+func (c *checker) partOf(s *seed, part string) *variable {
 	v := c.variable()
 	c.opens(v, s.pos, s.name)
-	v.open.parent, v.open.deepness = s, s.deepness+1
+	v.open.parent, v.open.part, v.open.deepness = s, part, s.deepness+1
 	return v
 }
 

@@ -214,19 +214,31 @@ func (s *subtyping) functions(a, b *Type, deep int) string {
 // the report is as it was.
 func (r *Report) Widen(input json.RawMessage) *Report {
 	c, f := r.call(input, nil, false)
-	params, gives := r.Arguments()
-	if f == nil && len(c.values) == len(params) {
-		for i := range params {
-			params[i].Type = params[i].Type.widen(json.RawMessage(c.values[i].Src))
-		}
-	}
-	t := r.Type.arguments(params, gives)
-	if t == r.Type {
+	if f != nil {
 		return r
 	}
 	wide := *r
-	wide.Type, wide.Typed, wide.wide = t, false, true
+	if wide.Type = r.widened(r.Type, c.values); wide.Type != r.Type {
+		wide.Typed, wide.wide = false, true
+	}
+	if r.Reads != nil {
+		wide.Reads = r.widened(r.Reads, c.values)
+	}
+	if wide.Type == r.Type && wide.Reads == r.Reads {
+		return r
+	}
 	return &wide
+}
+
+// widened is the type with the values in its parameters' types.
+func (r *Report) widened(t *Type, values []read) *Type {
+	params, gives := r.argumentsOf(t)
+	if len(values) == len(params) {
+		for i := range params {
+			params[i].Type = params[i].Type.widen(json.RawMessage(values[i].Src))
+		}
+	}
+	return t.arguments(params, gives)
 }
 
 // arguments is the type with other parameters and another result, itself where they

@@ -74,3 +74,27 @@ func TestTuples(t *testing.T) {
 		t.Error("too few: the test shows little")
 	}
 }
+
+// TestTuplesBudget: whatever the budget is, a program is typed at least as a program is
+// whose lists are all of one kind, and tuples are found with half of it left.
+func TestTuplesBudget(t *testing.T) {
+	t.Parallel()
+	p, err := core.CompileText("t", []byte(`([name, n]) => {name, n: n + 1, p: quote(x + 1), q: quote(map(y => y.a + x, [{a: 1}, {a: 2}]))}`))
+	must.NoError(t, err)
+	infer := func(steps int, oneKind bool) *check.Report {
+		return check.Infer(p.Term(), nil, check.Env{OneKind: oneKind}, check.Budget{Steps: steps})
+	}
+	least := infer(0, true).Steps
+	for steps := 1; steps < 9*least; steps += 1 + least/200 {
+		r, old := infer(steps, false), infer(steps, true)
+		if r.Type.String() != old.Type.String() && !strings.Contains(r.Type.String(), "(list[any]) ->") {
+			t.Errorf("in %d steps: %s, which is %s", steps, r.Type, old.Type)
+		}
+		if r.Type.String() == old.Type.String() && steps > 3*least {
+			t.Errorf("in %d steps of %d: %s", steps, least, r.Type)
+		}
+		if strings.Contains(r.Type.String(), "code[?") && !strings.Contains(old.Type.String(), "code[?") || r.Steps > steps {
+			t.Errorf("in %d steps: %s, was %s; it took %d", steps, r.Type, old.Type, r.Steps)
+		}
+	}
+}

@@ -53,10 +53,10 @@ func (d *typeBuilder) taken(v *variable) *Type {
 		return Nothing
 	case v.open == nil || d.flows:
 		return d.given(v)
-	case v.open.tuple && v.open.deep == prim.KindAny:
+	case v.open.tuple && v.open.whole == prim.KindAny:
 		return Any
 	case v.open.tuple:
-		return &Type{Kinds: v.open.deep, Deep: true}
+		return &Type{Kinds: v.open.whole, Deep: true}
 	case v.open.conflict:
 		return Dynamic
 	}
@@ -319,7 +319,7 @@ func (d *typeBuilder) codes(t *Type, cs []*shape) {
 	slices.Sort(free)
 	inner := newChecker(prim.Function(term.At(body.Pos()), free, body), nil, d.c.env, Budget{Steps: max(1, (d.c.limit-d.c.steps)/8), Spend: d.c.spending})
 	inner.env.Tool = ""
-	inner.nested = d.c.nested + 1
+	inner.nested, inner.final = d.c.nested+1, d.c.final
 	inner.run(false)
 	d.c.steps = min(d.c.limit, d.c.steps+inner.steps)
 	if inner.over {

@@ -201,10 +201,12 @@ func TestInputField(t *testing.T) {
 		"one": "r => r.input + 1", "two": "r => r.input + r.other", "opt": `r => get(r, "input", 3) + get(r, "other", 4)`,
 		"str": `r => r.input ++ "!"`, "mat": "r => match r { {input: x, other: y} => x + y; _ => 0 }",
 		"num": "n => n + 1", "total": "xs => sum(xs)", "rec": "r => r.a + 1", "any": "x => x", "deep": "r => r.input.input + 1",
+		"rows": `rows => map(([name, n]) => {name, n: n * 2}, rows)`, "two_rows": `([x, y], k) => {x, y: y * k}`,
 		"both": `input => match input { {input: n} => n; n => n + 1 }`,
 	} {
 		succeed(t, s, "evolve", string(wire.Begin().Text("name", name).Text("code", code).End()))
 	}
+	succeed(t, s, "evolve", `{"name":"of_rows","code":"rows => call(\"rows\", rows)","capabilities":["call:rows"]}`)
 	for _, c := range []struct{ tool, arguments, want, note string }{
 		{"one", `{"input":5}`, "6", ""},
 		{"one", `{"input":{"input":5}}`, "6", ""},
@@ -225,6 +227,12 @@ func TestInputField(t *testing.T) {
 		{"total", `{"xs":[1,2]}`, "3", ""},
 		{"rec", `{"a":1}`, "2", ""},
 		{"rec", `{"input":{"input":{"a":1}}}`, "2", ""},
+		{"rows", `{"input":[["a","2"]]}`, `[{"n":4,"name":"a"}]`, "the string was read as JSON"},
+		{"rows", `{"input":[["ann",2]]}`, `[{"n":4,"name":"ann"}]`, ""},
+		{"run", `{"tool":"rows","input":[["a","2"]]}`, `[{"n":4,"name":"a"}]`, "the string was read as JSON"},
+		{"run", `{"tool":"of_rows","input":[["a","2"]]}`, `[{"n":4,"name":"a"}]`, "the string was read as JSON"},
+		{"run", `{"tool":"two_rows","input":[[1,2],3]}`, `{"x":1,"y":6}`, ""},
+		{"run", `{"code":"p => {x: p[0], y: p[1] * 2}","input":["1","2"]}`, `{"x":1,"y":4}`, "the string was read as JSON"},
 	} {
 		a := do(t, s, c.tool, c.arguments)
 		if a.Fault != nil || a.Text != c.want || c.note == "" != (field(t, a, "notes") == "[]" || field(t, a, "notes") == "") || !strings.Contains(field(t, a, "notes"), c.note) {
