@@ -165,6 +165,9 @@ func callee(r *check.Report) check.Callee {
 		c.Sound = false
 		c.Type, c.Reads = check.Function(check.Dynamic, check.Dynamic, check.Row{}), nil
 	}
+	if parts := mostParts; !count(c.Reads, &parts) {
+		c.Reads = nil
+	}
 	return c
 }
 
@@ -256,6 +259,7 @@ func (k *known) measure() int {
 	if r := k.report; r != nil {
 		parts := 1 << 20
 		count(r.Type, &parts)
+		count(r.Reads, &parts)
 		n += 500 * (1<<20 - parts)
 		for _, d := range r.Diagnostics {
 			n += 200 + len(d.Message) + len(d.Expected) + len(d.Got) + len(d.Hint) + len(d.At)

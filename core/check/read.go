@@ -106,7 +106,7 @@ func (r *Report) PromptArguments() []Field {
 // ReadResult reads what a program is expected to give, by the type of its result. What
 // isn't of that type, or is code, is given back as it is.
 func ReadResult(src json.RawMessage, r *Report) json.RawMessage {
-	_, result := r.read()
+	_, result := r.Arguments() // what the code gives of what was read, a list of several kinds too
 	v := readValue(src, Parameter{"result", result})
 	if v.misfit || v.bad != nil || len(v.codes) > 0 {
 		return src

@@ -353,8 +353,10 @@ func TestImportRunsExamples(t *testing.T) {
 		late = `{"name":"any","capabilities":["call:*"],"code":{"lam":"n","body":{"call":{"tool":{"var":"n"},"input":2}}},
 			"examples":[{"input":"double","expect":4}]}`
 	)
+	const raises = `,{"name":"raises","code":{"lam":"x","body":{"raise":"denied: it is closed"}},"examples":[{"input":1,"error":"it is closed"},{"input":2,"error":"denied: it is closed"}]}`
 	for _, c := range []struct{ tools, want string }{
 		{good + "," + double, ""},
+		{good + "," + double + raises, ""},
 		{fmt.Sprintf(acting, "acts", "T") + "," + double + "," + late, ""},
 		{good + "," + strings.Replace(double, ":6", ":7", 1), `tool "double": refused: example 1 of 1, on the input 3: it gives 6, and 7 is expected`},
 		{fmt.Sprintf(acting, "acts", "U") + "," + double, `it gives ["T",4], and ["U",4] is expected`},
@@ -551,11 +553,23 @@ func TestExamplesOfMessages(t *testing.T) {
 		{`the quantity is -2`, "raised: the quantity is -2 is expected"},
 		{`type_error: the quantity is -1`, "type_error: the quantity is -1 is expected"},
 		{`rased`, `no example can expect the error "rased"`},
+		{` raised `, ""},
+		{` `, `no example can expect the error ""`},
 	} {
 		a := do(t, s, "evolve", string(wire.Encode(map[string]any{"name": "refuses", "code": `o => if o.n < 0 then raise($"{o.p}: the quantity is {o.n}") else o.n`,
 			"examples": []any{map[string]any{"input": map[string]any{"p": "Bolt", "n": -1}, "error": c.expected}}})))
 		if got := a.Fault != nil; got != (c.want != "") || !strings.Contains(a.Text, c.want) {
 			t.Errorf("%s: %s", c.expected, a.Text)
 		}
+	}
+}
+
+// TestExamplesOfRows: what is expected of rows of several kinds is compared as it is written.
+func TestExamplesOfRows(t *testing.T) {
+	const example = `{"name":"rows","code":"rows => map(([zip, n]) => {zip, n: n * 2}, rows)","examples":[{"input":[["10115",3],["20095",2]],"expect":[{"zip":"%s","n":6},{"zip":"20095","n":4}]}]}`
+	s := New(Options{})
+	succeed(t, s, "evolve", fmt.Sprintf(example, "10115"))
+	if a := do(t, s, "evolve", fmt.Sprintf(example, "10116")); a.Fault == nil || !strings.Contains(a.Text, `"10116"`) {
+		t.Error(a.Text)
 	}
 }

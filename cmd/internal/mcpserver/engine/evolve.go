@@ -519,10 +519,12 @@ func (s *Engine) Import(ctx context.Context, tools []registry.Portable) (added, 
 	for i := range tools {
 		for k := range tools[i].Examples {
 			at := fault.Pointer("").Key("examples").Index(k)
-			if _, f := readExample(wire.Encode(tools[i].Examples[k]), at); f != nil {
+			e, f := readExample(wire.Encode(tools[i].Examples[k]), at)
+			if f != nil {
 				f.In = "document"
 				return 0, 0, 0, fmt.Errorf("tool %q: %w", tools[i].Name, f)
 			}
+			tools[i].Examples[k].Error, tools[i].Examples[k].Effects = e.Error, e.Effects
 		}
 	}
 	return s.tools.ImportChecked(tools, func(candidate *registry.Tool, sees *registry.Snapshot) *fault.Fault {

@@ -249,7 +249,7 @@ func (t *trial) judge(i int, p *product) *fault.Fault {
 	case f != nil && p.Fault == t.missing:
 		t.missing = f
 		return t.refused(i, f, f.Message, "")
-	case f != nil && f.Kind == fault.OutOfFuel && e.Error != string(fault.OutOfFuel):
+	case f != nil && f.Kind == fault.OutOfFuel && !fails(e.Error, f):
 		return t.exhausted(i)
 	case f != nil && fails(e.Error, f):
 	case f != nil && e.Error != "":
@@ -285,10 +285,11 @@ func (t *trial) judge(i int, p *product) *fault.Fault {
 }
 
 // fails reports whether a fault is the failure that an example expects: a kind, and behind
-// a colon words that its message has.
+// a colon words that its message has; or words that the code raises, which may begin as a kind.
 func fails(expected string, f *fault.Fault) bool {
 	kind, words, _ := strings.Cut(expected, ": ")
-	return kind == string(f.Kind) && strings.Contains(f.Message, words)
+	return kind == string(f.Kind) && strings.Contains(f.Message, words) ||
+		words != "" && f.Kind == fault.Raised && strings.Contains(f.Message, expected)
 }
 
 // placed says where a fault is as the caller knows it: the candidate's code is
@@ -503,6 +504,7 @@ func failure(expected string, at fault.Pointer) (string, *fault.Fault) {
 		}
 		known = append(known, string(c.Kind))
 	}
+	expected = strings.TrimSpace(expected)
 	kind, _, _ := strings.Cut(expected, ": ")
 	switch {
 	case slices.Contains(known, kind):
@@ -510,7 +512,7 @@ func failure(expected string, at fault.Pointer) (string, *fault.Fault) {
 	case strings.Contains(expected, " "):
 		return string(fault.Raised) + ": " + expected, nil
 	}
-	f := misshapen(at, "no example can expect the error %q; it can be %s", wire.Short([]byte(kind)), strings.Join(known, ", "))
+	f := misshapen(at, "no example can expect the error %q; it can be %s; or the words that the code raises, raised: WORDS", wire.Short([]byte(kind)), strings.Join(known, ", "))
 	f.Near = wire.Nearest(kind, known)
 	return "", f
 }
