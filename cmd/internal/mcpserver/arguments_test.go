@@ -565,7 +565,7 @@ func TestAtOnce(t *testing.T) {
 			t.Errorf("%s %s: %s %s", c[0], c[1], a.Text, a.More)
 		}
 	}
-	if a := do(t, s, "run", `{"tool":"save","input":"a"}`); a.Fault == nil || !strings.Contains(a.Text, `text is missing`) || !strings.Contains(a.Text, `{"path":"a","text":"b"}`) {
+	if a := do(t, s, "run", `{"tool":"save","input":"a"}`); a.Fault == nil || !strings.Contains(a.Text, `text is missing`) || !strings.Contains(a.Text, `{"path":"a","text":"abc"}`) {
 		t.Error(a.Text)
 	}
 }
