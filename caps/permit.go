@@ -510,13 +510,14 @@ func (c *check) designated(args *value.Record) (*value.Record, *fault.Fault) {
 // that of a single file.
 func (c *check) path(param *Param, argument string, args *value.Record) (string, *fault.Fault) {
 	// A slash at a folder's end is left out where nothing but flags, or a limit of what is read, is beside it. Beside anything
-	// else it is refused: what is moved or written to docs/ is meant to go into that folder. Nobody looks whether it is one: fs.remove("a.txt/") removes
-	// the file a.txt. The pattern */ is of folders alone.
+	// else it is refused: what is moved or written to docs/ is meant to go into that folder. So is it for the verb read, which
+	// is of files. Nobody looks whether it is a folder: fs.remove("a.txt/") removes the file a.txt. The pattern */ is of folders
+	// alone.
 	isMore := slices.ContainsFunc(args.Fields, func(f value.Field) bool {
 		is := value.Force(f.Value).Type()
 		return f.Key != param.Name && is != value.TypeBool && !(is == value.TypeInt && c.verb.ReadOnly)
 	})
-	if param.Main && param.Name != "pattern" && !isMore {
+	if param.Main && param.Name != "pattern" && c.verb.Name != "read" && !isMore {
 		argument = folder(argument)
 	}
 	rel, err := relative(argument)

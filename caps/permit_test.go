@@ -129,6 +129,7 @@ func TestSlashAtEnd(t *testing.T) {
 		{"toy.put", rec("path", "in/", "content", "x"), "", ""},
 		{"toy.put", rec("path", "in/", "content", "x", "new", true), "", ""},
 		{"fs.read", rec("path", "in/", "encoding", "utf8"), "", ""},
+		{"fs.read", str("in/"), "", ""},
 		{"kv.keys", str("notes/"), "notes", "notes/"},
 		{"kv.keys", str("notes/a/"), "notes/a", "notes/a/"},
 		{"kv.keys", str("notes/secret/"), "", ""},
