@@ -114,11 +114,13 @@ type act struct {
 	tool    *registry.Tool
 	permit  *caps.Permit
 	changes uint64 // of the policy when it was permitted
-	decided time.Time
-	most    int64  // bytes of its outcome, reserved
-	last    bool   // the run ends if those are too few
-	n       int    // its number among the run's decisions
-	seq     uint64 // of the recorded request
+	// approved is what a person had said of the tool then.
+	approved caps.Consent
+	decided  time.Time
+	most     int64  // bytes of its outcome, reserved
+	last     bool   // the run ends if those are too few
+	n        int    // its number among the run's decisions
+	seq      uint64 // of the recorded request
 	// recorded waits until the request is on record, and gives its number.
 	recorded func() (seq uint64, err error)
 	answer   *core.Answer
@@ -170,6 +172,7 @@ func (r *Run) decide(ctx context.Context, q *core.Request, index, among int) (*a
 		}
 	}
 	if f == nil {
+		a.approved = a.consent() // before it is permitted: what is cleared while that is recorded is another
 		request, held := r.permitRequest(q, among)
 		request.Again = before
 		a.changes, a.decided = r.b.policy.Changes(), time.Now()
@@ -356,7 +359,7 @@ func (a *act) do(ctx context.Context, until time.Time) (v value.Value, size int6
 	}
 	by.Ask = a.asking(by)
 	if r.b.act != nil {
-		taken, approved := false, a.consent() // it is asked again where it is begun
+		taken := false // it is asked again where it is begun
 		by.Lease = func(ctx context.Context) (lease.Time, error) {
 			if !taken {
 				if err := r.b.takeRate(ctx, p.Held.Grant); err != nil {
@@ -365,12 +368,12 @@ func (a *act) do(ctx context.Context, until time.Time) (v value.Value, size int6
 			}
 			taken = true
 			until, err := r.lease(ctx)
-			if now := a.consent(); err == nil && now != approved { // answered or cleared meanwhile
+			if now := a.consent(); err == nil && now != a.approved { // answered or cleared meanwhile
 				a.decided = time.Time{}
 				if f := a.renew(); f != nil {
 					return 0, f
 				}
-				approved = now
+				a.approved = now
 			}
 			return until, err
 		}

@@ -99,12 +99,13 @@ func TestClearedMeanwhile(t *testing.T) {
 	kinds, err := caps.NewKinds(toy)
 	must.NoError(t, err)
 	consents := &caps.Consents{Path: filepath.Join(t.TempDir(), "consent.json"), Kinds: kinds}
-	clear := false
-	o := run.Options{Consents: consents, Act: func(context.Context) (lease.Time, error) {
-		if clear {
-			must.Succeed(t)(consents.Clear("get"))
-			must.NoError(t, consents.Poll())
-		}
+	cleared := func() {
+		must.Succeed(t)(consents.Clear("get"))
+		must.NoError(t, consents.Poll())
+	}
+	recording, leasing := &meanwhile{Journal: journal.NewMemory(1<<30, nil)}, func() {}
+	o := run.Options{Consents: consents, Journal: recording, Act: func(context.Context) (lease.Time, error) {
+		leasing()
 		return lease.Now().Add(lease.Length), nil
 	}}
 	w := newWorldOfKinds(t, kinds, o, echo)
@@ -115,13 +116,30 @@ func TestClearedMeanwhile(t *testing.T) {
 	g.Asked = true
 	must.NoError(t, w.policy.Grant(g))
 	q := caps.Question{Tool: "get", Subject: *registry.SubjectOf(w.evolve("get", "k => !toy.get(k)", "toy.get:notes/**"))}
-	id, _, err := consents.Ask(q)
-	must.NoError(t, err)
-	must.NoError(t, consents.Answer(id, &q.Subject, caps.YesVersion, "terminal"))
-	must.NoError(t, consents.Poll())
-	w.gives("get", `"notes/a"`, `"notes/a"`)
-	clear = true
-	w.fails("get", `"notes/a"`, fault.Denied, "approve")
+	for _, when := range []*func(){&leasing, &recording.do} {
+		id, _, err := consents.Ask(q)
+		must.NoError(t, err)
+		must.NoError(t, consents.Answer(id, &q.Subject, caps.YesVersion, "terminal"))
+		must.NoError(t, consents.Poll())
+		w.gives("get", `"notes/a"`, `"notes/a"`)
+		before := *when
+		*when = cleared
+		w.fails("get", `"notes/a"`, fault.Denied, "approve")
+		*when = before
+	}
+}
+
+// A meanwhile does something while a request for an effect is recorded.
+type meanwhile struct {
+	journal.Journal
+	do func()
+}
+
+func (j *meanwhile) AppendLater(s journal.Stage, k journal.Kind, id, branch string, data []byte) func() (uint64, error) {
+	if k == journal.EffectRequested && j.do != nil {
+		j.do()
+	}
+	return j.Journal.AppendLater(s, k, id, branch, data)
 }
 
 // A stranger's question takes one of such a rate, too.
