@@ -174,20 +174,37 @@ type suggestion struct {
 	short bool
 }
 
-// declaration suggests of what is granted where there is something: first what
-// has the verb.
-func (p *Policy) declaration(m *Manifest, o *Operation) suggestion {
+// declaration suggests of what is granted where there is something: first what has the verb, then
+// what has all that is acted on, as far as says tells both; see [Need.Says].
+func (p *Policy) declaration(m *Manifest, o *Operation, says func(field string, isMain bool) (string, bool)) suggestion {
 	s := suggestion{Capability: Capability{Kind: m.Kind, Verbs: o.verbs(), Scope: placeholder(m)}, policy: p, manifest: m}
+	told := func(name string) string {
+		param := o.param(name)
+		text, _ := says(name, param != nil && param.Main)
+		return text
+	}
+	if o.VerbParam != "" {
+		if v, ok := m.Verb(strings.ToLower(told(o.VerbParam))); ok {
+			s.Verbs = []string{v.Name}
+		}
+	}
+	best := 0
 	for _, g := range p.grants {
 		if g.Kind != m.Kind || !p.holds(g) {
 			continue
 		}
-		if o.Verb == "" || slices.Contains(permitted(&g.Capability, m), o.Verb) {
-			s.grant, s.short, s.Scope = g, false, g.Label
-			break
+		fits := 1
+		if may := permitted(&g.Capability, m); !slices.ContainsFunc(s.Verbs, func(v string) bool { return !slices.Contains(may, v) }) {
+			fits = 3
 		}
-		if s.grant == nil {
-			s.grant, s.short, s.Scope = g, true, g.Label
+		if m.Server == "" && !slices.ContainsFunc(o.Takes(), func(param Param) bool {
+			text := told(param.Name)
+			return param.Designates && text != "" && m.Algebra.Covers(g.Scope, folder(text)) != nil
+		}) {
+			fits++
+		}
+		if fits > best {
+			best, s.grant, s.short, s.Scope = fits, g, fits < 3, g.Label
 		}
 	}
 	return s
@@ -215,7 +232,7 @@ func (s *suggestion) ask() string {
 // an eval that isn't given it, or because what was declared isn't granted now,
 // or wasn't when the tool was decided, or nothing was declared.
 func (p *Policy) unheld(m *Manifest, o *Operation, r Request) *fault.Fault {
-	s := p.declaration(m, o)
+	s := p.declaration(m, o, r.says)
 	var declared []Capability
 	for _, text := range r.Declared[:min(len(r.Declared), MaxDeclared)] {
 		if c, ok := p.entry(text); ok && c.Kind == m.Kind {
@@ -225,7 +242,7 @@ func (p *Policy) unheld(m *Manifest, o *Operation, r Request) *fault.Fault {
 	if len(declared) > 0 {
 		s.Capability = Capability{Kind: m.Kind, Verbs: s.Verbs, Scope: declared[0].Scope}
 	}
-	if p.lackingList(r.With, m, o.Verb) {
+	if p.lackingList(r.With, m, strings.Join(s.Verbs, "")) {
 		return p.outsideEval(o, s.Capability)
 	}
 	for _, c := range declared {

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // revoke takes back as the operator does, with the revocations' file.
@@ -238,6 +239,37 @@ func TestMethodsAreRead(t *testing.T) {
 		}
 		if !strings.Contains(got, want) || want == "" && got != "" {
 			t.Errorf("%s: %q, want %q", code, got, want)
+		}
+	}
+}
+
+// TestHintsFitTheRequest: what is suggested for a request, or for code that writes out what it acts on, permits that.
+func TestHintsFitTheRequest(t *testing.T) {
+	w := newWorld(t)
+	w.grant("fetch.get:http://a/x", "fetch.get:http://b", "kv.get:notes/**", "kv.get,put:tasks/**")
+	w.ask("fetch.post:http://b/reminders")
+	for _, c := range []struct {
+		op        string
+		arg       value.Value
+		code, has string
+	}{
+		{"fetch.request", rec("url", "http://b/reminders", "method", "POST"), `!fetch.request({url: "http://b/reminders", method: "POST"})`, "fetch.post:http://b/reminders"},
+		{"fetch.request", str("http://b/y"), `!fetch.request("http://b/y")`, "fetch.get:http://b"},
+		{"fetch.request", rec("url", "http://b/y", "method", "YELL"), `!fetch.request({url: "http://b/y", method: "YELL"})`, "fetch.get:http://b"},
+		{"kv.get", str("tasks/1"), `!kv.get("tasks/1")`, "kv.get:tasks/**"},
+		{"kv.put", rec("key", "tasks/1", "value", 1), `!kv.put({key: "tasks/1", value: 1})`, "kv.put:tasks/**"},
+		{"kv.get", str("other"), `!kv.get("other")`, "kv.get:tasks/**"},
+	} {
+		declare := fmt.Sprintf("%q", c.has)
+		_, f := w.policy.Permit(caps.NewLedger(), nil, caps.Request{Operation: c.op, Arg: c.arg})
+		wantFault(t, f, fault.Denied, "inline code", declare)
+		_, f = w.policy.Permit(caps.NewLedger(), nil, caps.Request{Operation: c.op, Arg: c.arg, Tool: "t"})
+		wantFault(t, f, fault.Denied, "holds no capability", declare)
+		n := needsOf(t, c.code)
+		_, f = w.policy.Decide(nil, n, caps.DecideOptions{})
+		wantFault(t, f, fault.Refused, declare)
+		if got := w.policy.Suggest(n); !slices.Equal(got, []string{c.has}) {
+			t.Errorf("%s: %q is suggested, want %q", c.code, got, c.has)
 		}
 	}
 }

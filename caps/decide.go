@@ -613,7 +613,7 @@ func (d *decider) use(n Need) {
 
 // undeclared refuses an operation of a kind that the tool declared nothing of.
 func (d *decider) undeclared(n Need, m *Manifest, o *Operation) {
-	s := d.p.declaration(m, o)
+	s := d.p.declaration(m, o, n.Says)
 	text := s.String()
 	if s.granted() {
 		d.problem(n, fmt.Sprintf("the code uses %s, which isn't declared", o.Name), fmt.Sprintf(`Add "capabilities":[%s].`, quoted(text)))
@@ -735,7 +735,7 @@ func (d *decider) unknown(needs []Need) {
 func (d *decider) inert(n Need) {
 	text := n.Name
 	if m, o, ok := d.p.kinds.Operation(n.Name); ok {
-		s := d.p.declaration(m, o)
+		s := d.p.declaration(m, o, n.Says)
 		for _, it := range d.items {
 			if it.held.Kind == m.Kind {
 				s.Scope = it.held.Scope

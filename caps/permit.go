@@ -49,6 +49,18 @@ type Request struct {
 	Size, Most int64
 }
 
+// says returns the text that a field of the argument is; see [Need.Says].
+func (r *Request) says(name string, isMain bool) (text string, known bool) {
+	v := value.Force(r.Arg)
+	if fields, ok := v.(*value.Record); ok {
+		v, _ = field(fields, name)
+	} else if !isMain {
+		return "", true
+	}
+	s, _ := v.(value.Str)
+	return string(s), true
+}
+
 // A Permit is the leave to act once. It is settled when the outcome is there.
 type Permit struct {
 	// Held is what the tool holds, within the evals around: what a plugin has
@@ -138,7 +150,7 @@ func (p *Policy) Permit(l *Ledger, holder []*Held, r Request) (*Permit, *fault.F
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	if r.Input || r.Tool == "" {
-		return nil, p.inline(m, o)
+		return nil, p.inline(m, o, r)
 	}
 	h, f := p.choose(m, o, holder, r)
 	if f != nil {

@@ -199,7 +199,7 @@ func (p *Policy) Suggest(n Needs) []string {
 		if !ok {
 			continue
 		}
-		c := p.declaration(m, o).Capability
+		c := p.declaration(m, o, need.Says).Capability
 		named := false
 		if scope, err := m.Algebra.Canonical(need.In); need.In != "" && err == nil && !(m.Algebra == Path && absolute(scope)) {
 			c.Scope, named = scope, true
@@ -264,8 +264,8 @@ func tooWide(scope string) bool {
 }
 
 // inline is the denial of an effect that inline code or an input asks for.
-func (p *Policy) inline(m *Manifest, o *Operation) *fault.Fault {
-	s := p.declaration(m, o)
+func (p *Policy) inline(m *Manifest, o *Operation, r Request) *fault.Fault {
+	s := p.declaration(m, o, r.says)
 	first := "Evolve"
 	if !s.granted() {
 		first = fmt.Sprintf("%s: %s. Then evolve", upper(s.lack()), s.ask())

@@ -19,7 +19,7 @@ import (
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
 	"(tests)":                      5800,
-	"caps":                         7910,
+	"caps":                         7940,
 	"caps/filename":                20,
 	"caps/flow":                    1820,
 	"caps/journal":                 5840,
