@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -531,8 +532,9 @@ func TestClusterDeterminism(t *testing.T) {
 		runs++
 		dir := filepath.Join(all, fmt.Sprint(runs))
 		nodes := make([]*journal.Store, 3)
+		path := func(i int) string { return filepath.Join(dir, fmt.Sprint(i, ".db")) }
 		open := func(i int) {
-			nodes[i] = clustered(t, filepath.Join(dir, fmt.Sprint(i, ".db")), fmt.Sprint("n", i), m.Open())
+			nodes[i] = clustered(t, path(i), fmt.Sprint("n", i), m.Open())
 		}
 		for i := range nodes {
 			open(i)
@@ -545,7 +547,7 @@ func TestClusterDeterminism(t *testing.T) {
 			known, _ := nodes[n].Changed()
 			known -= min(known, rapid.SampledFrom([]uint64{0, 0, 1, 2}).Draw(t, "behind"))
 			var err error
-			switch rapid.IntRange(0, 8).Draw(t, "what") {
+			switch rapid.IntRange(0, 9).Draw(t, "what") {
 			case 0:
 				_, err = nodes[n].Append(journal.Noted, journal.RunStarted, "r", "", []byte(text))
 			case 1:
@@ -577,6 +579,18 @@ func TestClusterDeterminism(t *testing.T) {
 				_, err = nodes[n].PutBlob(context.Background(), []byte(text))
 			case 8: // in several proposals
 				_, err = nodes[n].Append(journal.Noted, journal.RunStarted, "r", "", fmt.Appendf(nil, `{"step":%d,"text":"%s"}`, i, strings.Repeat("x", 1<<20)))
+			case 9: // a crash: it goes on from what its file was at one of these commits
+				var copies []string
+				for j := range rapid.IntRange(1, 4).Draw(t, "commits") {
+					_, err = nodes[n].Append(journal.Noted, journal.RunStarted, "r", "", fmt.Appendf(nil, `{"step":%d,"commit":%d}`, i, j))
+					must.NoError(t, err)
+					copies = append(copies, copied(t, path(n), fmt.Sprint(path(n), ".", i, ".", j)))
+				}
+				if err = nodes[n].Close(); err == nil || errors.Is(err, journal.ErrCluster) && strings.Contains(err.Error(), "whether this was recorded isn't known") {
+					err = nil
+					must.NoError(t, os.Rename(rapid.SampledFrom(copies).Draw(t, "copy"), path(n)))
+					open(n)
+				}
 			}
 			if err != nil && !errors.Is(err, journal.ErrBehind) {
 				t.Fatal(err)
@@ -609,6 +623,17 @@ func TestClusterDeterminism(t *testing.T) {
 		}
 		sameTables(t, m.Open(), dir, nodes)
 	})
+}
+
+// copied gives what a store's file was at its latest commit, beside what is written meanwhile.
+func copied(t tester, path, to string) string {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	must.NoError(t, err)
+	defer db.Close()
+	_, err = db.Exec("VACUUM INTO ?", to)
+	must.NoError(t, err)
+	return to
 }
 
 // sameTables ends nodes and holds the tables of their files against each other, and against those of a store that was given
