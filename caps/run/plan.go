@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -59,7 +58,7 @@ type Plan struct {
 	// Under is the sources of what came in until it was made.
 	Under []string  `json:"under,omitempty"`
 	Made  time.Time `json:"made"`
-	// Hash is of what the plan depends on and what it does.
+	// Hash is of what the plan does: the same steps may follow from other reads.
 	Hash journal.Hash `json:"hash"`
 }
 
@@ -104,7 +103,6 @@ type PlanHole struct {
 // planning is a run that is planned.
 type planning struct {
 	plan    *Plan
-	sum     hash.Hash
 	touched []touched // by the steps so far
 	bytes   int
 	origins []string // the names of the labels
@@ -183,7 +181,7 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 	if e.Tool != nil {
 		p.Tool, p.Version = e.Tool.Name, e.Tool.Version
 	}
-	g := &planning{plan: p, sum: sha256.New(), origins: []string{"input"}, was: was}
+	g := &planning{plan: p, origins: []string{"input"}, was: was}
 	r.planning = g
 	r.Evaluates(e)
 	ctx, end := context.WithDeadline(ctx, until)
@@ -249,12 +247,15 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 	if !p.Complete && len(p.Steps) == 0 {
 		return nil, &fault.Fault{Kind: fault.Internal, Message: "the run can't be planned: " + p.Ends, Hint: "Tell the user: this is a defect of mcp-pif."}
 	}
+	sum := sha256.New()
 	for _, s := range p.Steps {
-		text, err := json.Marshal(s)
+		step := *s
+		step.N = 0 // which more or fewer reads change
+		text, err := json.Marshal(step)
 		if err != nil {
 			return nil, &fault.Fault{Kind: fault.Internal, Message: err.Error()}
 		}
-		g.sum.Write(text)
+		sum.Write(text)
 	}
 	if r.flows != nil {
 		p.Under = r.flows.policy.Names(r.Entered())
@@ -262,8 +263,8 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 			p.Confirm = p.Confirm || r.b.Confirms(e.Tool.Reach())
 		}
 	}
-	fmt.Fprintf(g.sum, "%t %s", p.Complete, p.Ends)
-	g.sum.Sum(p.Hash[:0])
+	fmt.Fprintf(sum, "%t %s", p.Complete, p.Ends)
+	sum.Sum(p.Hash[:0])
 	return p, r.recordPlan(journal.PlanMade, p)
 }
 
@@ -346,9 +347,6 @@ func (r *Run) planRound(ctx context.Context, until time.Time, round []labelled.R
 	for i := range answers {
 		all[i] = labelled.Answer{Answer: value.Answer(answers[i]), Shadow: shadows[i]}
 	}
-	for _, a := range acts {
-		r.planning.read(a.request, a.answer)
-	}
 	if r.halted.Load() != nil {
 		return nil, errPlanFull
 	}
@@ -390,21 +388,6 @@ func (r *Run) again(q *core.Request, index, among int) *act {
 	a.settle(int64(len(text)))
 	r.effects++
 	return a
-}
-
-// read has the plan's hash depend on what was read.
-func (g *planning) read(q *core.Request, a *core.Answer) {
-	var text []byte
-	switch {
-	case a.Fault != nil:
-		text = []byte(a.Fault.Error())
-	case hasHoles(a.Value):
-		return
-	default:
-		text, _ = journal.AppendValue(nil, a.Value, journal.MaxBlob)
-	}
-	sum := sha256.Sum256(text)
-	fmt.Fprintf(g.sum, "%s %s %s %x", q.Op, q.At, q.Branch, sum)
 }
 
 // origin is the label of what an operation answers: the last one is of all for which there is none left.

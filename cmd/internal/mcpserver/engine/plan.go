@@ -552,7 +552,7 @@ func (s *Engine) firstDifference(was, is *run.Plan) string {
 	if was.Ends != is.Ends {
 		return ": it would end otherwise. " + is.Ends
 	}
-	return ": what it reads has changed"
+	return ": what its steps are made of has changed"
 }
 
 // beginPlanned is [Engine.begin] for a run that does a plan.

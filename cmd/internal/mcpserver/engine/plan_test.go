@@ -149,6 +149,14 @@ func TestPlan(t *testing.T) {
 	if a, _ := callPlan(t.Context(), t, s, "run", `{"plan":"`+p.Plan+`","fresh":false}`); a.Fault != nil || world.done() != "a2=hello log=a a2=changed log=a" {
 		t.Errorf("with what was read then: %s %q", a.Text, world.done())
 	}
+	// It is only read otherwise, and more often: the steps are the same.
+	callPlan(t.Context(), t, s, "evolve", `{"name":"mark","code":"k => let v = !toy.get(k) in let w = if v == \"again\" then v else !toy.get(k) in !toy.put({key: k ++ \"4\", value: w != null})","capabilities":["toy:**"]}`)
+	_, p = callPlan(t.Context(), t, s, "run", `{"tool":"mark","input":"a","plan":true}`)
+	world.notes["a"] = "once more"
+	if a, _ := callPlan(t.Context(), t, s, "run", `{"plan":"`+p.Plan+`"}`); a.Fault != nil || !strings.HasSuffix(world.done(), " a4=true") {
+		t.Errorf("other reads: %s %q", a.Text, world.done())
+	}
+	world.notes["a"] = "again"
 	// In sections, where it depends on an answer.
 	_, p = callPlan(t.Context(), t, s, "run", `{"tool":"careful","input":"c","plan":true}`)
 	if len(p.Steps) != 1 || p.Complete {
