@@ -303,6 +303,22 @@ func TestPositionAndCaret(t *testing.T) {
 			t.Errorf("%d is %d:%d", off, line, col)
 		}
 	}
+	for _, src := range []string{string(src), strings.Repeat("é\xff\r\n\n+", 1000), strings.Repeat("xé\xff", 300) + "\n" + strings.Repeat("日", 100)} {
+		lines := text.Lines([]byte(src))
+		for off := -1; off <= len(src)+1; off++ {
+			line, col := lines.Position(off)
+			if l, c := text.Position([]byte(src), off); l != line || c != col {
+				t.Fatalf("%d of %.9q… is %d:%d, of its index %d:%d", off, src, l, c, line, col)
+			}
+		}
+	}
+	// This would take hours if each column was counted from the line's beginning.
+	one := []byte(strings.Repeat("x", 2<<20))
+	for lines, off := text.Lines(one), 0; off < len(one); off++ {
+		if line, col := lines.Position(off); line != 1 || col != off+1 {
+			t.Fatalf("%d is %d:%d", off, line, col)
+		}
+	}
 	if got, want := text.Caret(src, &fault.Fault{Line: 2, Col: 4}), "2 | \té + é\n  | \t  ^\n"; got != want {
 		t.Errorf("caret\n%q, want\n%q", got, want)
 	}

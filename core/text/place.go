@@ -124,16 +124,24 @@ func At(f *fault.Fault, src *term.Source, pos int) {
 
 // LineIndex finds lines and columns of many offsets in one source.
 type LineIndex struct {
-	src    []byte
-	starts []int // of the lines
+	src   []byte
+	marks []mark // of each line's start, and of places in it, 256 bytes apart
 }
+
+type mark struct{ off, line, col int }
 
 // Lines returns the index of a source.
 func Lines(src []byte) *LineIndex {
-	l := &LineIndex{src: src, starts: []int{0}}
-	for i, c := range src {
-		if c == '\n' {
-			l.starts = append(l.starts, i+1)
+	l := &LineIndex{src: src, marks: []mark{{0, 1, 1}}}
+	line, col := 1, 1
+	for off := 0; off < len(src); {
+		c, n := utf8.DecodeRune(src[off:])
+		off += n
+		if col++; c == '\n' {
+			line, col = line+1, 1
+		}
+		if c == '\n' || off-l.marks[len(l.marks)-1].off >= 256 {
+			l.marks = append(l.marks, mark{off, line, col})
 		}
 	}
 	return l
@@ -142,6 +150,6 @@ func Lines(src []byte) *LineIndex {
 // Position does what [Position] does in the index's source.
 func (l *LineIndex) Position(off int) (line, col int) {
 	off = max(0, min(off, len(l.src)))
-	line = sort.SearchInts(l.starts, off+1)
-	return line, 1 + utf8.RuneCount(l.src[l.starts[line-1]:off])
+	at := l.marks[sort.Search(len(l.marks), func(i int) bool { return l.marks[i].off > off })-1]
+	return at.line, at.col + utf8.RuneCount(l.src[at.off:off])
 }

@@ -72,7 +72,7 @@ var maxLines = map[string]int{
 	"core/prim":                    10830,
 	"core/step":                    1110,
 	"core/term":                    480,
-	"core/text":                    10150,
+	"core/text":                    10160,
 	"core/value":                   400,
 	"plugins/clock":                60,
 	"plugins/env":                  50,
