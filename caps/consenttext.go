@@ -10,6 +10,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
@@ -126,7 +127,7 @@ func QuoteName(s string) string {
 func Visible[T ~string | ~[]byte](s T) string {
 	var b strings.Builder
 	for _, r := range string(s) {
-		if r < 0x7f || Seen(r) {
+		if r < 0x7f || display.Seen(r) {
 			b.WriteRune(r)
 			continue
 		}
@@ -164,16 +165,7 @@ func readable(r rune) bool {
 		r >= 0x10800 && r <= 0x10FFF, r >= 0x1E800 && r <= 0x1EFFF: // from right to left
 		return false
 	}
-	return Seen(r) && !unicode.Is(unicode.M, r)
-}
-
-// Seen reports whether a character neither hides nor acts: letters with their marks, digits,
-// punctuation, symbols, and the plain space.
-func Seen(r rune) bool {
-	if r == 0x2800 || unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) { // blank
-		return false
-	}
-	return r == ' ' || unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S)
+	return display.Seen(r) && !unicode.Is(unicode.M, r)
 }
 
 // wrapped cuts a text into lines of at most the width, at a space where there is

@@ -97,13 +97,13 @@ const (
 const Semantics = 19
 
 // SetPool sets how many bytes all machines of the process may hold together,
-// 128 MiB where it isn't called.
+// 128 MiB where it isn't called. A run that finds no room there fails with overloaded.
 func SetPool(bytes int64) { eval.SetPool(bytes) }
 
 // A Keeper counts what is kept for later, and drops it where runs need the room.
 type Keeper = eval.Keeper
 
-// Lend is [eval.Lend].
+// Lend counts bytes more of a run that aren't a machine's, or fewer; see [eval.Lend].
 func Lend(s *Stake, bytes int64) bool { return eval.Lend(s, bytes) }
 
 // Program is code that was read and compiled: immutable, shared between
@@ -123,8 +123,10 @@ type derived struct {
 	typed     sync.Once
 	params    []string
 	takes     func(param int, v Value) bool
-	free      []string // of code that is no lambda, from the start
-	notes     []string // of the code's reading, from the start
+	inferred  sync.Once
+	report    *check.Report // by which inputs are read
+	free      []string      // of code that is no lambda, from the start
+	notes     []string      // of the code's reading, from the start
 }
 
 func (p *Program) derive() *derived {
@@ -138,7 +140,7 @@ func (p *Program) derive() *derived {
 
 // Compile reads inline code of at most 256 KiB, which must not change afterwards:
 // well-formed JSON, or else the text form. A fault is one of JSON where the code begins as
-// only JSON does.
+// only JSON does. In inline code there is no self; see [CompileInline] and [CompileTool].
 func Compile(src []byte) (*Program, error) {
 	p, err := compile("", src)
 	if err == nil || json.Valid(src) {
@@ -327,17 +329,23 @@ func (p *Program) Effects() []string { return term.Effects(p.prog.Term) }
 // Term returns the syntax tree.
 func (p *Program) Term() term.Term { return p.prog.Term }
 
-// Advise returns a fault of a run in this code in words of the code that failed, where
-// that says how it may be meant.
+// Advise returns a fault of a run of this code, as [Machine.Fault] gives it, with a hint in words of
+// the code that failed, where that says how it may be meant, and in the form that the code is in.
+// [Run] has done it.
 func (p *Program) Advise(f *fault.Fault) *fault.Fault {
-	if f == nil || p.prog.Source == nil || f.In != p.prog.Source.In {
-		return f
+	if f == nil {
+		return nil
 	}
 	g := *f
-	if message, hint := check.NoFunction(p.prog.Term, p.prog.Source, f); message != "" {
-		g.Message, g.Hint = message, hint
-	} else if hint = check.OwnHint(p.prog.Term, p.prog.Source, f); hint != "" {
-		g.Hint = hint
+	if f.In == p.prog.Source.In {
+		if message, hint := check.NoFunction(p.prog.Term, p.prog.Source, f); message != "" {
+			g.Message, g.Hint = message, hint
+		} else if hint = check.OwnHint(p.prog.Term, p.prog.Source, f); hint != "" {
+			g.Hint = hint
+		}
+	}
+	if p.prog.Source.Form == term.PIF {
+		g.Hint = HintInText(g.Hint)
 	}
 	return &g
 }
@@ -564,7 +572,8 @@ type Result struct {
 //
 // It performs nothing. A program that asks for an effect fails with denied: [Program.Start]
 // is for hosts that answer one, and for calls in a hot loop. Errors are of type
-// [*fault.Fault].
+// [*fault.Fault]; overloaded is that of a run for which the others left no room in the pool,
+// see [SetPool].
 func Run(ctx context.Context, p *Program, input []byte, b Budgets) (Result, error) {
 	in, err := p.ReadInput(input)
 	if err != nil {
@@ -585,13 +594,17 @@ func Run(ctx context.Context, p *Program, input []byte, b Budgets) (Result, erro
 		}
 		switch m.RunUntil(runSlice, stop) {
 		case Failed:
-			return Result{}, failed(m.Fault())
+			return Result{}, failed(p.Advise(m.Fault()))
 		case Suspended:
 			q := m.Requests()[0]
-			return Result{}, &fault.Fault{
+			f := &fault.Fault{
 				Kind: fault.Denied, At: q.At, In: q.Where, Message: q.Op + ": nothing performs effects here",
 				Hint: "Start a machine, and answer its requests.",
 			}
+			if _, err := fmt.Sscanf(string(q.At), "%d:%d", &f.Line, &f.Col); err == nil {
+				f.At = "" // of the text form
+			}
+			return Result{}, f
 		case Done:
 			enc, f := m.EncodeUntil(int(b.OrDefault().Memory), stop)
 			if f != nil {
@@ -753,8 +766,12 @@ const readSteps = 60_000
 // for a missing or unknown parameter.
 func (p *Program) ReadInput(src []byte) (Input, error) {
 	src = bytes.Clone(src)
-	env := check.Env{Tool: p.prog.Tool, OneKind: true}
-	r, f := check.Read(json.RawMessage(src), check.Infer(p.Term(), p.Tool().Source, env, check.Budget{Steps: readSteps, Places: 1}), nil)
+	d := p.derive()
+	d.inferred.Do(func() {
+		env := check.Env{Tool: p.prog.Tool, OneKind: true}
+		d.report = check.Infer(p.prog.Term, p.prog.Source, env, check.Budget{Steps: readSteps, Places: 1})
+	})
+	r, f := check.Read(json.RawMessage(src), d.report, nil)
 	if f != nil {
 		return Input{}, f
 	}

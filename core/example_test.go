@@ -12,11 +12,13 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/flow"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
 	"github.com/mcp-pif/mcp-pif/core/must"
 	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -27,7 +29,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	in, err := core.ParseInput([]byte(`4294967296`), core.InputAuto)
+	in, err := core.ParseInput([]byte(`4294967296`), core.InputData)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -61,6 +63,75 @@ func ExampleRun() {
 	}
 	fmt.Println(string(r.JSON), r.Steps, "steps")
 	// Output: 3.30 9 steps
+}
+
+// Go's own JSON makes inputs of structs and reads results into them. A decimal keeps its zeros,
+// 6.00, which no Go integer takes: json.Number does.
+func ExampleRun_structs() {
+	type line struct {
+		Price json.Number `json:"price"`
+		Count int         `json:"count"`
+	}
+	type invoice struct {
+		Lines int
+		Total json.Number
+	}
+	p, err := core.Compile([]byte("lines => {Lines: length(lines), Total: lines |> map(l => l.price * l.count) |> sum}"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	in, err := json.Marshal([]line{{"1.50", 2}, {"3.00", 1}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	r, err := core.Run(context.Background(), p, in, core.Budgets{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var out invoice
+	fmt.Println(json.Unmarshal(r.JSON, &out), out)
+	// Output: <nil> {2 6.00}
+}
+
+// A user is shown where in the code a run failed, and a hint in words of that code.
+func ExampleRun_place() {
+	src := []byte("xs =>\n  xs |> map(x => 10 / x)")
+	p, err := core.Compile(src)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = core.Run(context.Background(), p, []byte("[5, 0]"), core.Budgets{})
+	if f, ok := errors.AsType[*fault.Fault](err); ok {
+		fmt.Println(f.Kind, "at", f.Place())
+		fmt.Print(text.Caret(src, f))
+		fmt.Println(f.Hint)
+	}
+	// Output:
+	// division_by_zero at 2:21
+	// 2 |   xs |> map(x => 10 / x)
+	//   |                     ^
+	// Test the divisor first: if x == 0 then 0 else 10 / x.
+}
+
+// A program's type, and what it may ask for, are known before it runs.
+func ExampleProgram_Term() {
+	p, err := core.Compile([]byte("(url, n) => !fetch.get({url: url}) |> words |> take(n)"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	r := check.Infer(p.Term(), p.Tool().Source, check.Env{}, check.Budget{})
+	fmt.Println(r.Type)
+	for _, e := range r.Effects {
+		fmt.Printf("%s at %d:%d\n", e.Op, e.Line, e.Col)
+	}
+	// Output:
+	// (any) -> (int) ->{fetch.get} list[string]
+	// fetch.get at 1:13
 }
 
 // Code has two spellings, and either is read; a term is printed in the text form.
@@ -140,7 +211,7 @@ func Example_cancel() {
 		fmt.Println(err)
 		return
 	}
-	in, _ := core.ParseInput([]byte(`0`), core.InputAuto)
+	in, _ := core.ParseInput([]byte(`0`), core.InputData)
 	m := p.Start(in, core.Budgets{Steps: 1_000_000_000}, nil)
 	defer m.Release()
 	for slices := 1; ctx.Err() == nil && m.Run(100_000) == core.Paused; slices++ {
@@ -218,7 +289,7 @@ func Example_faults() {
 		fmt.Println(err)
 		return
 	}
-	in, _ := core.ParseInput([]byte(`0`), core.InputAuto)
+	in, _ := core.ParseInput([]byte(`0`), core.InputData)
 	m := p.Start(in, core.Budgets{}, nil)
 	defer m.Release()
 	if m.Run(0) == core.Failed {
@@ -259,7 +330,7 @@ func Example_codeOf() {
 		fmt.Println(err)
 		return
 	}
-	in, _ := core.ParseInput([]byte(`21`), core.InputAuto)
+	in, _ := core.ParseInput([]byte(`21`), core.InputData)
 	m := p.Start(in, core.Budgets{}, tools)
 	defer m.Release()
 	if m.Run(0) == core.Done {

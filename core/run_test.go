@@ -116,6 +116,20 @@ func TestEncode(t *testing.T) {
 	}
 }
 
+// TestReadInputInfersOnce: of a program's next inputs the types are known.
+func TestReadInputInfersOnce(t *testing.T) {
+	p, err := core.Compile([]byte(`rows => rows |> filter(r => r.price > 1) |> map(r => r.price * r.count) |> sum`))
+	must.NoError(t, err)
+	src := []byte(`[{"price":1.10,"count":3}]`)
+	read := func() {
+		_, err := p.ReadInput(src)
+		must.NoError(t, err)
+	}
+	if n := testing.AllocsPerRun(10, read); n > 60 { // AllocsPerRun calls it once before it counts
+		t.Errorf("an input takes %v allocations", n)
+	}
+}
+
 // TestReadInputKeepsNothing: an input is what was read, also where its text is used again.
 func TestReadInputKeepsNothing(t *testing.T) {
 	for _, n := range []int{10, 200_000} {

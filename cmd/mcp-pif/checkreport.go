@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/check/cost"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -107,7 +107,7 @@ func (s *subject) report(strict bool) *checkReport {
 	if t.Text {
 		r.Problems = slices.Clone(r.Problems)
 		for i := range r.Problems {
-			r.Problems[i].Hint = wire.HintInText(r.Problems[i].Hint)
+			r.Problems[i].Hint = core.HintInText(r.Problems[i].Hint)
 		}
 	}
 	if s.stored {

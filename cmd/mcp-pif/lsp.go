@@ -19,7 +19,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/engine"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/lazyregexp"
@@ -189,7 +189,7 @@ func (s *languageServer) changed(uri, src string) {
 	switch {
 	case errors.As(err, &f):
 		for _, f := range append([]*fault.Fault{f}, f.More...) {
-			add(1, f.Kind, f.Line, f.Col, f.Message, wire.HintInText(f.Hint))
+			add(1, f.Kind, f.Line, f.Col, f.Message, core.HintInText(f.Hint))
 		}
 	case err == nil:
 		for _, p := range r.Problems {

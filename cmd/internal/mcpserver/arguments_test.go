@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/must"
@@ -127,26 +128,6 @@ func TestArgumentsSound(t *testing.T) {
 	}
 }
 
-// TestHintInText: code in hints is shown as the reader wrote theirs, and calls of tools
-// stay calls.
-func TestHintInText(t *testing.T) {
-	for hint, want := range map[string]string{
-		`eq compares numbers only: use {"equal":[A,B]} or {"compare":[A,B]}. Correct: {"eq":[2,2]}.`:   `eq compares numbers only: use A == B or compare(A, B). Correct: eq(2, 2).`,
-		`Make a string of the value: {"to_text":V}.`:                                                   `Make a string of the value: to_text(V).`,
-		`Give what stands in for it, {"get":[R,K,DEFAULT]}.`:                                           `Give what stands in for it, get(R, K, DEFAULT).`,
-		`Write {"fs.read":{"path":"A {\"x\"}"}}.`:                                                      `Write !fs.read({path: "A {\"x\"}"}).`,
-		`Bind it with {"lam":"x","body":…}, or {"pair":[1,2]}.`:                                        `Bind it with x => …, or (1, 2).`,
-		`Call {"name":"describe","arguments":{"name":"square"}} first.`:                                `Call {"name":"describe","arguments":{"name":"square"}} first.`,
-		`Add {"match":T,"with":[…,["_",D]]} or {"unclosed":`:                                           `Add {"match":T,"with":[…,["_",D]]} or {"unclosed":`,
-		`Write one here, such as {k: 1}.`:                                                              `Write one here, such as {k: 1}.`,
-		`The sum is {"add":[{"var":"x"},{"if":{"cond":true,"then":1,"else":"…"}}]}, no more than "A".`: `The sum is x + (if true then 1 else "…"), no more than "A".`,
-	} {
-		if got := wire.HintInText(hint); got != want {
-			t.Errorf("%s\n is written %s,\n expected %s", hint, got, want)
-		}
-	}
-}
-
 // TestHintsSpeakText: what fails of code in the text form is told in the text form, and
 // of JSON in JSON.
 func TestHintsSpeakText(t *testing.T) {
@@ -175,7 +156,7 @@ func TestHintsSpeakText(t *testing.T) {
 			}
 			if isText := call[8] == '"'; isText && strings.Contains(a.Fault.Hint, `{"`) {
 				t.Errorf("%s: %s", text, a.Fault.Hint)
-			} else if !isText && !strings.Contains(a.Fault.Hint, `{"`) && strings.Contains(wire.HintInText(a.Fault.Hint), "(") {
+			} else if !isText && !strings.Contains(a.Fault.Hint, `{"`) && strings.Contains(core.HintInText(a.Fault.Hint), "(") {
 				t.Errorf("%s: %s", json, a.Fault.Hint)
 			}
 		}
@@ -195,7 +176,7 @@ func TestHintsSpeakText(t *testing.T) {
 	for i := range prim.Table {
 		if r := &prim.Table[i]; r.Operation() {
 			hint := "Correct: " + r.Correct() + "."
-			if got := wire.HintInText(hint); strings.Contains(got, `{"`) && len(r.Correct()) < 60 {
+			if got := core.HintInText(hint); strings.Contains(got, `{"`) && len(r.Correct()) < 60 {
 				t.Errorf("%s: %s", r.Name, got)
 			}
 		}

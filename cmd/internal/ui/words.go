@@ -12,7 +12,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
@@ -176,7 +175,7 @@ func visible(s string) string {
 		} else {
 			marks = 0
 		}
-		if !wrong && caps.Seen(r) && marks <= maxMarks {
+		if !wrong && display.Seen(r) && marks <= maxMarks {
 			continue
 		}
 		b.WriteString(s[from:i])

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/check/cost"
 	"github.com/mcp-pif/mcp-pif/core/display"
@@ -96,7 +97,7 @@ func WithProblems(o wire.Object, t *registry.Tool) wire.Object {
 		p := &problems[i]
 		p.Expected, p.Got = "", "" // the message has them
 		if t.Text {
-			p.Hint = wire.HintInText(p.Hint)
+			p.Hint = core.HintInText(p.Hint)
 		}
 	}
 	o = o.Raw("problems", wire.Encode(problems))
@@ -202,7 +203,7 @@ func knownOf(t *registry.Tool) wire.Object {
 	problems, unknowns := findings(r)
 	if t.Text {
 		for i := range problems {
-			problems[i].Hint = wire.HintInText(problems[i].Hint)
+			problems[i].Hint = core.HintInText(problems[i].Hint)
 		}
 	}
 	n, m := t.Counts()

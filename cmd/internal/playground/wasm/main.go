@@ -218,7 +218,7 @@ func (q *asked) run() told {
 		}
 		t.Fault = q.problem(f)
 	case core.Failed:
-		t.Fault = q.problem(m.Fault())
+		t.Fault = q.problem(p.Advise(m.Fault()))
 	default:
 		enc, f := m.Encode(maxShown)
 		if f != nil {
@@ -258,8 +258,8 @@ func (q *asked) problem(err error) *problem {
 	}
 	src := []byte(q.Code)
 	hint := f.Hint
-	if before, _, isJSON := strings.Cut(hint, ` Correct: {"`); isJSON && !json.Valid(src) {
-		hint = before // the example is in the other form
+	if !json.Valid(src) {
+		hint = core.HintInText(hint)
 	}
 	o := &problem{Kind: f.Kind, Message: display.Truncate(f.Message, 1000), Hint: hint, At: f.Place(), Caret: text.Caret(src, f), From: -1}
 	if f.In == "input" {
