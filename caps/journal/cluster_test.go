@@ -216,6 +216,25 @@ func TestClusterMissed(t *testing.T) {
 	}
 }
 
+// TestClusterSilentFor: a node is silent since what it proposed last came, or the file was opened.
+func TestClusterSilentFor(t *testing.T) {
+	t.Parallel()
+	m, dir := order.NewMemory(order.MemoryOptions{}), t.TempDir()
+	a, b := clustered(t, filepath.Join(dir, "a.db"), "a", m.Open()), clustered(t, filepath.Join(dir, "b.db"), "b", m.Open())
+	opened := time.Now()
+	if got, least := b.Silent("a"), time.Since(opened); got < least {
+		t.Errorf("it was opened %v ago or more, and a was silent for %v", least, got)
+	}
+	before := time.Now()
+	barrier(t, a)
+	barrier(t, b)
+	after := time.Now()
+	least := time.Since(after)
+	if got, most := b.Silent("a"), time.Since(before); got < least || got > most {
+		t.Errorf("a was silent for %v, not from %v to %v", got, least, most)
+	}
+}
+
 // A cuttable order takes and shows nothing while it is cut.
 type cuttable struct {
 	order.Order

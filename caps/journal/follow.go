@@ -60,6 +60,7 @@ type follower struct {
 	waiting   *waiting
 	stopped   error
 	stopping  chan struct{} // closed when it has
+	begun     time.Time     // when it had read how far the file is
 	next      uint64        // number of the last proposal; the writer's
 	gaveUp    bool          // on that one, while the store is being closed; the writer's
 }
@@ -214,7 +215,7 @@ func newFollower(s *Store, conn *sql.Conn) (*follower, error) {
 		return nil, err
 	}
 	f.at.seq, f.at.hash, err = s.writer.head()
-	f.points = []point{f.at}
+	f.points, f.begun = []point{f.at}, time.Now()
 	return f, err
 }
 
@@ -403,6 +404,22 @@ func (s *Store) Fresh(ctx context.Context) (lease.Time, error) {
 			return 0, err
 		}
 	}
+}
+
+// Silent returns how long ago the last proposal came that another node, or this one before it was started again, made
+// for this profile; it is at most how long ago the store was opened. 0 where the store is in no cluster.
+func (s *Store) Silent(node string) time.Duration {
+	if s.writer == nil || s.writer.follower == nil {
+		return 0
+	}
+	f := s.writer.follower
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	last := f.begun
+	if p := f.peers[node]; p != nil && p.Seen.After(last) {
+		last = p.Seen
+	}
+	return time.Since(last)
 }
 
 // Barrier waits until all is applied that was in the order when it was called. Where the

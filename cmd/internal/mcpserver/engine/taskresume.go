@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -97,16 +98,18 @@ func (s *Engine) goOn(ctx context.Context) error {
 			t.start(ctx, true)
 			continue
 		}
-		s.tasks.running.Go(func() {
-			// What a node that is silent, and not dead, had begun to do begins before that.
-			select {
-			case <-t.gone.Done():
-			case <-time.After(2 * lease.Length):
-			}
-			t.start(ctx, true)
-		})
+		s.tasks.running.Go(func() { t.goOn(ctx) })
 	}
 	return err
+}
+
+// goOn starts it, once it is time.
+func (t *taskRun) goOn(ctx context.Context) {
+	select {
+	case <-t.gone.Done():
+	case <-time.After(t.waits):
+	}
+	t.start(ctx, true)
 }
 
 // loseRuns records what runs, that are no tasks or cancelled ones, ended with their node. Each node before this one has the
@@ -214,7 +217,7 @@ func (s *Engine) orphans(ctx context.Context) (found []*taskRun, waiting map[str
 			}
 			continue
 		}
-		t.resumed = rec.Resumed + 1
+		t.resumed, t.waits = rec.Resumed+1, s.lastBegin(rec.Owner, unknown)
 		if s.opts.Node != nil { // again, with what a node that was only silent recorded until now
 			if f := s.takeUp(t, rec); f != nil {
 				s.tasks.leave(t)
@@ -232,6 +235,19 @@ func (s *Engine) orphans(ctx context.Context) (found []*taskRun, waiting map[str
 		found = append(found, t)
 	}
 	return found, waiting, nil
+}
+
+// lastBegin returns after how long a node has begun all effects of a task that was taken over from it just now. If it is
+// silent and not dead, it begins one only within [lease.Length] of a proposal of its own to this journal that came before
+// the takeover, see [run.Act], and all of these have been applied here: one that is silent for longer begins none any more.
+// They get that time once more to come where they are going. With unknown somebody else may have had the task until lately.
+func (s *Engine) lastBegin(owner string, unknown bool) time.Duration {
+	silent := time.Duration(0)
+	if j, ok := s.broker.Journal().(interface{ Silent(string) time.Duration }); ok && !unknown {
+		_, node, _ := strings.Cut(owner, "@")
+		silent = j.Silent(node)
+	}
+	return max(0, 2*lease.Length-silent)
 }
 
 // takeUp prepares a task to go on; the fault says why it can't.

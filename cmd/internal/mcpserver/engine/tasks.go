@@ -122,6 +122,7 @@ type taskRun struct {
 	gone     context.Context // ends when it is cancelled, or has its answer
 	cancel   context.CancelFunc
 	resumed  int           // how often servers went on with it
+	waits    time.Duration // until it goes on
 	under    []string      // the sources that the model had been shown when it asked for it
 	begun    chan struct{} // closed when its run begins
 	asks     chan struct{} // has something while a question waits

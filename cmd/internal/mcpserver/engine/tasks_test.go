@@ -255,11 +255,55 @@ func TestCancelledBeforeItGoesOn(t *testing.T) {
 	defer close(g.open)
 	one, two := nodes(t)
 	_, id := one.reading(g)
-	two.node.lost.Store(1)
-	b, _ := two.serves(h, "toy:notes/**")
-	wait.Until(t, "b has the task", func() bool { return b.tasks.find(id) != nil })
-	if r := two.call(b, "run", `{"task":"`+id+`","cancel":true}`); !strings.Contains(r.Text+string(r.Structured), taskCancelled) || len(h.begun) > 0 {
+	b, found := two.takesOver(h)
+	found.waits = time.Hour
+	b.tasks.running.Go(func() { found.goOn(t.Context()) })
+	r := two.call(b, "run", `{"task":"`+id+`","cancel":true}`)
+	wait.For(t, found.done, "the end at b")
+	if !strings.Contains(r.Text+string(r.Structured), taskCancelled) || len(h.begun) > 0 {
 		t.Errorf("b answers %s after %d reads", r.Text, len(h.begun))
+	}
+}
+
+// takesOver is a node that takes over a task of the other one, which does not go on by itself.
+func (w *tasked) takesOver(g *gate) (s *Engine, t *taskRun) {
+	w.t.Helper()
+	w.node.idle = true
+	w.node.lost.Store(1)
+	s, _ = w.serves(g, "toy:notes/**")
+	found, _, err := s.orphans(w.t.Context())
+	if err != nil || len(found) != 1 {
+		w.t.Fatalf("%d tasks are taken over: %v", len(found), err)
+	}
+	return s, found[0]
+}
+
+// TestTaskGoesOnWhen: a task goes on when what its node proposed last is two leases old, so that all has begun that the
+// node, if it is silent and not dead, may begin; two leases after the takeover where it isn't known who had it until then.
+func TestTaskGoesOnWhen(t *testing.T) {
+	t.Parallel()
+	g, h := newGate(), newGate()
+	defer close(g.open)
+	one, two := nodes(t)
+	before := time.Now()
+	a, _ := one.reading(g)
+	two.node.idle = true
+	b, stop := two.serves(h)
+	must.NoError(t, b.barrier(t.Context()))
+	heard := time.Now()
+	least := time.Since(heard)
+	got := b.lastBegin(a.tasks.owner.word(), false)
+	if most := 2*lease.Length - least; got > most || got < 2*lease.Length-time.Since(before) {
+		t.Errorf("%v are left, not from %v to %v", got, 2*lease.Length-time.Since(before), most)
+	}
+	if got := b.lastBegin(a.tasks.owner.word(), true); got != 2*lease.Length {
+		t.Errorf("%v are left where nobody knows who had it", got)
+	}
+	stop()
+	opened := time.Now()
+	_, found := two.takesOver(h) // has heard nothing of a itself
+	if most := 2 * lease.Length; found.waits > most || found.waits < most-time.Since(opened) {
+		t.Errorf("%v are left to a node that was started again", found.waits)
 	}
 }
 
