@@ -47,6 +47,10 @@ func TestCost(t *testing.T) {
 		{"xs => sum(fold(p => append(fst(p), fst(p)), xs, [1, 2]))", "unbounded", "budget"},
 		{"xss => fold(p => sum(fst(p)), [1], xss)", "unbounded", "budget"},
 		{"xs => " + nested, "unbounded", "budget"},
+		// Of types that nobody claims the larger size counts, too.
+		{"xs => sum(get({}, \"k\", map(x => x, [])))", "unbounded", "budget"},
+		{"xs => sum(get({k: map(x => x, xs)}, \"k\", map(x => x, [])))", "43 + 18*n", "linear"},
+		{"xs => sum(get({k: map(x => x, [])}, \"k\", map(x => x, xs)))", "43 + 18*n", "linear"},
 	} {
 		p, f := text.Parse([]byte(c.code), text.Options{Tool: "tool"})
 		if f != nil {

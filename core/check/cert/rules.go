@@ -111,7 +111,11 @@ func (c *pass) either(t term.Term, types ...*Type) *Type {
 	if !slices.ContainsFunc(types, func(u *Type) bool {
 		return u != types[0] && (u.Kinds != types[0].Kinds || u.Kinds&structured != 0)
 	}) {
-		return append(types, nothing)[0]
+		u := append(types, nothing)[0]
+		for _, other := range types {
+			u = u.sized(u.size.with(other.size, false)) // of types that aren't known each has a size of its own
+		}
+		return u
 	}
 	said := c.said(t)
 	for _, u := range types {
