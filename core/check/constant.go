@@ -162,6 +162,9 @@ func (k *constants) of(t term.Term, in *scope, depth int) standing {
 
 var raise, noMatch, get = id("raise"), id("no_match"), id("get")
 
+// parted is the rows that look for a part of an operand by another one, and which operand that is.
+var parted = map[term.ID]int{get: 0, update: 0, id("re_replace"): 1}
+
 // outcomes is whether a condition may be true, and whether it may be false.
 func (k *constants) outcomes(cond term.Term, s standing, in *scope) (yes, no bool) {
 	if !s.constant() {
@@ -185,8 +188,8 @@ func (k *constants) fault(t *term.Prim, row *prim.Row, args []standing, in *scop
 		n, ok := t.Args[i].(*term.Int)
 		negative = negative || ok && n.Value < 0 && row.Params[i].Name == "index"
 	}
-	// A key that samples don't have says nothing of other records.
-	if open > 0 && (open == len(args) || t.ID == get) {
+	// A key that samples don't have says nothing of other records, nor a group of other patterns.
+	if of, ok := parted[t.ID]; open > 0 && (open == len(args) || ok && !args[of].constant()) {
 		return nil
 	}
 	of := *t

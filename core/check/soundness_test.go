@@ -318,6 +318,29 @@ func TestDiagnosticsAreCertain(t *testing.T) {
 	}
 }
 
+// TestFailsByConstants: a row that is given constants and a caller's value fails by them only where it does so with
+// whatever the caller gives.
+func TestFailsByConstants(t *testing.T) {
+	t.Parallel()
+	for src, fails := range map[string]bool{
+		`r => update(r, "qty", n => n + 1)`:              false,
+		`(rows, f) => map(r => update(r, "n", f), rows)`: false,
+		`f => update({a: 1}, "b", f)`:                    true,
+		`(s, pattern) => re_replace(s, pattern, "$1")`:   false,
+		`s => re_replace(s, "a", "$1")`:                  true,
+		`r => get(r, "qty")`:                             false,
+		`xs => nth(xs, -1)`:                              true,
+		`xs => nth(xs, 7)`:                               false,
+	} {
+		p, err := core.CompileText("t", []byte(src))
+		must.NoError(t, err)
+		r := check.Infer(p.Term(), p.Tool().Source, check.Env{Tool: "t", Run: core.RunConstant}, check.Budget{})
+		if broken := r.Broken(); len(broken) > 0 != fails {
+			t.Errorf("%s has the broken places %v", src, broken)
+		}
+	}
+}
+
 func repeated(n int, before, inner, after string) string {
 	return strings.Repeat(before, n) + inner + strings.Repeat(after, n)
 }
