@@ -39,7 +39,7 @@ type Facts struct {
 
 // semantics is raised where the same version has another normal form or other schemas
 // than before.
-const semantics = 8
+const semantics = 9
 
 // The bounds of what is on record: longer schemas are left out, and of a longer
 // certificate the types.

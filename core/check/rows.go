@@ -189,8 +189,26 @@ func (c *checker) expand(t *term.Prim) term.Term {
 	if !ok {
 		x = prim.Expand(t)
 		c.expanded[t] = x
+		if t.ID == update && !c.single {
+			if key, ok := t.Args[1].(*term.Str); ok && c.final {
+				naming(x.(*term.App).Func.(*term.App).Func.(*term.App).Func, key)
+			} else if ok && !c.env.OneKind {
+				c.differs = true
+			}
+		}
 	}
 	return x
+}
+
+var update = id("update")
+
+// naming writes the key that is written out at a use of update into what that means: the other
+// fields of its record may be anything.
+func naming(t term.Term, key *term.Str) {
+	if p, ok := t.(*term.Prim); ok && len(p.Args) > 1 {
+		p.Args[1] = key
+	}
+	each(t, func(child term.Term) { naming(child, key) })
 }
 
 // A use is a strict row with its operands.

@@ -430,6 +430,12 @@ func merging(u *use) *variable {
 	c, m := u.c, u.maker()
 	rest := c.variable()
 	both := func(a, b *shape) {
+		over := !a.dynamic && !b.dynamic && b.record.row != nil && a.record.row == nil && a.record.rest == nil
+		if over && c.final {
+			m.give(c.defaults(a, b))
+			return
+		}
+		c.differs = c.differs || over && !c.env.OneKind
 		if a.dynamic || b.dynamic || b.record.row != nil || b.record.rest != nil {
 			for _, s := range []*shape{a, b} {
 				if s.dynamic {
@@ -455,6 +461,19 @@ func merging(u *use) *variable {
 	}
 	u.pairs(0, 1, both)
 	return m.to
+}
+
+// defaults is the fields of a, of which a caller's record b has others in their place, or none.
+func (c *checker) defaults(a, b *shape) *shape {
+	s := b
+	for _, f := range a.record.fields {
+		if v, p := c.lookup(b, f.key, false); p == absent {
+			s = c.with(s, f)
+		} else if p == optional {
+			s = c.with(s, field{f.key, c.joined(f.v, v), f.presence})
+		}
+	}
+	return s
 }
 
 // joined is the one variable into which two flow.

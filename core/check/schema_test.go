@@ -134,6 +134,8 @@ func TestSchemas(t *testing.T) {
 		{`x => {"__proto__": x % 2, b: 1}`, `{"additionalProperties":false,"properties":{"input":{"type":"integer"}},"required":["input"],"type":"object"}`, `{"description":"type {__proto__: int, b: int}"}`},
 		{"r => get(r, \"a b\") % r.c", `{"additionalProperties":false,"properties":{"input":{"properties":{"c":{"type":"integer"}},"required":["c"],"type":"object"}},"required":["input"],"type":"object"}`, `{"type":"integer"}`},
 		{`x => parse_json(x)`, `{"additionalProperties":false,"properties":{"input":{"type":"string"}},"required":["input"],"type":"object"}`, `{"description":"type ?"}`},
+		{`r => update(r, "qty", n => n % 2)`, `{"additionalProperties":false,"properties":{"input":{"properties":{"qty":{"type":"integer"}},"required":["qty"],"type":"object"}},"required":["input"],"type":"object"}`, `{"properties":{"qty":{"type":"integer"}},"required":["qty"],"type":"object"}`},
+		{`r => {qty: 1, ...r}.qty % 2`, `{"additionalProperties":false,"properties":{"input":{"properties":{"qty":{"type":"integer"}},"type":"object"}},"required":["input"],"type":"object"}`, `{"type":"integer"}`},
 		{`r => r.pair`, `{"additionalProperties":false,"properties":{"input":{"description":"type {pair: a, *: any}"}},"required":["input"],"type":"object"}`, `{"description":"type a"}`},
 		{`xs => map(x => x % 2, xs)`, `{"additionalProperties":false,"properties":{"input":{"items":{"type":"integer"},"type":"array"}},"required":["input"],"type":"object"}`, `{"items":{"type":"integer"},"type":"array"}`},
 		{`x => f => f(x)`, `{"additionalProperties":false,"properties":{"f":{"description":"type (a) -> b"},"x":{"description":"type a"}},"required":["x","f"],"type":"object"}`, `{"description":"type b"}`},
@@ -233,6 +235,9 @@ func TestReadArguments(t *testing.T) {
 		{`([x, y], k) => {x, y: y * k}`, `[[1,2],3]`, `[1,2] 3`},
 		{`p => {x: p[0], y: p[1] * 2}`, `{"input":["1","2"]}`, `[1,2]`},
 		{`rows => map(([name, n]) => {name, n: n * 2}, rows)`, `{"input":[["a","2"]]}`, `[["a",2]]`},
+		{`r => {qty: 1, ...r}.qty * 2`, `{"input":{"qty":"2","zip":"01067"}}`, `{"qty":2,"zip":"01067"}`},
+		{`r => {qty: 1, ...r}.qty * 2`, `{"input":{"qty":"2","zip":"7"}}`, `{"qty":2,"zip":7}`},
+		{`r => update(r, "qty", n => n + 1)`, `{"input":{"qty":"2","zip":"7"}}`, `{"qty":2,"zip":7}`},
 	} {
 		d, f := check.ReadArguments(json.RawMessage(c.arguments), reportOf(t, c.code), nil)
 		if f != nil {
