@@ -479,6 +479,26 @@ func TestLongDividends(t *testing.T) {
 	}
 }
 
+// TestManyFunctions: the type of a list of functions whose records have other fields is
+// worked out in a bounded number of parts.
+func TestManyFunctions(t *testing.T) {
+	var fs strings.Builder
+	for i := range 700 {
+		fmt.Fprintf(&fs, "y => y.k%d, ", i)
+	}
+	p, f := text.Parse([]byte("x => ["+fs.String()+"x]"), text.Options{Tool: "t"})
+	must.NoFault(t, f)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r := check.Infer(p.Term, p.Source, check.Env{Tool: "t"}, check.Budget{})
+	if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 64<<20 {
+		t.Errorf("it takes %d MiB", (after.TotalAlloc-before.TotalAlloc)>>20)
+	}
+	if r.Sound() {
+		t.Error("a type that was left open is said to be whole")
+	}
+}
+
 // TestWanted: a parameter that is compared only with literals of one kind is read as
 // that kind, wherever its type leaves it open; and how one is given by its name.
 func TestWanted(t *testing.T) {

@@ -317,12 +317,19 @@ func (d *typeBuilder) rename(t *Type, name func(string) string) {
 // much to say which are, of fewer.
 func (d *typeBuilder) meet(a, b *Type, deep int) *Type {
 	a, b = a.or(), b.or()
+	if a == b {
+		return a
+	}
+	if d.parts += (len(a.Fields) + len(b.Fields) + len(a.Vars) + len(b.Vars)) / 32; d.parts > maxParts {
+		d.cut = true
+		return Dynamic
+	}
 	switch {
-	case a == b || a.String() == b.String():
+	case b.Any:
 		return a
 	case a.Any:
 		return b
-	case b.Any:
+	case a.String() == b.String():
 		return a
 	case !d.flows && isUnknown(a) && isUnknown(b):
 		return &Type{Vars: append(slices.Clone(a.Vars), b.Vars...)}
@@ -372,10 +379,9 @@ func isUnknown(t *Type) bool {
 
 func (d *typeBuilder) meetRecords(t, a, b *Type, deep int) bool {
 	of := func(t *Type, key string) (Field, bool) {
-		for _, f := range t.Fields {
-			if f.Key == key {
-				return f, true
-			}
+		i, ok := slices.BinarySearchFunc(t.Fields, key, func(f Field, key string) int { return strings.Compare(f.Key, key) })
+		if ok {
+			return t.Fields[i], true
 		}
 		return Field{Key: key, Type: t.Rest, Optional: true}, t.Rest != nil
 	}
