@@ -59,11 +59,14 @@ type stream struct {
 	mu      sync.Mutex
 	lost    error                // why it isn't to be used any more
 	grown   chan struct{}        // closed by a hint
+	hint    *nats.Subscription   // while there are followers
 	last    uint64               // the last place that was hinted at
 	hinted  time.Time            // when
 	recent  [64]message          // what was acknowledged to this process lately, by place
 	behind  time.Time            // since when it is behind the leader; zero if it isn't
 	lacking map[string]time.Time // when a server led and lacked places
+
+	followers int
 }
 
 // openStream opens the stream of a name, and makes it where there is none, once its servers
@@ -96,11 +99,30 @@ func openStream(ctx context.Context, conn *nats.Conn, name string, replicas int,
 	if err := s.whole(ctx); err != nil {
 		return nil, fmt.Errorf("the stream %s: %w", name, err)
 	}
-	_, err = conn.Subscribe(s.hints(), func(m *nats.Msg) {
-		place, _ := strconv.ParseUint(string(m.Data), 10, 64)
-		s.grows(place, nil)
-	})
-	return s, err
+	return s, nil
+}
+
+// listen has hints wake who follows here, until leave is called. A process that nobody follows at is sent none.
+func (s *stream) listen() (leave func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.followers == 0 {
+		s.hint, err = s.conn.Subscribe(s.hints(), func(m *nats.Msg) {
+			place, _ := strconv.ParseUint(string(m.Data), 10, 64)
+			s.grows(place, nil)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	s.followers++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.followers--; s.followers == 0 {
+			_ = s.hint.Unsubscribe()
+		}
+	}, nil
 }
 
 func (s *stream) proposals() string { return s.name + ".p" }
@@ -235,6 +257,11 @@ func (s *stream) Follow(ctx context.Context, from uint64, fn func(uint64, []byte
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.life, cancel)()
+	leave, err := s.listen()
+	if err != nil {
+		return s.why(outer, err)
+	}
+	defer leave()
 	r := &reader{stream: s, from: from}
 	defer r.close()
 	fresh := false // nothing was read since the first place was looked up

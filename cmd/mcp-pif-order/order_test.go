@@ -746,6 +746,40 @@ func TestRecent(t *testing.T) {
 	}
 }
 
+// TestHints: a process is sent hints only while somebody follows there, and each once.
+func TestHints(t *testing.T) {
+	t.Parallel()
+	e, err := startEngine(engineOptions{name: "o1", dir: t.TempDir()}, quiet)
+	must.NoError(t, err)
+	t.Cleanup(e.stop)
+	s, other := stream1(t, e), stream1(t, e)
+	must.NoError(t, other.Propose(t.Context(), []byte("before")))
+	hints := func() int { return int(e.server.GlobalAccount().Interest(s.hints())) }
+	if n := hints(); n != 0 {
+		t.Errorf("%d are sent hints where nobody follows", n)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var following sync.WaitGroup
+	seen := make(chan uint64, 20)
+	for range 2 {
+		following.Go(func() {
+			_ = s.Follow(ctx, 1, func(place uint64, _ []byte) error {
+				seen <- place
+				return nil
+			})
+		})
+	}
+	for range 2 {
+		wait.For(t, seen, "what was proposed before")
+	}
+	if n := hints(); n != 1 {
+		t.Errorf("%d are sent hints for two who follow at one process", n)
+	}
+	stop()
+	following.Wait()
+	wait.Until(t, "the end of the hints", func() bool { return hints() == 0 })
+}
+
 // TestBurst: who follows and takes nothing for a while gets all that was proposed meanwhile, though
 // what is to be compared with the engine is more than it gives at once.
 func TestBurst(t *testing.T) {
