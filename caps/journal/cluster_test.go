@@ -787,6 +787,52 @@ func TestClusterCatchesUp(t *testing.T) {
 	})
 }
 
+// A countingOrder takes two milliseconds for a proposal, and counts them.
+type countingOrder struct {
+	order.Order
+	proposals atomic.Int64
+}
+
+func (o *countingOrder) Propose(ctx context.Context, p []byte) error {
+	o.proposals.Add(1)
+	time.Sleep(2 * time.Millisecond)
+	return o.Order.Propose(ctx, p)
+}
+
+// TestClusterTogether: what those ask for next who were answered together is in one proposal, though they come one after
+// the other; who comes alone is not waited for.
+func TestClusterTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := &countingOrder{Order: order.NewMemory(order.MemoryOptions{}).Open()}
+		s := clustered(t, filepath.Join(t.TempDir(), "j.db"), "a", o)
+		barrier(t, s)
+		before := o.proposals.Load()
+		const rounds = 30
+		var callers sync.WaitGroup
+		for i := range 16 {
+			callers.Go(func() {
+				for range rounds {
+					time.Sleep(time.Duration(i) * 100 * time.Microsecond)
+					if err := s.Barrier(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		callers.Wait()
+		if n := o.proposals.Load() - before; n < rounds || n > rounds+rounds/5 {
+			t.Errorf("%d proposals for %d rounds", n, rounds)
+		}
+		barrier(t, s)
+		begun := time.Now()
+		barrier(t, s)
+		if took := time.Since(begun); took != 2*time.Millisecond {
+			t.Errorf("one alone takes %v", took)
+		}
+	})
+}
+
 // TestClusterGarbled: a proposal whose references to its own events lead nowhere stops a
 // node, and doesn't end the process.
 func TestClusterGarbled(t *testing.T) {

@@ -16,6 +16,55 @@ const (
 	lastTries = 3 * time.Second
 )
 
+const (
+	// gatherTime is how long it is waited for those who were just answered, and gatherPause for the next one of them.
+	gatherTime  = 4 * time.Millisecond
+	gatherPause = time.Millisecond
+	// minTogether is of how many callers at once that is worth it.
+	minTogether = 4
+)
+
+// gather waits for what those who were just answered ask for next, so that it is in one proposal with what the others
+// wait for: without that there are always two groups of callers, of whom one waits for the other's proposal. Where few
+// call at once nobody is waited for.
+func (w *writer) gather(answered int) {
+	w.mu.Lock()
+	together := answered + waiters(w.queue)
+	w.mu.Unlock()
+	if together < minTogether {
+		return
+	}
+	over, pause := time.NewTimer(gatherTime), time.NewTimer(gatherPause)
+	defer over.Stop()
+	defer pause.Stop()
+	for {
+		w.mu.Lock()
+		enough := w.closed || waiters(w.queue) >= together
+		w.mu.Unlock()
+		if enough {
+			return
+		}
+		select {
+		case <-w.wake:
+			pause.Reset(gatherPause)
+		case <-pause.C:
+			return
+		case <-over.C:
+			return
+		}
+	}
+}
+
+// waiters is how many of some entries somebody waits for.
+func waiters(entries []*entry) (n int) {
+	for _, x := range entries {
+		if x.done != nil {
+			n++
+		}
+	}
+	return n
+}
+
 // errUnknown says that nobody knows whether what was proposed will be applied.
 func (w *writer) errUnknown() error {
 	return &problem{w.path, ErrUnknown, "the cluster's order hasn't answered: whether this was recorded isn't known", nil}

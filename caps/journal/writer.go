@@ -108,7 +108,7 @@ const retry = time.Second
 // loop writes until the writer is closed and the queue is empty.
 func (w *writer) loop() {
 	defer close(w.ended)
-	for {
+	for answered := 0; ; {
 		w.mu.Lock()
 		waiting, urgent, closed := len(w.queue), w.urgent || w.due, w.closed
 		w.mu.Unlock()
@@ -120,7 +120,11 @@ func (w *writer) loop() {
 			continue
 		}
 		w.quota.yield()
+		if w.follower != nil {
+			w.gather(answered)
+		}
 		batch, size := w.take()
+		answered = waiters(batch)
 		err := explain(w.path, w.waitFor(w.closing, size, func() { w.stall(batch) }, func() error {
 			if w.follower != nil {
 				return w.propose(batch)

@@ -22,7 +22,7 @@ var maxLines = map[string]int{
 	"caps":                         7940,
 	"caps/filename":                20,
 	"caps/flow":                    1820,
-	"caps/journal":                 5850,
+	"caps/journal":                 5900,
 	"caps/journal/order":           360,
 	"caps/lease":                   20,
 	"caps/registry":                4640,
