@@ -62,7 +62,7 @@ func asking(d gen.Draw) trial {
 // TestAnalysesAgree: what is said of code is the same on both evaluators, with
 // the same steps, whatever the budget.
 func TestAnalysesAgree(t *testing.T) {
-	n := must.Full(150, 20_000)
+	n := must.Drawn(150, 20_000)
 	seen := tally{}
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 21))

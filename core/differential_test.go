@@ -249,7 +249,7 @@ func (tr trial) limited(d gen.Draw) trial {
 }
 
 func TestEvalAgreesWithNaive(t *testing.T) {
-	n := must.Full(2500, 1_000_000)
+	n := must.Drawn(2500, 1_000_000)
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 7))
 		draw(r.IntN).compare(t)
@@ -278,7 +278,7 @@ func acting(d gen.Draw) trial {
 // TestActing holds the evaluators against each other on what acts: not only
 // what comes of it, but each round of requests with all that they say.
 func TestActing(t *testing.T) {
-	n := must.Full(1200, 300_000)
+	n := must.Drawn(1200, 300_000)
 	seen := tally{}
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 8))

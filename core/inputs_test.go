@@ -92,7 +92,7 @@ func curried(d gen.Draw) trial {
 // TestSeveralInputs holds the evaluators against each other where what comes of
 // an input is applied to the next.
 func TestSeveralInputs(t *testing.T) {
-	n := must.Full(1000, 100_000)
+	n := must.Drawn(1000, 100_000)
 	seen := tally{}
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 88))

@@ -159,7 +159,7 @@ func drawTextForm(r *rand.Rand, kind string, size int, vars []string, fresh *int
 // the term that their JSON is, are printed so that they are read back, and on which the
 // evaluators agree.
 func TestTextForms(t *testing.T) {
-	n, used := must.Full(300, 100_000), 0
+	n, used := must.Drawn(300, 100_000), 0
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 18))
 		f := drawTextForm(r, "nblsr"[seed%5:seed%5+1], 1+r.IntN(6), nil, new(int))

@@ -18,6 +18,7 @@ import (
 // TestMCPLogin's.
 func TestReadmeServers(t *testing.T) {
 	t.Parallel()
+	must.SkipQuick(t)
 	if _, err := exec.LookPath("npm"); err != nil {
 		t.Skip("there is no npm here")
 	}

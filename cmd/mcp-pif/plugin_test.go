@@ -194,6 +194,7 @@ func TestPluginsReadme(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a plugin and its tests")
 	}
+	must.SkipQuick(t)
 	text, err := os.ReadFile("../../plugins/README.md")
 	must.NoError(t, err)
 	_, text, found := bytes.Cut(text, []byte("## From nothing to a tool"))

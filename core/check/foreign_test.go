@@ -177,7 +177,7 @@ func TestFromSchemaServers(t *testing.T) {
 // The same of random schemas.
 func TestFromSchemaSound(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	n := must.Full(400, 20_000)
+	n := must.Drawn(400, 20_000)
 	found, exact, typed := 0, 0, 0
 	for range n {
 		schema := randomSchema(r)

@@ -126,7 +126,7 @@ func drawOperators(r *rand.Rand, size int, vars []string) string {
 // TestPrintOperators: any term is printed so that it is read back.
 func TestPrintOperators(t *testing.T) {
 	t.Parallel()
-	n, named := must.Full(200, 50_000), 0
+	n, named := must.Drawn(200, 50_000), 0
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
 		p, f := parse.Code([]byte(drawOperators(r, 2+r.IntN(7), []string{"a", "b"})), parse.Options{})

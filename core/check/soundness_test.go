@@ -179,7 +179,7 @@ func (w *world) generated(t testing.TB, d gen.Draw) *trial {
 // and what it gives is of its type.
 func TestSound(t *testing.T) {
 	w := newWorld(t)
-	n := must.Full(600, 100_000)
+	n := must.Drawn(600, 100_000)
 	sound, ran, functions := 0, 0, 0
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 21))
@@ -228,7 +228,7 @@ func TestSound(t *testing.T) {
 // that was permitted was not said to be inert.
 func TestEffectsInRow(t *testing.T) {
 	w := newWorld(t)
-	n := must.Full(600, 100_000)
+	n := must.Drawn(600, 100_000)
 	asked, denied, exact := 0, 0, 0
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 22))
@@ -271,7 +271,7 @@ func TestEffectsInRow(t *testing.T) {
 // doesn't come to an end with a value.
 func TestDiagnosticsAreCertain(t *testing.T) {
 	w := newWorld(t)
-	n := must.Full(600, 100_000)
+	n := must.Drawn(600, 100_000)
 	with, met := 0, 0
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 23))

@@ -22,7 +22,7 @@ var cells = []struct{ use, is string }{
 // are numbers are lists of numbers.
 func TestTuples(t *testing.T) {
 	t.Parallel()
-	n, tuples, numbers := must.Full(400, 30_000), 0, 0
+	n, tuples, numbers := must.Drawn(400, 30_000), 0, 0
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 53))
 		pattern, alike := r.IntN(2) == 0, cells[r.IntN(len(cells))]

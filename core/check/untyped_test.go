@@ -131,7 +131,7 @@ func (g *untyped) expr(deep int) string {
 // of the type, and as the schema has it, also of those that may fail.
 func TestSoundUntyped(t *testing.T) {
 	w := newWorld(t)
-	n := must.Full(800, 30_000)
+	n := must.Drawn(800, 30_000)
 	sound, tuples, ran := 0, 0, 0
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 51))

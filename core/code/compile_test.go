@@ -81,7 +81,7 @@ func TestCorpusIsSound(t *testing.T) {
 }
 
 func TestGeneratedIsSound(t *testing.T) {
-	n := must.Full(1_000, 150_000)
+	n := must.Drawn(1_000, 150_000)
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 13))
 		o := gen.Options{Wrong: []int{0, 30}[r.IntN(2)], Effects: r.IntN(4) == 0, Records: r.IntN(2) == 0, Tool: r.IntN(2) == 0}

@@ -50,7 +50,7 @@ func TestJSONInOnePass(t *testing.T) {
 		`s => let v = parse_json(s) in [to_json(v), to_json([v, v, {a: v}]), to_text((v, v))]`,
 		`s => to_json([s ++ s ++ s, x => x])`, `s => parse_json(s ++ "")`, `s => keys(parse_json(s))`,
 	}
-	for seed := range must.Full(240, 8_000) {
+	for seed := range must.Drawn(240, 8_000) {
 		r := rand.New(rand.NewPCG(uint64(seed), 11))
 		tr := trial{code: string(mustCompileText(t, codes[r.IntN(len(codes))]).Canonical()), input: fmt.Sprintf("%q", "x")}
 		text := jsonText(r, 3)
@@ -91,7 +91,7 @@ func TestCSVInOnePass(t *testing.T) {
 		`s => to_csv(map(r => put(r, "b", [1.5, 12345678901234567890, -7, s, "", null][length(to_text(r)) % 6]), parse_csv(s)))`,
 		`s => to_csv([...parse_csv(s), {a: 1}])`, `s => to_csv(reverse(parse_csv(s ++ s)))`,
 	}
-	for seed := range must.Full(240, 8_000) {
+	for seed := range must.Drawn(240, 8_000) {
 		r := rand.New(rand.NewPCG(uint64(seed), 12))
 		columns := 1 + r.IntN(4)
 		var text strings.Builder
@@ -193,7 +193,7 @@ var deeps = map[string]struct {
 func TestDeepCode(t *testing.T) {
 	for name, d := range deeps {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
-			for _, levels := range []int{90, 1000, must.Full(3000, 9_990)} {
+			for _, levels := range []int{90, 1000, must.Drawn(3000, 9_990)} {
 				n := levels / d.levels
 				code := nest(n, d.open, d.inner, d.shut)
 				for len(code) > 250_000 {
@@ -224,7 +224,7 @@ func TestDeepCode(t *testing.T) {
 // A run that takes n steps has the same outcome with a budget of n, and is out
 // of fuel with one of n-1; pausing changes nothing.
 func TestStepsAreExactAtTheBoundary(t *testing.T) {
-	for seed := range must.Full(400, 50_000) {
+	for seed := range must.Drawn(400, 50_000) {
 		r := rand.New(rand.NewPCG(uint64(seed), 4))
 		tr := draw(r.IntN)
 		tr.budgets, tr.slice = core.Budgets{Steps: 20_000, Memory: 4 << 20, Depth: 200}, 0
@@ -255,7 +255,7 @@ func TestStepsAreExactAtTheBoundary(t *testing.T) {
 // A depth that is just enough changes nothing; with one less it is too_deep, on
 // both evaluators.
 func TestDepthIsExactAtTheBoundary(t *testing.T) {
-	for seed := range must.Full(280, 30_000) {
+	for seed := range must.Drawn(280, 30_000) {
 		r := rand.New(rand.NewPCG(uint64(seed), 5))
 		tr := draw(r.IntN)
 		tr.budgets, tr.slice = core.Budgets{Steps: 20_000, Memory: 4 << 20, Depth: 200}, uint64(seed%4)

@@ -52,7 +52,11 @@ func TestStressVectors(t *testing.T) {
 }
 
 func TestStressCorpus(t *testing.T) {
+	n := 0
 	vectors.EachCase(t, func(t *testing.T, c *vectors.Case) vectors.Outcome {
+		if n++; n%4 != 0 && must.Quick() {
+			t.Skip("one in four: all with PIF_CI=1")
+		}
 		stressed(t, true)
 		if c.Budgets.Steps > 1_000_000 {
 			t.Skip("too long for a collection at every allocation")
@@ -151,8 +155,8 @@ func drawWith(d gen.Draw, effects bool) trial {
 
 // TestStressActing does the same with what asks, calls and branches all over.
 func TestStressActing(t *testing.T) {
-	rounds := 0
-	for seed := range must.Full(520, 20_000) {
+	n, rounds := must.Drawn(520, 20_000), 0
+	for seed := range n {
 		stressed(t, seed%2 == 0)
 		r := rand.New(rand.NewPCG(uint64(seed), 98))
 		tr := drawWith(r.IntN, true)
@@ -163,14 +167,14 @@ func TestStressActing(t *testing.T) {
 			rounds++
 		}
 	}
-	if rounds < 15 {
+	if rounds < n/35 {
 		t.Errorf("only %d programs have a round of two requests", rounds)
 	}
 }
 
 func TestStressGenerated(t *testing.T) {
 	stressed(t, true)
-	for seed := range must.Full(520, 20_000) {
+	for seed := range must.Drawn(520, 20_000) {
 		stressed(t, seed%2 == 0)
 		r := rand.New(rand.NewPCG(uint64(seed), 99))
 		tr := draw(r.IntN)

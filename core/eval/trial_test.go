@@ -275,7 +275,7 @@ func TestDecimalsInLoop(t *testing.T) {
 		return fmt.Sprintf(`{"dec":%q}`, s)
 	}
 	ints := []string{"0", "1", "-1", "7", "2147483647", "-2147483648", "4611686018427387903", "-4611686018427387904"}
-	for range must.Full(120, 5_000) {
+	for range must.Drawn(120, 5_000) {
 		a, b := number(), number()
 		switch r.IntN(6) {
 		case 0:
@@ -306,7 +306,7 @@ func TestSumInLoop(t *testing.T) {
 		"xs => sum(cons(1, xs))", "xs => fold((a, x) => a + x, 4611686018427387000, xs)", "xs => fold((a, x) => x + a, 1, xs)",
 		"xs => fold((a, x) => a + x + 0, 1, xs)", "xs => fold((a, x) => a + sum([x, a]), 1, xs)", "xs => try(sum(xs))",
 	}
-	for i := range must.Full(200, 6_000) {
+	for i := range must.Drawn(200, 6_000) {
 		list := make([]string, r.IntN([]int{4, 34, 66, 1200}[r.IntN(4)]))
 		odd, from := []int{0, 3, 40, 300}[r.IntN(4)], 5*r.IntN(2)
 		for k := range list {
@@ -337,7 +337,7 @@ func TestSumInLoop(t *testing.T) {
 func TestTextsInLoop(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 21))
 	ints := []int64{0, 1, 9, 10, 99, 100, 12_345, 9_999_999, 10_000_000, 99_999_999, 100_000_000, 4_294_967_296, -1, -99_999_999}
-	for i := range must.Full(120, 5_000) {
+	for i := range must.Drawn(120, 5_000) {
 		code, want := `""`, ""
 		for range 1 + r.IntN(5) {
 			piece := strings.Repeat([]string{"a", "é", "z9", "日"}[r.IntN(4)], r.IntN(6))
@@ -474,7 +474,7 @@ func TestSortInOne(t *testing.T) {
 		func(r *rand.Rand) string { return "-4611686018427387904" },
 		func(r *rand.Rand) string { return "null" },
 	}
-	for seed := range must.Full(280, 6_000) {
+	for seed := range must.Drawn(280, 6_000) {
 		r := rand.New(rand.NewPCG(uint64(seed), 3))
 		kind := r.IntN(len(items))
 		list := make([]string, r.IntN([]int{4, 12, 70}[r.IntN(3)]))

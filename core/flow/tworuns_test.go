@@ -31,7 +31,7 @@ var secret = flow.Atom(0)
 // isn't labelled must see no difference: the same requests in each branch, or a beginning
 // of them where a run failed, and the same parts of the result, or the same failure.
 func TestTwoRuns(t *testing.T) {
-	n := must.Full(7_000, 1_000_000)
+	n := must.Drawn(7_000, 1_000_000)
 	if s := os.Getenv("FLOW_RUNS"); s != "" {
 		n, _ = strconv.Atoi(s)
 	}

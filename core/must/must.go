@@ -64,6 +64,26 @@ func Full(few, all int) int {
 	return few
 }
 
+// Quick reports whether neither PIF_CI=1, as .ci/run sets it, nor PIF_FULL=1 asks for more
+// than a developer waits for.
+func Quick() bool { return os.Getenv("PIF_CI")+os.Getenv("PIF_FULL") == "" }
+
+// Drawn returns how many programs, or other things, a test makes: those of [Full], and a
+// quarter of few where it is to be [Quick].
+func Drawn(few, all int) int {
+	if Quick() {
+		return few / 4
+	}
+	return Full(few, all)
+}
+
+// SkipQuick skips a test that takes long, mostly in programs that aren't ours, where it is to be [Quick].
+func SkipQuick(t interface{ Skip(args ...any) }) {
+	if Quick() {
+		t.Skip("it takes long: PIF_CI=1 has it run, as .ci/run does")
+	}
+}
+
 // SkipRacing skips a test in which nothing runs at once and which would take long with the race detector.
 func SkipRacing(t interface{ Skip(args ...any) }) {
 	if Racing() {

@@ -47,7 +47,7 @@ func drawHabit(draw *rand.Rand, kind byte, size int) string {
 // read is printed so that it is read again.
 func TestHabitsCombined(t *testing.T) {
 	read := 0
-	n := must.Full(6000, 300_000)
+	n := must.Drawn(6000, 300_000)
 	for seed := range n {
 		draw := rand.New(rand.NewPCG(uint64(seed), 14))
 		src := drawHabit(draw, "SE"[draw.IntN(2)], 2+draw.IntN(4))

@@ -211,7 +211,7 @@ func every(v any, visit func(any)) {
 
 // TestRoundTripGenerated: what the generator makes.
 func TestRoundTripGenerated(t *testing.T) {
-	n := must.Full(800, 50_000) // each twice, with other names of variables
+	n := must.Drawn(800, 50_000) // each twice, with other names of variables
 	for seed := range n {
 		draw := rand.New(rand.NewPCG(uint64(seed), 11)).IntN
 		o := gen.Options{Wrong: 50, Records: true, Effects: true, Tool: seed%2 == 0}

@@ -123,6 +123,7 @@ func TestCelsius(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the command, the plugin and its tests")
 	}
+	must.SkipQuick(t)
 	program := filepath.Join(t.TempDir(), "celsius")
 	if os.Getenv("PIF_FULL") != "" {
 		golang(t, "celsius", "vet", "./...")

@@ -18,7 +18,7 @@ import (
 // comments and blank lines: what it has, rounded up to tens. Who raises a number says why
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
-	"(tests)":                      5800,
+	"(tests)":                      5810,
 	"caps":                         7940,
 	"caps/filename":                20,
 	"caps/flow":                    1820,

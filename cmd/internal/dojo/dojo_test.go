@@ -106,6 +106,7 @@ func TestEvery(t *testing.T) {
 // its attacks; all of them with PIF_FULL.
 func TestDojo(t *testing.T) {
 	t.Parallel()
+	must.SkipQuick(t)
 	list, every := []string{"chat"}, 9
 	if os.Getenv("PIF_FULL") != "" {
 		list, every = environments, 1

@@ -74,6 +74,7 @@ func need(t *testing.T, required string, programs ...string) {
 // An npm package is installed at the version that was named, with what it depends on;
 // no script of any of them runs unless that was allowed.
 func TestInstallNPM(t *testing.T) {
+	must.SkipQuick(t)
 	need(t, "PIF_REQUIRE_NODE", "npm", "node")
 	server := func(version string) []byte {
 		return npmtest.Tarball(t, map[string]string{
@@ -121,6 +122,7 @@ func TestInstallNPM(t *testing.T) {
 // What a registry has is asked for elsewhere than in the folder of the caller, whose settings and modules may be
 // somebody else's.
 func TestFindElsewhere(t *testing.T) {
+	must.SkipQuick(t)
 	var asked atomic.Int32
 	theirs := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	t.Cleanup(theirs.Close)
@@ -152,6 +154,7 @@ func TestFindElsewhere(t *testing.T) {
 // A wheel is installed without building anything, and its entry point runs in
 // isolation.
 func TestInstallWheel(t *testing.T) {
+	must.SkipQuick(t)
 	need(t, "", "python3")
 	if err := exec.Command("python3", "-m", "pip", "--version").Run(); err != nil {
 		t.Skip("python3 has no pip")

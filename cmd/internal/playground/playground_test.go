@@ -32,6 +32,7 @@ func build(t *testing.T) []byte {
 	if testing.Short() {
 		t.Skip("building the evaluator takes up to a minute")
 	}
+	must.SkipQuick(t)
 	module, err := built()
 	must.NoError(t, err)
 	return module

@@ -217,7 +217,7 @@ func library(t testing.TB) vectors.Library {
 
 // TestBoundsHold: programs of the generator take no more than their bounds.
 func TestBoundsHold(t *testing.T) {
-	n := must.Full(700, 100_000)
+	n := must.Drawn(700, 100_000)
 	bounded, seen := 0, map[cost.Class]int{}
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 51))
@@ -387,7 +387,7 @@ func TestCalls(t *testing.T) {
 // TestShapesHold: programs of every shape take no more than their bounds, and
 // all but a few have some.
 func TestShapesHold(t *testing.T) {
-	n := must.Full(900, 200_000)
+	n := must.Drawn(900, 200_000)
 	without := map[string]bool{}
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 52))

@@ -293,7 +293,7 @@ func fullTree(d gen.Draw, nodes int, lean bool) string {
 // TestWalkersHold: functions made at random that call themselves for parts of trees take no more
 // than their bounds.
 func TestWalkersHold(t *testing.T) {
-	n := must.Full(400, 20_000)
+	n := must.Drawn(400, 20_000)
 	bounded, all := 0, 0
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 62))

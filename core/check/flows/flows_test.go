@@ -43,7 +43,7 @@ func query(tool bool, code func(string) (term.Term, bool)) flows.Query {
 // TestHolds runs generated programs with labels: what is never so isn't, and what must be
 // so is.
 func TestHolds(t *testing.T) {
-	n := must.Full(1_200, 300_000)
+	n := must.Drawn(1_200, 300_000)
 	tools := vectors.Library{Owner: "tool", Code: map[string]value.Tool{}}
 	for name, code := range gen.Tools {
 		p, f := parse.Code([]byte(code), parse.Options{Tool: name})

@@ -224,8 +224,8 @@ const plain = prim.KindInt | prim.KindBool | prim.KindString | prim.KindUnit
 // may accept one that is true all the same: a function that never gives a value
 // gives any, and one that doesn't look at its input takes any.
 func TestMutated(t *testing.T) {
-	all := samples(t, must.Full(120, 400))
-	n := must.Full(2_400, 12_000)
+	all := samples(t, must.Drawn(120, 400))
+	n := must.Drawn(2_400, 12_000)
 	wanted := n
 	rejected, accepted := map[string]int{}, 0
 	for seed := 0; seed < n; {

@@ -154,7 +154,7 @@ func (g *algebra) odd() string {
 // same, fail alike and ask for the same, for numbers at the bounds of what they are
 // and for values of other kinds.
 func TestAlgebra(t *testing.T) {
-	n := must.Full(300, 50_000)
+	n := must.Drawn(300, 50_000)
 	compared, same, form := 0, 0, map[string]int{}
 	for seed := range n {
 		g := &algebra{r: rand.New(rand.NewPCG(uint64(seed), 77))}

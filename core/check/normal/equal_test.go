@@ -309,7 +309,7 @@ func run(t testing.TB, code term.Term, tool string, inputs []string) (outcome st
 // never called different, and one that is called different is; what is called
 // the same gives the same for inputs that Equal didn't see.
 func TestNeverWrong(t *testing.T) {
-	n := must.Full(300, 20_000)
+	n := must.Drawn(300, 20_000)
 	seen := map[string]int{}
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 33))

@@ -109,7 +109,7 @@ func program(d gen.Draw) (code, input, tool string) {
 // TestSameAsItsForm: a program and its normal form give the same, fail with the
 // same kind and ask for the same in the same order.
 func TestSameAsItsForm(t *testing.T) {
-	n := must.Full(700, 50_000)
+	n := must.Drawn(700, 50_000)
 	compared, opaque, budget := 0, 0, 0
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 21))

@@ -35,12 +35,12 @@ func Tried(mistakes []Mistake, few int) (tried []int) {
 // Finds reports whether tests of a binary fail with a mistake; −1 is without one.
 func Finds(bin string, mistake int, test string, env ...string) bool {
 	cmd := exec.Command(bin, "-test.failfast", "-test.run", test)
-	cmd.Env = append(append(os.Environ(), "PIF_FULL=", fmt.Sprint(Switch, "=", mistake+1)), env...)
+	cmd.Env = append(append(os.Environ(), "PIF_FULL=", "PIF_CI=1", fmt.Sprint(Switch, "=", mistake+1)), env...)
 	return cmd.Run() != nil
 }
 
 // Build builds the tests of the package in the working directory with all mistakes in it. It skips the
-// test in a mutant, and unless PIF_MUTANTS or PIF_FULL asks for mistakes: .ci/run does.
+// test in a mutant, and where it is to be [must.Quick]: .ci/run tries mistakes.
 func Build(t testing.TB, mistakes []Mistake) (bin string) {
 	sources := map[string]string{}
 	for i, m := range mistakes {
@@ -61,8 +61,8 @@ func Build(t testing.TB, mistakes []Mistake) (bin string) {
 		instead = strings.NewReplacer("If(M", "If("+condition, "if M", "if "+condition, "!M", fmt.Sprint("Mutant != ", i+1)).Replace(instead)
 		sources[m[0]] = strings.Replace(src, m[1], instead, 1)
 	}
-	if os.Getenv(Switch) != "" || os.Getenv("PIF_MUTANTS")+os.Getenv("PIF_FULL") == "" {
-		t.Skip("tests with mistakes in the code are built with PIF_MUTANTS=1")
+	if os.Getenv(Switch) != "" || must.Quick() {
+		t.Skip("tests with mistakes in the code are built with PIF_CI=1")
 	}
 	dir := t.TempDir()
 	for _, m := range mistakes {
