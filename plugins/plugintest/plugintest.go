@@ -23,10 +23,10 @@ import (
 )
 
 // Fixtures is what can't be guessed of a plugin: a scope that it takes, calls that
-// succeed, calls that take long.
+// succeed, calls that take long; see [conform.Fixtures].
 type Fixtures = conform.Fixtures
 
-// A Call is a request of an operation, of the fixtures.
+// A Call is a request of an operation, of the fixtures; see [conform.Call].
 type Call = conform.Call
 
 // Arguments makes the arguments of a [Call] from their names and values, which are

@@ -94,6 +94,18 @@ func TestSecretsAreTaken(t *testing.T) {
 	}
 }
 
+// An operation of which a slow call is known goes on with guessed arguments, too, until it is told to end.
+func TestSlowPasses(t *testing.T) {
+	p := and(sdk.Op("watch", "waits for what never comes", reads, func(ctx context.Context, _ any, _ named) (string, error) {
+		<-ctx.Done()
+		return "", ctx.Err()
+	}))
+	slow := Fixtures{Calls: []Call{{Operation: "toy.watch", Arguments: Arguments("name", "a"), Slow: true}}}
+	if r := run(t, Options{Plugin: &p, Grace: 100 * time.Millisecond, Fixtures: slow, only: []string{"results", "hostile", "concurrency", "progress"}}); !r.Passed() {
+		t.Errorf("\n%s", r)
+	}
+}
+
 // Calls whose values are drawn by chance pass, also where a few of them in a row happen to be alike.
 func TestChancePasses(t *testing.T) {
 	var calls atomic.Int64

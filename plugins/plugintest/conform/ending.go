@@ -157,7 +157,7 @@ func checkProgress(ctx context.Context, t *trial) {
 			t.stop("%v", err)
 		}
 		limited, cancel := context.WithTimeout(ctx, t.o.Patience)
-		stream, err := t.peer.InvokeStream(limited, &pluginv1.InvokeRequest{Handle: h, Operation: o.Name, Arguments: args})
+		stream, err := t.peer.InvokeStream(limited, &pluginv1.InvokeRequest{Handle: h, Operation: o.Name, Arguments: args, TimeoutNs: t.timeout(o.Name)})
 		outcomes := 0
 		for err == nil {
 			var event *pluginv1.InvokeStreamResponse

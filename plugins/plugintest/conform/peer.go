@@ -174,6 +174,15 @@ func (t *trial) handle(ctx context.Context) uint64 {
 	return h
 }
 
+// timeout is the time of a call of an operation: where a slow call of it is known, guessed
+// arguments may take as long. 0: none.
+func (t *trial) timeout(operation string) int64 {
+	if slices.ContainsFunc(t.o.Fixtures.Calls, func(c Call) bool { return c.Slow && c.Operation == operation }) {
+		return int64(t.o.Grace / 10)
+	}
+	return 0
+}
+
 // call makes a request; change may make it another one. Secrets that the arguments
 // name are given, as a host does.
 func (t *trial) call(ctx context.Context, handle uint64, operation string, args value.Value, change ...func(*pluginv1.InvokeRequest)) answer {
@@ -181,7 +190,7 @@ func (t *trial) call(ctx context.Context, handle uint64, operation string, args 
 	if err != nil {
 		return answer{err: err}
 	}
-	r := &pluginv1.InvokeRequest{Handle: handle, Operation: operation, Arguments: b, IdempotencyKey: "conform"}
+	r := &pluginv1.InvokeRequest{Handle: handle, Operation: operation, Arguments: b, IdempotencyKey: "conform", TimeoutNs: t.timeout(operation)}
 	if o, known := t.manifest.Operation(operation); known {
 		if fields, ok := args.(*value.Record); ok {
 			t.give(r, caps.SecretsIn(o, fields), "a-secret-of-no-use", t.world.scope)
