@@ -57,7 +57,10 @@ func divides(root term.Term, src *term.Source) []*term.Prim {
 	if q.dates = slices.Contains(slices.Collect(maps.Values(q.years)), 500); q.dates {
 		whole := q.whole
 		q.whole, q.ints = map[string]bool{}, map[term.Term]bool{}
-		q.days(root)
+		if q.days(root) {
+			q.sums[root] = true
+			q.integer(root)
+		}
 		maps.Copy(q.whole, whole)
 	}
 	q.walk(root, true)
@@ -127,10 +130,14 @@ func (q *quotients) note(t term.Term) {
 	each(t, q.note)
 }
 
+// longestCall is how many arguments a call has, and longestArg how many terms the argument of a function's
+// call of itself, up to which they are looked at: calls in one another take time by the square of the code.
+const longestCall, longestArg = 64, 512
+
 // applied returns the name of what t applies, and to how many arguments before its last.
 func applied(t *term.App) (name string, before int) {
 	f := t.Func
-	for app, ok := f.(*term.App); ok; app, ok = f.(*term.App) {
+	for app, ok := f.(*term.App); ok && before < longestCall; app, ok = f.(*term.App) {
 		f, before = app.Func, before+1
 	}
 	if v, ok := f.(*term.Var); ok {
@@ -153,26 +160,36 @@ func (q *quotients) gathers(t *term.App) bool {
 	if v, ok := arg.(*term.Var); ok && q.lets[v.Name] != nil {
 		arg = q.lets[v.Name]
 	}
-	return l != nil && !q.whole[l.Param] && of(arg, l.Param) && q.by(arg, l.Param)
+	if l == nil || q.whole[l.Param] {
+		return false
+	}
+	left := longestArg
+	return of(arg, l.Param, &left) && q.by(arg, l.Param, &left)
 }
 
-// of reports whether t is param, or a sum, a product, percents or b * 21 / 20 of it.
-func of(t term.Term, param string) bool {
+// of reports whether t is param, or a sum, a product, percents or b * 21 / 20 of it, in so many terms that are left.
+func of(t term.Term, param string, left *int) bool {
+	if *left--; *left < 0 {
+		return false
+	}
 	switch t := t.(type) {
 	case *term.Var:
 		return t.Name == param
 	case *term.If:
-		return of(t.Then, param) || of(t.Else, param)
+		return of(t.Then, param, left) || of(t.Else, param, left)
 	case *term.Prim:
 		scaled := t.ID == prim.Div && (hundred(t.Args[1]) || is(t.Args[0], prim.Mul) && isInt(t.Args[1]))
-		return (t.ID == prim.Add || t.ID == prim.Sub || t.ID == prim.Mul || scaled) && (of(t.Args[0], param) || of(t.Args[1], param))
+		return (t.ID == prim.Add || t.ID == prim.Sub || t.ID == prim.Mul || scaled) && (of(t.Args[0], param, left) || of(t.Args[1], param, left))
 	}
 	return false
 }
 
 // by reports whether in t there is a quotient, but of what lies between param and another
 // and half of it: lo + (hi - lo) / 2, n - n / 2.
-func (q *quotients) by(t term.Term, param string) bool {
+func (q *quotients) by(t term.Term, param string, left *int) bool {
+	if *left--; *left < 0 {
+		return false
+	}
 	d, _ := t.(*term.Prim)
 	if v, ok := t.(*term.Var); ok {
 		d, _ = q.lets[v.Name].(*term.Prim)
@@ -180,11 +197,11 @@ func (q *quotients) by(t term.Term, param string) bool {
 	if d != nil && d.ID == prim.Div {
 		n, half := d.Args[1].(*term.Int)
 		alone, ok := d.Args[0].(*term.Var)
-		if is(d.Args[0], prim.Mul) || !of(d.Args[0], param) || ok && alone.Name == param && !(half && n.Value == 2) {
-			return true
+		if is(d.Args[0], prim.Mul) || !of(d.Args[0], param, left) || ok && alone.Name == param && !(half && n.Value == 2) {
+			return *left >= 0
 		}
 	}
-	return !term.Children(t, func(child term.Term) bool { return !q.by(child, param) })
+	return !term.Children(t, func(child term.Term) bool { return !q.by(child, param, left) })
 }
 
 // integer notes the names in what has to be an integer.
@@ -258,12 +275,19 @@ func (q *quotients) days(t term.Term) bool {
 				of = f.Body
 			}
 			q.leap[l.Param] = q.leap[l.Param] || q.sums[of]
+			found = false // of its own
 			see(l.Body)
-			return false
+			return found
 		}
 		name, _ := applied(t)
 		each(t, see)
 		return q.leap[name]
+	case *term.If:
+		see(t.Cond)
+		found = false
+		see(t.Then)
+		see(t.Else)
+		return found
 	}
 	each(t, see)
 	return sum && found || is(t, prim.Div) && q.years[key(t.(*term.Prim).Args[0])] == 500
@@ -409,20 +433,31 @@ func downward(id term.ID, i int, t term.Term) bool {
 			return !hasQuotient(t)
 		}
 	}
-	for p, ok := t.(*term.Prim); ok && (p.ID == prim.Add || p.ID == prim.Sub); p, ok = t.(*term.Prim) { // n / 2 + 1 >= k
-		if t = p.Args[0]; p.ID == prim.Add && !hasQuotient(t) {
-			t = p.Args[1]
-		} else if hasQuotient(p.Args[1]) {
-			return false
-		}
-	}
-	return is(t, prim.Div) || !hasQuotient(t)
+	_, down := quotient(t)
+	return down
 }
 
 // hasQuotient reports whether there is a division in the sums and products that t is.
-func hasQuotient(t term.Term) bool {
+func hasQuotient(t term.Term) bool { has, _ := quotient(t); return has }
+
+// quotient reports that, and whether t is rounded down with it: n / 2 + 1 is, 1 - n / 2 is not.
+func quotient(t term.Term) (has, down bool) {
 	p, ok := t.(*term.Prim)
-	return ok && (p.ID == prim.Div || (p.ID == prim.Add || p.ID == prim.Sub || p.ID == prim.Mul) && slices.ContainsFunc(p.Args, hasQuotient))
+	switch {
+	case !ok || p.ID != prim.Div && p.ID != prim.Add && p.ID != prim.Sub && p.ID != prim.Mul:
+		return false, true
+	case p.ID == prim.Div:
+		return true, true
+	}
+	first, downFirst := quotient(p.Args[0])
+	second, downSecond := quotient(p.Args[1])
+	switch has = first || second; {
+	case p.ID == prim.Mul:
+		return has, !has
+	case p.ID == prim.Add && !first:
+		return has, downSecond
+	}
+	return has, !second && downFirst
 }
 
 func isTwo(t term.Term) bool { n, ok := t.(*term.Int); return ok && n.Value == 2 }

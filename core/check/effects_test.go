@@ -10,6 +10,8 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/must"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
@@ -406,6 +408,13 @@ func TestNotes(t *testing.T) {
 		{`(y, m) => y / 4 - y / 100 + m / 400`, "column 13: /"},
 		{`(y, mo, d) => let a = (14 - mo) / 12, m = mo + 12 * a - 3 in let y = y + 4800 - a in d + (153 * m + 2) / 5 + 365 * y + y / 4 - y / 100 + y / 400 - 32045`, ""},
 		{`(y, m) => let leaps = n => n / 4 - n / 100 + n / 400, q = y / 400, c = y / 100 in [365 * y + leaps(y - 1) + (367 * m - 362) / 12, y * 365 + y / 4 - c + q + m * 3 / 5]`, ""},
+		{`(y, m) => 365 * y + (let q = y / 4 in q - y / 100 + y / 400) + (367 * m - 362) / 12`, ""},
+		{`(y, m) => (if m > 2 then y / 4 - y / 100 + y / 400 else 0) + (367 * m - 362) / 12`, ""},
+		{`let leaps = n => let y = n - 1 in y / 4 - y / 100 + y / 400 in (y, m) => leaps(y) + (367 * m - 362) / 12`, ""},
+		{`2023 / 4 - 2023 / 100 + 2023 / 400 + (367 * 3 - 362) / 12`, ""},
+		{`let y = 2023, m = 3 in y / 4 - y / 100 + y / 400 + (367 * m - 362) / 12`, ""},
+		{`(y, m) => (if y / 4 - y / 100 + y / 400 > 3 then 1 else 0) + m / 12`, "column 64: /"},
+		{`(y, m) => (let d = y / 4 - y / 100 + y / 400 in m) + m / 12`, "column 56: /"},
 		{`o => {vat: o.sum / 100, part: o.sum / 400, avg: o.total / o.n}`, "column 57: / of two integers is rounded down: ratio(o.total, o.n) has the digits after the point, round(o.total / o.n, 2) two of them"},
 		{`(y, n) => {days: y / 4 - y / 100 + y / 400, avg: (y + 1) / n}`, "column 58: / of two integers is rounded down: ratio(y + 1, n) has the digits after the point, round((y + 1) / n, 2) two of them"},
 		{`(a, b) => let rate = a / b in rate`, "line 1, column 24: / of two integers is rounded down"},
@@ -496,6 +505,38 @@ func TestManyFunctions(t *testing.T) {
 	}
 	if r.Sound() {
 		t.Error("a type that was left open is said to be whole")
+	}
+}
+
+// TestDeepDivisions: looking for divisions takes time in proportion to the code: each of these took a minute or so.
+func TestDeepDivisions(t *testing.T) {
+	n, one := &term.Var{Name: "n"}, &term.Int{Value: 1}
+	div := &term.Prim{ID: prim.Div, Args: []term.Term{n, &term.Int{Value: 2}}}
+	for name, c := range map[string]struct {
+		depth int
+		wrap  func(term.Term) term.Term
+	}{
+		"arguments": {200_000, func(t term.Term) term.Term { return &term.App{Func: t, Arg: one} }},
+		"calls": {60_000, func(t term.Term) term.Term {
+			return &term.App{Func: &term.Self{}, Arg: &term.Prim{ID: prim.Add, Args: []term.Term{n, t}}}
+		}},
+		"sums": {200_000, func(t term.Term) term.Term { return &term.Prim{ID: prim.Add, Args: []term.Term{t, one}} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var all term.Term = &term.Self{}
+			if name == "sums" {
+				all = div
+			}
+			for range c.depth {
+				all = c.wrap(all)
+			}
+			if name == "sums" {
+				all = &term.Prim{ID: prim.Gte, Args: []term.Term{all, one}}
+			}
+			if notes := check.Noted(&term.Lam{Param: "n", Body: all}, &term.Source{Form: term.PIF}, check.Budget{Steps: 1}); notes != nil {
+				t.Error(notes)
+			}
+		})
 	}
 }
 
