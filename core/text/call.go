@@ -587,6 +587,15 @@ func (r *reader) splitOnce(s, by term.Term) string {
 // near returns what an unknown name may be a slip for; applied tells that arguments
 // follow it.
 func (r *reader) near(name string, applied bool) string {
+	near := r.nearest(name, applied)
+	if near == "var" && r.scope[near] == 0 { // what a name or a ref is in JSON
+		return ""
+	}
+	return near
+}
+
+// nearest is near, with the forms of JSON.
+func (r *reader) nearest(name string, applied bool) string {
 	switch strings.ToLower(name) {
 	case "none", "undefined", "nothing":
 		return "null"

@@ -152,15 +152,15 @@ func TestEveryRow(t *testing.T) {
 
 // TestFree: what nothing binds, outside quotes, with what is near.
 func TestFree(t *testing.T) {
-	p := mustRead(t, "xs => [lenght(xs), ys, '{zs}, `length`, Null, ys, x, lenght]")
+	p := mustRead(t, "xs => [lenght(xs), ys, '{zs}, `length`, Null, ys, x, lenght, name]")
 	var got []string
 	for _, f := range p.Free {
 		got = append(got, f.Name+">"+f.Near)
 	}
-	if want := []string{"lenght>length", "ys>xs", "length>", "Null>null", "x>"}; !slices.Equal(got, want) {
+	if want := []string{"lenght>length", "ys>xs", "length>", "Null>null", "x>", "name>"}; !slices.Equal(got, want) {
 		t.Errorf("free %q, want %q", got, want)
 	}
-	if want := []string{"lenght", "ys", "length", "Null", "x"}; !slices.Equal(parse.Free(p.Term), want) {
+	if want := []string{"lenght", "ys", "length", "Null", "x", "name"}; !slices.Equal(parse.Free(p.Term), want) {
 		t.Errorf("parse.Free gives %q", parse.Free(p.Term))
 	}
 	if len(p.Notes) != 3 || p.Notes[0] != `line 1, column 8: "lenght" is neither bound here nor a primitive; did you mean length, as in length(list)?` {
