@@ -3,6 +3,7 @@ package registry
 import (
 	"container/list"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"unicode/utf8"
@@ -139,6 +140,21 @@ func (t *Tool) boundTo(b *Tool) {
 		t.Bound = make(map[string]*Tool)
 	}
 	t.Bound[b.Name] = b
+}
+
+// Uses is those of the versions it is bound to that its own code may call or copy: one that was made with others is bound
+// to all of them, as is one that is made anew of such a version.
+func (t *Tool) Uses() map[string]*Tool {
+	if len(t.Bound) == 0 || t.Problem() != nil || t.copying("") {
+		return t.Bound
+	}
+	names := t.names()
+	if slices.ContainsFunc(names, pattern) {
+		return t.Bound
+	}
+	uses := maps.Clone(t.Bound)
+	maps.DeleteFunc(uses, func(name string, _ *Tool) bool { return !slices.Contains(names, name) })
+	return uses
 }
 
 // names is the tools that the code, or a declared call, names, but for itself.

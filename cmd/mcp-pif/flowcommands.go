@@ -178,8 +178,9 @@ enumerations, dates. Only a person writes policy.`,
 			fmt.Fprintln(out, "A result may tell anything: there is no bound to what this type holds.")
 		}
 		fmt.Fprintf(out, "Its code, all of which is released:\n%s\n", cli.PrintableLines(string(t.Shown())))
-		for _, name := range slices.Sorted(maps.Keys(t.Bound)) {
-			fmt.Fprintf(out, "and that of %s, version %d, as 'mcp-pif tools show' prints it\n", cli.Printable(name), t.Bound[name].Version)
+		uses := t.Uses()
+		for _, name := range slices.Sorted(maps.Keys(uses)) {
+			fmt.Fprintf(out, "and that of %s, version %d, as 'mcp-pif tools show' prints it\n", cli.Printable(name), uses[name].Version)
 		}
 		fmt.Fprintf(out, "To release it, add to \"release\" in the policy's flow, with the sources and sinks that are meant:\n%s\n", cli.Marshal(entry))
 		return nil

@@ -65,7 +65,7 @@ func (q *request) act() (a act, g *caps.Grant, err error) {
 		a.Command = "mcp-pif tools retire " + caps.ShellQuote(caps.Visible(a.Name)) + q.of()
 		a.Happens = []string{"Models don't see the tool any more, and calls of it fail.", "Its history stays: a rollback brings it back."}
 		for _, o := range q.store.all() {
-			if o.Bound[a.Name] != nil && o.Name != a.Name {
+			if o.Name != a.Name && o.Uses()[a.Name] != nil {
 				a.Happens = append(a.Happens, o.Name+" goes on using the version that it is bound to.")
 			}
 		}

@@ -347,9 +347,9 @@ func showTool(q *request) (view, error) {
 	if d.Ruled = q.store.Flow != nil; d.Ruled {
 		d.Flows = q.store.Flow.Explain(t.MadeUnder, t.Reach())
 	}
-	d.Calls = slices.SortedFunc(maps.Values(t.Bound), func(a, b *registry.Tool) int { return strings.Compare(a.Name, b.Name) })
+	d.Calls = slices.SortedFunc(maps.Values(t.Uses()), func(a, b *registry.Tool) int { return strings.Compare(a.Name, b.Name) })
 	for _, o := range q.store.all() {
-		if o.Bound[t.Name] == nil {
+		if o.Uses()[t.Name] == nil {
 			continue
 		}
 		if len(d.Callers) == 50 {

@@ -218,8 +218,9 @@ func (s *Engine) question(t *registry.Tool) caps.Question {
 	section("What it reads that you have rules about", reads)
 	section("What it does with that", does)
 	section("Secrets that it may name", policy.SecretTexts())
-	for _, b := range slices.Sorted(maps.Keys(t.Bound)) {
-		called = append(called, fmt.Sprintf("%s, version %d, which holds %s", wire.Short([]byte(b)), t.Bound[b].Version, cmp.Or(strings.Join(t.Bound[b].Capabilities, ", "), "nothing")))
+	uses := t.Uses()
+	for _, b := range slices.Sorted(maps.Keys(uses)) {
+		called = append(called, fmt.Sprintf("%s, version %d, which holds %s", wire.Short([]byte(b)), uses[b].Version, cmp.Or(strings.Join(uses[b].Capabilities, ", "), "nothing")))
 	}
 	if t.Late() {
 		called = append(called, "any tool of a name that it works out, with what that tool may do")

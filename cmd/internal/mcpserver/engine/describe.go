@@ -87,8 +87,8 @@ func (s *Engine) description(t *registry.Tool, current, detail bool, tools *regi
 	if t.Input != nil {
 		o = o.Raw("input_schema", t.InputSchema())
 	}
-	if detail || len(t.Bound) > 0 {
-		o = o.Raw("bound_to", boundTo(t))
+	if uses := t.Uses(); detail || len(uses) > 0 {
+		o = o.Raw("bound_to", boundTo(uses))
 	}
 	if t.Group != nil {
 		o = o.Raw("made_with", wire.EncodeTexts(madeWith(t)))
@@ -161,10 +161,10 @@ func madeWith(t *registry.Tool) []string {
 }
 
 // boundTo is the versions that names in a tool's code stand for.
-func boundTo(t *registry.Tool) []byte {
+func boundTo(uses map[string]*registry.Tool) []byte {
 	var list [][]byte
-	for _, name := range slices.Sorted(maps.Keys(t.Bound)) {
-		list = append(list, wire.Begin().Text("name", name).Number("version", uint64(t.Bound[name].Version)).End())
+	for _, name := range slices.Sorted(maps.Keys(uses)) {
+		list = append(list, wire.Begin().Text("name", name).Number("version", uint64(uses[name].Version)).End())
 	}
 	return wire.Array(list)
 }

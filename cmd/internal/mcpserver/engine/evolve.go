@@ -274,7 +274,7 @@ func (s *Engine) evolveAll(ctx context.Context, c Call, a *wire.Arguments, raw j
 	if with == nil {
 		next = s.Suggest(made[0], s.tools.Snapshot())
 	}
-	notes := []string{"each calls the versions of the others that are made here"}
+	notes := []string{"one that calls another of these calls the version that is made here"}
 	calls := func(u check.Unknown) bool { return u.Reason == check.ReasonCall }
 	if slices.ContainsFunc(made, func(t *registry.Tool) bool { return slices.ContainsFunc(t.Report().Dynamic, calls) }) {
 		notes = append(notes, "some of these calls may fail: whether they do is known only when they run")
@@ -336,7 +336,7 @@ func (s *Engine) made(ctx context.Context, c Call, t *registry.Tool, p *proposal
 	return s.evolved(t, false, s.askHere(ctx, t), p)
 }
 
-// carriedWith tells of the versions that were carried along since they are bound to one.
+// carriedWith tells of the versions that were carried along since they were made together with one.
 func carriedWith(t *registry.Tool) (notes []string) {
 	var others []string
 	for _, m := range t.Together() {
@@ -347,7 +347,7 @@ func carriedWith(t *registry.Tool) (notes []string) {
 	if others == nil {
 		return nil
 	}
-	return []string{"carried along, as they are bound to it: " + strings.Join(others, ", ")}
+	return []string{"carried along, as they were made together: " + strings.Join(others, ", ")}
 }
 
 // after tells of the versions before a new one, of which the last was there (live)

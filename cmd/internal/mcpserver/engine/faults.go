@@ -222,11 +222,11 @@ func (s *Engine) discreet(name string, f *fault.Fault) *fault.Fault {
 	return &g
 }
 
-// callersOf is the current tools that are bound to a version of a tool, and how
-// many there are beyond those named; those that are bound to but are left out.
+// callersOf is the current tools whose code calls or copies a version of a tool, and how
+// many there are beyond those named; those that do so with but are left out.
 func callersOf(name string, but *registry.Tool, tools *registry.Snapshot) (callers []string, more int) {
 	for _, t := range tools.All() {
-		if b := t.Bound[name]; b == nil || b == but {
+		if b := t.Bound[name]; b == nil || b == but || t.Uses()[name] == nil {
 			continue
 		}
 		if len(callers) == mostCallers {
