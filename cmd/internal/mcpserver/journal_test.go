@@ -128,11 +128,29 @@ func TestJournalOfToolBounded(t *testing.T) {
 	succeed(t, s, "evolve", `{"name":"first","code":"n => n"}`)
 	succeed(t, s, "evolve", `{"name":"other","code":"n => n"}`)
 	succeed(t, s, "run", `{"tool":"first","input":1}`)
-	for range 200 + 5 {
-		succeed(t, s, "run", `{"tool":"other","input":1}`)
+	others := func(n int) {
+		t.Helper()
+		wait := func() (uint64, error) { return 0, nil }
+		for i := range n {
+			wait = w.store.AppendLater(journal.Noted, journal.EffectOutcome, "r_other", "", fmt.Appendf(nil, `{"request":%d}`, 100+i))
+		}
+		_, err := wait()
+		must.NoError(t, err)
 	}
-	if got, calls := pagesOf(t, s, `{"tool":"first","kind":"run.started"}`); len(got) != 1 || calls != 2 {
-		t.Errorf("%d events in %d calls, expected 1 in 2", len(got), calls)
+	others(1000) // each is looked up
+	if got, calls := pagesOf(t, s, `{"tool":"first","kind":"run.started"}`); len(got) != 1 || calls != 1 {
+		t.Errorf("%d events in %d calls, expected 1 in 1", len(got), calls)
+	}
+	if got, calls := pagesOf(t, s, `{"tool":"first","kind":"effect"}`); got != nil || calls != 1 {
+		t.Errorf("%d events in %d calls, expected none in 1", len(got), calls)
+	}
+	others(100_000 / 11)
+	a := succeed(t, s, "journal", `{"tool":"first","kind":"effect"}`)
+	if !strings.HasPrefix(a.Text, `{"note":"only the events `) || !strings.Contains(a.Text, `were looked at, and none is what you ask for: the call in next looks at those before them`) {
+		t.Errorf("%s", a.Text)
+	}
+	if got, calls := pagesOf(t, s, field(t, a, "next/arguments")); got != nil || calls != 1 {
+		t.Errorf("%d events in %d calls, expected none in 1", len(got), calls)
 	}
 }
 
@@ -569,6 +587,9 @@ func TestJournalOfOperations(t *testing.T) {
 	}
 	if got, calls := pagesOf(t, s, `{"kind":"toy","limit":1}`); len(got) != 6 || calls != 6 {
 		t.Errorf("%d events in %d pages", len(got), calls)
+	}
+	if a := do(t, s, "journal", `{"kind":"toy.write"}`); !strings.Contains(a.Text, `there is no operation "toy.write"`) || !strings.Contains(a.Text, `by the kind "toy", one operation by its name: toy.get`) {
+		t.Error(a.Text)
 	}
 	if a := do(t, s, "journal", `{"kind":"toys"}`); !strings.Contains(a.Text, `no events of kind "toys"`) {
 		t.Error(a.Text)

@@ -36,7 +36,7 @@ func (s *Engine) Journal(_ Call, in wire.JournalArguments) wire.Answer {
 	if f != nil {
 		return wire.Failed(f)
 	}
-	events, more, on, err := s.events(q, of)
+	events, more, on, looked, err := s.events(q, of)
 	if err != nil {
 		s.log.Error("reading the journal", "error", err)
 		return wire.Failed(&fault.Fault{Kind: fault.Internal, Message: "the journal can't be read", Hint: "Tell the operator.", Cause: err})
@@ -54,6 +54,16 @@ func (s *Engine) Journal(_ Call, in wire.JournalArguments) wire.Answer {
 	var note, next wire.Object
 	if len(events) > 0 && !q.Last && q.Run == "" && q.Kind == "" && q.Tool == "" && events[0].Seq > q.After+1 {
 		note = wire.Encode(fmt.Sprintf("the events before %d are no longer kept", events[0].Seq))
+	}
+	if looked.bounded {
+		none, where := "", "after"
+		if len(events) == 0 {
+			none = ", and none is what you ask for"
+		}
+		if q.Last {
+			where = "before"
+		}
+		note = wire.Encode(fmt.Sprintf("only the events %d to %d were looked at%s: the call in next looks at those %s them", looked.first, looked.last, none, where))
 	}
 	if more {
 		args := wire.Begin()
@@ -76,10 +86,11 @@ func (s *Engine) Journal(_ Call, in wire.JournalArguments) wire.Answer {
 		next = wire.Begin().Text("name", "journal").Raw("arguments", args.End()).End()
 	}
 	page := func(rows []byte) wire.Object {
-		o := wire.Begin().Raw("events", rows)
+		o := wire.Begin()
 		if note != nil {
 			o = o.Raw("note", note)
 		}
+		o = o.Raw("events", rows)
 		if next != nil {
 			o = o.Raw("next", next)
 		}
@@ -210,13 +221,13 @@ func (s *Engine) tellsOf(id string, rec *run.Record) (under []string, kept flow.
 
 // events is what a query selects. more is set where there may be others: on, where
 // it isn't 0, is the event to go on from.
-func (s *Engine) events(q journal.Query, of operations) (events []journal.Event, more bool, on uint64, err error) {
+func (s *Engine) events(q journal.Query, of operations) (events []journal.Event, more bool, on uint64, l looked, err error) {
 	if ofRuns(&q) || of != "" {
-		events, on, err = s.readRuns(q, of)
-		return events, on > 0, on, err
+		events, on, l, err = s.readRuns(q, of)
+		return events, on > 0, on, l, err
 	}
 	events, more, err = s.broker.Journal().Read(q)
-	return events, more, 0, err
+	return events, more, 0, l, err
 }
 
 // rows is the events that an answer has room for, the newest or the oldest of
@@ -295,7 +306,19 @@ func (s *Engine) query(in wire.JournalArguments) (q journal.Query, of operations
 		q.Kind = "effect"
 		return q, operations(in.Kind), nil
 	}
-	return q, "", &fault.Fault{Kind: fault.InvalidRequest, Message: err.Error(), Hint: "A correct call: " + wire.ToolNamed("journal").Example + "."}
+	f = &fault.Fault{Kind: fault.InvalidRequest, Message: err.Error(), Hint: "A correct call: " + wire.ToolNamed("journal").Example + "."}
+	kind, _, _ := strings.Cut(in.Kind, ".")
+	if m, ok := kinds[kind]; ok { // a verb of a grant, such as fetch.post
+		f.Message = fmt.Sprintf("there is no operation %q", in.Kind)
+		f.Hint = fmt.Sprintf("All of %[1]s is asked for by the kind %[1]q, one operation by its name", kind)
+		if len(m.Operations) <= 10 {
+			for i := range m.Operations {
+				f.Hint += []string{": ", ", "}[min(i, 1)] + m.Operations[i].Name
+			}
+		}
+		f.Hint += "."
+	}
+	return q, "", f
 }
 
 // forReplay is the members of a run's events that only a replay needs: the same
@@ -341,12 +364,14 @@ func shown(e *journal.Event) []byte {
 	return o.Raw("data", data.End()).End()
 }
 
-// The bounds of what is looked at for one answer about a tool's runs: the journal
-// finds events by run and by kind, and which tool a run is of is in its first event.
+// The bounds of what is looked at for one answer about a tool's runs, and for one that has nothing yet: the journal
+// finds events by run and by kind, and which tool a run is of is in its first event. An event that is looked up alone
+// counts as many. It isn't time that bounds it, since an answer would tell how long what is withheld took.
 const (
-	mostLooked     = 10_000
-	mostRunsLooked = 200
-	lookedAtOnce   = 500
+	mostLooked      = 10_000
+	mostLookedVain  = 100_000
+	lookedAtOnce    = 500
+	lookedUpCountAs = 10
 )
 
 // ofRuns reports whether a query for a tool is about its runs: what becomes of a
@@ -364,19 +389,29 @@ type runsReader struct {
 	of      operations
 	kinds   caps.Kinds
 	runs    map[string]bool // whether a run is the tool's
-	asked   map[uint64]bool // whether a request, by its number, is
+	asked   map[uint64]bool // whether a request, by its number, is: of the page that is read, and that it names
+	looked  int
+}
+
+// A looked is the first and last event that was looked at; bounded where that is why an answer has no more.
+type looked struct {
+	first, last uint64
+	bounded     bool
 }
 
 // readRuns gives the events that a query for a tool's runs, or for operations, selects. on is set
 // where there may be more: the event from which to go on.
-func (s *Engine) readRuns(q journal.Query, of operations) (events []journal.Event, on uint64, err error) {
+func (s *Engine) readRuns(q journal.Query, of operations) (events []journal.Event, on uint64, l looked, err error) {
 	r := &runsReader{journal: s.broker.Journal(), tool: q.Tool, of: of, kinds: s.broker.Policy().Kinds(), runs: map[string]bool{}, asked: map[uint64]bool{}}
 	page := q
 	page.Tool, page.Limit = "", lookedAtOnce
-	for looked := 0; ; {
+	for {
 		part, more, err := r.journal.Read(page)
 		if err != nil {
-			return nil, 0, err
+			return nil, 0, l, err
+		}
+		if err := r.askedIn(part); err != nil {
+			return nil, 0, l, err
 		}
 		if q.Last {
 			slices.Reverse(part)
@@ -385,21 +420,23 @@ func (s *Engine) readRuns(q journal.Query, of operations) (events []journal.Even
 			e := &part[i]
 			mine, err := r.mine(e)
 			if err != nil {
-				return nil, 0, err
+				return nil, 0, l, err
 			}
 			if mine && len(events) == q.Limit {
-				return inOrder(events, q.Last), on, nil
+				return inOrder(events, q.Last), on, l, nil
 			}
 			if mine {
 				events = append(events, *e)
 			}
 			on = e.Seq
-			if looked++; looked == mostLooked || len(r.runs) == mostRunsLooked {
-				return inOrder(events, q.Last), on, nil
+			l.first, l.last = min(cmp.Or(l.first, on), on), max(l.last, on)
+			if r.looked++; r.looked >= mostLookedVain || r.looked >= mostLooked && len(events) > 0 {
+				l.bounded = true
+				return inOrder(events, q.Last), on, l, nil
 			}
 		}
 		if !more || len(part) == 0 {
-			return inOrder(events, q.Last), 0, nil
+			return inOrder(events, q.Last), 0, l, nil
 		}
 		if q.Last {
 			page.Before = on
@@ -416,6 +453,17 @@ func inOrder(events []journal.Event, last bool) []journal.Event {
 	return events
 }
 
+// askedIn finds which requests of a page are the tool's, since the outcomes of most stand on the same page.
+func (r *runsReader) askedIn(page []journal.Event) (err error) {
+	clear(r.asked)
+	for i := range page {
+		if e := &page[i]; err == nil && (e.Kind == journal.EffectRequested || e.Kind == journal.EffectDenied) {
+			r.asked[e.Seq], err = r.asks(e)
+		}
+	}
+	return err
+}
+
 // mine reports whether an event is of the tool's runs.
 func (r *runsReader) mine(e *journal.Event) (bool, error) {
 	if r.of == "" {
@@ -425,7 +473,7 @@ func (r *runsReader) mine(e *journal.Event) (bool, error) {
 	}
 	switch e.Kind {
 	case journal.EffectRequested, journal.EffectDenied:
-		return r.asks(e)
+		return r.asked[e.Seq], nil
 	case journal.EffectOutcome, journal.EffectAsked, journal.EffectAnswered:
 		var d struct{ Request uint64 }
 		if json.Unmarshal(e.Data, &d) != nil || d.Request == 0 {
@@ -444,6 +492,7 @@ func (r *runsReader) run(e *journal.Event) (mine bool, err error) {
 	}
 	started := []journal.Event{*e}
 	if e.Kind != journal.RunStarted {
+		r.looked += lookedUpCountAs
 		if started, _, err = r.journal.Read(journal.Query{Run: e.Run, Kind: journal.RunStarted, Before: e.Seq, Limit: 1}); err != nil {
 			return false, err
 		}
@@ -458,6 +507,7 @@ func (r *runsReader) request(seq uint64) (mine bool, err error) {
 	if known {
 		return mine, nil
 	}
+	r.looked += lookedUpCountAs
 	events, _, err := r.journal.Read(journal.Query{After: seq - 1, Before: seq + 1, Limit: 1})
 	if err == nil && len(events) > 0 {
 		mine, err = r.asks(&events[0])
