@@ -36,6 +36,8 @@ type test struct {
 	// perhaps is set in the code of a row of the prelude, where a use doesn't
 	// always come to.
 	perhaps bool
+	// use is the use of a row of the prelude, in the program's own code, in whose code it is; nil: in none.
+	use *term.Prim
 }
 
 type testKey struct {
@@ -92,7 +94,7 @@ func (c *checker) testFor(pos int, k testKey, id term.ID, want prim.Kinds) *test
 	}
 	x := &c.freeTests[0]
 	c.freeTests = c.freeTests[1:]
-	*x = test{testKey: k, pos: pos, id: id, want: want, perhaps: c.library == possible}
+	*x = test{testKey: k, pos: pos, id: id, want: want, perhaps: c.library == possible, use: c.usedRow}
 	c.order = append(c.order, x)
 	if k.inner != "" {
 		// What is compared with itself has to come to the same test again.
@@ -255,8 +257,13 @@ func (c *checker) result(x *test) {
 }
 
 // spoken is the message of a fault by what stands in the code, where that isn't the name of
-// the operation that may fail: a pattern, ...xs, x[i].
+// the operation that may fail: a row of the prelude, a pattern, ...xs, x[i].
 func (c *checker) spoken(f fault.Fault, x *test) string {
+	if before := f.Message; x.use != nil && x.op == "" {
+		if c.blame(&f, &failure{test: x}, x.use); f.Message != before {
+			return f.Message
+		}
+	}
 	if c.src == nil || c.src.Form != term.PIF || x.pos < 0 || x.pos >= len(c.src.Text) || x.op != "" {
 		return f.Message
 	}

@@ -273,6 +273,7 @@ type checker struct {
 	depth    int  // of the Go stack
 	single   bool // every function has one type, for all its uses
 	library  certainty
+	usedRow  *term.Prim         // of a row of the prelude, in the program's own code, whose code is typed; nil: none
 	loops    map[*term.Lam]bool // functions that name themselves, and those they give
 	nested   int                // how many checks of quoted code this one is inside
 

@@ -91,10 +91,12 @@ func (c *checker) prelude(t *term.Prim, e env, ctx context) *variable {
 		inside = inside.bind(&binding{name: f.Param, path: c.path(), v: c.infer(a, e, ctx)})
 		body = f.Body
 	}
-	outer := c.library
-	c.library = max(outer, certain)
+	outer, row := c.library, c.usedRow
+	if c.library = max(outer, certain); outer == elsewhere {
+		c.usedRow = t
+	}
 	v := c.infer(body, inside, ctx)
-	c.library = outer
+	c.library, c.usedRow = outer, row
 	if l, ok := t.Args[0].(*term.Lam); ok && t.ID == filterRow && !c.single && neverNull(l.Body, l.Param) {
 		items := c.variable()
 		c.watches(v, prim.KindList, func(s *shape) {
