@@ -211,11 +211,35 @@ func TestInsteadRuns(t *testing.T) {
 func TestInsteadOfEffects(t *testing.T) {
 	for _, name := range []string{
 		"fs.copy", "fs.delete", "fs.rename", "fs.exists", "fs.ls", "fs.read_file", "fs.write_file", "kv.set", "kv.has", "kv.keys", "kv.remove", "kv.incr", "clock.time", "clock.today",
+		"uuid", "shuffle", "random.int", "random.choice", "sleep", "http.get", "escape_html", "par_map",
 	} {
 		code, ok := strings.CutPrefix(prim.Instead(name), "write ")
-		code, _, _ = strings.Cut(code, "; of what")
-		if _, err := core.Compile([]byte("(a, b, from, k, p, s, to, v) => " + code)); !ok || err != nil {
+		for _, end := range []string{"; of what", " for ", ", with an effect", ", an effect", ", .body"} {
+			code, _, _ = strings.Cut(code, end)
+		}
+		if _, err := core.Compile([]byte("(a, b, f, from, k, n, p, s, to, u, v, xs) => " + code)); !ok || err != nil {
 			t.Errorf("%s: %s: %v", name, prim.Instead(name), err)
+		}
+	}
+}
+
+// TestInsteadOfRandom: the code that is told for what there is no operation gives what it is told for, of any seed.
+func TestInsteadOfRandom(t *testing.T) {
+	for _, c := range []struct{ name, after, end, around, want string }{
+		{"escape_html", "write ", "", `let s = "<a b='\"&\"'>" in %s`, `"&lt;a b=&#39;&quot;&amp;&quot;&#39;&gt;"`},
+		{"uuid", "write ", ", with an effect", `re_match(%s, "^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}$")`, "true"},
+		{"shuffle", "write ", " for xs in", `let xs = range(0, 49), ys = (%s) in sort(ys) == xs and ys != xs`, "true"},
+		{"random.int", "; ", " for 1,000", `let xs = (%s), n = count_by(x => x, xs) in (length(xs), sort(unique(xs)), all(k => n[to_text(k)] > 120, range(1, 7)))`, `[1000,[1,2,3,4,5,6],true]`},
+	} {
+		_, code, ok := strings.Cut(prim.Instead(c.name), c.after)
+		if c.end != "" {
+			code, _, ok = strings.Cut(code, c.end)
+		}
+		for _, seed := range []string{"0", "7", "1234567890123456789012345678901234567890123456789012345678901234567890"} {
+			p := program{code: "({a}) => " + fmt.Sprintf(c.around, strings.TrimPrefix(strings.ReplaceAll(code, "!random.seed({})", seed), "write ")), text: true, input: `{"a":1}`}
+			if e, n := p.onEval(t), p.onNaive(t); !ok || e.result != c.want || n.result != c.want {
+				t.Errorf("%s gives %v on eval, %v on naive", p.code, e, n)
+			}
 		}
 	}
 }

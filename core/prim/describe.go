@@ -329,7 +329,7 @@ var cardLines = []struct {
 	{Written{
 		Code:  `s => map(t => format_time(add_time(t, {days: 1}), "DD.MM.YYYY"), re_find_all(s, "\\d+(?:-\\d+)+"))`,
 		Input: `"from 2026-01-31 on"`, Want: `["01.02.2026"]`,
-	}, `; re_match(s, p) tests, re_find(s, p) gives the groups ("" for none), one alone as text, or null; !clock.now({}).rfc3339, diff_time(a, b, "days") is a - b, weekday(t) "Monday"`},
+	}, `; re_match(s, p) tests, re_find(s, p) gives the groups ("" for none), one alone as text, or null; !clock.now({}).rfc3339, diff_time(a, b, "days") is a - b, weekday(t) "Monday"; parse_time(t).hour is the text's, format_time(t, "HH", "UTC") UTC's`},
 	{say: "+ - * / % (/ floors; mean(xs), ratio(a, b), round(a / b, 2) don't; 1.50 is exact; no sin, log) < <= > >= (texts too; compare(a, b): -1, 0, 1) == != and or not ++ xs[0] s[1:-1] r[k], (1, true) a pair, @tool(e), code '{e}"},
 	{Written{Code: `xs => fold((acc, x) => acc + x, 0, xs)`, Input: `[1,2]`, Want: `3`}, " (push(xs, x) adds last, cons(x, xs) first, append joins lists; range(1, 3) is [1, 2])"},
 }

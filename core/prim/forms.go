@@ -222,7 +222,7 @@ var effects = []Row{
 	{
 		Name: "par", Group: "effects", Form: true, Shape: Array, Many: true, Result: KindList,
 		Params: []Param{{"branch", KindAny}},
-		Doc:    "gives the list of what the branches give; the effects that they ask for next are performed together.",
+		Doc:    "gives the list of what the branches give, which are expressions: par(f(1), f(2)), not a list of functions; the effects that they ask for next are performed together.",
 		Examples: []Example{
 			{Code: `{"par":[{"add":[1,2]},"b"]}`, Want: `[3,"b"]`, Steps: 5},
 			{Code: `{"get":[{"get":[{"try":{"par":[1,{"head":[]},{"div":[1,0]}]}},"error"]},"kind"]}`, Want: `"empty_list"`, Steps: 9},

@@ -70,6 +70,40 @@ var instead = map[string]string{
 	"clock.time":    `write !clock.now({}).rfc3339`,
 	"clock.today":   `write !clock.now({}).rfc3339[:10]`,
 
+	"escape_html":      escapeHTML,
+	"html_escape":      escapeHTML,
+	"escapehtml":       escapeHTML,
+	"htmlescape":       escapeHTML,
+	"html.escape":      escapeHTML,
+	"htmlspecialchars": escapeHTML,
+	"uuid":             uuid,
+	"uuid4":            uuid,
+	"uuidv4":           uuid,
+	"uuid.uuid4":       uuid,
+	"random.uuid":      uuid,
+	"random.int":       draws,
+	"random.integer":   draws,
+	"random.number":    draws,
+	"random.random":    draws,
+	"random.range":     draws,
+	"random.randint":   draws,
+	"randint":          draws,
+	"random.choice":    `write xs[!random.seed({}) % length(xs)], an effect that a tool declares as random:seed`,
+	"random.shuffle":   shuffle,
+	"random.sample":    shuffle,
+	"shuffle":          shuffle,
+	"sample":           shuffle,
+	"sleep":            `write !clock.sleep(500) for half a second, an effect that a tool declares as clock.sleep`,
+	"http.get":         overHTTP,
+	"http.post":        overHTTP,
+	"http.request":     overHTTP,
+	"requests.get":     overHTTP,
+	"requests.post":    overHTTP,
+	"env":              fromOutside,
+	"getenv":           fromOutside,
+	"par_map":          `write par(f(xs[0]), f(xs[1])) for so many at once, or fold over chunk(8, xs) with a par of eight: its branches are expressions, and map(f, xs) does one after the other`,
+	"pmap":             `write par(f(xs[0]), f(xs[1])) for so many at once, or fold over chunk(8, xs) with a par of eight: its branches are expressions, and map(f, xs) does one after the other`,
+
 	"ne":        Unequal,
 	"neq":       Unequal,
 	"not_equal": Unequal,
@@ -210,7 +244,7 @@ var instead = map[string]string{
 	"isarray":       `write type_of(x) == "list"`,
 	"today":         asEffect,
 	"open":          `write !fs.read("a.txt") or !fs.write({path: "a.txt", content: "text"}), effects that a tool declares, as fs:./sandbox`,
-	"random":        `write !random.seed({}) % n for a number below n, an effect that a tool declares as random:seed`,
+	"random":        draws,
 	"input":         asking,
 	"prompt":        asking,
 	"readline":      asking,
@@ -236,6 +270,18 @@ const (
 	asTexts  = `dates are text: write parse_time(t).year, format_time(t, "YYYY-MM-DD"), add_time(t, {days: 1}), diff_time(a, b, "days") or weekday(t)`
 	asValue  = `give what is to be shown as the value, text as in $"total: {n}"`
 	asEffect = "write !clock.now({}), an effect that a tool declares as clock.now"
+)
+
+// What one seed is enough for: each number follows from that before it (Park and Miller, 1988).
+const (
+	draws   = `write !random.seed({}) % n for a number below n, an effect that a tool declares as random:seed; let seed = !random.seed({}) % 2147483646 + 1 in map(s => s % 6 + 1, scan((s, _) => s * 48271 % 2147483647, seed, range(0, 1000))) for 1,000 throws of a die from one seed`
+	shuffle = `write let seed = !random.seed({}) % 2147483646 + 1 in map(p => snd(p), sort_by(p => fst(p), zip(scan((s, _) => s * 48271 % 2147483647, seed, xs), xs))) for xs in an order by chance, [:6] of it for six of them`
+	uuid    = `write let h = pad_left(to_base(!random.seed({}), 16), 64, "0") in $"{h[:8]}-{h[8:12]}-4{h[13:16]}-a{h[17:20]}-{h[20:32]}", with an effect that a tool declares as random:seed`
+)
+
+const (
+	escapeHTML = `write replace(replace(replace(replace(replace(s, "&", "&amp;"), "<", "&lt;"), ">", "&gt;"), "\"", "&quot;"), "'", "&#39;")`
+	overHTTP   = `write !fetch.request({method: "get", url: u}).json, .body for text, {method: "post", url: u, json: v} to send, an effect that a tool declares as fetch.get:https://example.com/**`
 )
 
 const (

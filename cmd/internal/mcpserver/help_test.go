@@ -49,14 +49,27 @@ func TestHelpAnswers(t *testing.T) {
 		}
 	}
 	for word, want := range map[string]string{
-		"while":      "loops: ",
-		"len":        "What is len elsewhere is length here.",
-		"trim_end":   `There is no operation trim_end: write re_replace(s, "\\s+$", "").`,
-		"++":         "concat (strings): ",
-		"fold":       "  fold(f, init, list) gives any, in JSON {\"fold\":[f,init,list]}\n  fold(p => fst(p) + snd(p), 0, [1, 2, 3])  → 6\n    {\"fold\":[",
-		"match":      "match (1, [2, 3]) { (0, _) => \"zero\"; (1, [x, ...r]) => [x, r] }  → [2,[3]]\n    {\"match\":",
-		"lists":      "\n  nth(list, index)  gives",
-		"type_error": "it occurs when an operation is given a value of a kind it doesn't take",
+		"while":       "loops: ",
+		"len":         "What is len elsewhere is length here.",
+		"trim_end":    `There is no operation trim_end: write re_replace(s, "\\s+$", "").`,
+		"plan":        `"input":5,"plan":true}} performs what only reads`,
+		"escape_html": `There is no operation escape_html: write replace(`,
+		"uuid":        "There is no operation uuid: write let h",
+		"iso_week":    "for the ISO week of t",
+		"week":        "for the ISO week of t",
+		"par_map":     "write par(f(xs[0])",
+		"random.int":  "throws of a die from one seed",
+		"random":      "throws of a die from one seed",
+		"shuffle":     "in an order by chance",
+		"sleep":       "write !clock.sleep(500)",
+		"env":         "write !env.get(",
+		"http.get":    `write !fetch.request({method: "get", url: u}).json`,
+		"parse_time":  `The hour is that of the text's offset; format_time(t, "HH", "UTC") gives that in UTC.`,
+		"++":          "concat (strings): ",
+		"fold":        "  fold(f, init, list) gives any, in JSON {\"fold\":[f,init,list]}\n  fold(p => fst(p) + snd(p), 0, [1, 2, 3])  → 6\n    {\"fold\":[",
+		"match":       "match (1, [2, 3]) { (0, _) => \"zero\"; (1, [x, ...r]) => [x, r] }  → [2,[3]]\n    {\"match\":",
+		"lists":       "\n  nth(list, index)  gives",
+		"type_error":  "it occurs when an operation is given a value of a kind it doesn't take",
 	} {
 		if a := succeed(t, s, "help", fmt.Sprintf(`{"name":%q}`, word)); !strings.Contains(a.Text, want) {
 			t.Errorf("help %s lacks %q:\n%s", word, want, a.Text)
@@ -196,6 +209,7 @@ github.merge({"user-id", if, "пользователь", "a.b", of, list, x, mer
 		"note":                 "toy.get({key, part?}) → any  granted\ntoy.say({text}) → any  granted",
 		"toy.put":              "toy.get({key, part?}) → any  granted\ntoy.say({text}) → any  granted",
 		"isseus":               `Nothing granted matches "isseus". The closest are github.list_issues, github.create_issue, github.issues.`,
+		"escape html":          "There is no operation for that: " + prim.Instead("escape_html") + ".",
 		"csv names":            "Nothing granted is about that. The language has:\nparse_csv(s, separator?)  reads comma-separated values as a list of records of strings by the names in the first line; another separator can be given.",
 		"zyzzyva\n\u202e":      `Nothing granted matches "zyzzyva\n\u202e". Granted are operations of github, toy.`,
 	} {
@@ -239,6 +253,13 @@ words of the server github, not of this program:
 		t.Error(got)
 	}
 	if got := help.Instructions(New(Options{}).broker.Policy()); !strings.HasSuffix(got, "\nNothing is granted: tools compute only.\n") {
+		t.Error(got)
+	}
+	verb := func(kind, name string) *caps.Manifest {
+		return &caps.Manifest{Kind: kind, Version: "1", Doc: "acts", Algebra: caps.Exact, Verbs: []caps.Verb{{Name: name}}, Operations: []caps.Operation{{Name: kind + "." + name, Verb: name, Result: "any"}}}
+	}
+	acting := granting(t, nil, map[string]bool{"fetch.get:shop": false, "random:seed": false}, "", verb("fetch", "get"), verb("random", "seed"))
+	if got := help.Instructions(acting.broker.Policy()); !strings.HasSuffix(got, "or part of it. Write !fetch.request({method: \"get\", url: u}).json, several at once as par(f(1), f(2)). Write !random.seed({}) % 6; help random draws many of one seed.\n") {
 		t.Error(got)
 	}
 	// A model is told of the servers at the start; where nothing else is granted, of nothing else.

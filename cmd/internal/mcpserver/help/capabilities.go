@@ -333,6 +333,8 @@ func Search(policy *caps.Policy, query string) wire.Answer {
 		said = offerLines(found)
 	case len(ofLanguage(query)) > 0:
 		said = "Nothing granted is about that. The language has:\n" + strings.Join(ofLanguage(query), "\n")
+	case prim.Instead(strings.Join(wordsOf(query), "_")) != "":
+		said = fmt.Sprintf("There is no operation for that: %s.", prim.Instead(strings.Join(wordsOf(query), "_")))
 	case len(offers) == 0:
 		said = "No operation is granted here: ask the operator to start the server with --cap."
 	default:
@@ -494,6 +496,21 @@ func Grants(policy *caps.Policy) (texts, ofServers []string) {
 	return texts, ofServers
 }
 
+// asked is how operations are written of kinds that are granted and whose verbs or names are taken for them.
+func asked(grants []string) (how string) {
+	for _, of := range [...]struct{ kind, call string }{
+		{"fetch", ` Write !fetch.request({method: "get", url: u}).json, several at once as par(f(1), f(2)).`},
+		{"random", ` Write !random.seed({}) % 6; help random draws many of one seed.`},
+	} {
+		if slices.ContainsFunc(grants, func(g string) bool {
+			return strings.HasPrefix(g, of.kind+".") || strings.HasPrefix(g, of.kind+":")
+		}) {
+			how += of.call
+		}
+	}
+	return how
+}
+
 // Instructions is what a model is told at the start: the card, and in a line each what tools may declare, and how.
 // With MCP servers alone it has no examples of kinds that aren't granted.
 func Instructions(policy *caps.Policy) string {
@@ -525,5 +542,5 @@ func Instructions(policy *caps.Policy) string {
 			break
 		}
 	}
-	return prim.Card() + "Granted: " + few(grants) + ". Declare what a tool uses of that," + less + ".\n" + told
+	return prim.Card() + "Granted: " + few(grants) + ". Declare what a tool uses of that," + less + "." + asked(grants) + "\n" + told
 }

@@ -103,10 +103,12 @@ func Category(category string) wire.Answer {
 var (
 	scheduled = []string{"No tool starts itself, and no program waits for a time of day. The operator has a tool run again and again by a command: mcp-pif tasks every 24h TOOL 'INPUT'."}
 	approved  = []string{"The operator answers what a tool asks for, in a terminal of their own, by the command mcp-pif approve. Until then a run that needs it is denied, and says so."}
+	planned   = []string{`plan is an argument of run: {"name":"run","arguments":{"tool":"TOOL","input":5,"plan":true}} performs what only reads and answers with the steps that would change something; run with "plan":"NAME", as that answer names it, does exactly those.`}
 	// operators is what a model may look for here and operators do.
 	operators = map[string][]string{
 		"schedule": scheduled, "scheduling": scheduled, "cron": scheduled, "timer": scheduled, "every": scheduled,
 		"approve": approved, "approval": approved,
+		"plan": planned, "plans": planned, "dry run": planned, "dry_run": planned,
 	}
 )
 
@@ -312,7 +314,7 @@ var more = map[string][]string{
 		`With cancel it ends: {"name":"run","arguments":{"task":"TASK","cancel":true}}. A task is known for a day.`,
 	},
 	"describe": {
-		"It answers name, version, state (ready, asking, or blocked with why), description, text (the code), type, capabilities, effects and cost, and where there are some bound_to, called_by and examples. With detail it has the hash, the time it was made, inputs, declared, and check: effects with their places, what it can't reach (cannot), formulas of its cost, whether its certificate was checked, and that (proof). With version it shows an earlier one; evolve with from_version brings that back.",
+		"It answers name, version, state (ready, asking, or blocked with why), description, text (the code), type, capabilities, effects and cost, and where there are some bound_to, called_by, reaches (what the tools that it calls may act with) and examples. With detail it has the hash, the time it was made, inputs, declared, and check: effects with their places, what it can't reach (cannot), formulas of its cost, whether its certificate was checked, and that (proof). With version it shows an earlier one; evolve with from_version brings that back.",
 		`{"name":"describe","arguments":{"name":"square","version":1,"detail":true}}`,
 	},
 	"history": {
