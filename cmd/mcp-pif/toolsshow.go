@@ -38,6 +38,7 @@ type shownTool struct {
 		Version int    `json:"version"`
 	} `json:"bound_to"`
 	CalledBy []string           `json:"called_by"`
+	Reaches  []string           `json:"reaches"`
 	Examples []registry.Example `json:"examples"`
 	Notes    []string           `json:"notes"`
 	// InputSchema is there where one was declared.
@@ -144,6 +145,7 @@ func (t *shownTool) print(out io.Writer) {
 		bound = append(bound, fmt.Sprintf("%s@%d", b.Name, b.Version))
 	}
 	line("bound to", strings.Join(bound, " "))
+	line("reaches", strings.Join(t.Reaches, " "))
 	line("called by", strings.Join(t.CalledBy, " "))
 	for i := range t.Examples {
 		line("example", exampleLine(&t.Examples[i]))

@@ -54,6 +54,33 @@ func TestNeighbours(t *testing.T) {
 	check("other", `[]`, `["any","copy"]`)
 }
 
+// TestToldPlainly: a note names what is written, of several tools it names those with calls that may fail, "run" in one of several
+// is told its place, and describe shows what is reached by calls.
+func TestToldPlainly(t *testing.T) {
+	s := newRecordedWorld(t, 1).server
+	for code, want := range map[string]string{
+		`c => map(x => x + 1, if c then [1] else \"a\")`: "may fail, line 1, column 6: map takes a list as its second operand, not a string",
+		`c => sum(if c then [1] else \"a\")`:             "may fail, line 1, column 6: sum takes a list as its operand, not a string",
+	} {
+		if a := succeed(t, s, "evolve", `{"name":"t","code":"`+code+`"}`); !strings.Contains(a.Text, want) {
+			t.Errorf("%s", a.Text)
+		}
+	}
+	a := succeed(t, s, "evolve", `{"tools":[{"name":"inner","code":"k => !toy.get(k)","capabilities":["toy.get:notes/**"]},{"name":"outer","code":"k => @inner(k).n + 1","capabilities":["call:inner"]},{"name":"late","code":"k => call(k, 1)","capabilities":["call:*"]}]}`)
+	if !strings.Contains(a.Text, "may fail when they run: the calls in late\"") {
+		t.Errorf("%s", a.Text)
+	}
+	if a := succeed(t, s, "describe", `{"name":"outer"}`); field(t, a, "reaches") != `["toy.get:notes/**"]` {
+		t.Errorf("%s", a.Text)
+	}
+	if a := succeed(t, s, "describe", `{"name":"inner"}`); field(t, a, "reaches") != "" {
+		t.Errorf("%s", a.Text)
+	}
+	if a := do(t, s, "evolve", `{"tools":[{"name":"a","code":"1"},{"name":"b","code":"2","run":{"input":1}}]}`); !strings.Contains(a.Text, `"run" goes beside "tools"`) || !strings.Contains(a.Text, `"run":{"tool":NAME`) {
+		t.Errorf("%s", a.Text)
+	}
+}
+
 // TestGroup: tools that call each other are made at once, run, are recorded and done
 // again, and are there in another process.
 func TestGroup(t *testing.T) {

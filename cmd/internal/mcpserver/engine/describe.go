@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/facts"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/help"
@@ -90,6 +91,9 @@ func (s *Engine) description(t *registry.Tool, current, detail bool, tools *regi
 	if uses := t.Uses(); detail || len(uses) > 0 {
 		o = o.Raw("bound_to", boundTo(uses))
 	}
+	if reaches := reachedBy(t); len(reaches) > 0 {
+		o = o.Raw("reaches", wire.EncodeTexts(reaches))
+	}
 	if t.Group != nil {
 		o = o.Raw("made_with", wire.EncodeTexts(madeWith(t)))
 	}
@@ -147,6 +151,17 @@ func (s *Engine) detailed(o wire.Object, t *registry.Tool, current bool) wire.Ob
 	}
 	o = o.Raw("check", s.facts.Known(t, current))
 	return o
+}
+
+// reachedBy is what a version can act with by the tools that it calls, and they call, beside what it holds itself.
+func reachedBy(t *registry.Tool) (texts []string) {
+	for _, h := range t.Reach()[len(t.Held):] {
+		if text := h.String(); h.Kind != caps.CallKind && !slices.Contains(t.Capabilities, text) {
+			texts = append(texts, text)
+		}
+	}
+	slices.Sort(texts)
+	return slices.Compact(texts)
 }
 
 // madeWith is the names of a version's group but its own.

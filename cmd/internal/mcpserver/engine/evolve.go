@@ -13,7 +13,6 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/facts"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
-	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
@@ -230,6 +229,10 @@ func (s *Engine) evolveAll(ctx context.Context, c Call, a *wire.Arguments, raw j
 	var edits []registry.Edit
 	for i, entry := range entries {
 		of, f := wire.Read("evolve", entry, evolveArguments...)
+		if f != nil && of != nil && slices.ContainsFunc(of.Members, func(m wire.Member) bool { return m.Name == "run" }) {
+			f.Message, f.Near = `"run" goes beside "tools", not into one of them`, ""
+			f.Hint = `Call it as {"name":"evolve","arguments":{"tools":[…],"run":{"tool":NAME,"input":5}}}.`
+		}
 		if f == nil {
 			var p *proposal
 			if p, f = s.propose(ctx, of); f == nil {
@@ -275,9 +278,8 @@ func (s *Engine) evolveAll(ctx context.Context, c Call, a *wire.Arguments, raw j
 		next = s.Suggest(made[0], s.tools.Snapshot())
 	}
 	notes := []string{"one that calls another of these calls the version that is made here"}
-	calls := func(u check.Unknown) bool { return u.Reason == check.ReasonCall }
-	if slices.ContainsFunc(made, func(t *registry.Tool) bool { return slices.ContainsFunc(t.Report().Dynamic, calls) }) {
-		notes = append(notes, "some of these calls may fail: whether they do is known only when they run")
+	if fail := facts.CallsThatMayFail(made); fail != nil {
+		notes = append(notes, "may fail when they run: the calls in "+strings.Join(fail, ", "))
 	}
 	if s.opts.Fleeting != "" {
 		notes = append(notes, s.fleeting("these tools are"))

@@ -407,6 +407,9 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 	t.call.Tool = record.Call.Tool
 	if f := s.takeUp(t, &run.Task{ID: p.Run, Call: record.Call, AsOf: record.AsOf}); f != nil {
 		f.Message = strings.Replace(f.Message, taskStays, "the plan "+name+" can't be done", 1)
+		if p.Started == 0 && p.Section == 1 {
+			f.Hint = "Nothing of it was done. Do the plan once that is settled, or make another."
+		}
 		return halt(wire.Failed(f))
 	}
 	if p.Started == 0 && p.Section == 1 && fresh {

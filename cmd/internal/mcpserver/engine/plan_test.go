@@ -334,6 +334,21 @@ func TestConfirmTooLate(t *testing.T) {
 	})
 }
 
+// TestPlanMayNotAct: a plan whose tool may not act any more says that nothing of it was done.
+func TestPlanMayNotAct(t *testing.T) {
+	t.Parallel()
+	w := &tasked{t: t, dir: t.TempDir()}
+	world := &noteWorld{notes: map[string]string{"a": "hello"}}
+	s, stop := w.serves(world, "toy:**")
+	w.call(s, "evolve", `{"name":"copy","code":"k => let v = !toy.get(k) in !toy.put({key: k ++ \"2\", value: v})","capabilities":["toy:**"]}`)
+	_, p := callPlan(t.Context(), t, s, "run", `{"tool":"copy","input":"a","plan":true}`)
+	stop()
+	s, _ = w.serves(world)
+	if a := w.call(s, "run", `{"plan":"`+p.Plan+`"}`); a.Fault == nil || a.Fault.Kind != fault.Denied || !strings.HasPrefix(a.Fault.Hint, "Nothing of it was done.") || world.done() != "" {
+		t.Errorf("%s", a.Text)
+	}
+}
+
 // A plan that is refused or withdrawn while it is planned anew isn't done; once it is begun, the refusal comes too late for the call
 // that does it, and the record shows that.
 func TestPlanRefusedMeanwhile(t *testing.T) {

@@ -414,6 +414,16 @@ func mayFail(t *registry.Tool) []string {
 	return []string{fmt.Sprintf("may fail, %s: %s", whereIs(t, all[0].Place), wire.Excerpt([]byte(message), 150))}
 }
 
+// CallsThatMayFail is the tools of several in which a call may fail, three at most.
+func CallsThatMayFail(made []*registry.Tool) (in []string) {
+	for _, t := range made {
+		if len(in) < 3 && slices.ContainsFunc(t.Report().Dynamic, func(u check.Unknown) bool { return u.Reason == check.ReasonCall }) {
+			in = append(in, t.Name)
+		}
+	}
+	return in
+}
+
 // whereIs is a place in words.
 func whereIs(t *registry.Tool, p check.Place) string {
 	switch {

@@ -131,7 +131,7 @@ var Tools = []Tool{
 	},
 	{
 		Name: "run", title: "Run a tool or a term",
-		Description: "Run an evolved tool, or PIF code, which alone can read and change nothing. Every run has budgets and ends. help run explains all arguments.",
+		Description: "Run an evolved tool, or PIF code, which holds nothing: it performs no effect and calls no tool that does. Every run has budgets and ends. help run explains all arguments.",
 		Example:     `{"name":"run","arguments":{"code":"n => n * n","input":7}}`,
 		Arguments:   RunArguments{},
 		// Also of every tool that runs something.
