@@ -165,6 +165,8 @@ func sample(p Param) string {
 	switch {
 	case len(p.Enum) > 0:
 		return Quote(p.Enum[0])
+	case p.Secrets && p.Type == "any":
+		return `{"record":{"secret":"NAME"}}`
 	case of.Kinds&prim.KindString == 0:
 		return sampleOf(of)
 	case p.Name == "path" && p.Optional: // the root is meant without it

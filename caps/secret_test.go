@@ -420,3 +420,11 @@ func TestSecretFileIsProtected(t *testing.T) {
 		}
 	}
 }
+
+// TestSecretExample: the example of an operation whose required argument takes a secret names one.
+func TestSecretExample(t *testing.T) {
+	o := caps.Operation{Name: "mail.send", Params: []caps.Param{{Name: "to", Type: "string", Designates: true}, {Name: "key", Type: "any", Secrets: true}}}
+	if got, want := o.Example(), `{"mail.send":{"to":"b.txt","key":{"record":{"secret":"NAME"}}}}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -41,7 +41,7 @@ var maxLines = map[string]int{
 	"cmd/internal/pinned":          440,
 	"cmd/internal/playground":      163,
 	"cmd/internal/playground/wasm": 300,
-	"cmd/internal/plugincmd":       799,
+	"cmd/internal/plugincmd":       810,
 	"cmd/internal/programs":        220,
 	"cmd/internal/recording":       211,
 	"cmd/internal/stdio":           1920,

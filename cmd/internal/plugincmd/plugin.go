@@ -173,6 +173,9 @@ func paramText(p caps.Param) string {
 	if p.Designates {
 		words = append(words, "must lie in the scope")
 	}
+	if p.Secrets {
+		words = append(words, "takes secrets")
+	}
 	if len(p.Enum) > 0 {
 		words = append(words, strings.Join(p.Enum, "|"))
 	}

@@ -158,6 +158,9 @@ func Explain(b *strings.Builder, m *caps.Manifest, o *caps.Operation) {
 		if p.Doc != "" && m.Server == "" {
 			words = append(words, p.Doc)
 		}
+		if p.Secrets && p.Type == "any" {
+			words = append(words, `a secret of the operator's, by its name: {secret: "NAME"}`)
+		}
 		if p.Main {
 			words = append(words, "may stand alone")
 		}
