@@ -523,13 +523,16 @@ func (c *check) designated(args *value.Record) (*value.Record, *fault.Fault) {
 func (c *check) path(param *Param, argument string, args *value.Record) (string, *fault.Fault) {
 	// A slash at a folder's end is left out where nothing but flags, or a limit of what is read, is beside it. Beside anything
 	// else it is refused: what is moved or written to docs/ is meant to go into that folder. So is it for the verb read, which
-	// is of files. Nobody looks whether it is a folder: fs.remove("a.txt/") removes the file a.txt. The pattern */ is of folders
-	// alone.
+	// is of files, and for remove without the flag that removes a folder with what is in it: nobody looks whether it is a
+	// folder, and a.txt/ would be the file. The pattern */ is of folders alone.
+	isFile := c.verb.Name == "read" || c.verb.Name == "remove" && !slices.ContainsFunc(args.Fields, func(f value.Field) bool {
+		return value.Force(f.Value) == value.Value(value.Bool(true))
+	})
 	isMore := slices.ContainsFunc(args.Fields, func(f value.Field) bool {
 		is := value.Force(f.Value).Type()
 		return f.Key != param.Name && is != value.TypeBool && !(is == value.TypeInt && c.verb.ReadOnly)
 	})
-	if param.Main && param.Name != "pattern" && c.verb.Name != "read" && !isMore {
+	if param.Main && param.Name != "pattern" && !isFile && !isMore {
 		argument = folder(argument)
 	}
 	rel, err := relative(argument)

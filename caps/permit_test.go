@@ -115,6 +115,8 @@ func TestSlashAtEnd(t *testing.T) {
 		{"fs.list", str("./in/"), "in", "in"},
 		{"fs.mkdir", str("new/"), "new", "new"},
 		{"fs.remove", rec("path", "in/", "recursive", true), "in", "in"},
+		{"fs.remove", str("in/"), "", ""},
+		{"fs.remove", rec("path", "in/", "recursive", false), "", ""},
 		{"fs.list", str("secret/"), "", ""},
 		{"fs.list", str("in//"), "", ""},
 		{"fs.list", str("/"), "", ""},
