@@ -226,6 +226,9 @@ func Decode(r io.Reader) ([]Portable, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&doc); err != nil {
+		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field != "" {
+			return nil, fmt.Errorf("not a file of tools: %s can't be %s", wrong.Field, wrong.Value)
+		}
 		return nil, fmt.Errorf("not a file of tools: %w", err)
 	}
 	if doc.Format != format {

@@ -169,6 +169,8 @@ func TestDecodeRefuses(t *testing.T) {
 		`{"format":"mcp-pif tools 2"}`:       "format",
 		`{"format":"mcp-pif tools 1"} {}`:    "after it",
 		`{"format":"mcp-pif tools 1","x":1}`: "unknown field",
+		`{"format":"mcp-pif tools 1","tools":[{"name":"a","code":1,"version":1.5}]}`:                               "tools: tools.version can't be number 1.5",
+		`{"format":"mcp-pif tools 1","tools":[{"name":7,"code":1}]}`:                                               "tools: tools.name can't be number",
 		`{"format":"mcp-pif tools 1","tools":[{"name":"a","code":1},{"name":"a","code":2}]}`:                       "duplicate",
 		`{"format":"mcp-pif tools 1","bound_versions":[{"name":"a","code":1}]}`:                                    "without a version",
 		`{"format":"mcp-pif tools 1","tools":[{"name":"a","code":{"add":[1]}},{"name":"","code":2}]}`:              "parse_error",
