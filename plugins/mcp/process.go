@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -165,18 +166,26 @@ type logger struct {
 }
 
 // keepOut has the values that a server was given, which may be secrets, not logged: each line of them, and credentials
-// without their scheme.
+// without their scheme, of Basic decoded, too.
 func (l *logger) keepOut(given ...map[string]string) {
 	names := map[string]string{}
 	for _, values := range given {
 		for name, value := range values {
 			for line := range strings.Lines(value) {
 				line = strings.TrimSpace(line)
-				for _, scheme := range []string{"Bearer ", "Basic "} {
-					line = strings.TrimPrefix(line, scheme)
+				line = strings.TrimPrefix(line, "Bearer ")
+				lines := []string{line}
+				if coded, ok := strings.CutPrefix(line, "Basic "); ok { // the server sees user:password
+					user, err := base64.StdEncoding.DecodeString(coded)
+					_, password, _ := strings.Cut(string(user), ":")
+					if lines[0] = coded; err == nil {
+						lines = append(lines, string(user), password)
+					}
 				}
-				if len(line) >= 6 {
-					names[line], l.longest = name, max(l.longest, len(line))
+				for _, line := range lines {
+					if len(line) >= 6 {
+						names[line], l.longest = name, max(l.longest, len(line))
+					}
 				}
 			}
 		}
