@@ -178,6 +178,11 @@ func (f *flow) checkIssuer(ctx context.Context, client *http.Client, answer *htt
 	if f.Issuer != "" && strings.TrimSuffix(f.Issuer, "/") != strings.TrimSuffix(f.issuer, "/") {
 		return fmt.Errorf("the server names %q as its authorization server, not %s", short(f.issuer), f.Issuer)
 	}
+	// The handler refuses one without PKCE, and sends S256 to one that knows plain alone.
+	m, err := auth.GetAuthServerMetadata(ctx, f.issuer, client)
+	if err == nil && m != nil && !slices.Contains(m.CodeChallengeMethodsSupported, "S256") {
+		return fmt.Errorf("the authorization server %q knows no PKCE by S256", short(f.issuer))
+	}
 	return nil
 }
 

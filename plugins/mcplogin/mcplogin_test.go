@@ -128,7 +128,7 @@ func TestAttacks(t *testing.T) {
 	for attack, says := range map[string]string{
 		"iss": "issuer", "no-iss": "iss parameter", "error": "the authorization server refuses", "code": "refuses the code",
 		"metadata": "isn't encrypted", "issuer": "isn't encrypted", "token": "isn't encrypted", "redirect": "redirects elsewhere",
-		"other-issuer": "does not match", "resource": "metadata resource", "no-pkce": "PKCE",
+		"other-issuer": "does not match", "resource": "metadata resource", "no-pkce": "PKCE", "plain-pkce": "S256",
 		"page": "isn't encrypted", "file": "isn't encrypted", "program": "isn't encrypted",
 	} {
 		t.Run(attack, func(t *testing.T) {

@@ -24,6 +24,7 @@ type OAuth struct {
 	//	code                                  the code is one of another login
 	//	metadata issuer                       its metadata, or its issuer, are said to be Elsewhere
 	//	other-issuer resource no-pkce         its metadata are of another issuer or resource, or know no PKCE
+	//	plain-pkce                            they know PKCE by plain alone
 	//	token redirect                        the token is said to be Elsewhere, by metadata or by a redirect
 	//	page file program                     the page is said to be Elsewhere, a file's, or another program's
 	Attack, Elsewhere string
@@ -113,6 +114,8 @@ func (o *OAuth) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			meta["authorization_endpoint"] = "vscode://localhost/authorize"
 		case "no-pkce":
 			delete(meta, "code_challenge_methods_supported")
+		case "plain-pkce":
+			meta["code_challenge_methods_supported"] = []string{"plain"}
 		}
 		answer(http.StatusOK, meta)
 	case "/register":
