@@ -617,7 +617,8 @@ func newMCPUpgrade() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "upgrade NAME [-- COMMAND…]",
 		Short: "Accept what a server has become, or another version of its program",
-		Long: `Start a server, show what differs from the lock file, and with --accept write that.
+		Long: `Start a server, show what differs from the lock file, and with --accept write that;
+without it the exit status is 1 if something differs.
 With COMMAND its program is replaced, as 'mcp-pif mcp add' has it; what it may read,
 write and reach stays, unless flags say otherwise; headers stay at the same origin.
 Tools that are as they were keep what you accepted of them; the others count as
@@ -719,11 +720,11 @@ func upgradeServer(cmd *cobra.Command, at *ServerLock, o *serverOptions, name st
 	after, afterErr := json.Marshal(&now)
 	isSame := beforeErr == nil && afterErr == nil && bytes.Equal(before, after)
 	if !accept {
-		if !isSame {
-			fmt.Fprintln(cmd.OutOrStdout(), "nothing was written; --accept writes it")
-		}
 		if len(line) == 0 && now.Folder != "" {
 			fmt.Fprintf(cmd.OutOrStdout(), "this is the copy that was added; for another version: mcp-pif mcp upgrade %s -- COMMAND\n", name)
+		}
+		if !isSame {
+			return errors.New("nothing was written; --accept writes it")
 		}
 		return nil
 	}
