@@ -88,7 +88,7 @@ var maxLines = map[string]int{
 	"plugins/internal/wire":        1100,
 	"plugins/kv":                   840,
 	"plugins/lock":                 1136,
-	"plugins/mcp":                  2480,
+	"plugins/mcp":                  2490,
 	"plugins/mcp/mcpprobe":         140,
 	"plugins/mcplock":              1160,
 	"plugins/mcplogin":             580,
