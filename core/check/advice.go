@@ -378,6 +378,8 @@ type remark struct {
 	// of what it fits; given, that some of it is the caller's; group, a group's text.
 	left, right  prim.Kinds
 	given, group bool
+	// callers is the sides of what is compared on which a caller's value stood.
+	callers side
 	// unknown is what else is compared, if that never becomes known; some are nil.
 	unknown []*seed
 }
@@ -440,7 +442,41 @@ func (c *checker) apart(t term.Term, a, b *shape, same bool) {
 		if x.message = fmt.Sprintf("this is %s true: %s and %s are never equal%s", how, describe(x.left), describe(x.right), rest); !is(t, prim.Equal) {
 			x.message = fmt.Sprintf("this finds nothing: %s and %s are never equal", describe(x.left), describe(x.right))
 		}
+		// A caller may give what is looked for here, though the code takes another kind where it isn't that.
+		given, sought := x.left, x.right
+		switch x.callers |= callers(a, b); x.callers {
+		case left:
+		case right:
+			given, sought = x.right, x.left
+		default:
+			return
+		}
+		verb := map[string]string{"never": "is true of", "always": "is false of"}[how]
+		if !is(t, prim.Equal) {
+			verb = "finds"
+		}
+		x.message = fmt.Sprintf("this %s %s only, and the code takes %s there, as its type says", verb, describe(sought), describe(given))
 	}
+}
+
+// side is a side of a comparison.
+type side uint8
+
+const (
+	left side = 1 << iota
+	right
+	anySide
+)
+
+// callers is on which side of a comparison alone a caller's value stands; anySide: on none or each.
+func callers(a, b *shape) side {
+	switch of := [2]bool{a.seed != nil, b.seed != nil}; of {
+	case [2]bool{true, false}:
+		return left
+	case [2]bool{false, true}:
+		return right
+	}
+	return anySide
 }
 
 // wants notes the kinds of the literals that an unknown is compared with.

@@ -116,7 +116,7 @@ func (d *dates) operation(t *term.Prim) {
 		}
 		said := literally.ReplaceAllString(layout.Value, "")
 		if run := unknownRun.FindString(said); strings.HasPrefix(run, "D") {
-			d.note(layout, `%s is no part of a time and is read as DD and D; the day of the year is diff_time(t, format_time(t, "YYYY") ++ "-01-01", "days") + 1`, run)
+			d.note(layout, `%s is no part of a time and is read as DD and D; the day of the year is diff_time(format_time(t, "YYYY-MM-DD"), format_time(t, "YYYY") ++ "-01-01", "days") + 1`, run)
 		} else if run != "" {
 			d.note(layout, "%s is no part of a time and is read as MMMM and M; the month's name is MMMM", run)
 		}
