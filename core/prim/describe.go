@@ -244,6 +244,16 @@ func (r *Row) SortedParams() []int {
 	return order
 }
 
+// Terms returns how many terms there are in t, with itself. It stops counting soon after limit.
+func Terms(t term.Term, limit int) int {
+	n := 1
+	term.Children(t, func(child term.Term) bool {
+		n += Terms(child, limit-n)
+		return n <= limit
+	})
+	return n
+}
+
 // Nesting returns how deep brackets are nested in a term's canonical JSON, inside so
 // many around it. It stops counting soon after limit.
 func Nesting(t term.Term, around, limit int) int {

@@ -20,6 +20,8 @@ const (
 	MaxDepth = 10_000
 	// MaxSource is how many bytes a source may have, unless Options say otherwise.
 	MaxSource = 256 << 10
+	// MaxTerms is how many terms it may stand for: without short forms it has fewer.
+	MaxTerms = 256 << 10
 )
 
 // Options change how a source is read. The zero value is for inline code.
@@ -133,6 +135,9 @@ func Parse(src []byte, o Options) (read *Parsed, f *fault.Fault) {
 		r.checkRoot(t)
 		if prim.Nesting(t, 0, MaxDepth) > MaxDepth {
 			r.refuse(0, &fault.Fault{Message: fmt.Sprintf("as JSON, the term is nested more than %d deep", MaxDepth), Expected: fmt.Sprintf("at most %d brackets inside each other", MaxDepth), Hint: deepHint})
+		}
+		if prim.Terms(t, MaxTerms) > MaxTerms {
+			r.refuse(0, &fault.Fault{Message: fmt.Sprintf("written out, the code has more than %d terms", MaxTerms), Expected: "shorter code", Hint: "Name with let what is written again and again; ??, ** and the like stand for many terms each."})
 		}
 	}
 	if len(r.faults) == 0 && o.Tool != "" {

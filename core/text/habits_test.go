@@ -76,6 +76,19 @@ func TestPanicIsInternal(t *testing.T) {
 	}
 }
 
+// TestTermsAreBounded: a short form that stands for many terms is refused once they are more
+// than other code can have.
+func TestTermsAreBounded(t *testing.T) {
+	src := "[" + strings.Repeat("a"+strings.Repeat("[0]", 400)+" ?? 1, ", 100) + "1]"
+	if _, f := text.Parse([]byte(src), text.Options{}); f == nil || !strings.Contains(f.Message, "terms") {
+		t.Errorf("it is read, or refused for %v", f)
+	}
+	src = "[" + strings.Repeat("1,", text.MaxSource/2-2) + "1]"
+	if _, f := text.Parse([]byte(src), text.Options{}); f != nil {
+		t.Errorf("the longest list is refused: %v", f)
+	}
+}
+
 // TestReadingTakesNoSquare: what takes time by the square of its length, or by the cube, isn't read
 // in hours: each of these is as long as a source may be.
 func TestReadingTakesNoSquare(t *testing.T) {
@@ -90,6 +103,8 @@ func TestReadingTakesNoSquare(t *testing.T) {
 		"or":       "a" + many("||1", 2*half),
 		"assigned": many("{a=", 2*half),
 		"keys":     "{" + keys.String() + "}",
+		"ordered":  "a" + many("<a", 2*half),
+		"within":   "a" + many(" in a", 2*half),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, f := text.Parse([]byte(src), text.Options{}); f != nil && f.Kind == fault.Internal {

@@ -496,3 +496,12 @@ func (r *reader) noteTruth(op token, left, right term.Term) {
 	}
 	r.note(int(op.off), "nothing but true and false stands beside %[1]s; write %[2]s ?? %[3]s where %[2]s may be null%[4]s", spelled[op.kind], x, d, rest)
 }
+
+// literally reports whether a term is a literal that is neither true nor false.
+func literally(t term.Term) bool {
+	switch t.(type) {
+	case *term.Str, *term.Int, *term.Big, *term.Dec, *term.List, *term.Record, *term.Unit:
+		return true
+	}
+	return false
+}

@@ -169,3 +169,11 @@ func (r *reader) chained(op token, left, right term.Term) bool {
 	}
 	return r.fail(r.tok(), &fault.Fault{Message: "comparisons don't chain", Expected: "one comparison", Hint: hint})
 }
+
+// maxCompared is how many comparisons may be chained: each looks through the others for a
+// name that none of them has.
+const maxCompared = 100
+
+func (r *reader) tooMany() bool {
+	return r.fail(r.tok(), &fault.Fault{Message: fmt.Sprintf("more than %d comparisons are chained", maxCompared), Expected: "and between them"})
+}

@@ -161,7 +161,7 @@ func (r *reader) binary(level int) (term.Term, bool) {
 // climb reads the operators of at least the level that follow left.
 func (r *reader) climb(left term.Term, level int) (term.Term, bool) {
 	ok := true
-	for {
+	for within := 0; ; {
 		op := r.tok()
 		if op.kind == tokIf && level <= levelIf && !r.noIf && !r.older && !r.begins(r.i) {
 			if left, ok = r.either(left); !ok {
@@ -170,6 +170,9 @@ func (r *reader) climb(left term.Term, level int) (term.Term, bool) {
 			continue
 		}
 		if level <= levelCompare && r.asksWithin() {
+			if within++; within > maxCompared {
+				return nil, r.tooMany()
+			}
 			if left, ok = r.within(left); !ok {
 				return nil, false
 			}
@@ -272,6 +275,9 @@ func (r *reader) compares(op token, left, right term.Term) (term.Term, bool) {
 	orders := func(k tokKind) bool { return k >= tokLt && k <= tokGte && !r.older }
 	ops, terms := []token{op}, []term.Term{right}
 	for orders(op.kind) && orders(r.tok().kind) {
+		if len(ops) == maxCompared {
+			return nil, r.tooMany()
+		}
 		ops = append(ops, r.tok())
 		r.i++
 		t, ok := r.binary(levelCompare + 1)
@@ -292,15 +298,6 @@ func (r *reader) compares(op token, left, right term.Term) (term.Term, bool) {
 		})
 	}
 	return from(0, left), true
-}
-
-// literally reports whether a term is a literal that is neither true nor false.
-func literally(t term.Term) bool {
-	switch t.(type) {
-	case *term.Str, *term.Int, *term.Big, *term.Dec, *term.List, *term.Record, *term.Unit:
-		return true
-	}
-	return false
 }
 
 // infix returns the row of an infix operator.
