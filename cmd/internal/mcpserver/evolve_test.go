@@ -462,7 +462,8 @@ func TestEvolveRuns(t *testing.T) {
 		`{"tools":[{"name":"x","code":"n => n"}],"description":"d"}`:                             `takes "tools" alone`,
 		`{"tools":[{"name":"x","code":"n => n"}],"run":{"tool":"y","input":1}}`:                  `"y", which isn't among those`,
 		`{"tools":[{"name":"x","code":"n => n"}],"run":{"code":"1"}}`:                            `"run" has no argument "code"`,
-		`{"tools":[{"name":"x","code":"n => n","run":{"input":1}}]}`:                             `no argument "run"`,
+		`{"tools":[{"name":"x","code":"n => n","run":{"input":1}}]}`:                             `"run" goes beside "tools"`,
+		`{"tools":[{"name":"x","kode":"n => n","run":{"input":1}}]}`:                             `no argument "kode"`,
 	} {
 		if a := do(t, s, "evolve", arguments); a.Fault == nil || !strings.Contains(a.Text, want) {
 			t.Errorf("%s: %s", arguments, a.Text)

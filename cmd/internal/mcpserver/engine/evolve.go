@@ -229,7 +229,7 @@ func (s *Engine) evolveAll(ctx context.Context, c Call, a *wire.Arguments, raw j
 	var edits []registry.Edit
 	for i, entry := range entries {
 		of, f := wire.Read("evolve", entry, evolveArguments...)
-		if f != nil && of != nil && slices.ContainsFunc(of.Members, func(m wire.Member) bool { return m.Name == "run" }) {
+		if f != nil && strings.Contains(f.Message, `no argument "run"`) {
 			f.Message, f.Near = `"run" goes beside "tools", not into one of them`, ""
 			f.Hint = `Call it as {"name":"evolve","arguments":{"tools":[…],"run":{"tool":NAME,"input":5}}}.`
 		}
