@@ -824,7 +824,7 @@ func TestClusterTogether(t *testing.T) {
 		if n := o.proposals.Load() - before; n < rounds || n > rounds+rounds/5 {
 			t.Errorf("%d proposals for %d rounds", n, rounds)
 		}
-		barrier(t, s)
+		time.Sleep(10 * time.Millisecond)
 		begun := time.Now()
 		barrier(t, s)
 		if took := time.Since(begun); took != 2*time.Millisecond {

@@ -108,7 +108,8 @@ const retry = time.Second
 // loop writes until the writer is closed and the queue is empty.
 func (w *writer) loop() {
 	defer close(w.ended)
-	for answered := 0; ; {
+	answered, last := 0, time.Time{}
+	for {
 		w.mu.Lock()
 		waiting, urgent, closed := len(w.queue), w.urgent || w.due, w.closed
 		w.mu.Unlock()
@@ -121,6 +122,9 @@ func (w *writer) loop() {
 		}
 		w.quota.yield()
 		if w.follower != nil {
+			if time.Since(last) > gatherTime {
+				answered = 0 // they had time to come back
+			}
 			w.gather(answered)
 		}
 		batch, size := w.take()
@@ -135,6 +139,7 @@ func (w *writer) loop() {
 		}))
 		w.resume()
 		kept, closing := w.settle(batch, err)
+		last = time.Now()
 		w.keepNote(false)
 		if kept > 0 {
 			if closed {

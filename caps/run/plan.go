@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -58,7 +59,8 @@ type Plan struct {
 	// Under is the sources of what came in until it was made.
 	Under []string  `json:"under,omitempty"`
 	Made  time.Time `json:"made"`
-	// Hash is of what the plan does: the same steps may follow from other reads.
+	// Hash is of what the plan does, and of the sources under Under: the same steps may follow from other reads, but
+	// where another section follows, which goes by these.
 	Hash journal.Hash `json:"hash"`
 }
 
@@ -104,6 +106,7 @@ type PlanHole struct {
 type planning struct {
 	plan    *Plan
 	touched []touched // by the steps so far
+	reads   hash.Hash // of what was read
 	bytes   int
 	origins []string // the names of the labels
 	was     *Record  // of the plan that this one is compared with; nil: of none
@@ -181,7 +184,7 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 	if e.Tool != nil {
 		p.Tool, p.Version = e.Tool.Name, e.Tool.Version
 	}
-	g := &planning{plan: p, origins: []string{"input"}, was: was}
+	g := &planning{plan: p, reads: sha256.New(), origins: []string{"input"}, was: was}
 	r.planning = g
 	r.Evaluates(e)
 	ctx, end := context.WithDeadline(ctx, until)
@@ -263,7 +266,10 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 			p.Confirm = p.Confirm || r.b.Confirms(e.Tool.Reach())
 		}
 	}
-	fmt.Fprintf(sum, "%t %s", p.Complete, p.Ends)
+	fmt.Fprintf(sum, "%t %s %q", p.Complete, p.Ends, p.Under)
+	if !p.Complete {
+		sum.Write(g.reads.Sum(nil))
+	}
 	sum.Sum(p.Hash[:0])
 	return p, r.recordPlan(journal.PlanMade, p)
 }
@@ -347,6 +353,9 @@ func (r *Run) planRound(ctx context.Context, until time.Time, round []labelled.R
 	for i := range answers {
 		all[i] = labelled.Answer{Answer: value.Answer(answers[i]), Shadow: shadows[i]}
 	}
+	for _, a := range acts {
+		r.planning.read(a.request, a.answer)
+	}
 	if r.halted.Load() != nil {
 		return nil, errPlanFull
 	}
@@ -388,6 +397,21 @@ func (r *Run) again(q *core.Request, index, among int) *act {
 	a.settle(int64(len(text)))
 	r.effects++
 	return a
+}
+
+// read notes what was read.
+func (g *planning) read(q *core.Request, a *core.Answer) {
+	var text []byte
+	switch {
+	case a.Fault != nil:
+		text = []byte(a.Fault.Error())
+	case hasHoles(a.Value):
+		return
+	default:
+		text, _ = journal.AppendValue(nil, a.Value, journal.MaxBlob)
+	}
+	sum := sha256.Sum256(text)
+	fmt.Fprintf(g.reads, "%s %s %s %x", q.Op, q.At, q.Branch, sum)
 }
 
 // origin is the label of what an operation answers: the last one is of all for which there is none left.

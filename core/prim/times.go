@@ -26,7 +26,7 @@ var timeGrowth = &Growth{Items: Bound{some(7)}, Bytes: Bound{some(64)}, Value: B
 var dates = []Row{
 	{
 		Name: "parse_time", Group: "dates", Shape: Array, Min: 1, Params: []Param{{"s", KindString}, {"layout", KindString}}, Result: KindRecord,
-		Doc: "gives the year, month, day, hour, minute, second and offset (in minutes) of a date or time: RFC 3339 text as 2026-11-22 or 2026-11-22T09:30:00+01:00, or text in a layout as of format_time. The hour is that of the text's offset; format_time(t, \"HH\", \"UTC\") gives that in UTC.",
+		Doc: "gives the year, month, day, hour, minute, second and offset (in minutes) of a date or time: RFC 3339 text as 2026-11-22 or 2026-11-22T09:30:00+01:00, or text in a layout as of format_time; the hour is that of the text's offset, and format_time(t, \"HH\", \"UTC\") gives UTC's.",
 		Examples: []Example{
 			{Code: `{"parse_time":["2026-11-22T09:30:00+01:00"]}`, Want: `{"day":22,"hour":9,"minute":30,"month":11,"offset":60,"second":0,"year":2026}`, Steps: 2},
 			{Code: `{"get":[{"parse_time":["22.11.2026","DD.MM.YYYY"]},"month"]}`, Want: `11`},

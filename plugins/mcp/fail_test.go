@@ -372,12 +372,12 @@ func TestGivenValuesAreHidden(t *testing.T) {
 func TestBasicIsHidden(t *testing.T) {
 	t.Parallel()
 	const user = "ann:s3cret-pass"
-	u, _ := pluginOf(t, Settings{Name: "srv", Server: &mcplock.Server{URL: "http://127.0.0.1:9"}, Headers: map[string]string{"Authorization": "Basic " + base64.StdEncoding.EncodeToString([]byte(user))}})
+	u, _ := pluginOf(t, Settings{Name: "srv", Server: &mcplock.Server{URL: "http://127.0.0.1:9"}, Headers: map[string]string{"Authorization": "basic " + base64.RawStdEncoding.EncodeToString([]byte(user))}})
 	var log wait.Log
 	u.log.to = &log
 	r, w, err := os.Pipe()
 	must.NoError(t, err)
-	fmt.Fprintf(w, "login of %s\npassword s3cret-pass\ngot Basic %s\n", user, base64.StdEncoding.EncodeToString([]byte(user)))
+	fmt.Fprintf(w, "login of %s\npassword s3cret-pass\ngot basic %s\n", user, base64.RawStdEncoding.EncodeToString([]byte(user)))
 	w.Close()
 	u.log.copy(r)
 	if got := log.String(); strings.Contains(got, "s3cret") || strings.Contains(got, "YW5u") || strings.Count(got, "[Authorization]") != 3 {

@@ -173,10 +173,12 @@ func (l *logger) keepOut(given ...map[string]string) {
 		for name, value := range values {
 			for line := range strings.Lines(value) {
 				line = strings.TrimSpace(line)
-				line = strings.TrimPrefix(line, "Bearer ")
 				lines := []string{line}
-				if coded, ok := strings.CutPrefix(line, "Basic "); ok { // the server sees user:password
-					user, err := base64.StdEncoding.DecodeString(coded)
+				switch scheme, coded, _ := strings.Cut(line, " "); {
+				case strings.EqualFold(scheme, "Bearer") && coded != "":
+					lines[0] = coded
+				case strings.EqualFold(scheme, "Basic") && coded != "": // the server sees user:password
+					user, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(coded, "="))
 					_, password, _ := strings.Cut(string(user), ":")
 					if lines[0] = coded; err == nil {
 						lines = append(lines, string(user), password)

@@ -82,7 +82,7 @@ func (t *trial) slowNote(slow []request) {
 func (t *trial) cancelled(ctx context.Context, h, number uint64, r request, after time.Duration) {
 	answered := make(chan answer, 1)
 	go func() {
-		answered <- t.call(ctx, h, r.operation.Name, r.args, func(q *pluginv1.InvokeRequest) { q.Call = number })
+		answered <- t.call(ctx, h, r.operation.Name, r.args, func(q *pluginv1.InvokeRequest) { q.Call, q.TimeoutNs = number, 0 })
 	}()
 	select {
 	case <-answered:

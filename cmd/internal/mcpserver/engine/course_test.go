@@ -379,6 +379,26 @@ func TestFlowPlanWithdrawn(t *testing.T) {
 	}
 }
 
+// TestFlowPlanCompared: whether a plan's steps are the same now isn't told of one that reads, only now, what may not be shown.
+func TestFlowPlanCompared(t *testing.T) {
+	t.Parallel()
+	said := map[string]string{}
+	for _, text := range []string{"hi", "ho"} {
+		w := &tasked{t: t, dir: t.TempDir(), flow: keepsMail}
+		world := &noteWorld{notes: map[string]string{"mail/1": text, "open/switch": "off"}}
+		s, _ := w.serves(world, "toy:**")
+		w.call(s, "evolve", `{"name":"guess","code":"k => let m = if !toy.get(\"open/switch\") == \"on\" then (if !toy.get(k) == \"hi\" then 1 else raise(\"no\")) else 1 in !toy.put({key: \"mail/2\", value: m})","capabilities":["toy:**"]}`)
+		names := namings{}
+		a := w.call(s, "run", `{"tool":"guess","input":"mail/1","plan":true}`)
+		said[text] = names.of(a)
+		world.notes["open/switch"] = "on"
+		said[text] += names.of(w.call(s, "run", `{"plan":"`+regexp.MustCompile(`p_[a-z0-9-]+`).FindString(a.Text)+`"}`)) + world.done()
+	}
+	if said["hi"] != said["ho"] || !strings.Contains(said["hi"], "deviated") {
+		t.Errorf("where it is \"hi\" it is told\n%s\nand else\n%s", said["hi"], said["ho"])
+	}
+}
+
 // TestFlowPlanLate: a plan isn't withdrawn where the time was too short to compare it with what it would be now.
 func TestFlowPlanLate(t *testing.T) {
 	t.Parallel()

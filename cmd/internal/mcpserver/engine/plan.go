@@ -422,7 +422,7 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 		if anew.made != nil { // it was made to be compared
 			s.withdrawPlan(anew.made)
 		}
-		if anew.made != nil && anew.made.Late() {
+		if anew.made != nil && anew.made.Late() && (keeps || !s.keepsPlan(anew.made)) {
 			if f := s.showsPlan(anew.made); f != nil {
 				return wire.Failed(f)
 			}
@@ -554,6 +554,9 @@ func (s *Engine) firstDifference(was, is *run.Plan) string {
 	}
 	if was.Ends != is.Ends {
 		return ": it would end otherwise. " + is.Ends
+	}
+	if !is.Complete {
+		return ": what it reads, and goes by after these steps, has changed"
 	}
 	return ": what its steps are made of has changed"
 }

@@ -156,7 +156,13 @@ func TestPlan(t *testing.T) {
 	if a, _ := callPlan(t.Context(), t, s, "run", `{"plan":"`+p.Plan+`"}`); a.Fault != nil || !strings.HasSuffix(world.done(), " a4=true") {
 		t.Errorf("other reads: %s %q", a.Text, world.done())
 	}
+	// Not where another section goes by what was read.
+	callPlan(t.Context(), t, s, "evolve", `{"name":"marked","code":"k => let v = !toy.get(k) in let p = !toy.put({key: \"lock\", value: \"1\"}) in if p == null then !toy.put({key: k, value: v}) else null","capabilities":["toy:**"]}`)
+	_, p = callPlan(t.Context(), t, s, "run", `{"tool":"marked","input":"a","plan":true}`)
 	world.notes["a"] = "again"
+	if a, _ := callPlan(t.Context(), t, s, "run", `{"plan":"`+p.Plan+`"}`); a.Fault == nil || a.Fault.Kind != fault.Deviated || !strings.Contains(a.Text, "goes by") {
+		t.Errorf("other reads, and a section behind: %s %q", a.Text, world.done())
+	}
 	// In sections, where it depends on an answer.
 	_, p = callPlan(t.Context(), t, s, "run", `{"tool":"careful","input":"c","plan":true}`)
 	if len(p.Steps) != 1 || p.Complete {
