@@ -512,6 +512,24 @@ func TestManyFunctions(t *testing.T) {
 	}
 }
 
+// TestManyDefaults: the fields of a record that is spread with another are put together once.
+func TestManyDefaults(t *testing.T) {
+	var fields strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&fields, "k%05d: 1, ", i)
+	}
+	for _, code := range []string{"r => {" + fields.String() + "...r}", "r => let a = {" + fields.String() + "}, b = {x: r} in {...a, ...b}", "r => let a = {" + fields.String() + "}, b = {x: r} in {...b, ...a}"} {
+		p, f := text.Parse([]byte(code), text.Options{Tool: "t"})
+		must.NoFault(t, f)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		check.Infer(p.Term, p.Source, check.Env{Tool: "t"}, check.Budget{})
+		if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 64<<20 {
+			t.Errorf("%.20s… %s takes %d MiB", code, code[len(code)-12:], (after.TotalAlloc-before.TotalAlloc)>>20)
+		}
+	}
+}
+
 // TestDeepDivisions: looking for divisions takes time in proportion to the code: each of these took a minute or so.
 func TestDeepDivisions(t *testing.T) {
 	n, one := &term.Var{Name: "n"}, &term.Int{Value: 1}

@@ -151,20 +151,21 @@ func (r *record) other(key string) *variable {
 	return r.row.rest
 }
 
-// with is the record with one field as given.
-func (c *checker) with(s *shape, f field) *shape {
-	fields := slices.Clone(s.record.fields)
-	i, ok := slices.BinarySearchFunc(fields, f.key, func(g field, key string) int { return strings.Compare(g.key, key) })
-	if ok {
-		fields[i] = f
-	} else {
-		fields = slices.Insert(fields, i, f)
+// with is a record with others in the place of its fields, or beside them; they are sorted by their keys, as its own are.
+func (c *checker) with(s *shape, others ...field) *shape {
+	own, closed := s.record.fields, s.record.row == nil && s.record.rest == nil
+	fields := make([]field, 0, len(own)+len(others))
+	for _, f := range others {
+		i, found := slices.BinarySearchFunc(own, f.key, func(g field, key string) int { return strings.Compare(g.key, key) })
+		fields = append(fields, own[:i]...)
+		if own = own[i:]; found {
+			own = own[1:]
+		}
+		if f.presence != absent || !closed {
+			fields = append(fields, f)
+		}
 	}
-	if f.presence == absent && s.record.row == nil && s.record.rest == nil {
-		i, _ := slices.BinarySearchFunc(fields, f.key, func(g field, key string) int { return strings.Compare(g.key, key) })
-		fields = slices.Delete(fields, i, i+1)
-	}
-	return c.intern(&record{fields, s.record.rest, s.record.row})
+	return c.intern(&record{append(fields, own...), s.record.rest, s.record.row})
 }
 
 // mostShapes is how many records a place makes before they become one whose

@@ -447,17 +447,15 @@ func merging(u *use) *variable {
 			m.give(c.intern(&record{rest: rest}))
 			return
 		}
-		s := a
-		for _, f := range b.record.fields {
+		fields := slices.Clone(b.record.fields)
+		for i, f := range fields {
 			if f.presence == optional {
 				if v, p := c.lookup(a, f.key, false); p != absent {
-					joined := c.joined(v, f.v)
-					f = field{f.key, joined, p}
+					fields[i] = field{f.key, c.joined(v, f.v), p}
 				}
 			}
-			s = c.with(s, f)
 		}
-		m.give(s)
+		m.give(c.with(a, fields...))
 	}
 	u.pairs(0, 1, both)
 	return m.to
@@ -465,15 +463,15 @@ func merging(u *use) *variable {
 
 // defaults is the fields of a, of which a caller's record b has others in their place, or none.
 func (c *checker) defaults(a, b *shape) *shape {
-	s := b
+	var fields []field
 	for _, f := range a.record.fields {
 		if v, p := c.lookup(b, f.key, false); p == absent {
-			s = c.with(s, f)
+			fields = append(fields, f)
 		} else if p == optional {
-			s = c.with(s, field{f.key, c.joined(f.v, v), f.presence})
+			fields = append(fields, field{f.key, c.joined(f.v, v), f.presence})
 		}
 	}
-	return s
+	return c.with(b, fields...)
 }
 
 // joined is the one variable into which two flow.

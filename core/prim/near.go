@@ -101,8 +101,8 @@ var instead = map[string]string{
 	"requests.post":    overHTTP,
 	"env":              fromOutside,
 	"getenv":           fromOutside,
-	"par_map":          `write par(f(xs[0]), f(xs[1])) for so many at once, or fold over chunk(8, xs) with a par of eight: its branches are expressions, and map(f, xs) does one after the other`,
-	"pmap":             `write par(f(xs[0]), f(xs[1])) for so many at once, or fold over chunk(8, xs) with a par of eight: its branches are expressions, and map(f, xs) does one after the other`,
+	"par_map":          `write par(f(xs[0]), f(xs[1])) for so many at once, whose branches are expressions; map(f, xs) does one after the other`,
+	"pmap":             `write par(f(xs[0]), f(xs[1])) for so many at once, whose branches are expressions; map(f, xs) does one after the other`,
 
 	"ne":        Unequal,
 	"neq":       Unequal,
@@ -265,7 +265,7 @@ const (
 	angles   = `there is no trigonometry; write let pi = 3.141592653589793, sin = x => sum(map(k => ratio(pow(-1, k) * pow(round(x, 20), 2 * k + 1), product(range(1, 2 * k + 2))), range(0, 15))), cos = x => sin(x + pi / 2) for an x from -3 to 3, in radians`
 	arcs     = `there is no trigonometry; write let atan = x => let h = fold((h, i) => ratio(h, 1 + sqrt(1 + h * h, 20)), x, range(0, 3)) in round(8 * sum(map(k => ratio(pow(-1, k) * pow(h, 2 * k + 1), 2 * k + 1), range(0, 12))), 15), asin = x => atan(ratio(x, sqrt(1 - x * x, 20)))`
 	spread   = `write let m = mean(xs) in ratio(sum(map(x => (x - m) * (x - m), xs)), length(xs) - 1) for the variance of a sample (length(xs) for one of all), sqrt(V, 10) of it for the deviation`
-	week     = `write let thu = add_time(t, {days: 3 - index_of(["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"], weekday(t))}) in floor(diff_time(thu, $"{parse_time(thu).year}-01-01", "days") / 7) + 1 for the ISO week of t`
+	week     = `write let thu = add_time(t, {days: 3 - index_of(["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"], weekday(t))}) in floor(diff_time(format_time(thu, "YYYY-MM-DD"), $"{parse_time(thu).year}-01-01", "days") / 7) + 1 for the ISO week of t`
 	truth    = "write a comparison, x != null or length(s) > 0: nothing but true is true"
 	asTexts  = `dates are text: write parse_time(t).year, format_time(t, "YYYY-MM-DD"), add_time(t, {days: 1}), diff_time(a, b, "days") or weekday(t)`
 	asValue  = `give what is to be shown as the value, text as in $"total: {n}"`
@@ -281,7 +281,7 @@ const (
 
 const (
 	escapeHTML = `write replace(replace(replace(replace(replace(s, "&", "&amp;"), "<", "&lt;"), ">", "&gt;"), "\"", "&quot;"), "'", "&#39;")`
-	overHTTP   = `write !fetch.request({method: "get", url: u}).json, .body for text, {method: "post", url: u, json: v} to send, an effect that a tool declares as fetch.get:https://example.com/**`
+	overHTTP   = `write !fetch.request({method: "get", url: u}).json, .body for text, {method: "post", url: u, json: v} to send, effects that a tool declares as fetch.get:https://example.com/** and fetch.post:…`
 )
 
 const (

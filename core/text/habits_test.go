@@ -89,6 +89,21 @@ func TestTermsAreBounded(t *testing.T) {
 	}
 }
 
+// TestChains: a hundred comparisons chain, and as many as one likes with and between.
+func TestChains(t *testing.T) {
+	for src, read := range map[string]bool{
+		"a" + strings.Repeat(" < a", 100):             true,
+		"a" + strings.Repeat(" < a", 101):             false,
+		"a" + strings.Repeat(" in a", 100):            true,
+		"a" + strings.Repeat(" in a", 101):            false,
+		"a in a" + strings.Repeat(" and a in a", 500): true,
+	} {
+		if _, f := text.Parse([]byte(src), text.Options{}); f != nil && (read || !strings.Contains(f.Message, "more than 100 comparisons")) || f == nil && !read {
+			t.Errorf("%.20q… of %d: %v", src, len(src), f)
+		}
+	}
+}
+
 // TestReadingTakesNoSquare: what takes time by the square of its length, or by the cube, isn't read
 // in hours: each of these is as long as a source may be.
 func TestReadingTakesNoSquare(t *testing.T) {

@@ -175,5 +175,5 @@ func (r *reader) chained(op token, left, right term.Term) bool {
 const maxCompared = 100
 
 func (r *reader) tooMany() bool {
-	return r.fail(r.tok(), &fault.Fault{Message: fmt.Sprintf("more than %d comparisons are chained", maxCompared), Expected: "and between them"})
+	return r.fail(r.tok(), &fault.Fault{Message: fmt.Sprintf("more than %d comparisons are chained", maxCompared), Expected: `"and" between them`, Hint: "Write a < b and b < c."})
 }

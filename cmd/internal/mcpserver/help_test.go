@@ -64,7 +64,7 @@ func TestHelpAnswers(t *testing.T) {
 		"sleep":       "write !clock.sleep(500)",
 		"env":         "write !env.get(",
 		"http.get":    `write !fetch.request({method: "get", url: u}).json`,
-		"parse_time":  `The hour is that of the text's offset; format_time(t, "HH", "UTC") gives that in UTC.`,
+		"parse_time":  `the hour is that of the text's offset, and format_time(t, "HH", "UTC") gives UTC's.`,
 		"++":          "concat (strings): ",
 		"fold":        "  fold(f, init, list) gives any, in JSON {\"fold\":[f,init,list]}\n  fold(p => fst(p) + snd(p), 0, [1, 2, 3])  → 6\n    {\"fold\":[",
 		"match":       "match (1, [2, 3]) { (0, _) => \"zero\"; (1, [x, ...r]) => [x, r] }  → [2,[3]]\n    {\"match\":",

@@ -112,7 +112,7 @@ func (c *pass) either(t term.Term, types ...*Type) *Type {
 		return u != types[0] && (u.Kinds != types[0].Kinds || u.Kinds&structured != 0)
 	}) {
 		u := append(types, nothing)[0]
-		for _, other := range types {
+		for _, other := range slices.Compact(slices.Clone(types))[min(1, len(types)):] {
 			u = u.sized(u.size.with(other.size, false)) // of types that aren't known each has a size of its own
 		}
 		return u
