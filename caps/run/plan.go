@@ -59,8 +59,8 @@ type Plan struct {
 	// Under is the sources of what came in until it was made.
 	Under []string  `json:"under,omitempty"`
 	Made  time.Time `json:"made"`
-	// Hash is of what the plan does, and of the sources under Under: the same steps may follow from other reads, but
-	// where another section follows, which goes by these.
+	// Hash is of what the plan does, and of the sources of what may not be shown. Where another section follows it is of
+	// what was read, too, since that goes by it.
 	Hash journal.Hash `json:"hash"`
 }
 
@@ -209,15 +209,16 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 	}
 	shadows := slices.Repeat([]*labelled.Shadow{labelled.Whole(labelled.Atom(0))}, 1+e.More)
 	res, err := e.Program.Follow(ctx, e.Input, e.Budgets, config, shadows...)
-	if f := r.halted.Load(); f != nil {
-		return nil, f
-	}
+	halted := r.halted.Load()
 	gaveWay := context.Cause(ctx) == errGaveWay
-	if ctx.Err() == context.Canceled && !gaveWay && (r.flows == nil || was == nil) { // that a comparison ends early is a sign
+	if halted == nil && ctx.Err() == context.Canceled && !gaveWay && (r.flows == nil || was == nil) { // that a comparison ends early is a sign
 		return nil, fault.New(fault.Cancelled, cancelledBefore)
 	}
 	var exceeded *labelled.Exceeded
+	var unplanned *fault.Fault
 	switch {
+	case halted != nil:
+		unplanned = halted
 	case errors.Is(err, errPlanMade):
 		p.Ends = "What follows is made of what these steps answer; there will be another plan."
 	case errors.Is(err, errPlanFull):
@@ -226,16 +227,16 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 		// That it is too long may depend on what the model may not be shown.
 		p.Ends, p.Complete = endsLate, true
 	case gaveWay:
-		return nil, &fault.Fault{Kind: fault.Overloaded, Message: noRoomToPlan, Hint: hintNoRoom}
+		unplanned = &fault.Fault{Kind: fault.Overloaded, Message: noRoomToPlan, Hint: hintNoRoom}
 	case errors.As(err, &exceeded) && len(p.Steps) == 0, ctx.Err() != nil:
 		if err == nil {
 			err = ctx.Err() // the last thing it did took too long
 		}
-		return nil, &fault.Fault{Kind: fault.Timeout, Message: fmt.Sprintf("the run is too long to be planned: %v", err), Hint: "Give it less to do: a smaller input, or the work in several calls."}
+		unplanned = &fault.Fault{Kind: fault.Timeout, Message: fmt.Sprintf("the run is too long to be planned: %v", err), Hint: "Give it less to do: a smaller input, or the work in several calls."}
 	case errors.As(err, &exceeded):
 		p.Ends = "What follows takes too long to plan now; it is planned after these steps."
 	case err != nil:
-		return nil, &fault.Fault{Kind: fault.Internal, Message: fmt.Sprintf("the run can't be planned: %v", err), Hint: "Tell the user: this is a defect of mcp-pif."}
+		unplanned = &fault.Fault{Kind: fault.Internal, Message: fmt.Sprintf("the run can't be planned: %v", err), Hint: "Tell the user: this is a defect of mcp-pif."}
 	case res.Hole != nil:
 		what := strings.NewReplacer("‹", "", "›", "").Replace(res.Hole.String())
 		if res.Hole.Made {
@@ -247,8 +248,15 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 	default:
 		p.Ends, p.Complete = "The plan is complete.", true
 	}
-	if !p.Complete && len(p.Steps) == 0 {
-		return nil, &fault.Fault{Kind: fault.Internal, Message: "the run can't be planned: " + p.Ends, Hint: "Tell the user: this is a defect of mcp-pif."}
+	if unplanned == nil && !p.Complete && len(p.Steps) == 0 {
+		unplanned = &fault.Fault{Kind: fault.Internal, Message: "the run can't be planned: " + p.Ends, Hint: "Tell the user: this is a defect of mcp-pif."}
+	}
+	keeps := r.flows != nil && r.flows.policy.Keeps(r.Entered())
+	if unplanned != nil {
+		if !keeps {
+			return nil, unplanned
+		}
+		p.Steps, p.Ends, p.Complete = []*PlanStep{}, "It can't be planned: none of it is done.", true // that it can't is a sign
 	}
 	sum := sha256.New()
 	for _, s := range p.Steps {
@@ -262,11 +270,14 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 	}
 	if r.flows != nil {
 		p.Under = r.flows.policy.Names(r.Entered())
-		if e.Tool != nil && r.flows.policy.Keeps(r.Entered()) { // whether it does what has to be approved is a sign
+		if e.Tool != nil && keeps { // whether it does what has to be approved is a sign
 			p.Confirm = p.Confirm || r.b.Confirms(e.Tool.Reach())
 		}
 	}
-	fmt.Fprintf(sum, "%t %s %q", p.Complete, p.Ends, p.Under)
+	fmt.Fprintf(sum, "%t %s", p.Complete, p.Ends)
+	if keeps {
+		fmt.Fprintf(sum, "%q", p.Under)
+	}
 	if !p.Complete {
 		sum.Write(g.reads.Sum(nil))
 	}

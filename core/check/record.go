@@ -153,6 +153,9 @@ func (r *record) other(key string) *variable {
 
 // with is a record with others in the place of its fields, or beside them; they are sorted by their keys, as its own are.
 func (c *checker) with(s *shape, others ...field) *shape {
+	if len(others) == 0 {
+		return s
+	}
 	own, closed := s.record.fields, s.record.row == nil && s.record.rest == nil
 	fields := make([]field, 0, len(own)+len(others))
 	for _, f := range others {

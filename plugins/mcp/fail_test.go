@@ -371,7 +371,7 @@ func TestGivenValuesAreHidden(t *testing.T) {
 // Of a header Authorization: Basic, what the server makes of it is hidden, too.
 func TestBasicIsHidden(t *testing.T) {
 	t.Parallel()
-	const user = "ann:s3cret-pass"
+	const user = "anne:s3cret-pass"
 	u, _ := pluginOf(t, Settings{Name: "srv", Server: &mcplock.Server{URL: "http://127.0.0.1:9"}, Headers: map[string]string{"Authorization": "basic " + base64.RawStdEncoding.EncodeToString([]byte(user))}})
 	var log wait.Log
 	u.log.to = &log

@@ -174,7 +174,8 @@ func (l *logger) keepOut(given ...map[string]string) {
 			for line := range strings.Lines(value) {
 				line = strings.TrimSpace(line)
 				lines := []string{line}
-				switch scheme, coded, _ := strings.Cut(line, " "); {
+				scheme, coded, _ := strings.Cut(line, " ")
+				switch coded = strings.TrimSpace(coded); {
 				case strings.EqualFold(scheme, "Bearer") && coded != "":
 					lines[0] = coded
 				case strings.EqualFold(scheme, "Basic") && coded != "": // the server sees user:password

@@ -399,6 +399,23 @@ func TestFlowPlanCompared(t *testing.T) {
 	}
 }
 
+// TestFlowPlanUnplanned: that a run can't be planned is told as a plan where it depends on what may not be shown.
+func TestFlowPlanUnplanned(t *testing.T) {
+	t.Parallel()
+	said := map[string]string{}
+	for _, text := range []string{"hi", "ho"} {
+		w := &tasked{t: t, dir: t.TempDir(), flow: keepsMail}
+		s, _ := w.serves(&noteWorld{notes: map[string]string{"mail/1": text}}, "toy:**")
+		w.call(s, "evolve", `{"name":"long","code":"k => let n = if !toy.get(k) == \"hi\" then 23 else 1 in !toy.put({key: \"mail/2\", value: fold(s => fst(s) ++ fst(s), \"x\", range(0, n))})","capabilities":["toy:**"]}`)
+		names := namings{}
+		a := w.call(s, "run", `{"tool":"long","input":"mail/1","plan":true}`)
+		said[text] = names.of(a) + names.of(w.call(s, "run", `{"plan":"`+regexp.MustCompile(`p_[a-z0-9-]+`).FindString(a.Text)+`"}`))
+	}
+	if said["hi"] != said["ho"] || !strings.Contains(said["hi"], "waiting") {
+		t.Errorf("of one that can't be planned it is told\n%s\nand of the other\n%s", said["hi"], said["ho"])
+	}
+}
+
 // TestFlowPlanLate: a plan isn't withdrawn where the time was too short to compare it with what it would be now.
 func TestFlowPlanLate(t *testing.T) {
 	t.Parallel()

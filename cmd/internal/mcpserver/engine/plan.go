@@ -80,6 +80,11 @@ func (s *Engine) planFrom(ctx context.Context, c Call, t *task, r *run.Run, prog
 		r.End(run.End{Fault: f})
 		if s.withholds() { // that it can't be is told as that a run ends
 			f = &fault.Fault{Kind: fault.Refused, Message: "the run can't be planned", Hint: "Give it less to do, or call the tool without a plan."}
+			if entered := r.Entered(); !s.broker.Flow().Keeps(entered) {
+				if err := s.broker.Show(entered, ""); err != nil {
+					f = wire.AsFault(err)
+				}
+			}
 		}
 		return wire.Failed(f)
 	}
@@ -419,13 +424,13 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 		if a := s.Call(context.WithValue(ctx, planKey{}, anew), call); a.Fault != nil || a.IsSealed {
 			return a
 		}
-		if anew.made != nil { // it was made to be compared
+		if anew.made != nil { // it was made to be compared, which is told of
 			s.withdrawPlan(anew.made)
-		}
-		if anew.made != nil && anew.made.Late() && (keeps || !s.keepsPlan(anew.made)) {
 			if f := s.showsPlan(anew.made); f != nil {
 				return wire.Failed(f)
 			}
+		}
+		if anew.made != nil && anew.made.Late() && (keeps || !s.keepsPlan(anew.made)) {
 			return refuse(fault.Timeout, "whether the plan "+p.ID+" would be another now wasn't found out in time, so nothing of it is done", "Do it again later.")
 		}
 		if anew.made == nil || anew.made.Hash != p.Hash {
@@ -433,12 +438,11 @@ func (s *Engine) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 			if now, err := run.FindPlan(s.broker.Journal(), p.ID); err == nil && now != nil && now.Started > 0 { // meanwhile
 				return tell(fault.Conflict, "another call is doing the plan "+p.ID, "Wait for that call: a plan is done once.")
 			}
-			if anew.made != nil {
-				if f := s.showsPlan(anew.made); f != nil {
-					return wire.Failed(f)
-				}
+			differs, hint := s.firstDifference(p.Plan, anew.made), again
+			if differs == otherReads {
+				hint += ` Do the new one with "fresh":false where that is as it should be.`
 			}
-			return refuse(fault.Deviated, "the plan "+p.ID+" would be another now, so nothing of it is done"+s.firstDifference(p.Plan, anew.made), again)
+			return refuse(fault.Deviated, "the plan "+p.ID+" would be another now, so nothing of it is done"+differs, hint)
 		}
 	}
 	a := s.Call(context.WithValue(ctx, planKey{}, &planCall{does: p, record: t.record, held: held}), t.call)
@@ -534,6 +538,8 @@ func (s *Engine) withdrawPlan(p *run.Plan) {
 	}
 }
 
+const otherReads = ": what it reads, and goes by after these steps, has changed"
+
 // firstDifference says in which step two plans differ.
 func (s *Engine) firstDifference(was, is *run.Plan) string {
 	if is == nil || s.withholds() {
@@ -556,7 +562,7 @@ func (s *Engine) firstDifference(was, is *run.Plan) string {
 		return ": it would end otherwise. " + is.Ends
 	}
 	if !is.Complete {
-		return ": what it reads, and goes by after these steps, has changed"
+		return otherReads
 	}
 	return ": what its steps are made of has changed"
 }

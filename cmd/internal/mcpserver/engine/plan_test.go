@@ -160,7 +160,7 @@ func TestPlan(t *testing.T) {
 	callPlan(t.Context(), t, s, "evolve", `{"name":"marked","code":"k => let v = !toy.get(k) in let p = !toy.put({key: \"lock\", value: \"1\"}) in if p == null then !toy.put({key: k, value: v}) else null","capabilities":["toy:**"]}`)
 	_, p = callPlan(t.Context(), t, s, "run", `{"tool":"marked","input":"a","plan":true}`)
 	world.notes["a"] = "again"
-	if a, _ := callPlan(t.Context(), t, s, "run", `{"plan":"`+p.Plan+`"}`); a.Fault == nil || a.Fault.Kind != fault.Deviated || !strings.Contains(a.Text, "goes by") {
+	if a, _ := callPlan(t.Context(), t, s, "run", `{"plan":"`+p.Plan+`"}`); a.Fault == nil || a.Fault.Kind != fault.Deviated || !strings.Contains(a.Text, "goes by") || !strings.Contains(a.Text, `"fresh":false`) {
 		t.Errorf("other reads, and a section behind: %s %q", a.Text, world.done())
 	}
 	// In sections, where it depends on an answer.
