@@ -232,7 +232,7 @@ func TestSignal(t *testing.T) {
 // one is refused. The large count takes PIF_FULL=1.
 func TestManyTools(t *testing.T) {
 	t.Parallel()
-	count := must.Drawn(1500, 10_000)
+	count := must.Full(1500, 10_000)
 	p := start(t, "--log-level=error").open()
 	go func() {
 		for i := range count {

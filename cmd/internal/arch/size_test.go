@@ -33,7 +33,7 @@ var maxLines = map[string]int{
 	"cmd/internal/clientconfig":    1020,
 	"cmd/internal/loadbench":       1134,
 	"cmd/internal/mcpcmd":          2760,
-	"cmd/internal/mcpserver":       13900,
+	"cmd/internal/mcpserver":       13910,
 	"cmd/internal/node":            1790,
 	"cmd/internal/orders/postgres": 400,
 	"cmd/internal/orders/remote":   520,

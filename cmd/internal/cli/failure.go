@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -48,11 +49,15 @@ func Failed(err error) error {
 // UsageError is the end of a command that was given something that can't be meant.
 func UsageError(err error) error { return &Failure{Err: err, Status: StatusUsage} }
 
-// Words is an error as a person reads it: of a file that isn't there it names no system call.
+// Words is an error as a person reads it: of a file that isn't there it names no system call, and a command that was ended
+// was interrupted.
 func Words(err error) string {
 	text := err.Error()
 	if f := (*fs.PathError)(nil); errors.As(err, &f) && errors.Is(f, fs.ErrNotExist) {
 		text = strings.Replace(text, f.Error(), "there is no file "+f.Path, 1)
+	}
+	if errors.Is(err, context.Canceled) {
+		text = strings.Replace(text, context.Canceled.Error(), "interrupted", 1)
 	}
 	return text
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -44,6 +45,7 @@ func TestWords(t *testing.T) {
 	for want, err := range map[string]error{
 		"there is no file no/such.pif":         Failed(err),
 		"a lock: there is no file no/such.pif": fmt.Errorf("a lock: %w", err),
+		"interrupted":                          Failed(context.Canceled),
 		"another":                              errors.New("another"),
 	} {
 		if got := Words(err); got != want {

@@ -73,6 +73,10 @@ func TestToldPlainly(t *testing.T) {
 	if a := succeed(t, s, "describe", `{"name":"outer"}`); field(t, a, "reaches") != `["toy.get:notes/**"]` {
 		t.Errorf("%s", a.Text)
 	}
+	succeed(t, s, "evolve", `{"name":"outermost","code":"k => @late(k)","capabilities":["call:late"]}`)
+	if a := succeed(t, s, "describe", `{"name":"outermost"}`); field(t, a, "reaches") != `["call:*"]` {
+		t.Errorf("%s", a.Text)
+	}
 	if a := succeed(t, s, "describe", `{"name":"inner"}`); field(t, a, "reaches") != "" {
 		t.Errorf("%s", a.Text)
 	}

@@ -129,7 +129,19 @@ func TestDefectsAreFound(t *testing.T) {
 		<-t.Context().Done() // the end of all of these tests
 		return "slept", nil
 	}))
-	asleep := Options{Plugin: &deaf, Grace: 500 * time.Millisecond, Fixtures: Fixtures{Calls: []Call{{Operation: "toy.sleep", Slow: true}}}}
+	timely := and(sdk.Op("sleep", "sleeps until its time is over", reads, func(ctx context.Context, _ any, _ struct{}) (string, error) {
+		over := t.Context()
+		if end, ok := ctx.Deadline(); ok {
+			var stop context.CancelFunc
+			over, stop = context.WithDeadline(over, end)
+			defer stop()
+		}
+		<-over.Done()
+		return "slept", nil
+	}))
+	sleeps := func(p *sdk.Plugin) Options {
+		return Options{Plugin: p, Grace: 500 * time.Millisecond, Fixtures: Fixtures{Calls: []Call{{Operation: "toy.sleep", Slow: true}}}}
+	}
 	handles := &pluginv1.OpenResponse_Handle{Handle: 1}
 	for _, c := range []struct {
 		defect, check, says string
@@ -216,8 +228,9 @@ func TestDefectsAreFound(t *testing.T) {
 		{"a scope that isn't taken", "open", "name one in the fixtures", behind(&proxy{open: func(*pluginv1.OpenRequest, *pluginv1.OpenResponse) error {
 			return status.Error(codes.InvalidArgument, "only rome")
 		}})},
-		{"cancellation that isn't heard", "cancel", "toy.sleep goes on", asleep},
-		{"a deadline that isn't heard", "deadline", "toy.sleep goes on", asleep},
+		{"cancellation that isn't heard", "cancel", "toy.sleep goes on", sleeps(&deaf)},
+		{"cancellation that isn't heard before the call's time is over", "cancel", "toy.sleep goes on", sleeps(&timely)},
+		{"a deadline that isn't heard", "deadline", "toy.sleep goes on", sleeps(&deaf)},
 		{"a stream of two outcomes", "progress", "goes on after its outcome", behind(&proxy{stream: func(s grpc.ServerStreamingServer[pluginv1.InvokeStreamResponse]) error {
 			_ = s.Send(outcome())
 			return s.Send(outcome())

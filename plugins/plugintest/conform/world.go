@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
 	pluginv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1"
 )
@@ -26,6 +27,7 @@ import (
 type world struct {
 	manifest *caps.Manifest
 	fixtures Fixtures
+	scratch  *host.Scratch // which the next start sweeps where this one is killed
 	base     string
 	state    string // where it keeps what lasts, where it asks for that
 	home     string // its HOME, which stays empty
@@ -53,17 +55,15 @@ const (
 
 func newWorld(m *caps.Manifest, f Fixtures) (_ *world, err error) {
 	w := &world{manifest: m, fixtures: f, secret: token(), denied: token(), above: token()}
-	if w.base, err = os.MkdirTemp("", "mcp-pif-test"); err != nil {
+	if w.scratch, err = host.NewScratch(""); err != nil {
 		return nil, err
 	}
+	w.base = w.scratch.Path
 	defer func() {
 		if err != nil {
 			w.close()
 		}
 	}()
-	if w.base, err = filepath.EvalSymlinks(w.base); err != nil {
-		return nil, err
-	}
 	w.home, w.outside, w.granted = filepath.Join(w.base, "home"), filepath.Join(w.base, "outside"), filepath.Join(w.base, "granted")
 	if err := os.Mkdir(w.home, 0o700); err != nil {
 		return nil, err
@@ -357,5 +357,5 @@ func (w *world) close() {
 	if w.root != nil {
 		w.root.Close()
 	}
-	os.RemoveAll(w.base)
+	_ = w.scratch.Remove()
 }

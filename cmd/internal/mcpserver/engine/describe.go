@@ -153,10 +153,11 @@ func (s *Engine) detailed(o wire.Object, t *registry.Tool, current bool) wire.Ob
 	return o
 }
 
-// reachedBy is what a version can act with by the tools that it calls, and they call, beside what it holds itself.
+// reachedBy is what a version can act with by the tools that it calls, and they call, beside what it holds itself; of calls
+// only those of tools whose names are worked out when they run.
 func reachedBy(t *registry.Tool) (texts []string) {
 	for _, h := range t.Reach()[len(t.Held):] {
-		if text := h.String(); h.Kind != caps.CallKind && !slices.Contains(t.Capabilities, text) {
+		if text := h.String(); (h.Kind != caps.CallKind || strings.Contains(h.Scope, "*")) && !slices.Contains(t.Capabilities, text) {
 			texts = append(texts, text)
 		}
 	}

@@ -56,14 +56,17 @@ func (s *Engine) Journal(_ Call, in wire.JournalArguments) wire.Answer {
 		note = wire.Encode(fmt.Sprintf("the events before %d are no longer kept", events[0].Seq))
 	}
 	if looked.bounded {
-		none, where := "", "after"
+		none, where := "", "looks at those after them"
+		switch {
+		case cut:
+			where = "has the next of these"
+		case q.Last:
+			where = "looks at those before them"
+		}
 		if len(events) == 0 {
 			none = ", and none is what you ask for"
 		}
-		if q.Last {
-			where = "before"
-		}
-		note = wire.Encode(fmt.Sprintf("only the events %d to %d were looked at%s: the call in next looks at those %s them", looked.first, looked.last, none, where))
+		note = wire.Encode(fmt.Sprintf("only the events %d to %d were looked at%s: the call in next %s", looked.first, looked.last, none, where))
 	}
 	if more {
 		args := wire.Begin()

@@ -414,12 +414,16 @@ func mayFail(t *registry.Tool) []string {
 	return []string{fmt.Sprintf("may fail, %s: %s", whereIs(t, all[0].Place), wire.Excerpt([]byte(message), 150))}
 }
 
-// CallsThatMayFail is the tools of several in which a call may fail, three at most.
+// CallsThatMayFail is the tools of several in which a call may fail: three, and that there are others.
 func CallsThatMayFail(made []*registry.Tool) (in []string) {
 	for _, t := range made {
-		if len(in) < 3 && slices.ContainsFunc(t.Report().Dynamic, func(u check.Unknown) bool { return u.Reason == check.ReasonCall }) {
-			in = append(in, t.Name)
+		if !slices.ContainsFunc(t.Report().Dynamic, func(u check.Unknown) bool { return u.Reason == check.ReasonCall }) {
+			continue
 		}
+		if len(in) == 3 {
+			return append(in, "others")
+		}
+		in = append(in, t.Name)
 	}
 	return in
 }
