@@ -101,8 +101,8 @@ var instead = map[string]string{
 	"requests.post":    overHTTP,
 	"env":              fromOutside,
 	"getenv":           fromOutside,
-	"par_map":          `write par(f(xs[0]), f(xs[1])) for so many at once, whose branches are expressions; map(f, xs) does one after the other`,
-	"pmap":             `write par(f(xs[0]), f(xs[1])) for so many at once, whose branches are expressions; map(f, xs) does one after the other`,
+	"par_map":          `write par(f(xs[0]), f(xs[1])) for two at once, a branch each; map(f, xs) does one after the other`,
+	"pmap":             `write par(f(xs[0]), f(xs[1])) for two at once, a branch each; map(f, xs) does one after the other`,
 
 	"ne":        Unequal,
 	"neq":       Unequal,
